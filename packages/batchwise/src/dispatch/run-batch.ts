@@ -31,7 +31,7 @@ import { waitOut } from "./runtime/wait-out.ts";
  *   the one that an earlier run had; what came before it stays enqueued;
  * - DEFAULTS_CHANGED, before anything is sent, when an earlier run of the job had other `requestDefaults`: see `onChange`;
  * - ACCOUNT_REFUSED, which names account and status, when the keys of all accounts that could go on with it are refused. Each
- *   account is asked once before the first upload. Whatever else makes the job wait (no network, a limit that is used up) is
+ *   account is asked once before the first upload, where a 403 is only told. Whatever else makes the job wait (no network, a limit that is used up) is
  *   told once to `onError` and stands in the progress, as `paused`;
  * - a QuarantinedError, which has the `keys`, when all that is left waits for a person; all outcomes come first;
  * - the store's error. A store that does not answer for a while is waited for, and told to `onError`.
@@ -113,7 +113,8 @@ class JobRun<Request extends JobRequest> {
     this.#dispatcher = dispatcher;
     this.#producer = new Producer({ runtime, enqueuer, job, requests });
     this.#progress = new ProgressTeller({ runtime, job, produced: this.#producer, onProgress });
-    this.#guard = new JobGuard({ runtime, job, produced: this.#producer, onStuck: (error) => this.#end(error) });
+    const [onOpen, onStuck] = [() => dispatcher.start(), (error: DispatchError) => this.#end(error)];
+    this.#guard = new JobGuard({ runtime, job, produced: this.#producer, onOpen, onStuck });
     plan.signal?.addEventListener("abort", this.#onAbort);
   }
 
@@ -121,7 +122,7 @@ class JobRun<Request extends JobRequest> {
     const { job, signal } = this.#plan;
     await this.#keepDefaults();
     this.#progress.start();
-    this.#beginning = this.#begin();
+    this.#beginning = this.#guard.start();
     const untilIdle = this.#produce();
     let [after, failures] = [0, 0];
     for (let isOver = false; !isOver; ) {
@@ -156,11 +157,6 @@ class JobRun<Request extends JobRequest> {
         await waitOut(this.#runtime, signal?.aborted ? signal.reason : error, failures);
       }
     }
-  }
-
-  /** Starts the loops once each account has been asked, unless none of them may take work. */
-  async #begin(): Promise<void> {
-    if ((await this.#guard.start()) && !this.#runtime.isStopping) await this.#dispatcher.start();
   }
 
   /** Resolves when nothing of this run goes on. */

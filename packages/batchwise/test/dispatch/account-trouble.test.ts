@@ -191,6 +191,83 @@ describe("a result that blames the account", () => {
   });
 });
 
+describe("a pause for money", () => {
+  const noMoney = { error: { message: "No.", type: null, code: "insufficient_quota" } };
+  const ask = (id: string) => ({ id, body: { model: "m", messages: [{ role: "user", content: id }] } });
+
+  /** A dispatcher over OpenAI accounts of one name each, and what it tells of their pauses. */
+  async function dispatcherOf({ start }: ReturnType<typeof world>, fakes: Readonly<Record<string, FakeProvider>>) {
+    const told: string[] = [];
+    const onError = (error: unknown): void => {
+      const { code, message } = error as { readonly code?: string; readonly message: string };
+      told.push(`${code}: ${message}`);
+    };
+    const accounts = Object.entries(fakes).map(([name, { fetch }]) =>
+      openaiAccount({ name, client: new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch }) }),
+    );
+    const thresholds = { maxRequests: 3, maxAgeMs: MINUTE };
+    return { dispatcher: await start({ accounts, thresholds, onError }), told };
+  }
+
+  test("is told by each process that meets it", async () => {
+    const here = world();
+    const fake = fakeProvider({ clock: here.time });
+    fake.inject({ on: "files.create", accept: false, times: 100, reply: { status: 429, body: noMoney } });
+    const first = await dispatcherOf(here, { a: fake });
+    await first.dispatcher.enqueueMany(names.map(ask));
+    await drive(here.time, fake, async () => first.told.length > 0);
+    await first.dispatcher.stop();
+    const second = await dispatcherOf(here, { a: fake });
+    const end = here.time.now() + 60 * MINUTE;
+    await drive(here.time, fake, async () => here.time.now() >= end);
+    await second.dispatcher.stop();
+    expect(second.told).toEqual([expect.stringMatching(/^ACCOUNT_PAUSED: .+"a" is paused until .+insufficient_quota/)]);
+  });
+
+  test("is told where a batch fails for it and goes to another account", async () => {
+    const here = world();
+    const plan = { runMs: 5 * 60 * MINUTE };
+    const [poor, rich] = [fakeProvider({ clock: here.time, plan }), fakeProvider({ clock: here.time })];
+    const both = {
+      get open() {
+        return poor.open + rich.open;
+      },
+    };
+    const request_counts = { total: 0, completed: 0, failed: 0 };
+    const failsAt = here.time.now() + 40 * MINUTE;
+    const errors = { data: [{ code: "billing_hard_limit_reached", message: "No.", line: null, param: null }] };
+    const edit = (body: string): string =>
+      here.time.now() < failsAt
+        ? body
+        : JSON.stringify({ ...JSON.parse(body), status: "failed", errors, request_counts });
+    poor.inject({ on: "batches.retrieve", times: 10_000, reply: { edit } });
+    const { dispatcher, told } = await dispatcherOf(here, { poor, rich });
+    await dispatcher.pauseAccount("rich", "later");
+    await dispatcher.enqueueMany(names.map(ask));
+    await drive(here.time, both, async () => poor.calls("batches.create") > 0);
+    await dispatcher.resumeAccount("rich");
+    await drive(here.time, both, () => isAtRest(here.store, here.time.now()));
+    await dispatcher.stop();
+    expect([poor.calls("batches.create"), rich.calls("batches.create")]).toEqual([1, 1]);
+    expect(told).toEqual([expect.stringMatching(/^ACCOUNT_PAUSED: .+"poor" is paused until .+billing_hard_limit/)]);
+  });
+
+  test("is told once while results say it, whatever creates succeed meanwhile", async () => {
+    const here = world();
+    const fake = fakeProvider({ clock: here.time, plan: { runMs: 60 * MINUTE } });
+    const response = { status_code: 429, request_id: "r", body: noMoney };
+    const edit = (body: string): string =>
+      body.replace(/.+/g, (line) => JSON.stringify({ ...JSON.parse(line), response }));
+    fake.inject({ on: "files.content", until: here.time.now() + 8 * 60 * MINUTE, reply: { edit } });
+    const { dispatcher, told } = await dispatcherOf(here, { a: fake });
+    await dispatcher.enqueueMany(names.map(ask));
+    await drive(here.time, fake, () => isAtRest(here.store, here.time.now()));
+    await dispatcher.stop();
+    expect(fake.calls("batches.create")).toBeGreaterThan(3);
+    expect(told).toEqual([expect.stringMatching(/^ACCOUNT_PAUSED: .+"a" is paused until .+insufficient_quota/)]);
+  });
+});
+
 describe.each([openai, anthropic, gemini, mistral])("an address that $name does not have", (each) => {
   test("pauses the account at the first call, with words, and ends no request", async () => {
     const { fake, told, records } = await dispatched(each, "http://fake.test/wrong", () => {}, 20 * MINUTE);

@@ -61,6 +61,41 @@ test("a wrong key does not matter where all outcomes are recorded", async () => 
   expect(await here.settle(all(here.run({ requests: plain(5) })))).toEqual(first);
 });
 
+test("a key that may send and read, but not list, runs the job and is told once", async () => {
+  const here = jobWorld();
+  const message = "You have insufficient permissions. Missing scopes: api.batch.list. Check your restricted API key.";
+  here.fake.inject(refused(["batches.list"], 403, { error: { message, type: "invalid_request_error", code: null } }));
+  const { outcomes, errors } = watched(here, 25);
+  expect(await here.settle(all(outcomes))).toHaveLength(25);
+  expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "openai" }]);
+  expect(errors[0]?.message).toContain("It may still send: the next upload or create shows that.");
+  expect(here.fake.calls("batches.list")).toBeGreaterThan(1);
+});
+
+test("an account that is refused at the start is asked again while batches of another account's run", async () => {
+  const here = jobWorld();
+  const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: here.fake.fetch });
+  const accounts = [openaiAccount({ name: "other", client })];
+  const stop = new AbortController();
+  here.time.setTimeout(() => stop.abort(new Error("stopped")), 20 * MINUTE);
+  const before = here.run({ requests: plain(10), accounts, signal: stop.signal });
+  await expect(here.settle(all(before))).rejects.toThrow("stopped");
+  here.fake.inject(refused(["batches.list"], 401, WRONG_KEY, 1));
+  const { outcomes, errors } = watched(here, 25);
+  const others: Promise<unknown>[] = [];
+  const othersAt = here.time.now() + 6 * HOUR;
+  here.time.setTimeout(() => others.push(all(here.run({ requests: plain(10), accounts }))), 6 * HOUR);
+  const times: number[] = [];
+  const reading = (async () => {
+    for await (const _ of outcomes) times.push(here.time.now());
+  })();
+  await here.settle(reading);
+  expect([times.length, times.filter((at) => at < othersAt).length]).toEqual([25, 15]);
+  await here.settle(Promise.all(others));
+  expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "openai" }]);
+  expect(runsOf(here.fake)).toEqual(plain(25).map(() => 1));
+});
+
 test("one of two accounts with a wrong key is told once, and the other one runs the job", async () => {
   const here = jobWorld();
   const broken = fakeProvider({ clock: here.time });

@@ -9,7 +9,11 @@ export type AccountTrouble = "ACCOUNT_PAUSED" | "ACCOUNT_FULL" | "ACCOUNT_UNAVAI
 
 /** Statuses that blame the key, or what it may do. 402 and 429 ask for money, which may come while a job waits. */
 const KEY_REFUSED: ReadonlySet<number | null> = new Set([401, 403]);
-const READS: ReadonlySet<Operation> = new Set(["list", "find", "retrieve", "results", "files"]);
+const READS: ReadonlySet<Operation> = new Set(["retrieve", "results", "files"]);
+const LISTS: ReadonlySet<Operation> = new Set(["list", "find"]);
+
+/** A success of an account. `read`: an answer about a batch. `taken`: it began a batch. `results`: a line that succeeded. */
+export type Success = "upload" | "create" | "execute" | "read" | "taken" | "results";
 
 /** null for a failure that blames the batch, not its account. */
 export function troubleOf({ kind }: Failure): AccountTrouble | null {
@@ -26,6 +30,18 @@ export function troubleOf({ kind }: Failure): AccountTrouble | null {
   }
 }
 
+/** The success that ends a trouble which a call of this kind shows; null for what other calls say nothing of. */
+export function disproofOf(operation: Operation, error: unknown): Success | null {
+  if (mayOnlyNotList(operation, error)) return null;
+  if (operation === "upload" || operation === "create") return "create";
+  return operation === "execute" ? "execute" : "read";
+}
+
+/** A key may have the right to send and to read, and not to list. */
+function mayOnlyNotList(operation: Operation, error: unknown): boolean {
+  return LISTS.has(operation) && statusOf(error) === 403;
+}
+
 /** An account whose key is refused. */
 export interface KeyRefusal {
   /** "answered 401 (invalid_api_key: Incorrect API key provided)" */
@@ -36,7 +52,7 @@ export interface KeyRefusal {
 
 /** null where the failure does not blame the key. */
 export function keyRefusalOf(failure: Failure, error: unknown, operation: Operation): KeyRefusal | null {
-  if (failure.kind !== "authOrBilling") return null;
+  if (failure.kind !== "authOrBilling" || mayOnlyNotList(operation, error)) return null;
   const status = statusOf(error);
   const isOfKey = KEY_REFUSED.has(status) || /api[ _-]?key|credential/i.test(`${failure.code} ${failure.message}`);
   if (!isOfKey) return null;
@@ -49,13 +65,13 @@ export function troubleError(
   account: string,
   failure: Failure,
   error: unknown,
+  operation: Operation,
 ): DispatchError {
-  return new DispatchError(
-    trouble,
-    `The account "${account}" ${answered(failure, error)}. ${WHAT_FOLLOWS[trouble]}`,
-    error,
-  );
+  const follows = mayOnlyNotList(operation, error) ? NOT_LISTED : WHAT_FOLLOWS[trouble];
+  return new DispatchError(trouble, `The account "${account}" ${answered(failure, error)}. ${follows}`, error);
 }
+
+const NOT_LISTED = "Its batches cannot be listed. It may still send: the next upload or create shows that.";
 
 const WHAT_FOLLOWS: Readonly<Record<AccountTrouble, string>> = {
   ACCOUNT_PAUSED: "Its requests wait, until that ends.",

@@ -25,6 +25,8 @@ export interface JobGuardInput {
   readonly job: string;
   /** True once all requests of the job are stored. */
   readonly produced: { readonly isDone: boolean };
+  /** Called once, as soon as something can run. */
+  readonly onOpen: () => Promise<void>;
   /** Called once. */
   readonly onStuck: (error: DispatchError) => void;
 }
@@ -33,6 +35,9 @@ export class JobGuard {
   readonly #input: JobGuardInput;
   readonly #loop: Loop;
   #lookMs = FIRST_LOOK_MS;
+  #isOpen = false;
+  /** When the accounts were last asked, by the monotonic clock. */
+  #askedAt = 0;
 
   constructor(input: JobGuardInput) {
     const { runtime } = input;
@@ -40,21 +45,33 @@ export class JobGuard {
     this.#loop = new Loop(runtime.clock, (error) => runtime.reportShared(error, { operation: "store" }));
   }
 
-  /** Asks each account once. Resolves with whether any of them may take work. */
-  async start(): Promise<boolean> {
+  /** Asks each account once. */
+  async start(): Promise<void> {
     const { runtime } = this.#input;
-    await Promise.all(runtime.accounts.map((account) => this.#ask(account)));
-    if (runtime.isStopping) return false;
+    const { refusals } = runtime.troubles;
+    await this.#askAll(runtime.accounts);
+    if (runtime.isStopping) return;
+    if (runtime.accounts.some(({ name }) => !refusals.has(name))) await this.#open();
     runtime.troubles.onRefusal = () => {
       this.#lookMs = FIRST_LOOK_MS;
       this.#loop.wake();
     };
     this.#loop.start(() => this.#turn());
-    return runtime.accounts.some(({ name }) => !runtime.troubles.refusals.has(name));
   }
 
   stop(): Promise<void> {
     return this.#loop.stop();
+  }
+
+  async #open(): Promise<void> {
+    if (this.#isOpen || this.#input.runtime.isStopping) return;
+    this.#isOpen = true;
+    await this.#input.onOpen();
+  }
+
+  async #askAll(accounts: Runtime["accounts"]): Promise<void> {
+    this.#askedAt = this.#input.runtime.clock.monotonic();
+    await Promise.all(accounts.map((account) => this.#ask(account)));
   }
 
   async #ask(account: Runtime["accounts"][number]): Promise<void> {
@@ -62,6 +79,7 @@ export class JobGuard {
     try {
       const cuts = [runtime.stopping.signal];
       await bounded(runtime, checkTimeoutMs(account), cuts, (call) => askAccount(account, call));
+      runtime.troubles.worked(account.name, "read");
       await endPause(runtime, account);
     } catch (error) {
       const fault = runtime.isStopping ? null : faultOf(account, error);
@@ -73,36 +91,44 @@ export class JobGuard {
 
   async #turn(): Promise<number> {
     const { runtime, onStuck } = this.#input;
-    if (runtime.troubles.refusals.size === 0 || runtime.isStopping) return Number.POSITIVE_INFINITY;
-    const stuck = await this.#whyStuck();
-    if (stuck !== null) {
-      onStuck(stuck);
+    const { refusals } = runtime.troubles;
+    if (refusals.size === 0 || runtime.isStopping) return Number.POSITIVE_INFINITY;
+    let found = await this.#whyStuck();
+    // A refusal may be hours old where nothing was left to send.
+    if (found instanceof DispatchError && runtime.clock.monotonic() - this.#askedAt > LAST_LOOK_MS) {
+      await this.#askAll(runtime.accounts.filter(({ name }) => refusals.has(name)));
+      found = await this.#whyStuck();
+    }
+    if (found instanceof DispatchError) {
+      onStuck(found);
       return Number.POSITIVE_INFINITY;
     }
+    if (found === "open") await this.#open();
     this.#lookMs = Math.min(2 * this.#lookMs, LAST_LOOK_MS);
     return runtime.clock.now() + this.#lookMs;
   }
 
-  /** null while something can run, or nothing is left to run. */
-  async #whyStuck(): Promise<DispatchError | null> {
+  /** `open` while something can run; `idle` where nothing is left to run, or stored yet. */
+  async #whyStuck(): Promise<DispatchError | "open" | "idle"> {
     const { runtime, job, produced } = this.#input;
     const { refusals } = runtime.troubles;
     const lanes = await openLanes(runtime, job);
-    if (lanes.size === 0) return null;
+    if (lanes.size === 0) return "idle";
     // Requests that still come may be for an account that works.
-    if (!produced.isDone && runtime.accounts.some(({ name }) => !refusals.has(name))) return null;
+    if (!produced.isDone && runtime.accounts.some(({ name }) => !refusals.has(name))) return "open";
     const able = new Set<string>();
     for (const lane of lanes) {
       const { first, second } = servingOf(runtime.accounts, parseLane(lane));
       const names = [...first, ...second].map(({ name }) => name);
       // A lane that no account here serves is another process's.
-      if (names.length === 0 || names.some((name) => !refusals.has(name))) return null;
+      if (names.length === 0 || names.some((name) => !refusals.has(name))) return "open";
       for (const name of names) able.add(name);
     }
     const sent = await runtime.store.batches({ states: SENT, limit: MOST_BATCHES });
     const mayRead = ({ account }: BatchRow): boolean => refusals.get(account)?.blocksReads !== true;
-    if (sent.length === MOST_BATCHES || sent.some((row) => lanes.has(laneProper(row.lane)) && mayRead(row)))
-      return null;
+    if (sent.length === MOST_BATCHES || sent.some((row) => lanes.has(laneProper(row.lane)) && mayRead(row))) {
+      return "open";
+    }
     return stuckError(
       job,
       [...refusals].filter(([name]) => able.has(name)),

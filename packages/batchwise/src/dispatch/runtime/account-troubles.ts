@@ -5,8 +5,10 @@ import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
 import {
   type AccountTrouble,
+  disproofOf,
   type KeyRefusal,
   keyRefusalOf,
+  type Success,
   troubleError,
   troubleOf,
 } from "../decide/account-trouble.ts";
@@ -14,14 +16,18 @@ import type { ErrorContext } from "../options/dispatcher-options.ts";
 
 type Report = (error: unknown, context: ErrorContext) => void;
 
-/** `read`: an answer about a batch. */
-export type Success = "upload" | "create" | "execute" | "read";
-
 /** Calls after which the account is paused in the store: steps/tell-of-pause.ts reports that, with its end. */
 const PAUSING: ReadonlySet<Operation> = new Set(["upload", "create", "execute"]);
 
 /** A limit that is used up stays so for as long as there is work: room for one batch does not end it. */
 const FULL_AGAIN_MS = 24 * 3_600_000;
+
+/** A trouble that was reported. */
+interface Reported {
+  readonly at: number;
+  /** The successes that it still takes until it is over; null among them never comes. */
+  readonly until: Set<Success | null>;
+}
 
 /** A call that failed. */
 export interface FailedCall {
@@ -33,8 +39,8 @@ export interface FailedCall {
 export class AccountTroubles {
   readonly #report: Report;
   readonly #now: () => number;
-  /** When each trouble of an account was reported; those of money and keys by their code. */
-  readonly #reported: Map<string, Map<string, number>> = new Map();
+  /** The troubles of each account that were reported and are not over; those of money and keys by their code. */
+  readonly #reported: Map<string, Map<string, Reported>> = new Map();
   readonly #refusals: Map<string, KeyRefusal> = new Map();
   /** Called when a key is refused. */
   onRefusal: () => void = () => {};
@@ -62,21 +68,25 @@ export class AccountTroubles {
     const refusal = keyRefusalOf(failure, error, operation);
     if (refusal !== null) this.#refusals.set(account, refusal);
     const isToldLater = trouble === "ACCOUNT_PAUSED" && PAUSING.has(operation);
-    if (!isToldLater && this.isNew(account, trouble, failure.code)) {
-      this.#report(troubleError(trouble, account, failure, error), context);
+    if (!isToldLater && this.isNew(account, trouble, failure.code, disproofOf(operation, error))) {
+      this.#report(troubleError(trouble, account, failure, error, operation), context);
     }
     if (refusal !== null) this.onRefusal();
   }
 
-  /** True where this trouble has not been reported since the account last worked; it counts as reported from now on. */
-  isNew(account: string, trouble: AccountTrouble, code: string): boolean {
-    const reported = this.#reported.get(account) ?? new Map<string, number>();
+  /**
+   * True where this trouble has not been reported, or is over since; it counts as reported from now on. A pause is over with
+   * the success that disproves it, of each kind of call that showed it.
+   */
+  isNew(account: string, trouble: AccountTrouble, code: string, disproof: Success | null): boolean {
+    const reported = this.#reported.get(account) ?? new Map<string, Reported>();
     this.#reported.set(account, reported);
     const name = trouble === "ACCOUNT_PAUSED" ? `${trouble} ${code}` : trouble;
-    const at = reported.get(name);
-    const isKnown = at !== undefined && (trouble !== "ACCOUNT_FULL" || at + FULL_AGAIN_MS > this.#now());
-    if (!isKnown) reported.set(name, this.#now());
-    return !isKnown;
+    const known = reported.get(name);
+    known?.until.add(disproof);
+    if (known !== undefined && (trouble !== "ACCOUNT_FULL" || known.at + FULL_AGAIN_MS > this.#now())) return false;
+    reported.set(name, { at: this.#now(), until: new Set([disproof]) });
+    return true;
   }
 
   /** A call of the account succeeded, which ends the troubles that it disproves. */
@@ -85,8 +95,12 @@ export class AccountTroubles {
     reported?.delete("ACCOUNT_UNAVAILABLE");
     const isOver = success === "create" || success === "execute";
     const isReadOver = success === "read" && this.#refusals.get(account)?.blocksReads === true;
-    if (!isOver && !isReadOver) return;
-    for (const name of reported?.keys() ?? []) if (name.startsWith("ACCOUNT_PAUSED")) reported?.delete(name);
-    this.#refusals.delete(account);
+    if (isOver || isReadOver) this.#refusals.delete(account);
+    for (const [name, { until }] of reported ?? []) {
+      if (!name.startsWith("ACCOUNT_PAUSED")) continue;
+      until.delete(success);
+      // An account that runs lines itself has no other call.
+      if (until.size === 0 || success === "execute") reported?.delete(name);
+    }
   }
 }

@@ -90,13 +90,12 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
   const isLong = breaks >= LEFT_AFTER || waitMs >= LEFT_FOR_MS;
   const isLeft = isLong && maySendElsewhere(runtime, lease, await runtime.ledgers());
   const lastError = JSON.stringify({ code, message, breaks: breaks + 1 });
-  const before = failure.kind === "authOrBilling" ? (await runtime.ledgers()).get(account.name) : undefined;
   await lease.end((now) => ({
     ...{ nextAt: isLeft ? now : now + waitMs, lastError },
     ...(pausesAccount || isLeft ? { ledgers: [{ name: account.name, blockedUntil: now + waitMs, note: code }] } : {}),
   }));
   if (failure.kind === "authOrBilling") {
-    tellOfPause(runtime, failure, runtime.clock.now() + waitMs, before, lease.context("execute"));
+    tellOfPause(runtime, failure, runtime.clock.now() + waitMs, "execute", lease.context("execute"));
   }
 }
 

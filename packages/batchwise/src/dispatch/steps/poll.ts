@@ -70,7 +70,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   if (isWaiting) lease.seen = null;
   await noteLane(runtime, batch, plan, failure);
   await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
-  tellOfRefusal(runtime, batch, plan, ledgers.get(account.name), "retrieve");
+  tellOfRefusal(runtime, batch, decided, "retrieve");
 }
 
 /** A batch that fails for a limit that is used up waits. */
@@ -85,7 +85,9 @@ function tellOfLimit({ troubles }: Runtime, lease: Lease, failure: Failure | nul
  */
 async function noteLane(runtime: Runtime, batch: BatchRow, plan: Plan, failure: Failure | null): Promise<void> {
   if (plan.disposal?.kind === "faults") await noteFaults(runtime, batch, failure, "retrieve");
-  if (runtime.lastPauses.healths.size > 0 && isTaken(batch, plan)) await noteAcceptance(runtime, batch);
+  if (!isTaken(batch, plan)) return;
+  runtime.troubles.worked(batch.account, "taken");
+  if (runtime.lastPauses.healths.size > 0) await noteAcceptance(runtime, batch);
 }
 
 function tellPolled(

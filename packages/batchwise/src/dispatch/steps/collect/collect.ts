@@ -136,6 +136,8 @@ class Collection {
     // Without a single line the adoption stays unverified, and members are not charged.
     if (!this.#lease.batch.verified) throw new ForeignResults();
     await this.#settleAbsent(seen.state);
+    const hasWorked = this.#failures.tally.succeeded > 0 && !this.#isPaused;
+    if (hasWorked) this.#runtime.troubles.worked(this.#lease.account.name, "results");
     await this.#noteEnd(seen.state);
   }
 
@@ -332,10 +334,9 @@ class Collection {
     if (this.#isPaused) return;
     this.#isPaused = true;
     const { account } = this.#lease;
-    const before = (await this.#runtime.ledgers()).get(account.name);
     const blockedUntil = this.#runtime.clock.now() + PAUSE_MS;
     await this.#lease.write({ ledgers: [{ name: account.name, blockedUntil, note: error.code }] });
-    tellOfPause(this.#runtime, error, blockedUntil, before, this.#lease.context("results"));
+    tellOfPause(this.#runtime, error, blockedUntil, "results", this.#lease.context("results"));
   }
 
   #add(item: Settlement): void {

@@ -262,7 +262,7 @@ async function failed(
   const isBlamed = plan.disposal?.kind === "faults" && !(error instanceof LineRefused);
   if (isBlamed) await noteFaults(runtime, batch, failure, operation);
   await applyPlan(lease, isRepeat ? plan : await otherwise(runtime, lease, plan, ledgers));
-  tellOfRefusal(runtime, batch, plan, ledgers.get(account.name), operation);
+  tellOfRefusal(runtime, batch, plan, operation);
 }
 
 /** The plan, or what gets the requests further where it only lets them wait. */

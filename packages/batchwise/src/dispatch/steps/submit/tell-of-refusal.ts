@@ -3,29 +3,25 @@
 
 import type { Operation } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
+import type { BatchRow } from "../../contract/rows.ts";
 import type { Plan } from "../../decide/batch/plan.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { tellOfPause } from "../tell-of-pause.ts";
 
-/** Called once the plan is written. `before`: the account's ledger until then. */
-export function tellOfRefusal(
-  runtime: Runtime,
-  batch: BatchRow,
-  plan: Plan,
-  before: LedgerRow | undefined,
-  operation: Operation,
-): void {
+/** Called once the plan is written. `plan`: as decided, before its requests may go to another account. */
+export function tellOfRefusal(runtime: Runtime, batch: BatchRow, plan: Plan, operation: Operation): void {
   if (plan.lastError === null) return;
   const context = { account: batch.account, batch: batch.key, operation };
-  if (plan.outage === null && plan.pauseAccountUntil !== null && plan.state !== "collecting") {
-    tellOfPause(runtime, plan.lastError, plan.pauseAccountUntil, before, context);
+  if (plan.outage === null && plan.pauseAccountUntil !== null) {
+    const disproof = operation === "retrieve" ? "results" : "create";
+    tellOfPause(runtime, plan.lastError, plan.pauseAccountUntil, disproof, context);
     return;
   }
   if (plan.wholeFailures === batch.wholeFailures) return;
   const { code, message } = plan.lastError;
   const words = `"${code}: ${message}"`;
   if (plan.outage !== null && plan.pauseAccountUntil !== null) {
+    if (!runtime.troubles.isNew(batch.account, "ACCOUNT_PAUSED", code, "taken")) return;
     const [since, until] = [plan.outage.since, plan.pauseAccountUntil].map((at) => new Date(at).toISOString());
     const told = `The account "${batch.account}" has refused each batch since ${since}, with ${words}, one of a single request too.`;
     runtime.report(new DispatchError("ACCOUNT_PAUSED", `${told} It is paused until ${until}.`), context);
