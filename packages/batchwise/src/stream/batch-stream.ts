@@ -6,6 +6,7 @@ import { callable } from "../core/api/callable.ts";
 import { NO_NAME } from "../core/contract/errors.ts";
 import { type EventName, Events, type Listener, printedName } from "../core/contract/events.ts";
 import { nameOfHandler } from "../core/contract/handler-defaults.ts";
+import { WATCH_SLOTS, type WatchesSlots } from "../core/contract/slot-waits.ts";
 import type {
   BatchContext,
   Batcher,
@@ -78,23 +79,22 @@ export function batchStream<Item, Chunk>(
   check("handler", aFunction, handler);
   const { maxBufferedChunks, maxStallMs, engine } = resolveStreamOptions<Item, StreamItem<Item, Chunk>>(options);
   const stalls = new Set<Stall>();
-  const queueWaitMs = (): number => {
-    const { waiting, runningBatches, oldestWaitMs } = core.stats();
-    return waiting > 0 && runningBatches >= core.options.concurrency ? oldestWaitMs : -1;
-  };
   const warn = (message: string): void => warnings.warn("STREAM_BLOCKED", message);
   const { name = NO_NAME } = engine;
   const run = (items: StreamItem<Item, Chunk>[], context: BatchContext): Promise<void>[] => {
     const values = items.map(({ item }) => item);
     const { clock } = core.options;
-    const services = { name, clock, maxBufferedChunks, maxStallMs, queueWaitMs, stalls, warn };
+    const services = { name, clock, maxBufferedChunks, maxStallMs, slotWaitMs, stalls, warn };
     return new Producer(items, context, services).start(() => handler(values, context));
   };
   const named = Object.defineProperty(run, "name", { value: nameOfHandler(handler) });
-  const core: Batcher<StreamItem<Item, Chunk>, void> = createBatcher(named, engine);
+  const core = createBatcher(named, engine) as Batcher<StreamItem<Item, Chunk>, void> & WatchesSlots;
+  const slotWaitMs = core[WATCH_SLOTS](() => {
+    for (const stall of stalls) stall.look();
+  });
   // Kept warnings go to the first listener while it is added: in the async context of the code that adds it.
   const warnings = new Events(captureAsyncContext(), printedName(core.options));
-  const submitter = new Submitter(core, maxBufferedChunks, stalls);
+  const submitter = new Submitter(core, maxBufferedChunks);
   const submit = (item: Item, given?: SubmitOptions): AsyncIterableIterator<Chunk, undefined> =>
     submitter.submit(item, given);
   return Object.defineProperties(callable(core, submit, core.options.name), {

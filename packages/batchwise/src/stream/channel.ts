@@ -8,7 +8,7 @@ import { ignoreIfPromise } from "../core/contract/thenable.ts";
 export interface ChannelOwner {
   /** The caller was behind and is not any more. */
   caughtUp(): void;
-  /** The caller waits for a chunk. */
+  /** The caller begins to wait for a chunk. */
   waits(): void;
   /** The stream has ended, failed, or lost its reader. Called once. `wasBehind`: its caller was behind. */
   closed(wasBehind: boolean): void;
@@ -88,8 +88,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     }
     if (this.#owner === null) return Promise.resolve(END);
     return new Promise((resolve, reject) => {
-      this.#readers.push({ resolve, reject });
-      this.#owner?.waits();
+      if (this.#readers.push({ resolve, reject }) === 1) this.#owner?.waits();
     });
   }
 

@@ -10,7 +10,7 @@ import type { Departure } from "./submission.ts";
 export interface StreamBatch {
   /** A caller was behind and is not any more. */
   caughtUp(): void;
-  /** A caller waits for a chunk. */
+  /** A caller begins to wait for a chunk. */
   waits(item: BatchMate): void;
   /** A caller's stream is over. */
   closed(wasBehind: boolean): void;

@@ -5,20 +5,17 @@ import type { Batcher, SubmitManyOptions, SubmitOptions } from "../core/contract
 import { anArray, expected } from "../core/contract/validate.ts";
 import { CallerSignals } from "./caller-signals.ts";
 import type { Channel } from "./channel.ts";
-import type { Stall } from "./stall.ts";
 import { StreamItem } from "./stream-item.ts";
 import { Departure, optionsFor, readOnce } from "./submission.ts";
 
 export class Submitter<Item, Chunk> {
   readonly #core: Batcher<StreamItem<Item, Chunk>, void>;
   readonly #maxBufferedChunks: number;
-  readonly #stalls: Iterable<Stall>;
   readonly #signals: CallerSignals = new CallerSignals();
 
-  constructor(core: Batcher<StreamItem<Item, Chunk>, void>, maxBufferedChunks: number, stalls: Iterable<Stall>) {
+  constructor(core: Batcher<StreamItem<Item, Chunk>, void>, maxBufferedChunks: number) {
     this.#core = core;
     this.#maxBufferedChunks = maxBufferedChunks;
-    this.#stalls = stalls;
   }
 
   /** Never throws: what a plain submit would reject with, the stream fails with. */
@@ -49,7 +46,6 @@ export class Submitter<Item, Chunk> {
       () => channel.end(),
       (error: unknown) => channel.fail(error),
     );
-    for (const stall of this.#stalls) stall.look();
     return channel;
   }
 

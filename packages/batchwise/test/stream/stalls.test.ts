@@ -109,6 +109,99 @@ describe("a caller who does not read", () => {
   });
 });
 
+describe("the queue waits for a slot that a batch holds", () => {
+  test("from the moment at which the last slot fills, also after the last submit", async () => {
+    const of = await stalled([], { concurrency: 2, maxBatchSize: 1, maxStallMs: 5_000 });
+    await of.clock.advance(2_000);
+    void of.stream.submit("b");
+    const waiting = read(of.stream.submit("c"));
+    await of.clock.advance(4_999);
+    expect([of.call(0).isStopped, of.calls.length]).toEqual([false, 2]);
+    await of.clock.advance(1);
+    expect(of.call(0).isStopped).toBe(true);
+    of.call(2).yield("chunk");
+    await of.clock.settle();
+    expect(waiting.chunks).toEqual(["chunk"]);
+  });
+
+  test("from the moment at which configure takes the free slot away", async () => {
+    const of = await stalled([], { concurrency: 2, maxBatchSize: 2, maxStallMs: 5_000 });
+    of.stream.configure({ maxWaitMs: 20_000 });
+    void of.stream.submit("held");
+    await of.clock.advance(10_000);
+    of.stream.configure({ concurrency: 1 });
+    await of.clock.advance(10_000 + 4_999);
+    expect([of.call(0).isStopped, of.calls.length]).toEqual([false, 1]);
+    await of.clock.advance(1);
+    expect(of.call(0).isStopped).toBe(true);
+  });
+
+  test.each<[what: string, act: (of: StreamRig) => void]>([
+    ["resume()", ({ stream }) => stream.resume()],
+    ["flush()", ({ stream }) => void stream.flush()],
+    ["close()", ({ stream }) => void stream.close()],
+  ])("not while it is paused: from %s on", async (_, act) => {
+    const of = await stalled([]);
+    of.stream.pause();
+    void of.stream.submit("later");
+    await of.clock.advance(10 * MAX_STALL_MS);
+    expect([of.call(0).isStopped, of.clock.timers]).toEqual([false, 0]);
+    act(of);
+    await of.clock.advance(MAX_STALL_MS - 1);
+    expect(of.call(0).isStopped).toBe(false);
+    await of.clock.advance(1);
+    expect(of.call(0).isStopped).toBe(true);
+  });
+
+  test("not while maxWaitMs holds its items: from the end of that on", async () => {
+    const of = await stalled([], { maxBatchSize: 2 });
+    of.stream.configure({ maxWaitMs: 100_000 });
+    void of.stream.submit("later");
+    await of.clock.advance(100_000 + MAX_STALL_MS - 1);
+    expect(of.call(0).isStopped).toBe(false);
+    await of.clock.advance(1);
+    expect(of.call(0).isStopped).toBe(true);
+  });
+
+  test("not while a maxWaitMs of Infinity holds an item: from the one that fills its batch on", async () => {
+    const of = streamRig({ maxBufferedChunks: 1, maxWaitMs: Number.POSITIVE_INFINITY, maxBatchSize: 2 });
+    for (const item of ["slow", "other"]) void of.stream.submit(item);
+    await of.clock.settle();
+    for (const round of range(2)) {
+      of.call(0).yield(round, round);
+      await of.clock.settle();
+    }
+    void of.stream.submit("held");
+    await of.clock.advance(10 * MAX_STALL_MS);
+    expect(of.call(0).asked).toBe(2);
+    void of.stream.submit("fills");
+    await of.clock.advance(MAX_STALL_MS - 1);
+    expect(of.call(0).isStopped).toBe(false);
+    await of.clock.advance(1);
+    expect(of.call(0).isStopped).toBe(true);
+  });
+});
+
+describe("another reader of the batch", () => {
+  test("waits from its first unanswered next() on, however often it calls again", async () => {
+    const of = streamRig({ maxBufferedChunks: 1 });
+    void of.stream.submit("slow");
+    const other = of.stream.submit("other");
+    await of.clock.settle();
+    for (const round of range(2)) {
+      of.call(0).yield(round, round);
+      await of.clock.settle();
+      await other.next();
+    }
+    await of.clock.advance(5_000);
+    for (const _ of range(6)) {
+      void other.next();
+      await of.clock.advance(5_000);
+    }
+    expect(of.call(0).asked).toBe(3);
+  });
+});
+
 describe("maxStallMs", () => {
   test("is the time that others wait", async () => {
     const of = await stalled(["other"], { maxStallMs: 50 });

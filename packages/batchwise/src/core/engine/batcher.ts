@@ -8,6 +8,7 @@ import type { Mapped, MapSource } from "../contract/map-options.ts";
 import { type ChangeObserver, OBSERVE } from "../contract/observer.ts";
 import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contract/options.ts";
 import { PreparedOptions, reconfigure, shownOptions } from "../contract/resolve-options.ts";
+import { WATCH_SLOTS } from "../contract/slot-waits.ts";
 import type { BatcherStats } from "../contract/stats.ts";
 import type {
   Batcher,
@@ -64,6 +65,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #closing: Promise<void> | null = null;
   /** Maps whose readers wait for what is under way, while the maps take nothing more. */
   #stuckMaps = 0;
+  #onStep: (() => void) | null = null;
 
   /** `given`: options as users give them, or prepared ones. `tooLargeError` makes the error for an item over the cap. */
   constructor(handler: unknown, given: unknown, tooLargeError: typeof itemTooLargeError = itemTooLargeError) {
@@ -104,6 +106,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
         queue: this.#queue,
         opening: this.#opening,
         onStep: () => {
+          this.#onStep?.();
           const resting = this.#resting;
           if (resting === null || !this.#isAtRest()) return;
           this.#resting = null;
@@ -290,7 +293,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     });
   }
 
-  // A member that is not part of the public interface, and that `for in` does not show.
+  // Members that are not part of the public interface, and that `for in` does not show.
   static {
     const value = function (this: BatcherCore, change: ChangeObserver): void {
       const services = this.#services;
@@ -299,6 +302,11 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       this.#intake.observerChanged();
     };
     Object.defineProperty(BatcherCore.prototype, OBSERVE, { value });
+    const watch = function (this: BatcherCore, onStep: () => void): () => number {
+      this.#onStep = onStep;
+      return () => this.#scheduler.slotWaitMs;
+    };
+    Object.defineProperty(BatcherCore.prototype, WATCH_SLOTS, { value: watch });
   }
 
   #mapTarget(): MapTarget {

@@ -28,6 +28,7 @@ import type { Services } from "../submit/services.ts";
 import type { InContext } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
 import { BatchStarter } from "./batch-starter.ts";
+import { tellOfEnd } from "./ended-batch.ts";
 import { Gathering } from "./gathering.ts";
 import { LearnedCaps } from "./learned-caps.ts";
 import { LimiterGate } from "./limiter-gate.ts";
@@ -98,9 +99,15 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** When the oldest item of a batch that pauses was submitted; Infinity where there is none. */
   get retryingSince(): number {
-    let since = Infinity;
-    for (const { oldestAt } of this.#slots.resting) since = Math.min(since, oldestAt);
-    return since;
+    return this.#slots.restingSince;
+  }
+
+  /** See `WatchesSlots`. */
+  get slotWaitMs(): number {
+    if (this.#queue.size === 0 || this.#slots.isFree(this.#options)) return -Infinity;
+    const now = this.#services.clock.now();
+    const choice = this.#inContext(() => this.#choose(now, true));
+    return now - (choice.lane === null ? choice.wakeAt : this.#queue.oldestAt());
   }
 
   get isBusy(): boolean {
@@ -202,22 +209,15 @@ export class Scheduler implements RunOwner<BatchRun> {
   }
 
   ended(run: BatchRun, now: number): void {
-    const { recorder, events, clock } = this.#services;
-    const { key, reason, size, cost, startedAt, waitMs } = run.start;
-    const { error } = run.evidence;
-    const runMs = now - startedAt;
+    const { recorder } = this.#services;
+    const runMs = now - run.start.startedAt;
     this.#slots.remove(run);
     if (!run.isResting) recorder.rests(run.countedAs, now);
     recorder.batchEnded(runMs);
     this.#learned.record(run, this.#options);
     this.#gathering.ended(run);
-    if (run.watch !== null || events.hears("batch")) {
-      const { id } = run;
-      const event = { id, key, reason, size, cost, startedAt: clock.toUserTime(startedAt), runMs, waitMs, error };
-      run.watch?.ended(event);
-      events.emit("batch", event);
-    }
-    this.#queue.flushes.batchEnded(key, run.flushes);
+    tellOfEnd(run, runMs, this.#services);
+    this.#queue.flushes.batchEnded(run.start.key, run.flushes);
     this.#slotFreed();
   }
 

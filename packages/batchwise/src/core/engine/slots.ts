@@ -31,6 +31,13 @@ export class Slots {
     return this.#resting ?? NONE;
   }
 
+  /** When the oldest item of those batches was submitted; Infinity where there is none. */
+  get restingSince(): number {
+    let since = Infinity;
+    for (const { oldestAt } of this.resting) since = Math.min(since, oldestAt);
+    return since;
+  }
+
   /** The batch that gets the next free slot, before any new one. */
   get next(): BatchRun | undefined {
     return this.#queued[0];

@@ -68,8 +68,8 @@ export const streamFaults: readonly StreamFault[] = [
   {
     name: "ends no reader for whom others wait",
     file: "stall.ts",
-    find: "if (this.#waitedMs() >= maxStallMs) this.#end();",
-    replace: "if (this.#waitedMs() === -2) this.#end();",
+    find: "if (this.#waitedMs(services.clock.now()) >= services.maxStallMs) end();",
+    replace: "if (this.#waitedMs(services.clock.now()) === -2) end();",
   },
   {
     name: "counts what others waited before the batch stood still",
