@@ -74,6 +74,86 @@ describe("a handler that awaits its own batcher while no slot is left", () => {
     await clock.advance(1_100);
     expect(codes).toEqual(["SELF_CALL"]);
   });
+
+  test("warns 1 s after the submit that hangs, where earlier ones were answered", async () => {
+    const { clock, batcher, codes } = selfish(
+      async (items, self) => {
+        if (items[0] !== 0) return items;
+        await self().submit(1);
+        await sleep(clock, 2_500);
+        await self().submit(1);
+        await self().submit(2);
+        return items;
+      },
+      { dedupe: String, cache: new Map([["1", 1]]) },
+    );
+    void batcher.submit(0);
+    await clock.advance(3_499);
+    expect(codes).toEqual([]);
+    await clock.advance(1);
+    expect(codes).toEqual(["SELF_CALL"]);
+  });
+
+  test("warns not before the last of several submits has waited 1 s", async () => {
+    const { clock, batcher, codes } = selfish(async (items, self) => {
+      if (items[0] !== 0) return items;
+      void self().submit(1);
+      await sleep(clock, 900);
+      await self().submit(2);
+      return items;
+    });
+    void batcher.submit(0);
+    await clock.advance(1_899);
+    expect(codes).toEqual([]);
+    await clock.advance(1);
+    expect(codes).toEqual(["SELF_CALL"]);
+  });
+});
+
+describe("a handler that awaits an item equal to one of its own batch", () => {
+  test.each([1, 2])("warns, whether a slot is left or not: concurrency %i", async (concurrency) => {
+    const { clock, batcher, warnings } = selfish(
+      async (items, self) => {
+        await self().submit(items[1] as number);
+        return items;
+      },
+      { concurrency, dedupe: String },
+    );
+    void batcher.submitMany([1, 2]);
+    await clock.advance(999);
+    expect(warnings).toEqual([]);
+    await clock.advance(1);
+    expect(warnings).toMatchObject([
+      { code: "SELF_CALL", message: expect.stringContaining("of its own batch (dedupe)") },
+    ]);
+  });
+
+  test("warns also where it submits others beside it, which are answered", async () => {
+    const { clock, batcher, codes } = selfish(
+      async (items, self) => {
+        if (items[0] === 1) await self().submitMany([1, 3, 4]);
+        return items;
+      },
+      { concurrency: 2, dedupe: String },
+    );
+    void batcher.submit(1);
+    await clock.advance(1_000);
+    expect(codes).toEqual(["SELF_CALL"]);
+  });
+
+  test("warns where two batches await items of each other", async () => {
+    const { clock, batcher, codes } = selfish(
+      async ([item], self) => {
+        await sleep(clock, 5);
+        await self().submit(3 - (item as number));
+        return [item as number];
+      },
+      { concurrency: 2, maxBatchSize: 1, dedupe: String },
+    );
+    void batcher.submitMany([1, 2]);
+    await clock.advance(1_100);
+    expect(codes).toEqual(["SELF_CALL"]);
+  });
 });
 
 describe("no warning", () => {

@@ -44,7 +44,8 @@ export interface ItemEvent {
  * `CACHE_NULL`: a result that is null is not stored, see `cache.nullIsResult`.
  * `HELD_AT_EXIT`: items that `maxWaitMs: Infinity` held were sent because the process was about to end; call `flush()` or
  * `close()` after the last submit. `SELF_CALL`: for 1 s every slot was taken by a batch whose handler has submitted to
- * its own batcher; where it awaits that, none of them ends.
+ * its own batcher, or a handler had submitted an item equal to one of its own batch; where it awaits that, none of them
+ * ends.
  */
 export type WarningCode =
   | "LISTENER_FAILED"

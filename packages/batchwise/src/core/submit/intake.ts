@@ -89,7 +89,7 @@ export class Intake {
     const { moment } = this.#turn;
     this.#recorder.submitted(1, moment);
     const entry = new Entry(item, recipient, moment, 0);
-    if (isFirst || this.#selfCalls.calling !== null) this.#selfCalls.note(entry);
+    if (isFirst || this.#selfCalls.isWatching) this.#selfCalls.note(entry);
     if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
     else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1, undefined);
   }
@@ -106,7 +106,7 @@ export class Intake {
     for (let position = 0; position < length; position += 1) {
       entries[position] = new Entry(items[position], call, moment, position);
     }
-    if (isFirst || this.#selfCalls.calling !== null) this.#selfCalls.note(entries[length - 1] as Entry);
+    if (isFirst || this.#selfCalls.isWatching) this.#selfCalls.note(entries[length - 1] as Entry);
     // A getter may have flushed.
     if (this.#turn.moment !== moment) for (const entry of entries) entry.moment = this.#turn.moment;
     this.#recorder.submitted(length, moment);
@@ -268,6 +268,7 @@ export class Intake {
     this.#checkStillWanted(entry);
     known.join(this.#caller(entry), entry.priority);
     this.#capture(known.entry);
+    this.#selfCalls.joined(entry, known.entry);
     this.#recorder.joined();
     this.#parts.services.observer?.spared("dedupe", 1);
     return true;

@@ -1,5 +1,6 @@
 // Notices a handler that submits to its own batcher. Where it awaits that and all slots are taken by such batches, none of
-// them ever ends: after 1 s a warning says so, once.
+// them ever ends; nor does a batch whose handler awaits an item equal to one of the batch (`dedupe`). After 1 s a warning
+// says so, once.
 //
 // A submit is known to be the handler's while the handler runs synchronously, and after an `await` by its async context,
 // where the runtime has one that costs nothing (Node.js 24). Nothing is guessed: however slow a handler is, a batch whose
@@ -25,8 +26,9 @@ export interface CallingBatch {
 }
 
 interface OwnSubmit {
-  /** The last one that the handler submitted. */
+  /** What the handler submitted last, or an item of the batch itself that it joined; and when. */
   entry: Entry;
+  at: number;
   readonly timeout: Timeout;
 }
 
@@ -63,18 +65,37 @@ export class SelfCalls {
     }
   }
 
-  /** To be called for an item that was submitted while `calling` is set, or that is the first of its turn. */
+  /** True while a handler runs synchronously, or one runs that has submitted. */
+  get isWatching(): boolean {
+    return this.calling !== null || this.#submits.size > 0;
+  }
+
+  /** To be called for an item that was submitted while it is watching, or that is the first of its turn. */
   note(entry: Entry): void {
-    const batch = this.calling ?? (storage?.getStore() as CallingBatch | undefined);
+    const batch = this.#caller();
     if (batch === undefined || batch.selfCalls !== this || batch.isOver || this.#hasWarned) return;
-    const own = this.#submits.get(batch);
-    if (own !== undefined) {
+    const { at } = entry.moment;
+    let own = this.#submits.get(batch);
+    if (own === undefined) {
+      own = { entry, at, timeout: new Timeout(this.#services.deadlines) };
+      this.#submits.set(batch, own);
+    } else if (!isOfBatch(own, batch)) {
       own.entry = entry;
-      return;
+      own.at = at;
     }
-    const timeout = new Timeout(this.#services.deadlines);
-    this.#submits.set(batch, { entry, timeout });
-    timeout.start(STUCK_MS, () => this.#look(batch));
+    if (!own.timeout.isSet) own.timeout.start(STUCK_MS, () => this.#look(batch));
+  }
+
+  /** To be called where an item that may have been noted shares the place of an equal one. */
+  joined(entry: Entry, shared: Entry): void {
+    if (this.#submits.size === 0) return;
+    const batch = this.#caller();
+    const own = batch && this.#submits.get(batch);
+    if (own !== undefined && (own.entry === entry || shared.holder === (batch as unknown))) own.entry = shared;
+  }
+
+  #caller(): CallingBatch | undefined {
+    return this.calling ?? (storage?.getStore() as CallingBatch | undefined);
   }
 
   /** A batch has ended that ran so long. */
@@ -85,20 +106,43 @@ export class SelfCalls {
     this.#submits.delete(batch);
   }
 
-  /** Warns where every slot is taken by a batch whose handler has submitted what is not answered. */
+  /** Warns where a batch waits for itself, or every slot is taken by a batch that waits for one without a slot. */
   #look(looking: CallingBatch): void {
-    if (this.#hasWarned || this.#submits.get(looking)?.entry.isWaiting !== true) return;
+    const own = this.#submits.get(looking);
+    if (this.#hasWarned || own === undefined) return;
+    const now = this.#services.clock.now();
+    const restMs = own.at + STUCK_MS - now;
+    if (restMs > 0) own.timeout.start(restMs, () => this.#look(looking));
+    else if (isOfBatch(own, looking))
+      this.#warn("A slot is taken by a handler that submitted an item equal to one of its own batch (dedupe)");
+    else if (this.#isStuck(own, now)) this.#lookAtAll(now);
+  }
+
+  #lookAtAll(now: number): void {
     let stuck = 0;
-    for (const [batch, { entry }] of this.#submits) {
-      if (batch.holdsSlot && entry.recipient !== null && entry.holder !== null) stuck += 1;
-    }
+    for (const [batch, own] of this.#submits) if (batch.holdsSlot && this.#isStuck(own, now)) stuck += 1;
     if (stuck < this.#concurrency) return;
-    this.#hasWarned = true;
     const slots = this.#concurrency === 1 ? "The one slot is" : `All ${stuck} slots are`;
+    this.#warn(`${slots} taken by a handler that submitted to its own batcher`);
+  }
+
+  /** True where what it submitted waits, or is part of a batch that has submitted, too. */
+  #isStuck({ entry, at }: OwnSubmit, now: number): boolean {
+    if (entry.recipient === null || at + STUCK_MS > now) return false;
+    return entry.isWaiting || this.#submits.has(entry.holder as never);
+  }
+
+  #warn(cause: string): void {
+    this.#hasWarned = true;
     this.#services.events.warn(
       "SELF_CALL",
-      `${slots} taken by a handler that submitted to its own batcher, for ${STUCK_MS} ms: if it awaits that, neither ends. ` +
+      `${cause}, for ${STUCK_MS} ms: if it awaits that, neither ends. ` +
         "Do not await it in the handler, or give that work a batcher of its own.",
     );
   }
+}
+
+/** True where it is an item of the batch itself, which has no answer yet. */
+function isOfBatch({ entry }: OwnSubmit, batch: CallingBatch): boolean {
+  return entry.recipient !== null && entry.holder === (batch as unknown);
 }

@@ -70,6 +70,10 @@ export class Timeout {
     this.#deadlines = deadlines;
   }
 
+  get isSet(): boolean {
+    return this.#node !== null;
+  }
+
   /** Calls back once after `ms`, in place of what was set before. */
   start(ms: number, callback: () => void): void {
     this.clear();
