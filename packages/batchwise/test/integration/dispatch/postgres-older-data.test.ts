@@ -95,3 +95,28 @@ test("what waits in the lane of a split batch's part is still found there, also 
   expect((await store.probe(9, NOW)).lanes).toMatchObject([{ lane: "half", ready: 1 }]);
   expect(await store.seal({ ...sealInput("next"), lane: "half" })).toMatchObject({ ok: true, batch: { requests: 1 } });
 });
+
+test("what waits is counted right where another process writes while the tables become the present ones", async () => {
+  const place = await postgresPlace();
+  await query(place, dump);
+  const pool = poolAt(place);
+  const store = postgresStore({ pool });
+  onTestFinished(async () => {
+    await store.close();
+    await pool.end();
+  });
+  const writer = await pool.connect();
+  await writer.query(
+    "BEGIN; INSERT INTO batchwise_ready SELECT seq + 100, lane, priority, rank, bytes, tokens, not_before, deadline_at, created_at FROM batchwise_ready",
+  );
+  const opened = store.usage({});
+  const blocked = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'";
+  await expect.poll(async () => (await pool.query(blocked, [place.application_name])).rows).toEqual([{ count: "1" }]);
+  await writer.query("COMMIT");
+  writer.release();
+  await opened;
+  const { rows } = await pool.query(
+    "SELECT (SELECT sum(requests) FROM batchwise_waiting) AS counted, (SELECT count(*) FROM batchwise_ready WHERE NOT later) AS there",
+  );
+  expect(rows).toEqual([{ counted: "3", there: "3" }]);
+});

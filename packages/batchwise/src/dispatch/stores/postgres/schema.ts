@@ -192,6 +192,8 @@ const STEPS: readonly string[] = [
   `
   -- How many of a lane a claim may walk through: each statement adds a row, and no transaction waits for another. Seals and
   -- enqueues sum them up now and then.
+  -- The lock comes first: what a transaction writes between the count and the triggers would be in neither.
+  LOCK TABLE batchwise_ready IN SHARE ROW EXCLUSIVE MODE;
   CREATE TABLE batchwise_waiting (lane BIGINT NOT NULL, requests BIGINT NOT NULL);
   CREATE INDEX batchwise_waiting_lane ON batchwise_waiting (lane);
   INSERT INTO batchwise_waiting SELECT lane, count(*) FROM batchwise_ready WHERE NOT later GROUP BY lane;
