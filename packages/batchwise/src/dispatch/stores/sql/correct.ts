@@ -16,9 +16,6 @@ export interface Removed {
   readonly recorded_at: number;
 }
 
-/** No batch has this number. */
-const NO_BATCH = 0;
-
 /** `seqs`: the requests that the corrections are of. Of one that is there twice, the first counts. */
 export function* correct(
   dialect: Dialect,
@@ -35,15 +32,13 @@ export function* correct(
     removed.map(({ seq }) => seq),
   );
   const known = new Map(before.map(({ seq, digest }) => [seq, digest]));
-  for (const { seq, batch, status, code, recorded_at } of removed) {
+  for (const { seq, cursor, batch, status, code, recorded_at } of removed) {
     const { digest, body, bytes, tokens } = bySeq.get(seq) as Correction;
     const digests = withDigest(known.get(seq) ?? digest, digest);
     yield* run("UPDATE batchwise_body SET digest = ?, body = ? WHERE seq = ?", ...[digests, body, seq]);
     yield* run("UPDATE batchwise_request SET bytes = ?, tokens = ? WHERE seq = ?", ...[bytes, tokens, seq]);
-    yield* run(
-      `INSERT INTO batchwise_history (seq, batch, code, at) VALUES (?, ?, ?, ?)
-       ON CONFLICT (seq, batch) DO UPDATE SET code = excluded.code, at = excluded.at`,
-      ...[seq, batch ?? NO_BATCH, code ?? status, recorded_at],
-    );
+    const history = "INSERT INTO batchwise_history (seq, batch, code, at) VALUES (?, ?, ?, ?)";
+    // No batch has a number below zero, and no other outcome has this cursor.
+    yield* run(history, ...[seq, batch ?? -cursor, code ?? status, recorded_at]);
   }
 }

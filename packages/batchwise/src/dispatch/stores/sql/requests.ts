@@ -104,7 +104,7 @@ function endedOf({ cursor, status, code, ended_in, recorded_at }: RawRequest): E
 function* histories(dialect: Dialect, requests: readonly RawRequest[]): Steps<Map<number, HistoryRow[]>> {
   const rows = yield* all<{ seq: number; key: string | null; code: string; at: number }>(
     `SELECT h.seq, b.key, h.code, h.at FROM batchwise_history h LEFT JOIN batchwise_batch b ON b.id = h.batch
-     WHERE ${dialect.among("h.seq", "bigint")} ORDER BY h.seq, h.at, h.batch`,
+     WHERE ${dialect.among("h.seq", "bigint")} ORDER BY h.seq, h.at, abs(h.batch)`,
     requests.map(({ seq }) => seq),
   );
   const past = new Map<number, HistoryRow[]>(requests.map(({ seq }) => [seq, []]));

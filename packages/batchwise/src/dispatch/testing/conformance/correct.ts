@@ -104,4 +104,17 @@ export const correctCases: readonly StoreCase[] = [
       deepEqual([requests, batches], [1, 2]);
     },
   ),
+
+  storeCase("keeps each ending of a request that is corrected more than once outside of a batch", async (store) => {
+    await enqueued(store, "a", "first");
+    for (const [n, digest] of ["second", "third", "fourth"].entries()) {
+      await store.amend({ kind: "cancel", ids: ["a"], payload: OK, code: `c${n}` }, [], NOW);
+      await correct(store, "a", digest);
+    }
+    const [row] = await store.requests({ ids: ["a"], history: true });
+    deepEqual(
+      row?.history,
+      [0, 1, 2].map((n) => ({ batchKey: null, code: `c${n}`, at: NOW })),
+    );
+  }),
 ];
