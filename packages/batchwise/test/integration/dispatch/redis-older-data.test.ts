@@ -133,12 +133,24 @@ test("what a later version may have written is not touched", async () => {
   onTestFinished(() => client.disconnect());
   const store = redisStore({ client, prefix });
   await store.enqueue(requests(1, "r"), NOW);
-  await client.hset(`{${prefix}}:epoch`, "layout", 3);
+  await client.hset(`{${prefix}}:epoch`, "layout", 4);
   const refused = {
     code: "STORE_UNAVAILABLE",
-    message: expect.stringContaining("layout 3, newer than this batchwise"),
+    message: expect.stringContaining("layout 4, newer than this batchwise"),
   };
   await expect(store.enqueue(requests(1, "r"), NOW)).rejects.toMatchObject(refused);
   await expect(store.probe(1, NOW)).rejects.toMatchObject(refused);
   await expect(redisStore({ client, prefix }).find({ match: {}, after: 0, limit: 1 })).rejects.toMatchObject(refused);
+});
+
+test("its first write refuses processes of the layouts before", async () => {
+  const { port, prefix } = await redisPlace();
+  const client = clientAt(port);
+  onTestFinished(() => client.disconnect());
+  const epoch = `{${prefix}}:epoch`;
+  await client.hset(epoch, "layout", 2);
+  const store = redisStore({ client, prefix });
+  await store.find({ match: {}, after: 0, limit: 1 });
+  await store.enqueue(requests(1, "r"), NOW);
+  expect(await client.hget(epoch, "layout")).toBe("3");
 });

@@ -9,8 +9,9 @@
 export const EPOCH = `
 local EPOCH = P .. 'epoch'
 
--- How the data is laid out. 1, which is not noted: bodies in the requests' hashes, outcomes as hashes, no arrivals.
-local LAYOUT = 2
+-- How the data is laid out; who knows only earlier layouts is refused. 1, which is not noted: bodies in the requests'
+-- hashes, outcomes as hashes, no arrivals. 2: no marks of statuses, tombstones without a time.
+local LAYOUT = 3
 
 -- Who may not ask for it gets no answer: then a loss shows by the epoch and the count alone.
 local function serverRun()
