@@ -172,7 +172,7 @@ describe("a cost function", () => {
     return { anItem: looks / items.length, batches: of.handler.batches };
   }
 
-  test("sees each item at most 12 times, whatever waits, whatever the caps and whatever it measures", async () => {
+  test("sees an item at most 12 times on average where all come in one turn, whatever waits, whatever the caps and whatever it measures", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 1_500, size: "max" }),
