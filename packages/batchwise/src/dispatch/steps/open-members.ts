@@ -18,7 +18,7 @@ export async function eachOpen(
   runtime: Runtime,
   lease: Lease,
   visit: (member: OpenMember) => void,
-  { history = false } = {},
+  { history = false }: { readonly history?: boolean } = {},
 ): Promise<void> {
   const batchKey = lease.batch.key;
   for (let fromOrd = 0; ; ) {
