@@ -54,7 +54,11 @@ test("its enqueueMany that fails on the way says how far it came, and is repeate
   });
   const producer = producerIn(here, sim, { store });
   const requests = Array.from({ length: 2_500 }, (_, n) => ask(`r${n}`));
-  const failed = { code: "STORE_UNAVAILABLE", retryable: true, message: expect.stringContaining("Of 2500 requests the first 2000 are stored") };
+  const failed = {
+    code: "STORE_UNAVAILABLE",
+    retryable: true,
+    message: expect.stringContaining("Of 2500 requests the first 2000 are stored"),
+  };
   await expect(producer.enqueueMany(requests)).rejects.toMatchObject(failed);
   const answers = await producer.enqueueMany(requests);
   expect(answers.filter(({ existing }) => existing)).toHaveLength(2_000);
