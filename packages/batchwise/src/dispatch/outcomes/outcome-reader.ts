@@ -32,6 +32,8 @@ export class OutcomeReader {
   readonly #runtime: Runtime;
   readonly #waiters: Map<string, Set<Waiter>> = new Map();
   readonly #readers: Set<() => void> = new Set();
+  /** Iterations that have waited at the log's end; each is looked at once. */
+  readonly #iterators: Set<Idleness> = new Set();
   readonly #lookUps: Batcher<string, null>;
   readonly #watch: ResultWatch;
   /** How far the log has been read for the waiters; null while there are none. */
@@ -70,11 +72,23 @@ export class OutcomeReader {
    * Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do;
    * rejects with QUARANTINED when all that is left to do is a person's.
    */
-  async *outcomes({ after, untilIdle, job }: ResolvedOutcomesOptions): AsyncGenerator<LoggedOutcome> {
+  async *outcomes(options: ResolvedOutcomesOptions): AsyncGenerator<LoggedOutcome> {
+    const idleness = new Idleness(this.#runtime, options.job);
+    try {
+      yield* this.#follow(options, idleness);
+    } finally {
+      this.#iterators.delete(idleness);
+      this.#endWatch();
+    }
+  }
+
+  async *#follow(
+    { after, untilIdle, job }: ResolvedOutcomesOptions,
+    idleness: Idleness,
+  ): AsyncGenerator<LoggedOutcome> {
     const { store, setBack } = this.#runtime;
     const of = job === null ? {} : { job };
     const ending = this.#endingOf(untilIdle);
-    const idleness = new Idleness(this.#runtime, job);
     await this.#checkCursor(after);
     for (let cursor = after; ; ) {
       const news = this.#nextNews();
@@ -94,7 +108,8 @@ export class OutcomeReader {
         if (idle instanceof QuarantinedError) throw idle;
         if (idle !== null) return;
         this.#runtime.watching.wakeAt(this.#runtime.clock.now() + this.#lookMs);
-        this.#watch.begin();
+        if (!this.#iterators.has(idleness)) this.#watch.begin();
+        this.#iterators.add(idleness);
         await news.heard;
       } finally {
         news.leave();
@@ -143,11 +158,7 @@ export class OutcomeReader {
       wake = resolve;
     });
     this.#readers.add(wake);
-    const leave = (): void => {
-      this.#readers.delete(wake);
-      this.#endWatch();
-    };
-    return { heard, leave };
+    return { heard, leave: () => this.#readers.delete(wake) };
   }
 
   #wait(id: string, signal: AbortSignal | undefined): Promise<OutcomeRow> {
@@ -186,11 +197,11 @@ export class OutcomeReader {
   #someWait(): ReturnType<ResultWatchInput["waiting"]> {
     const [id] = this.#waiters.keys();
     if (id !== undefined) return { call: `result("${id}")`, id };
-    return this.#readers.size > 0 ? { call: "outcomes()", id: null } : null;
+    return this.#iterators.size > 0 ? { call: "outcomes()", id: null } : null;
   }
 
   #endWatch(): void {
-    if (this.#waiters.size === 0 && this.#readers.size === 0) this.#watch.end();
+    if (this.#waiters.size === 0 && this.#iterators.size === 0) this.#watch.end();
   }
 
   /** The log's end, unless one is known; none where the last waiter has left meanwhile: it would only grow old. */
