@@ -144,7 +144,7 @@ describe("the built engine", () => {
     // 30,089 with warnings that are printed where no listener comes; 32,662 with self-calls noticed, held items sent at
     // exit, idle options told, and the names of other libraries answered; 34,306 with `map` and submits that may be
     // taken off.
-    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(34_800);
+    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(35_200);
   });
 
   test("bundles for the browser with the handler of a session, and without what needs threads", async () => {
