@@ -108,8 +108,7 @@ export class OutcomeReader {
         if (idle instanceof QuarantinedError) throw idle;
         if (idle !== null) return;
         this.#runtime.watching.wakeAt(this.#runtime.clock.now() + this.#lookMs);
-        if (!this.#iterators.has(idleness)) this.#watch.begin();
-        this.#iterators.add(idleness);
+        this.#beginWatch(idleness);
         await news.heard;
       } finally {
         news.leave();
@@ -198,6 +197,12 @@ export class OutcomeReader {
     const [id] = this.#waiters.keys();
     if (id !== undefined) return { call: `result("${id}")`, id };
     return this.#iterators.size > 0 ? { call: "outcomes()", id: null } : null;
+  }
+
+  #beginWatch(iterator: Idleness): void {
+    if (this.#iterators.has(iterator)) return;
+    this.#iterators.add(iterator);
+    this.#watch.begin();
   }
 
   #endWatch(): void {
