@@ -312,6 +312,11 @@ export interface Account {
   lineBytes?(request: LineRequest, bodyBytes: number): number;
   /** Checks a parsed body for what this provider forbids in batches; throws as `encodeLine` does. */
   checkBody(endpoint: Endpoint, body: JsonObject): void;
+  /**
+   * Its keys and passwords as they are now, to be blanked in errors, logs and the store. Called often, and only to read. Of
+   * fewer than 12 characters they are not blanked. Absent: none are known.
+   */
+  secrets?(): readonly string[];
   /** False: bodies of chat completions need not be what OpenAI's types say. Absent: they must. */
   readonly checkBodies?: boolean;
   /**

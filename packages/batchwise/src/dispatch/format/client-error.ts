@@ -2,6 +2,9 @@
 
 const LONGEST_CHAIN = 8;
 
+/** Code of a call that the platform refused to make, because a header of it has a character that none may have. */
+export const BAD_HEADER = "invalid_header";
+
 /** Official clients put the HTTP status of an answer at different places. null for a call that got no answer. */
 export function statusOf(error: unknown): number | null {
   if (typeof error !== "object" || error === null) return null;

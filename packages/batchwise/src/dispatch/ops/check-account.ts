@@ -1,7 +1,8 @@
 // Whether an account works: asks it once, by its cheapest call.
 
 import type { Account, CallOptions, Failure } from "../contract/account.ts";
-import { statusOf, wordsOf } from "../format/client-error.ts";
+import { BAD_HEADER, statusOf, wordsOf } from "../format/client-error.ts";
+import { secretsOf } from "../format/secrets.ts";
 
 /** What is wrong with an account. */
 export interface AccountFault {
@@ -55,10 +56,11 @@ export async function askAccount(account: Account, call: CallOptions): Promise<v
 }
 
 /** What an error of `askAccount` says; null for one that asks for fewer calls. */
-export function faultOf(account: Account, error: unknown): AccountFault | null {
-  const { kind } = account.classify(error, "list");
+export function faultOf(account: Account, told: unknown): AccountFault | null {
+  const { kind, code, message: said } = account.classify(told, "list");
   if (kind === "rateLimited") return null;
-  const [status, message] = [statusOf(error), wordsOf(error)];
+  const error = secretsOf(account).error(told);
+  const [status, message] = [statusOf(error), code === BAD_HEADER ? said : wordsOf(error)];
   const fault = { account: account.name, status, message, error };
   if (status === null && /credential/i.test(message)) return { ...fault, kind: "key" };
   // A wrong address is the account's trouble, too, and not its key's.

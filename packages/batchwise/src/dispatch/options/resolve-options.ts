@@ -21,6 +21,7 @@ import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 import { STUCK_AFTER_MS } from "../decide/times/stuck.ts";
+import { checkAddress } from "../format/address.ts";
 import { ulid } from "../format/encode.ts";
 import { storedCode } from "../format/stored-code.ts";
 import type {
@@ -191,15 +192,11 @@ function resolveWebhook(given: WebhookOptions | undefined): Required<WebhookOpti
   checkIsObject("webhook", given);
   if (given === undefined) return null;
   refuseUnknown(given, ["url", "secret", "fetch"], "webhook.");
-  check("webhook.url", { expected: "an http or https address", type: "string", test: isWebAddress }, given.url);
+  checkAddress("webhook.url", given.url, "the signature shows that a post is yours");
   check("webhook.secret", nonEmptyString, given.secret);
   const send = given.fetch ?? globalThis.fetch;
   check("webhook.fetch", aFunction, send);
   return Object.freeze({ url: given.url, secret: given.secret, fetch: send });
-}
-
-function isWebAddress(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 /** Chance from the platform's own source, drawn in bulk: keys and ids must not meet those of another process. */

@@ -12,6 +12,7 @@ import {
   troubleError,
   troubleOf,
 } from "../decide/account-trouble.ts";
+import type { Secrets } from "../format/secrets.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 
 type Report = (error: unknown, context: ErrorContext) => void;
@@ -39,6 +40,7 @@ export interface FailedCall {
 export class AccountTroubles {
   readonly #report: Report;
   readonly #now: () => number;
+  readonly #secrets: Secrets;
   /** The troubles of each account that were reported and are not over; those of money and keys by their code. */
   readonly #reported: Map<string, Map<string, Reported>> = new Map();
   readonly #refusals: Map<string, KeyRefusal> = new Map();
@@ -46,9 +48,10 @@ export class AccountTroubles {
   onRefusal: () => void = () => {};
 
   /** `now`: monotonic. */
-  constructor(report: Report, now: () => number) {
+  constructor(report: Report, now: () => number, secrets: Secrets) {
     this.#report = report;
     this.#now = now;
+    this.#secrets = secrets;
   }
 
   /** Accounts whose key was refused at the last call that shows it. */
@@ -57,8 +60,9 @@ export class AccountTroubles {
   }
 
   /** Reports the error, unless the same trouble of the account was reported and has lasted since. */
-  add({ error, failure, context }: FailedCall): void {
+  add({ error: told, failure, context }: FailedCall): void {
     const { account, operation } = context;
+    const error = this.#secrets.error(told);
     // An error of the store, or of a line, is not about the account.
     const trouble = error instanceof DispatchError ? null : troubleOf(failure);
     if (trouble === null) {

@@ -2,6 +2,7 @@
 // the signal. The account classifies errors; a timeout or abort of our own is classified here.
 
 import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
+import { secretsOf } from "../format/secrets.ts";
 import type { Lease } from "./lease.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -42,7 +43,10 @@ export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly A
       cut.signal.aborted ? undefined : run({ signal: cut.signal, timeoutMs });
     runtime.clock
       .hold(call(), HELD_MS)
-      .then((value) => resolve(value as T), reject)
+      .then(
+        (value) => resolve(value as T),
+        (error: unknown) => reject(runtime.secrets.error(error)),
+      )
       .finally(done);
   });
 }
@@ -59,8 +63,8 @@ export function onAbort(signals: readonly AbortSignal[], listener: (reason: unkn
   };
 }
 
-/** What an error of a call means for the batch. */
+/** What an error of a call means for the batch, without the account's secrets. */
 export function failureOf(account: Account, error: unknown, operation: Operation): Failure {
   if (error instanceof CallTimeout) return { kind: "unknown", code: "timeout", message: error.message };
-  return account.classify(error, operation);
+  return secretsOf(account).error(account.classify(error, operation)) as Failure;
 }

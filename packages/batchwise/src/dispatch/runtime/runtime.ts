@@ -9,6 +9,7 @@ import type { LedgerRow, MarkChange, MarkRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import { NO_PAUSES, type Pauses, pausesOf } from "../decide/sealing/pauses.ts";
 import { wordsOf } from "../format/client-error.ts";
+import { Secrets } from "../format/secrets.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { AccountTroubles } from "./account-troubles.ts";
@@ -44,6 +45,8 @@ export class Runtime {
   readonly events: Events;
   readonly prospects: Prospects;
   readonly troubles: AccountTroubles;
+  /** What must not leave this process but in the calls of accounts and webhooks. */
+  readonly secrets: Secrets;
   ignoredResults = 0;
   duplicateBatches = 0;
   #pauses: Pauses = NO_PAUSES;
@@ -59,11 +62,16 @@ export class Runtime {
     this.options = options;
     this.events = new Events((error) => this.report(error, { operation: "event" }));
     this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
-    this.store = watchedStore(storableStore(options.store), this.clock, (loss) => this.#whenSetBack(loss));
     this.accounts = [...options.accounts.values()];
+    const { webhook } = options;
+    const ofWebhook = webhook === null ? [] : [webhook.secret];
+    this.secrets = new Secrets(() => [...this.accounts.flatMap((one) => one.secrets?.() ?? []), ...ofWebhook]);
+    const store = storableStore(options.store, this.secrets);
+    this.store = watchedStore(store, this.clock, (loss) => this.#whenSetBack(loss));
     this.troubles = new AccountTroubles(
       (error, context) => this.report(error, context),
       () => this.clock.monotonic(),
+      this.secrets,
     );
     this.prospects = new Prospects(this.store, this.clock);
     this.sinks = [
@@ -120,12 +128,13 @@ export class Runtime {
   }
 
   /**
-   * Calls the user's `onError`, or prints the error where there is none, except for calls aborted by the stop and a loss that was told. Ignores what `onError` throws,
-   * or rejects with: there is nowhere else to report it.
+   * Calls the user's `onError`, or prints the error where there is none, except for calls aborted by the stop and a loss that
+   * was told. What is secret is blanked. Ignores what `onError` throws, or rejects with: there is nowhere else to report it.
    */
-  report(error: unknown, context: ErrorContext): void {
-    if (this.isStopping && error === this.stopping.signal.reason) return;
-    if (error === this.#setBack && error !== null) return;
+  report(told: unknown, context: ErrorContext): void {
+    if (this.isStopping && told === this.stopping.signal.reason) return;
+    if (told === this.#setBack && told !== null) return;
+    const error = this.secrets.error(told);
     const { onError } = this.options;
     if (onError === null) {
       this.#unheard.add(codeOf(error), error instanceof DispatchError ? error.message : wordsOf(error));

@@ -1,22 +1,24 @@
 // The door of the store: what comes from a provider, a webhook or a callback goes through here on its way in. Guarantees
 // what contract/store.ts says a store may rely on: texts that every database takes, of bounded length, and whole numbers of
-// tokens. Bodies, payloads and metadata are JSON, which escapes what is odd. Reads go by.
+// tokens. Bodies, payloads and metadata are JSON, which escapes what is odd. Secrets are blanked in all that is told, and never
+// in what a request is answered with. Reads go by.
 
 import type { DeliveryReport, Settlement } from "../contract/outcome-rows.ts";
 import type { BatchChanges, LedgerChanges, MarkChange } from "../contract/rows.ts";
 import type { Amendment, Store } from "../contract/store.ts";
+import type { Secrets } from "../format/secrets.ts";
 import { storedCode, storedJson, storedMessage, storedTokens } from "../format/stored-code.ts";
 
 /** The last moment that a `Date` can name. */
 const LAST_DATE = 8.64e15;
 
 /** The same store. */
-export function storableStore(store: Store): Store {
+export function storableStore(store: Store, secrets: Secrets): Store {
   const door: Pick<Store, "settle" | "transition" | "amend" | "deliveries" | "marks"> = {
-    settle: (input) => store.settle({ ...input, items: input.items.map(settlement) }),
-    transition: (key, fence, changes, now) => store.transition(key, fence, batchChanges(changes), now),
-    amend: (change, sinks, now) => store.amend(amendment(change), sinks, now),
-    deliveries: (input) => store.deliveries({ ...input, reports: input.reports.map(report) }),
+    settle: (input) => store.settle({ ...input, items: input.items.map((item) => settlement(item, secrets)) }),
+    transition: (key, fence, changes, now) => store.transition(key, fence, batchChanges(changes, secrets), now),
+    amend: (change, sinks, now) => store.amend(amendment(change, secrets), sinks, now),
+    deliveries: (input) => store.deliveries({ ...input, reports: input.reports.map((one) => report(one, secrets)) }),
     marks: (changes, now) => store.marks(changes.map(markChange), now),
   };
   return new Proxy(store, {
@@ -28,18 +30,20 @@ export function storableStore(store: Store): Store {
   });
 }
 
-function settlement(item: Settlement): Settlement {
-  if (item.kind === "requeue") return { ...item, code: storedCode(item.code) };
-  const { code, usage } = item;
-  return { ...item, code: orNull(code, storedCode), usage: usage === null ? null : storedTokens(usage) };
+function settlement(item: Settlement, secrets: Secrets): Settlement {
+  const code = orNull(item.code, (text) => storedCode(secrets.text(text)));
+  if (item.kind === "requeue") return { ...item, code: code ?? "" };
+  const payload = item.status === "succeeded" ? item.payload : secrets.text(item.payload);
+  return { ...item, code, payload, usage: item.usage === null ? null : storedTokens(item.usage) };
 }
 
-function amendment(change: Amendment): Amendment {
-  return "code" in change ? { ...change, code: storedCode(change.code) } : change;
+function amendment(change: Amendment, secrets: Secrets): Amendment {
+  if (!("code" in change)) return change;
+  return { ...change, payload: secrets.text(change.payload), code: storedCode(secrets.text(change.code)) };
 }
 
-function report(one: DeliveryReport): DeliveryReport {
-  return { ...one, error: orNull(one.error, storedMessage) };
+function report(one: DeliveryReport, secrets: Secrets): DeliveryReport {
+  return { ...one, error: orNull(one.error, (error) => storedMessage(secrets.text(error))) };
 }
 
 /** Values are the dispatcher's own words, and JSON. */
@@ -47,36 +51,41 @@ function markChange(change: MarkChange): MarkChange {
   return { ...change, name: storedMessage(change.name) };
 }
 
-const TEXTS = {
+type Stored = (text: string, secrets: Secrets) => string;
+
+/** What the provider names its own by is kept as it is. */
+const TEXTS: Readonly<
+  Record<"providerFileId" | "providerBatchId" | "providerState" | "lastError" | "disposal", Stored>
+> = {
   providerFileId: storedMessage,
   providerBatchId: storedMessage,
-  providerState: storedMessage,
-  lastError: storedJson,
-  disposal: storedJson,
-} as const;
+  providerState: (text, secrets) => storedMessage(secrets.text(text)),
+  lastError: (text, secrets) => storedJson(secrets.text(text)),
+  disposal: (text, secrets) => storedJson(secrets.text(text)),
+};
 
-function batchChanges(changes: BatchChanges): BatchChanges {
+function batchChanges(changes: BatchChanges, secrets: Secrets): BatchChanges {
   const { orphans, ledgers, expiresAt } = changes;
   const texts = Object.entries(TEXTS).flatMap(([field, stored]) => {
     const text = changes[field as keyof typeof TEXTS];
-    return text === undefined ? [] : [[field, orNull(text, stored)]];
+    return text === undefined ? [] : [[field, orNull(text, (each) => stored(each, secrets))]];
   });
   return {
     ...changes,
     ...Object.fromEntries(texts),
     ...(typeof expiresAt === "number" ? { expiresAt: storedTime(expiresAt) } : {}),
-    ...(ledgers === undefined ? {} : { ledgers: ledgers.map(ledgerChanges) }),
+    ...(ledgers === undefined ? {} : { ledgers: ledgers.map((one) => ledgerChanges(one, secrets)) }),
     ...(orphans === undefined
       ? {}
       : { orphans: orphans.map((one) => ({ ...one, providerBatchId: storedMessage(one.providerBatchId) })) }),
   };
 }
 
-function ledgerChanges(changes: LedgerChanges): LedgerChanges {
+function ledgerChanges(changes: LedgerChanges, secrets: Secrets): LedgerChanges {
   const { note, learnedTokens } = changes;
   return {
     ...changes,
-    ...(note === undefined ? {} : { note: orNull(note, storedMessage) }),
+    ...(note === undefined ? {} : { note: orNull(note, (text) => storedMessage(secrets.text(text))) }),
     ...(learnedTokens === undefined
       ? {}
       : { learnedTokens: learnedTokens === null ? null : Math.floor(learnedTokens) }),

@@ -44,7 +44,8 @@ export function localAccount(options: LocalAccountOptions): Account {
   const local = resolveLocalOptions(options);
   const filled = options.pollMs === undefined ? { ...options, pollMs: POLL_MS } : options;
   const capabilities = { ...localCapabilities, endpoints: local.endpoints };
-  return new LocalAccount(local, resolveAccountOptions(filled, LOCAL_OPTIONS, capabilities));
+  const settings = resolveAccountOptions(filled, LOCAL_OPTIONS, capabilities);
+  return new LocalAccount(local, { ...settings, secrets: () => local.secrets });
 }
 
 class LocalAccount extends AccountFields implements Account {

@@ -11,6 +11,8 @@ import {
 } from "../../../core/contract/validate.ts";
 import type { AccountOptions, CallOptions } from "../../contract/account.ts";
 import type { Endpoint } from "../../contract/types.ts";
+import { checkAddress } from "../../format/address.ts";
+import { checkKey, secretsInHeaders } from "../shapes/client-secrets.ts";
 import { localCapabilities } from "./capabilities.ts";
 import { handlerCall, type LocalHandler } from "./handler-call.ts";
 import { httpCall, httpCheck } from "./http-call.ts";
@@ -46,6 +48,7 @@ export const LOCAL_OPTIONS: readonly (keyof LocalAccountOptions)[] = [
 
 /** How lines are run, and how the account shows that they can be: a function is always there. */
 interface LocalCalls {
+  readonly secrets: readonly string[];
   readonly call: MakeCall;
   readonly check: ((call: CallOptions) => Promise<void>) | null;
 }
@@ -75,30 +78,31 @@ function callsOf(options: LocalAccountOptions): LocalCalls {
   }
   if (handler === undefined) {
     const server = serverOf(options, baseURL as string);
-    return { call: httpCall(server), check: httpCheck(server) };
+    return { call: httpCall(server), check: httpCheck(server), secrets: secretsInHeaders(server.headers) };
   }
   check("handler", aFunction, handler);
   for (const name of ["apiKey", "headers", "fetch"] as const) {
     if (options[name] !== undefined)
       throw invalidOption(TypeError, `\`${name}\` is for \`baseURL\`, not for \`handler\``);
   }
-  return { call: handlerCall(handler), check: null };
+  return { call: handlerCall(handler), check: null, secrets: [] };
 }
 
 function serverOf(options: LocalAccountOptions, baseURL: string) {
   const { apiKey, headers = {}, fetch: own } = options;
-  check("baseURL", { ...aString, expected: "an http or https address", test: isAddress }, baseURL);
+  checkAddress("baseURL", baseURL, "give them to the server in `headers`");
   if (apiKey !== undefined) check("apiKey", aString, apiKey);
+  if (apiKey !== undefined) checkKey("`apiKey`", apiKey);
   checkIsObject("headers", headers);
+  for (const [name, value] of Object.entries(headers)) {
+    check(`headers["${name}"]`, aString, value);
+    checkKey(`\`headers["${name}"]\``, value);
+  }
   if (own !== undefined) check("fetch", aFunction, own);
-  const key: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+  const key: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey.trim()}` };
   return {
     baseURL: baseURL.replace(/\/+$/, ""),
     headers: { "content-type": "application/json", accept: "application/json", ...key, ...headers },
     fetch: own ?? ((...call: Parameters<typeof fetch>) => globalThis.fetch(...call)),
   };
-}
-
-function isAddress(value: string): boolean {
-  return URL.canParse(value) && /^https?:$/.test(new URL(value).protocol);
 }

@@ -12,6 +12,7 @@ export class AccountFields {
   readonly requestTimeoutMs: number;
   readonly reconcileGraceMs: number;
   readonly checkBodies: boolean;
+  readonly #secrets: () => readonly string[];
 
   constructor(settings: AccountSettings) {
     this.name = settings.name;
@@ -22,5 +23,10 @@ export class AccountFields {
     this.requestTimeoutMs = settings.requestTimeoutMs;
     this.reconcileGraceMs = settings.reconcileGraceMs;
     this.checkBodies = settings.checkBodies;
+    this.#secrets = settings.secrets;
+  }
+
+  secrets(): readonly string[] {
+    return this.#secrets();
   }
 }

@@ -10,6 +10,7 @@ import {
   unboundedIntegerFrom,
 } from "../../../core/contract/validate.ts";
 import type { Account, AccountOptions, Capabilities, ProviderLimits } from "../../contract/account.ts";
+import { checkClientKeys, secretsOfClient } from "./client-secrets.ts";
 
 const COMMON = [
   "name",
@@ -49,6 +50,8 @@ export type AccountSettings = Pick<
   "name" | "capabilities" | "models" | "weight" | "pollMs" | "requestTimeoutMs" | "reconcileGraceMs"
 > & {
   readonly checkBodies: boolean;
+  /** What must not be seen outside, as it is now. */
+  readonly secrets: () => readonly string[];
   /** Whether the account is to have its `cleanup`. */
   readonly cleanup: boolean;
 };
@@ -60,6 +63,8 @@ export function resolveAccountOptions(
   capabilities: Capabilities,
 ): AccountSettings {
   refuseUnknown(options, [...COMMON, ...own], "", HINTS);
+  const { client } = options as { readonly client?: unknown };
+  checkClientKeys(client);
   const settings = {
     name: options.name ?? capabilities.provider,
     models: options.models === undefined ? null : Object.freeze([...options.models]),
@@ -67,6 +72,7 @@ export function resolveAccountOptions(
     pollMs: options.pollMs ?? 30_000,
     requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
     reconcileGraceMs: options.reconcileGraceMs ?? 300_000,
+    secrets: () => secretsOfClient(client),
     cleanup: options.cleanup ?? false,
     checkBodies: options.checkBodies ?? true,
   };

@@ -4,6 +4,7 @@
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
+import { BAD_HEADER } from "../../format/client-error.ts";
 import { readSdkError, type SdkError } from "./sdk-error.ts";
 import { saysUnknown, unknownAddress } from "./unknown-address.ts";
 
@@ -17,9 +18,13 @@ export function isQuota(code: string, message: string): boolean {
   return QUOTA.test(code) || QUOTA.test(message);
 }
 
+const BAD_KEY =
+  "The API key, or another header of the client, has a line break or another character that no header may have.";
+
 export function classifyStatus(error: SdkError, operation: Operation): Failure {
   const { status, message, retryAfterMs } = error;
   const code = error.code ?? error.type ?? (status === null ? "no_answer" : `http_${status}`);
+  if (error.isBadHeader) return { kind: "authOrBilling", code: BAD_HEADER, message: BAD_KEY };
   if (error.neverSent) return { kind: "definitelyNotCreated", code, message };
   if (status === null || status >= 500 || status === 408 || status === 409) return { kind: "unknown", code, message };
   if (status >= 400 && isAccountTrouble(code, message)) return { kind: "authOrBilling", code, message };

@@ -16,6 +16,8 @@ export interface SdkError {
   readonly retryAfterMs: number | null;
   /** No byte of the call left this machine. */
   readonly neverSent: boolean;
+  /** The platform refused a header: a key with a line break, for example. No call was made. */
+  readonly isBadHeader: boolean;
 }
 
 /** Codes of the platform for connections that were never made. */
@@ -37,6 +39,7 @@ export function readSdkError(error: unknown): SdkError {
     message: text(inner.message) ?? text(own.message) ?? String(error),
     retryAfterMs: retryAfter(own.headers),
     neverSent: status === null && causesOf(error).some(wasNeverSent),
+    isBadHeader: status === null && causesOf(error).some(isBadHeader),
   };
 }
 
@@ -78,6 +81,12 @@ function causesOf(error: unknown): object[] {
     at = (at as { readonly cause?: unknown }).cause;
   }
   return causes;
+}
+
+/** In the words of the platform's `fetch`, and by the code of its `http`. */
+function isBadHeader(cause: object): boolean {
+  const { code, message } = objectOf(cause);
+  return code === "ERR_INVALID_CHAR" || /is an invalid header value|to a ByteString because/.test(String(message));
 }
 
 function wasNeverSent(cause: object): boolean {

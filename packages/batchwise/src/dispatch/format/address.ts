@@ -1,0 +1,48 @@
+// Addresses with a user and a password in them, as `https://user:password@host`. They are taken apart by the platform's
+// parser; a text that it cannot take apart is not quoted. Pure.
+
+import { aString, check, invalidOption } from "../../core/contract/validate.ts";
+
+/** The password of an address, as it stands there and decoded, and both as Basic authorization has them. */
+export function secretsOfAddress(address: string | null): string[] {
+  if (address === null || !URL.canParse(address)) return [];
+  const { username, password } = new URL(address);
+  if (password === "") return [];
+  const [user, plain] = [decoded(username), decoded(password)];
+  return [password, plain, base64(`${user}:${plain}`)];
+}
+
+/** True for an address that names a user or has a password. */
+export function hasCredentials(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { username, password } = new URL(address);
+  return username !== "" || password !== "";
+}
+
+/**
+ * Throws unless the text is an http or https address without a user and a password: `fetch` refuses those. Quotes none of
+ * it. `instead`: where such a pair goes.
+ */
+export function checkAddress(name: string, address: unknown, instead: string): void {
+  check(name, aString, address);
+  const text = address as string;
+  const wanted = `Expected \`${name}\` to be an http or https address`;
+  if (!URL.canParse(text)) throw invalidOption(RangeError, `${wanted}, got a text that is none`);
+  if (hasCredentials(text)) {
+    throw invalidOption(RangeError, `${wanted} without a user and a password, got one with them: ${instead}`);
+  }
+  const { protocol } = new URL(text);
+  if (!/^https?:$/.test(protocol)) throw invalidOption(RangeError, `${wanted}, got one of "${protocol}"`);
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+function base64(text: string): string {
+  return btoa(String.fromCharCode(...new TextEncoder().encode(text)));
+}

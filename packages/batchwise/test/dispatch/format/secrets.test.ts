@@ -1,0 +1,79 @@
+// Secrets in texts and errors: what is blanked, and what stays as it was.
+
+import { inspect } from "node:util";
+import { describe, expect, test } from "vitest";
+import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
+import { Secrets } from "../../../src/dispatch/format/secrets.ts";
+
+const KEY = "sk-live-0123456789";
+const secrets = new Secrets(() => [KEY]);
+
+describe("a text", () => {
+  test("is given back without a known secret, however it is written", () => {
+    const odd = new Secrets(() => ['pass"word/with ümlaut']);
+    expect(secrets.text(`key ${KEY}, again ${KEY}.`)).toBe("key [secret], again [secret].");
+    expect(odd.text(JSON.stringify({ said: 'pass"word/with ümlaut' }))).toBe('{"said":"[secret]"}');
+    expect(odd.text(`https://u:${encodeURIComponent('pass"word/with ümlaut')}@host`)).toBe("https://u:[secret]@host");
+  });
+
+  test("keeps a secret of fewer than 12 characters, which may be any word", () => {
+    expect(new Secrets(() => ["test", "elevenchars"]).text("a test of elevenchars")).toBe("a test of elevenchars");
+  });
+
+  test("loses what follows Bearer or Basic, known or not, and keeps plain words behind them", () => {
+    expect(secrets.text("authorization: Bearer abcdef-123456")).toBe("authorization: Bearer [secret]");
+    expect(secrets.text("Basic dXNlcjpwYXNzd29yZA1==")).toBe("Basic [secret]");
+    expect(secrets.text("It wants Bearer authentication.")).toBe("It wants Bearer authentication.");
+  });
+
+  test("loses the value of a header that the platform refuses, and JSON stays JSON", () => {
+    const error = headerError(`Bearer not-known"\nat all 12`);
+    expect(error.message).toContain("not-known");
+    expect(secrets.text(error.message)).toMatch(/^Headers\.\w+: "\[secret\]" is an invalid header value\.$/);
+    const json = JSON.stringify({ code: 'a "quote"', message: error.message, after: "b" });
+    const { code, message, after } = JSON.parse(secrets.text(json)) as Record<string, string>;
+    expect([code, after]).toEqual(['a "quote"', "b"]);
+    expect(message).toMatch(/"\[secret\]" is an invalid header value/);
+  });
+});
+
+describe("an error", () => {
+  test("in which nothing is secret is the same object", () => {
+    const error = new DispatchError("STORE_FULL", "Full.", new Error("disk"));
+    expect(secrets.error(error)).toBe(error);
+    expect(secrets.error("text")).toBe("text");
+    expect(secrets.error(null)).toBe(null);
+  });
+
+  test("is a copy of its class, blanked in its message, stack, causes and fields", () => {
+    const cause = Object.assign(new TypeError(`cause ${KEY}`), { code: "EX", body: { deep: [`x${KEY}`] } });
+    const error = new DispatchError("ACCOUNT_PAUSED", `The key ${KEY} is refused.`, cause);
+    const headers = new Headers({ authorization: `Bearer ${KEY}`, date: "today" });
+    const told = secrets.error(Object.assign(error, { headers, status: 401 })) as DispatchError;
+    expect(told).toBeInstanceOf(DispatchError);
+    expect(told).toMatchObject({ code: "ACCOUNT_PAUSED", status: 401, message: "The key [secret] is refused." });
+    expect(told.cause).toBeInstanceOf(TypeError);
+    expect(told.cause).toMatchObject({ code: "EX", body: { deep: ["x[secret]"] } });
+    expect(inspect(told, { depth: 10, showHidden: true })).not.toContain(KEY);
+    // The client's own object stays as it is.
+    expect(error.message).toContain(KEY);
+  });
+
+  test("with a request of the client in it shows no headers, and one that holds itself ends", () => {
+    const request = new Request("http://host/x", { headers: { authorization: `Bearer ${KEY}` } });
+    const error = Object.assign(new Error("failed"), { request, self: {} });
+    error.self = error;
+    const told = secrets.error(error) as Error;
+    expect(told).toMatchObject({ message: "failed", request: { url: "http://host/x" } });
+    expect(inspect(told, { depth: 10, showHidden: true })).not.toContain(KEY);
+  });
+});
+
+function headerError(value: string): Error {
+  try {
+    new Headers().append("authorization", value);
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("The platform takes the value.");
+}
