@@ -2,7 +2,7 @@
 import { estimateTokens } from "../../packages/batchwise/src/core/api/estimate-tokens.ts";
 import { decide, type LaneView, type PolicyState } from "../../packages/batchwise/src/core/policy/decide.ts";
 import { longestFit } from "../../packages/batchwise/src/core/policy/longest-fit.ts";
-import { effectivePriority } from "../../packages/batchwise/src/core/queue/order.ts";
+import { rankOf } from "../../packages/batchwise/src/core/queue/rank.ts";
 import { entryOf, Kit, type NewEntry } from "../../packages/batchwise/test/core/support/queue-kit.ts";
 import type { PureFunctions } from "./pure-functions.ts";
 
@@ -47,7 +47,7 @@ export const decisions: PureFunctions = {
     const kit = new Kit().push(...entries((place) => ({ priority: place % 3 })));
     return () => kit.plan({ maxBatchSize: 100 });
   },
-  effectivePriority: () => () => effectivePriority(3, 2_500, 1_000),
+  rankOf: () => () => rankOf(3, true, 1_000),
   "longestFit: 1,000 items, a function": () => {
     const waiting = Array.from({ length: 1_000 }, (_, id) => entryOf({ id }));
     const read = (count: number): typeof waiting => waiting.slice(0, count);

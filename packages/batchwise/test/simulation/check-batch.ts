@@ -2,7 +2,7 @@
 // and nothing better left behind.
 
 import type { BatchContext } from "batchwise";
-import { checkReason, effectivePriority } from "./check-reason.ts";
+import { checkReason, rankOf } from "./check-reason.ts";
 import { type Model, sum } from "./model.ts";
 import type { Batch, Call, Place } from "./record.ts";
 
@@ -178,10 +178,8 @@ function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly 
     const later = places.find((place) => isSameLine(model, left, place) && left.isBefore(place));
     model.expect(later === undefined, "FIFO", () => `${later?.item.id} overtook ${left.item.id}`);
     if (uses.tenants > 0 || uses.cache === "async" || model.isPaused) continue;
-    const lower = places.find((place) => effectivePriority(model, place) < effectivePriority(model, left));
-    model.expect(lower === undefined, "priority", () => `${lower?.item.id} went before ${left.item.id}`);
-    const larger = places.find((place) => yieldsToSmall(model, place, left));
-    model.expect(larger === undefined, "small call first", () => `${larger?.item.id} went before ${left.item.id}`);
+    const lower = places.find((place) => rankOf(model, place) > rankOf(model, left));
+    model.expect(lower === undefined, "rank", () => `${lower?.item.id} went before ${left.item.id}`);
   }
   if (lane.length > 0)
     checkFilled(
@@ -198,16 +196,9 @@ function checkFirst(model: Model, places: readonly Place[], lane: readonly Place
     const isOvertaken = places.every((place) => isSameLine(model, left, place) && left.isBefore(place));
     model.expect(!isOvertaken, "the first goes", () => `${listOf(places)} went before ${left.item.id}`);
     if (tenants > 0 || cache === "async" || model.isPaused) continue;
-    const isMoreUrgent = places.every((place) => effectivePriority(model, place) < effectivePriority(model, left));
-    model.expect(!isMoreUrgent, "priority", () => `${listOf(places)} went before ${left.item.id}`);
+    const isMoreUrgent = places.every((place) => rankOf(model, place) > rankOf(model, left));
+    model.expect(!isMoreUrgent, "rank", () => `${listOf(places)} went before ${left.item.id}`);
   }
-}
-
-/** True for an entry of a larger call and one of a small call that differ in nothing else. */
-function yieldsToSmall(model: Model, place: Place, small: Place): boolean {
-  if (model.world.uses.smallCallFirst === 0 || place.opener.isSmall || !small.opener.isSmall) return false;
-  const isAsUrgent = effectivePriority(model, place) === effectivePriority(model, small);
-  return isAsUrgent && place.priority === small.priority;
 }
 
 /** A batch is closed when its slot takes it, so it holds all that its caps allow. */

@@ -4,9 +4,12 @@
 import type { Model } from "./model.ts";
 import type { Caller, Outcome, Place } from "./record.ts";
 
-/** The priority of a place by now. */
-export function effectivePriority(model: Model, place: Place): number {
-  return place.priority + Math.floor((model.now - place.since) / model.world.uses.priorityAgingMs);
+/** Where a place stands in the order: the smallest goes first. */
+export function rankOf({ world: { uses } }: Model, { since, priority, opener }: Place): number {
+  const isSmall = uses.smallCallFirst > 0 && opener.isSmall;
+  // No time in a world outweighs this.
+  const agingMs = Math.min(uses.priorityAgingMs, 1e9);
+  return since - (priority + (isSmall ? 0.5 : 0)) * agingMs;
 }
 
 /** Every reason for which the lane of these places may send a batch now. */
@@ -93,5 +96,5 @@ function checkOverdue(model: Model, places: readonly Place[], lane: readonly Pla
 }
 
 function goesAfter(model: Model, taken: Place, overdue: Place): boolean {
-  return taken.since > overdue.since && effectivePriority(model, taken) <= effectivePriority(model, overdue);
+  return taken.since > overdue.since && rankOf(model, taken) >= rankOf(model, overdue);
 }

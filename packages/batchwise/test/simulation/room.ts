@@ -1,7 +1,7 @@
 // Who comes in from outside a full queue: a second reading of the contract. The batcher says how many it has let in; the
 // order says who they are. Where tenants take rounds, or two are equal in all, it cannot be told.
 
-import { effectivePriority } from "./check-reason.ts";
+import { rankOf } from "./check-reason.ts";
 import type { Model } from "./model.ts";
 import type { Place } from "./record.ts";
 
@@ -30,12 +30,10 @@ export function admit(model: Model, outside: readonly Place[], count: number): v
   );
 }
 
-/** Priority with aging, small calls, then age. Keys do not matter outside. */
+/** By rank, then by age. Keys do not matter outside. */
 function goesFirst(model: Model, a: Place, b: Place): boolean {
-  const difference = effectivePriority(model, a) - effectivePriority(model, b);
-  if (difference !== 0) return difference > 0;
-  const mayBeSmall = model.world.uses.smallCallFirst > 0 && a.priority === b.priority;
-  if (mayBeSmall && a.opener.isSmall !== b.opener.isSmall) return a.opener.isSmall;
+  const difference = rankOf(model, a) - rankOf(model, b);
+  if (difference !== 0) return difference < 0;
   if (a.since !== b.since) return a.since < b.since;
   return a.priority === b.priority ? a.isBefore(b) : a.priority > b.priority;
 }

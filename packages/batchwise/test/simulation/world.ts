@@ -146,7 +146,7 @@ function usesOf(random: Random, stages: StageHabits): DrawnUses {
     tenants: random.chance(0.2) ? random.integer(2, 4) : 0,
     equals,
     priorities,
-    priorityAgingMs: random.pick([3, 10, 40, 10_000]),
+    priorityAgingMs: random.pick([3, 10, 40, 10_000, Infinity]),
     smallCallFirst: random.chance(0.25) ? random.integer(1, 4) : 0,
     cache,
     timeoutMs: random.maybe(0.25, () => random.integer(5, 100)),

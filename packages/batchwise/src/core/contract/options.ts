@@ -107,11 +107,18 @@ export interface BatchOptions<Item, Result> extends ConfigureOptions {
    * share what waits.
    */
   readonly order?: "fifo" | "length" | undefined;
-  /** Tenants share batches by cost (deficit round robin). */
+  /** Tenants share batches by cost (self-clocked fair queueing, Golestani 1994). */
   readonly fairBy?: ((item: Item) => string) | undefined;
-  /** `submitMany` calls of at most this many items go before larger ones. Integer >= 0. Default 0: off. */
+  /**
+   * `submitMany` calls of at most this many items go before larger ones: they count as submitted half of
+   * `priorityAgingMs` earlier. Integer >= 0. Default 0: off.
+   */
   readonly smallCallFirst?: number | undefined;
-  /** Waiting this long raises an item's priority by one. > 0. Default 10,000. */
+  /**
+   * What one step of `priority` is worth in waiting, in milliseconds. The item with the smallest
+   * `submittedAt - priority * priorityAgingMs` goes first. > 0. Default 10,000. With Infinity priority decides alone,
+   * then small calls go first, then arrival decides.
+   */
   readonly priorityAgingMs?: number | undefined;
   /** Default deadline of an item, from its submit. > 0. Default: none. */
   readonly timeoutMs?: number | undefined;

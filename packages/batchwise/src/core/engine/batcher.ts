@@ -91,7 +91,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#options = options;
     this.#shown = shownOptions(options);
     this.#isPreferredUnset = prepared.isPreferredUnset;
-    this.#queue = new Queue(options.fairBy !== undefined, true);
+    const { fairBy, priorityAgingMs } = options;
+    this.#queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
     this.#admission = new Admission(services, turn, this.#queue, options);
     const inFlight = new InFlight(options.cache && new ResultCache(options.cache, events, inContext));
     this.#opening = new Opening(stages, prepared.givenName);

@@ -33,13 +33,13 @@ export interface ChoiceState extends PolicyState {
 }
 
 export function chooseLane(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number): Choice {
-  const urgent = queue.mostUrgent(now, options.priorityAgingMs);
+  const urgent = queue.mostUrgent;
   if (urgent === undefined) return NOT_YET;
   const first = judge(urgent, options, state, now);
   if (first.reason !== null) return { lane: urgent, reason: first.reason, notReady: NONE };
   if (!state.hasGathered && !state.isPaused) return chooseHot(queue, options, state, now, Infinity);
   let wakeAt = Infinity;
-  for (const lane of [queue.oldestLane(), queue.earliestDueLane]) {
+  for (const lane of [queue.oldestLane, queue.earliestDueLane]) {
     if (lane === undefined) continue;
     const verdict = judge(lane, options, state, now);
     if (verdict.reason !== null) return { lane, reason: verdict.reason, notReady: NONE };

@@ -8,23 +8,17 @@
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
 import type { Line } from "../queue/lane.ts";
-import type { Caps, PackedBatch } from "./caps.ts";
-import type { EntrySource } from "./dispatch-order.ts";
+import type { Caps, PackedBatch, Waiting } from "./caps.ts";
 import { groupAround, groupByLength } from "./group-by-length.ts";
 
 /** Those who have waited longest are chosen from: half of what waits, at least and at most so many. */
 const NARROWEST = 16;
 const WIDEST = 256;
 
-export function packByLength(
-  sources: readonly EntrySource[],
-  size: number,
-  caps: Caps,
-  now: number,
-  lastSequence: number,
-): PackedBatch {
+export function packByLength(lane: Waiting, caps: Caps, now: number, lastSequence: number): PackedBatch {
+  const { size } = lane;
   const { maxBatchSize, maxBatchCost, fixedCost = 0, share = maxBatchCost } = caps;
-  const window = windowOf(sources, lastSequence, Math.min(WIDEST, Math.max(NARROWEST, Math.ceil(size / 2))));
+  const window = windowOf(lane.reader(lastSequence), Math.min(WIDEST, Math.max(NARROWEST, Math.ceil(size / 2))));
   const padded = window.length * longestOf(window);
   const isWhole = window.length === size && size <= maxBatchSize && padded <= maxBatchCost;
   const required = requiredOf(window, isWhole, () => now + 2 * (caps.runTimes?.leadMs ?? Infinity));
@@ -37,20 +31,19 @@ export function packByLength(
   const isCostly = padded >= maxBatchCost && maxBatchCost < Infinity;
   return {
     entries,
-    readers: [new ChosenReader(sources, lastSequence, entries)],
+    reader: new ChosenReader(lane.reader(lastSequence), entries),
     cost: entries.length * longestOf(entries),
     full: entries.length >= maxBatchSize ? "size" : isCostly ? "cost" : null,
   };
 }
 
 /** The first entries, of the foremost ranks alone where those are enough. One that has been passed over goes before. */
-function windowOf(sources: readonly EntrySource[], lastSequence: number, width: number): Entry[] {
+function windowOf(reader: EntryReader, width: number): Entry[] {
   const window: Entry[] = [];
-  for (const source of sources) {
-    if (window.length >= NARROWEST) break;
-    if (source.isEmpty) continue;
-    const reader = source.reader(lastSequence);
-    for (; reader.entry !== null && window.length < width; reader.advance(1)) window.push(reader.entry);
+  for (; reader.entry !== null && window.length < width; reader.advance(1)) {
+    const isOfAnother = window.length >= NARROWEST && reader.entry.holder !== window.at(-1)?.holder;
+    if (isOfAnother) break;
+    window.push(reader.entry);
   }
   const { oldest = null, passedOver = null } = lineOf(window) ?? {};
   if (passedOver === null || passedOver !== oldest) return window;
@@ -93,21 +86,16 @@ class ChosenReader {
   readonly #line: Line | undefined;
   readonly #passedOver: Entry | null;
 
-  constructor(sources: readonly EntrySource[], lastSequence: number, entries: readonly Entry[]) {
+  constructor(reader: EntryReader, entries: readonly Entry[]) {
     this.#line = lineOf(entries);
     const oldest = this.#line?.oldest ?? null;
     this.#passedOver = oldest !== null && entries.includes(oldest) ? null : oldest;
-    this.#outOfTurn = entries;
-    for (const source of sources) {
-      if (source.isEmpty) continue;
-      const reader = source.reader(lastSequence);
-      const { entry } = reader;
-      if (entry === null || !entries.includes(entry)) continue;
-      reader.advance(1);
-      this.#reader = reader;
-      this.#outOfTurn = entries.filter((other) => other !== entry);
-      return;
-    }
+    const { entry } = reader;
+    const isInTurn = entry !== null && entries.includes(entry);
+    this.#outOfTurn = isInTurn ? entries.filter((other) => other !== entry) : entries;
+    if (!isInTurn) return;
+    reader.advance(1);
+    this.#reader = reader;
   }
 
   commit(): void {

@@ -1,27 +1,24 @@
 // Which waiting entries form the next batch of a lane. Reads the queue and decides; changes nothing but what a lane keeps
 // of the answers of a cost function.
 //
-// Entries are taken strictly in dispatch order: the highest effective priority first, then the oldest. A batch ends
-// before the first entry that does not fit, so no entry is ever overtaken by a cheaper one of its own line. A single
-// entry that is over the cap by itself runs alone. How many fit by a function is found by
-// longest-fit.ts. Where the order is by length, pack-by-length.ts chooses instead.
+// Entries are taken strictly in the order of the lane. A batch ends before the first entry that does not fit, so no entry
+// is ever overtaken by a cheaper one of its own line. A single entry that is over the cap by itself runs alone. How many
+// fit by a function is found by longest-fit.ts. Where the order is by length, pack-by-length.ts chooses instead.
 
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
 import type { MeasuredEntries } from "../queue/measured-entries.ts";
 import { itemsOf, measureBatch, measured, orSum } from "./batch-cost.ts";
-import type { Caps, Full, PackedBatch } from "./caps.ts";
-import { type EntrySource, inOrder, type WaitingLines } from "./dispatch-order.ts";
+import type { Caps, Full, PackedBatch, Waiting } from "./caps.ts";
 import { longestFit, startsWith } from "./longest-fit.ts";
 import { packByLength } from "./pack-by-length.ts";
 
 /** Packs the next batch of a lane, from the entries of the moments up to the one of this sequence. */
-export function pack(lane: WaitingLines, caps: Caps, now: number, lastSequence: number): PackedBatch {
-  const { batchCost, priorityAgingMs } = caps;
-  if (typeof batchCost === "function") return packMeasured(lane, { ...caps, batchCost }, now, lastSequence);
-  const sources = inOrder(lane, now, priorityAgingMs);
-  if (caps.order === "length") return packByLength(sources, lane.size, caps, now, lastSequence);
-  return take(sources, caps, lastSequence);
+export function pack(lane: Waiting, caps: Caps, now: number, lastSequence: number): PackedBatch {
+  const { batchCost } = caps;
+  if (typeof batchCost === "function") return packMeasured(lane, { ...caps, batchCost }, lastSequence);
+  if (caps.order === "length") return packByLength(lane, caps, now, lastSequence);
+  return take(lane.reader(lastSequence), caps);
 }
 
 interface MeasuredCaps extends Caps {
@@ -29,11 +26,11 @@ interface MeasuredCaps extends Caps {
 }
 
 /** The batch that fits by the user's function. The lane keeps what that has said. */
-function packMeasured(lane: WaitingLines, caps: MeasuredCaps, now: number, lastSequence: number): PackedBatch {
+function packMeasured(lane: Waiting, caps: MeasuredCaps, lastSequence: number): PackedBatch {
   const { batchCost, maxBatchCost, maxBatchSize } = caps;
   const read = (count: number): PackedBatch => {
     const uncapped = { ...caps, maxBatchCost: Infinity, maxBatchSize: Math.min(count, maxBatchSize) };
-    return take(inOrder(lane, now, caps.priorityAgingMs), uncapped, lastSequence);
+    return take(lane.reader(lastSequence), uncapped);
   };
   const costOf = (items: unknown[]): number => measured(batchCost, items);
   if (maxBatchCost === Infinity) {
@@ -46,14 +43,14 @@ function packMeasured(lane: WaitingLines, caps: MeasuredCaps, now: number, lastS
   const batch = read(count);
   // Where the cost function has submitted something that goes first, the batch stays as it was measured.
   const entries = fit.entries.slice(0, count);
-  const cut = startsWith(batch.entries, entries) ? batch : { entries, readers: [] };
+  const cut = startsWith(batch.entries, entries) ? batch : { entries, reader: null };
   const full = !isCut && count >= maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
   return { ...cut, cost: orSum(cost, measureBatch(entries, "sum")), full };
 }
 
 /** What is known of a lane holds while its first entries are the same. Where all of them fitted, there may be more now. */
 function fitOf(
-  { measured: known }: WaitingLines,
+  { measured: known }: Waiting,
   read: (count: number) => readonly Entry[],
   cap: number,
   costOf: (items: unknown[]) => number,
@@ -66,7 +63,6 @@ function fitOf(
 /** A batch while it is packed. */
 interface Draft {
   entries: Entry[];
-  readonly readers: EntryReader[];
   cost: number;
   /** What its dearest entry costs. */
   largest: number;
@@ -74,18 +70,8 @@ interface Draft {
 }
 
 /** The first entries that fit by their sum, or padded. */
-function take(sources: readonly EntrySource[], caps: Caps, lastSequence: number): PackedBatch {
-  const batch: Draft = { entries: [], readers: [], cost: 0, largest: 0, full: null };
-  for (const source of sources) {
-    if (batch.full !== null) break;
-    if (!source.isEmpty) takeFrom(source.reader(lastSequence), batch, caps);
-  }
-  if (batch.full === null && batch.cost >= caps.maxBatchCost) batch.full = "cost";
-  return batch;
-}
-
-function takeFrom(reader: EntryReader, batch: Draft, caps: Caps): void {
-  batch.readers.push(reader);
+function take(reader: EntryReader, caps: Caps): PackedBatch {
+  const batch: Draft = { entries: [], cost: 0, largest: 0, full: null };
   while (reader.entry !== null && batch.full === null) {
     const ahead = reader.ahead(caps.maxBatchSize - batch.entries.length);
     const count = addFitting(ahead, batch, caps);
@@ -94,11 +80,13 @@ function takeFrom(reader: EntryReader, batch: Draft, caps: Caps): void {
       batch.full = "cost";
       ahead.length = count;
     }
-    // Readers of several lines or tenants read one by one.
+    // Readers of several lines or tenants may read one by one.
     if (count === 1) batch.entries.push(ahead[0] as Entry);
     else batch.entries = batch.entries.length === 0 ? ahead : batch.entries.concat(ahead);
     if (batch.entries.length >= caps.maxBatchSize) batch.full = "size";
   }
+  if (batch.full === null && batch.cost >= caps.maxBatchCost) batch.full = "cost";
+  return { entries: batch.entries, reader, cost: batch.cost, full: batch.full };
 }
 
 /** Adds the cost of these entries, up to the first that does not fit. Returns how many fit. */

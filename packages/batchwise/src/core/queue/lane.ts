@@ -1,5 +1,5 @@
-// A lane holds the waiting entries of one key; a line those of one rank in it. A line is in order of arrival, or in
-// rounds of tenants where `fairBy` is in use. Which line goes first, entry by entry, is decided in policy/dispatch-order.ts.
+// A lane holds the waiting entries of one key, in a line for each priority; small calls have lines of their own. A line is
+// in order of arrival, or shared by tenants where `fairBy` is in use.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
@@ -7,64 +7,33 @@ import { EntryDeadlines } from "./entry-deadlines.ts";
 import { FairOrder } from "./fair/fair-order.ts";
 import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
-import { type Rank, type Ranked, Ranks } from "./ranks.ts";
+import { type EntrySource, MergedReader } from "./merged-reader.ts";
+import type { Rank } from "./rank.ts";
 
-/** The lines of one rank in all lanes, the one with the oldest entry first. */
-export class RankClass implements Ranked {
-  readonly priority: number;
-  readonly isSmall: boolean;
-  readonly lines: Heap<Line> = new Heap();
-  /** All classes in which something waits, the one with the oldest entry first, and the place of this one. */
-  readonly #byAge: Heap<RankClass>;
-  readonly #node: HeapNode<RankClass> = new HeapNode<RankClass>(this);
-
-  constructor({ priority, isSmall }: Rank, byAge: Heap<RankClass>) {
-    this.priority = priority;
-    this.isSmall = isSmall;
-    this.#byAge = byAge;
-  }
-
-  /** Keeps its lines, and the classes, in the order of their oldest entries. */
-  noteOldest(line: HeapNode<Line>, oldestAt: number): void {
-    place(line, this.lines, oldestAt);
-    place(this.#node, this.#byAge, this.lines.first?.key ?? Infinity);
-  }
-
-  get isEmpty(): boolean {
-    return this.lines.size === 0;
-  }
-}
-
-export class Line implements EntryHolder, Ranked {
+export class Line implements EntryHolder, EntrySource {
   readonly isWaiting = true;
   readonly lane: Lane;
   readonly priority: number;
   readonly isSmall: boolean;
-  /** Changed only while nothing waits in the line. */
-  rankClass: RankClass;
+  readonly #rank: Rank;
   readonly #order: EntryOrder;
-  /** Its place among the lines of its rank by age. */
-  readonly #node: HeapNode<Line> = new HeapNode<Line>(this);
-  /** Its place among the lines of its lane by age. */
-  readonly #nodeInLane: HeapNode<Line> = new HeapNode<Line>(this);
+  /** Its places among the lines of its lane. */
+  readonly #byRank: HeapNode<Line> = new HeapNode<Line>(this);
+  readonly #byAge: HeapNode<Line> = new HeapNode<Line>(this);
   #cost = 0;
   /** With `order: "length"`: the oldest entry, where the last batch went without it. */
   passedOver: Entry | null = null;
 
-  constructor(lane: Lane, rankClass: RankClass, isFair: boolean) {
+  constructor(lane: Lane, { priority, isSmall }: Pick<Entry, "priority" | "isSmall">, rank: Rank, isFair: boolean) {
     this.lane = lane;
-    this.priority = rankClass.priority;
-    this.isSmall = rankClass.isSmall;
-    this.rankClass = rankClass;
+    this.priority = priority;
+    this.isSmall = isSmall;
+    this.#rank = rank;
     this.#order = isFair ? new FairOrder(this) : new Fifo(this);
   }
 
   get size(): number {
     return this.#order.size;
-  }
-
-  get isEmpty(): boolean {
-    return this.size === 0;
   }
 
   get cost(): number {
@@ -75,7 +44,7 @@ export class Line implements EntryHolder, Ranked {
   isFor({ priority, facts }: Entry): boolean {
     // Comparing booleans by `===` is slow.
     const isSmall = facts.isSmall ? this.isSmall : !this.isSmall;
-    return priority === this.priority && isSmall && facts.key === this.lane.key && !this.isEmpty;
+    return priority === this.priority && isSmall && facts.key === this.lane.key && this.size > 0;
   }
 
   push(entry: Entry): void {
@@ -93,19 +62,28 @@ export class Line implements EntryHolder, Ranked {
     this.#noteOldest(this.oldest);
   }
 
-  /** When its oldest entry was submitted; Infinity when nothing waits. */
-  oldestAt(): number {
-    return this.#order.oldest?.moment.at ?? Infinity;
-  }
-
   get oldest(): Entry | null {
     return this.#order.oldest;
   }
 
-  /** Over the entries of the moments up to the one of this sequence. */
+  /** When its oldest entry was submitted; Infinity when nothing waits. */
+  oldestAt(): number {
+    return this.oldest?.moment.at ?? Infinity;
+  }
+
   reader(lastSequence: number): EntryReader {
     return this.#order.reader(lastSequence);
   }
+
+  keyOf({ moment }: Entry): number {
+    return moment.at - this.#rank.leadMs;
+  }
+
+  tieOf(next: Entry | null): number {
+    return next?.moment.at ?? 0;
+  }
+
+  commit(): void {}
 
   left(entry: Entry): void {
     entry.holder = null;
@@ -130,26 +108,29 @@ export class Line implements EntryHolder, Ranked {
   noteLeft(entries: readonly Entry[], from: number, end: number, cost: number): void {
     this.#order.left(entries, from, end);
     this.#cost = this.size === 0 ? 0 : this.#cost - cost;
-    this.#noteOldest(this.#order.oldest);
+    this.#noteOldest(this.oldest);
     this.lane.noteLeft(end - from);
   }
 
-  /** Keeps the lines of a rank, and those of a lane, in the order of their oldest entries. */
+  /** Keeps its places. Only a line in which something waits is in a heap. */
   #noteOldest(oldest: Entry | null): void {
-    const oldestAt = oldest === null ? Infinity : oldest.moment.at;
-    this.rankClass.noteOldest(this.#node, oldestAt);
-    place(this.#nodeInLane, this.lane.byAge, oldestAt);
+    const { lane } = this;
+    if (oldest === null) {
+      lane.byRank.remove(this.#byRank);
+      lane.byAge.remove(this.#byAge);
+    } else {
+      const { at } = oldest.moment;
+      lane.byRank.put(this.#byRank, this.keyOf(oldest), at, this.#rank.tier);
+      lane.byAge.put(this.#byAge, at);
+    }
+    lane.noteOldest();
   }
 }
 
-/** Only those in which something waits are in a heap. */
-function place<Value>(node: HeapNode<Value>, heap: Heap<Value>, oldestAt: number): void {
-  if (oldestAt === Infinity) heap.remove(node);
-  else if (node.index === -1) heap.add(node, oldestAt);
-  else heap.move(node, oldestAt);
-}
+/** Lines in which nothing waits are kept for reuse up to this many, and as many as the others. */
+const KEPT_EMPTY = 8;
 
-/** One who keeps the totals above a lane. */
+/** Keeps the totals above a lane. */
 export interface LaneOwner {
   /** An entry of the lane leaves, for a batch or early. */
   left(lane: Lane, entry: Entry): void;
@@ -157,20 +138,29 @@ export interface LaneOwner {
   noteLeft(lane: Lane, count: number): void;
   /** The earliest deadline of the lane has changed. */
   noteDeadline(lane: Lane): void;
+  /** The first or the oldest entry of the lane may be another one now. */
+  noteOldest(lane: Lane): void;
   /** Moves a waiting entry to the line of a higher priority. */
   raise(entry: Entry, priority: number): void;
 }
 
+const NO_LINES: Map<number, Line> = new Map();
+
 export class Lane {
   readonly key: string | undefined;
   readonly #owner: LaneOwner;
-  readonly #lines: Ranks<Line> = new Ranks();
-  /** The earliest deadlines of entries that have any. Only kept while lanes are held for company. */
+  /** By priority. Nothing may wait in some of them. */
+  #lines: Map<number, Line> = new Map();
+  #smallLines: Map<number, Line> = NO_LINES;
+  /** The earliest deadlines of entries that have any. Kept only while lanes may be held. */
   #deadlines: EntryDeadlines | null = null;
-  /** The lines in which something waits, the one with the oldest entry first. */
+  /** The lines in which something waits, by the ranks and ages of their oldest entries. */
+  readonly byRank: Heap<Line> = new Heap();
   readonly byAge: Heap<Line> = new Heap();
-  /** Its place among the lanes by their earliest deadlines. */
-  readonly node: HeapNode<Lane> = new HeapNode<Lane>(this);
+  /** Its places among the lanes, by the rank, the age and the earliest deadline of what waits. */
+  readonly rankNode: HeapNode<Lane> = new HeapNode<Lane>(this);
+  readonly ageNode: HeapNode<Lane> = new HeapNode<Lane>(this);
+  readonly deadlineNode: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
   /** What a cost function has said of the entries that go first. Null after one has left. */
   measured: MeasuredEntries | null = null;
@@ -183,23 +173,33 @@ export class Lane {
     this.#owner = owner;
   }
 
-  /** In the order of their ranks. Some may be empty. */
-  get lines(): readonly Line[] {
-    return this.#lines.mostlyFilled(this.byAge.size);
+  /** The line of a priority, where there is one. */
+  line({ priority, isSmall }: Pick<Entry, "priority" | "isSmall">): Line | undefined {
+    return (isSmall ? this.#smallLines : this.#lines).get(priority);
   }
 
-  /** The line of a rank, where there is one. */
-  line(rank: Rank): Line | undefined {
-    return this.#lines.find(rank);
+  open(line: Line): Line {
+    if (this.#lines.size + this.#smallLines.size >= 2 * this.byRank.size + KEPT_EMPTY) this.#dropEmpty();
+    if (!line.isSmall) this.#lines.set(line.priority, line);
+    else if (this.#smallLines === NO_LINES) this.#smallLines = new Map([[line.priority, line]]);
+    else this.#smallLines.set(line.priority, line);
+    return line;
   }
 
-  open(rankClass: RankClass, isFair: boolean): Line {
-    return this.#lines.add(new Line(this, rankClass, isFair));
+  #dropEmpty(): void {
+    for (const lines of [this.#lines, this.#smallLines]) {
+      for (const [priority, { size }] of lines) if (size === 0) lines.delete(priority);
+    }
+  }
+
+  *lines(): Iterable<Line> {
+    yield* this.#lines.values();
+    yield* this.#smallLines.values();
   }
 
   get cost(): number {
     let cost = 0;
-    for (const line of this.lines) cost += line.cost;
+    for (const line of this.lines()) cost += line.cost;
     return cost;
   }
 
@@ -208,9 +208,21 @@ export class Lane {
     return this.byAge.first?.key ?? Infinity;
   }
 
+  /** Over the entries of the moments up to the one of this sequence, in the order in which they go. */
+  reader(lastSequence: number): EntryReader {
+    const { first, size } = this.byRank;
+    return first !== undefined && size === 1
+      ? first.value.reader(lastSequence)
+      : new MergedReader(this.byRank, lastSequence);
+  }
+
   added(entry: Entry): void {
     this.size += 1;
     if (this.#deadlines !== null) this.noteDeadline(entry);
+  }
+
+  noteOldest(): void {
+    this.#owner.noteOldest(this);
   }
 
   raise(entry: Entry, priority: number): void {
@@ -233,7 +245,7 @@ export class Lane {
     this.#deadlines = isKept ? new EntryDeadlines() : null;
     this.#owner.noteDeadline(this);
     if (!isKept) return;
-    for (const line of this.lines) {
+    for (const line of this.lines()) {
       const reader = line.reader(Infinity);
       for (; reader.entry !== null; reader.advance(1)) this.noteDeadline(reader.entry);
     }

@@ -1,19 +1,29 @@
-// All that waits: lanes by key, and over them the lines of each rank by age, so that the most urgent lane and the oldest
-// entry are found without looking at every lane. A lane that empties is forgotten.
+// All that waits: lanes by key, and their lines by rank and by age, so that the most urgent lane and the oldest entry are
+// found without looking at every lane. A lane that empties is forgotten.
 
 import { Heap } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
 import type { EntryReader } from "./fifo.ts";
 import { type FlushedBatch, Flushes } from "./flush.ts";
-import { Lane, type LaneOwner, type Line, RankClass } from "./lane.ts";
-import { effectivePriority, goesBefore } from "./order.ts";
-import { PLAIN, type Rank, Ranks } from "./ranks.ts";
+import { Lane, type LaneOwner, Line } from "./lane.ts";
+import { rankOf } from "./rank.ts";
 
-/** A batch to be: these entries, in this order, and the readers that have read them. */
+/** A batch to be: these entries, in this order, and the reader that has read them; null where they go out of turn. */
 export interface BatchPlan {
   readonly entries: readonly Entry[];
-  readonly readers: readonly Pick<EntryReader, "commit">[];
+  readonly reader: Pick<EntryReader, "commit"> | null;
 }
+
+export interface QueueOptions {
+  /** Tenants share batches. */
+  readonly isFair: boolean;
+  /** Entries of different keys lie in different lanes. */
+  readonly isKeyed: boolean;
+  readonly priorityAgingMs: number;
+}
+
+/** An entry that asks for nothing. */
+const PLAIN: Pick<Entry, "priority" | "isSmall"> = { priority: 0, isSmall: false };
 
 const NO_ROOM: Entry[] = [];
 const NO_LANES: ReadonlySet<Lane> = new Set();
@@ -22,12 +32,13 @@ const NO_KEYS: ReadonlyMap<string, Lane> = new Map();
 export class Queue implements LaneOwner {
   readonly #isFair: boolean;
   readonly #isKeyed: boolean;
+  readonly #priorityAgingMs: number;
   // What few batchers use is made when it is first needed: a server may make a batcher for each request.
   #common: Lane | null = null;
   #keyed: Map<string, Lane> | null = null;
-  readonly #classes: Ranks<RankClass> = new Ranks();
-  /** Those in which something waits, the one with the oldest entry first. */
-  readonly #classesByAge: Heap<RankClass> = new Heap();
+  /** The lanes, by the rank and the age of what waits in them. */
+  readonly #byRank: Heap<Lane> = new Heap();
+  readonly #byAge: Heap<Lane> = new Heap();
   readonly flushes: Flushes = new Flushes();
   #keepsDeadlines = false;
   /** The lanes with deadlines, the one with the earliest first. */
@@ -46,10 +57,10 @@ export class Queue implements LaneOwner {
   /** Goes up whenever an entry has left, for a batch or early. */
   departures = 0;
 
-  /** `isFair`: tenants share batches. `isKeyed`: entries of different keys lie in different lanes. */
-  constructor(isFair: boolean, isKeyed: boolean) {
+  constructor({ isFair, isKeyed, priorityAgingMs }: QueueOptions) {
     this.#isFair = isFair;
     this.#isKeyed = isKeyed;
+    this.#priorityAgingMs = priorityAgingMs;
   }
 
   /** How many entries wait. */
@@ -125,17 +136,28 @@ export class Queue implements LaneOwner {
     if (!this.flushes.isEmpty) this.flushes.endDone(lane.key);
   }
 
+  noteOldest(lane: Lane): void {
+    const { rankNode, ageNode } = lane;
+    const { first } = lane.byRank;
+    if (first === undefined) {
+      this.#byRank.remove(rankNode);
+      this.#byAge.remove(ageNode);
+      return;
+    }
+    this.#byRank.put(rankNode, first.key, first.tie, first.tier);
+    this.#byAge.put(ageNode, lane.oldestAt());
+  }
+
   noteDeadline(lane: Lane): void {
-    const { earliestDueAt, node } = lane;
+    const { earliestDueAt, deadlineNode } = lane;
     if (earliestDueAt === Infinity) {
-      this.#byDeadline?.remove(node);
+      this.#byDeadline?.remove(deadlineNode);
       return;
     }
     // Until a run time is known, another lane than the one with the earliest deadline may have to go first.
     this.markHot(lane);
     this.#byDeadline ??= new Heap();
-    if (node.index === -1) this.#byDeadline.add(node, earliestDueAt);
-    else this.#byDeadline.move(node, earliestDueAt);
+    this.#byDeadline.put(deadlineNode, earliestDueAt);
   }
 
   /** Lanes that may be ready for another reason than age. */
@@ -158,46 +180,32 @@ export class Queue implements LaneOwner {
   }
 
   /** The lane whose first entry goes before those of all other lanes. */
-  mostUrgent(now: number, priorityAgingMs: number): Lane | undefined {
+  get mostUrgent(): Lane | undefined {
     this.#placeArrivals();
-    if (this.#isUnkeyed()) return this.#waitingCommon();
-    let best: Line | undefined;
-    let bestAt = 0;
-    const longestMs = now - (this.#classesByAge.first?.key ?? now);
-    for (const { lines, priority } of this.#classes.mostlyFilled(this.#classesByAge.size)) {
-      // Nobody in this class or a later one has risen above the best one so far.
-      const urgency = best === undefined ? -Infinity : effectivePriority(best.priority, now - bestAt, priorityAgingMs);
-      if (effectivePriority(priority, longestMs, priorityAgingMs) < urgency) break;
-      const { first } = lines;
-      if (first === undefined) continue;
-      if (best === undefined || goesBefore(first.value, first.key, best, bestAt, now, priorityAgingMs)) {
-        best = first.value;
-        bestAt = first.key;
-      }
-    }
-    return best?.lane;
+    return this.#byRank.first?.value;
   }
 
   /** The lane with the entry that has waited longest. */
-  oldestLane(): Lane | undefined {
+  get oldestLane(): Lane | undefined {
     this.#placeArrivals();
-    if (this.#isUnkeyed()) return this.#waitingCommon();
-    return this.#oldestLine()?.lane;
+    return this.#byAge.first?.value;
   }
 
   /** The entry that has waited longest. */
   get oldest(): Entry | null {
     this.#placeArrivals();
-    return this.#oldestLine()?.oldest ?? null;
+    return this.#byAge.first?.value.byAge.first?.value.oldest ?? null;
   }
 
+  /** When that entry was submitted; Infinity when nothing waits. */
   oldestAt(): number {
-    return this.oldestLane()?.oldestAt() ?? Infinity;
+    this.#placeArrivals();
+    return this.#byAge.first?.key ?? Infinity;
   }
 
   /** Takes the entries of a batch out of their lane and gives them to their new holder. */
-  take({ entries, readers }: BatchPlan, holder: EntryHolder): void {
-    for (const reader of readers) reader.commit();
+  take({ entries, reader }: BatchPlan, holder: EntryHolder): void {
+    reader?.commit();
     const isWatched = this.#keepsDeadlines || !this.flushes.isEmpty;
     for (let from = 0; from < entries.length; ) {
       const line = (entries[from] as Entry).holder as Line;
@@ -237,7 +245,7 @@ export class Queue implements LaneOwner {
     const all: Entry[] = [];
     for (let entry = this.oldest; entry !== null; entry = this.oldest) {
       all.push(entry);
-      this.take({ entries: [entry], readers: [] }, holder);
+      this.take({ entries: [entry], reader: null }, holder);
     }
     return all;
   }
@@ -261,10 +269,6 @@ export class Queue implements LaneOwner {
 
   #lanesOfKeys(): Iterable<Lane> {
     return (this.#keyed ?? NO_KEYS).values();
-  }
-
-  #isUnkeyed(): boolean {
-    return this.#keyed === null || this.#keyed.size === 0;
   }
 
   /** The lane of entries without a key, where some wait. */
@@ -292,20 +296,10 @@ export class Queue implements LaneOwner {
     return lane;
   }
 
-  #lineOf(lane: Lane, rank: Rank): Line {
-    const line = lane.line(rank);
-    if (line === undefined) return lane.open(this.#classOf(rank), this.#isFair);
-    // The class of a line in which nothing waited may have been dropped, and made anew for another lane.
-    if (line.isEmpty) line.rankClass = this.#classOf(rank);
-    return line;
-  }
-
-  #classOf(rank: Rank): RankClass {
-    return this.#classes.find(rank) ?? this.#classes.add(new RankClass(rank, this.#classesByAge));
-  }
-
-  #oldestLine(): Line | undefined {
-    return this.#classesByAge.first?.value.lines.first?.value;
+  #lineOf(lane: Lane, of: Pick<Entry, "priority" | "isSmall">): Line {
+    const known = lane.line(of);
+    if (known !== undefined) return known;
+    return lane.open(new Line(lane, of, rankOf(of.priority, of.isSmall, this.#priorityAgingMs), this.#isFair));
   }
 
   #forget(lane: Lane): void {

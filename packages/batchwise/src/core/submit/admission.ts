@@ -1,6 +1,6 @@
 // Where submits meet the bound of the queue. What fits goes in; what does not fit waits outside, is refused, or takes the
-// place of the oldest (`onFull`). Outside there is the same order as inside: priority with aging, small calls, tenants'
-// rounds, then arrival. Nobody overtakes those who wait outside.
+// place of the oldest (`onFull`). Outside there is the same order as inside: rank, then tenants, then arrival. An entry
+// that waits outside is never overtaken from outside the order.
 
 import { droppedError, queueFullError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
@@ -99,14 +99,8 @@ export class Admission {
   admit(now: number): void {
     const outside = this.#outside;
     if (outside === null || outside.size === 0 || this.#free() <= 0) return;
-    const { priorityAgingMs } = this.#options;
-    const caps = {
-      maxBatchSize: this.#free(),
-      maxBatchCost: Infinity,
-      batchCost: "sum",
-      priorityAgingMs,
-    } as const;
-    const next = pack(outside.oldestLane() as Lane, caps, now, Infinity);
+    const caps = { maxBatchSize: this.#free(), maxBatchCost: Infinity, batchCost: "sum" } as const;
+    const next = pack(outside.oldestLane as Lane, caps, now, Infinity);
     outside.take(next, IN_BETWEEN);
     let was: Moment | null = null;
     let moment: Moment | null = null;
@@ -183,7 +177,8 @@ export class Admission {
   }
 
   #waitOutside(entry: Entry): void {
-    this.#outside ??= new Queue(this.#options.fairBy !== undefined, false);
+    const { fairBy, priorityAgingMs } = this.#options;
+    this.#outside ??= new Queue({ isFair: fairBy !== undefined, isKeyed: false, priorityAgingMs });
     this.#outside.push(entry);
   }
 

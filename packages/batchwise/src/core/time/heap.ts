@@ -1,10 +1,14 @@
-// A binary min-heap whose nodes know where they lie: adding, removing and moving a node are O(log n). Equal keys leave
-// in the order in which they were added.
+// A binary min-heap whose nodes know where they lie: adding, removing and moving a node are O(log n). Nodes leave by tier,
+// then by key, then by tie, then in the order in which they were added.
 
 export class HeapNode<Value> {
   readonly value: Value;
+  /** Decides before any key. */
+  tier = 0;
   key = 0;
   /** Decides between equal keys. */
+  tie = 0;
+  /** Decides between equal ties. */
   order = 0;
   /** Where the node lies in its heap; -1 while it is in none. */
   index = -1;
@@ -27,22 +31,41 @@ export class Heap<Value> {
     return this.#nodes[0];
   }
 
+  /** The node that would be first without the first one. */
+  get second(): HeapNode<Value> | undefined {
+    const [, left, right] = this.#nodes;
+    return left !== undefined && right !== undefined && goesBefore(right, left) ? right : left;
+  }
+
+  /** The two nodes below a node of this heap: all that are not above it lie below one of them, or beside it. */
+  below({ index }: HeapNode<unknown>): readonly (HeapNode<Value> | undefined)[] {
+    return [this.#nodes[2 * index + 1], this.#nodes[2 * index + 2]];
+  }
+
   /** Adds a node that is in no heap. */
-  add(node: HeapNode<Value>, key: number): void {
+  add(node: HeapNode<Value>, key: number, tie = 0, tier = 0): void {
     this.#added += 1;
     node.key = key;
+    node.tie = tie;
+    node.tier = tier;
     node.order = this.#added;
     this.#nodes.push(node);
     this.#up(node, this.#nodes.length - 1);
   }
 
   /** Gives a node of this heap another key. */
-  move(node: HeapNode<Value>, key: number): void {
-    if (key === node.key) return;
-    const isEarlier = key < node.key;
+  move(node: HeapNode<Value>, key: number, tie: number = node.tie, tier: number = node.tier): void {
+    if (key === node.key && tie === node.tie && tier === node.tier) return;
     node.key = key;
-    if (isEarlier) this.#up(node, node.index);
-    else this.#down(node, node.index);
+    node.tie = tie;
+    node.tier = tier;
+    this.#settle(node, node.index);
+  }
+
+  /** Adds the node, or moves it where it is in this heap. */
+  put(node: HeapNode<Value>, key: number, tie = 0, tier = 0): void {
+    if (node.index === -1) this.add(node, key, tie, tier);
+    else this.move(node, key, tie, tier);
   }
 
   /** Takes a node out; does nothing where it is in no heap. */
@@ -52,8 +75,12 @@ export class Heap<Value> {
     node.index = -1;
     const last = this.#nodes.pop() as HeapNode<Value>;
     if (last === node) return;
-    this.#up(last, index);
-    if (last.index === index) this.#down(last, index);
+    this.#settle(last, index);
+  }
+
+  #settle(node: HeapNode<Value>, index: number): void {
+    this.#up(node, index);
+    if (node.index === index) this.#down(node, index);
   }
 
   #up(node: HeapNode<Value>, start: number): void {
@@ -89,5 +116,7 @@ export class Heap<Value> {
 }
 
 function goesBefore(a: HeapNode<unknown>, b: HeapNode<unknown>): boolean {
-  return a.key < b.key || (a.key === b.key && a.order < b.order);
+  if (a.tier !== b.tier) return a.tier < b.tier;
+  if (a.key !== b.key) return a.key < b.key;
+  return a.tie === b.tie ? a.order < b.order : a.tie < b.tie;
 }

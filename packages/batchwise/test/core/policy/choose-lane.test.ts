@@ -57,7 +57,7 @@ class Lanes {
     const { queue } = this.kit;
     const verdicts = new Map([...queue.lanes()].map((lane) => [lane, this.verdict(lane, state)]));
     const ready = [...verdicts].filter(([, { reason }]) => reason !== null).map(([lane]) => lane);
-    const urgent = queue.mostUrgent(this.now, this.options.priorityAgingMs) as Lane;
+    const urgent = queue.mostUrgent as Lane;
     const choice = chooseLane(queue, this.options, state, this.now);
     for (const lane of choice.notReady) {
       expect(ready).not.toContain(lane);

@@ -30,7 +30,7 @@ function kitOf(): Kit {
   const stored: unknown[] = [];
   const cache = { store: (key: string, value: unknown) => stored.push([key, value]) } as unknown as ResultCache;
   const inFlight = new InFlight(cache);
-  const queue = new Queue(false, true);
+  const queue = new Queue({ isFair: false, isKeyed: true, priorityAgingMs: 10_000 });
   queue.keepDeadlines(true);
   const entry = entryOf({ id: 1 });
   const shared = inFlight.open("scope", "cache key", entry);

@@ -3,6 +3,7 @@
 import type { Caps, PackedBatch } from "../../../src/core/policy/caps.ts";
 import { pack } from "../../../src/core/policy/pack.ts";
 import { Entry, type EntryHolder } from "../../../src/core/queue/entry.ts";
+import type { EntryReader } from "../../../src/core/queue/fifo.ts";
 import type { FlushedBatch } from "../../../src/core/queue/flush.ts";
 import { Queue } from "../../../src/core/queue/queue.ts";
 import type { Recipient } from "../../../src/core/queue/recipient.ts";
@@ -49,14 +50,15 @@ export const uncapped: Caps = {
   maxBatchSize: 1_000,
   maxBatchCost: Number.POSITIVE_INFINITY,
   batchCost: "sum",
-  priorityAgingMs: Number.POSITIVE_INFINITY,
 };
 
-const NOTHING = { lines: [], size: 0, measured: null, oldestAt: () => Number.POSITIVE_INFINITY };
+const NO_READER: EntryReader = { entry: null, ahead: () => [], advance: () => {}, commit: () => {} };
+const NOTHING = { size: 0, measured: null, reader: () => NO_READER };
 
 export interface KitOptions {
   readonly isFair?: boolean;
   readonly isKeyed?: boolean;
+  readonly priorityAgingMs?: number;
 }
 
 export class Kit {
@@ -64,8 +66,8 @@ export class Kit {
   readonly #entries: Map<unknown, Entry> = new Map();
   #sequence = 0;
 
-  constructor({ isFair = false, isKeyed = true }: KitOptions = {}) {
-    this.queue = new Queue(isFair, isKeyed);
+  constructor({ isFair = false, isKeyed = true, priorityAgingMs = Infinity }: KitOptions = {}) {
+    this.queue = new Queue({ isFair, isKeyed, priorityAgingMs });
   }
 
   push(...entries: readonly NewEntry[]): this {
@@ -101,7 +103,7 @@ export class Kit {
   /** Packs the lane of the most urgent entry, and changes nothing. */
   plan(caps: Partial<Caps> = {}, now = 0, lastSequence = Number.POSITIVE_INFINITY): PackedBatch {
     const all = { ...uncapped, ...caps };
-    return pack(this.queue.mostUrgent(now, all.priorityAgingMs) ?? NOTHING, all, now, lastSequence);
+    return pack(this.queue.mostUrgent ?? NOTHING, all, now, lastSequence);
   }
 
   /** Packs and takes a batch; its items. */

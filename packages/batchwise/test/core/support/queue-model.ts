@@ -3,7 +3,7 @@
 import { expect } from "vitest";
 import type { Entry } from "../../../src/core/queue/entry.ts";
 import type { Flush, FlushedBatch } from "../../../src/core/queue/flush.ts";
-import { goesBefore } from "../../../src/core/queue/order.ts";
+import { goesBefore } from "./goes-before.ts";
 import { Kit, type KitOptions, type NewEntry } from "./queue-kit.ts";
 
 /** A batch that was taken and has not ended. */
@@ -34,7 +34,7 @@ export class Model {
   #now = 0;
 
   constructor(options: KitOptions, agingMs: number) {
-    this.kit = new Kit(options);
+    this.kit = new Kit({ ...options, priorityAgingMs: agingMs });
     this.agingMs = agingMs;
   }
 
@@ -79,9 +79,9 @@ export class Model {
   /** Takes a batch of the most urgent lane. */
   take(maxBatchSize: number): void {
     const { queue } = this.kit;
-    const lane = queue.mostUrgent(this.#now, this.agingMs);
+    const lane = queue.mostUrgent;
     if (lane === undefined) return;
-    const plan = this.kit.plan({ maxBatchSize, priorityAgingMs: this.agingMs }, this.#now);
+    const plan = this.kit.plan({ maxBatchSize }, this.#now);
     const flushes = queue.flushes.batchStarted(lane.key, plan.entries);
     const batch = new Running(lane.key, flushes);
     this.#running.push(batch);
@@ -142,11 +142,11 @@ export class Model {
     const { queue } = this.kit;
     const oldestAt = earliest(this.#waiting.map(({ moment }) => moment.at));
     expect(queue.oldestAt()).toBe(oldestAt);
-    expect(queue.oldestLane()?.oldestAt() ?? Number.POSITIVE_INFINITY).toBe(oldestAt);
+    expect(queue.oldestLane?.oldestAt() ?? Number.POSITIVE_INFINITY).toBe(oldestAt);
     expect(queue.oldest?.moment.at ?? Number.POSITIVE_INFINITY).toBe(oldestAt);
     const dueAt = this.#keepsDeadlines ? earliest(this.#waiting.map(dueAtOf)) : Number.POSITIVE_INFINITY;
     expect(queue.earliestDueLane?.earliestDueAt ?? Number.POSITIVE_INFINITY).toBe(dueAt);
-    const urgent = queue.mostUrgent(this.#now, this.agingMs);
+    const urgent = queue.mostUrgent;
     const inLane = this.#waiting.filter(({ key }) => key === urgent?.key);
     for (const entry of this.#waiting) {
       expect(inLane.some((head) => head === entry || !this.#goesBefore(entry, head))).toBe(true);
@@ -154,7 +154,7 @@ export class Model {
   }
 
   #goesBefore(a: Entry, b: Entry): boolean {
-    return goesBefore(a, a.moment.at, b, b.moment.at, this.#now, this.agingMs);
+    return goesBefore(a, b, this.agingMs);
   }
 
   /** All leave, the oldest first. */

@@ -1,45 +1,44 @@
-// Deficit round robin (Shreedhar and Varghese, 1995): tenants take rounds, and in its round a tenant may spend what it
-// has saved plus one quantum of cost. Each tenant's own entries stay in order. Over any stretch in which two tenants
-// both wait, the costs they are served differ by less than one quantum plus one largest item.
+// Tenants that share a line by self-clocked fair queueing (Golestani, 1994). An entry has a finish: its cost behind the
+// finish of its tenant's entry before it, or behind the present time where its tenant comes anew. The smallest finish goes
+// first, and the present time is the finish of what was served last. Each tenant's own entries stay in order. Over any
+// stretch in which two tenants both wait, the costs that they are served differ by less than one largest item of each.
 //
-// The quantum is the mean cost of what came lately, so a round serves one entry on average and the work per entry is
-// O(1). An entry that costs nothing is charged one quantum, or its tenant would never yield.
+// An entry that costs nothing is charged the mean cost of what came lately, or its tenant would never yield.
 
 import { Heap } from "../../time/heap.ts";
 import type { Entry, EntryHolder } from "../entry.ts";
-import type { EntryOrder, EntryReader } from "../fifo.ts";
-import { FairReader } from "./fair-reader.ts";
-import { chargeOf, Tenant } from "./tenant.ts";
-
-const NOTHING: EntryReader = { entry: null, ahead: () => [], advance: () => {}, commit: () => {} };
+import { type EntryOrder, type EntryReader, Fifo } from "../fifo.ts";
+import { MergedReader } from "../merged-reader.ts";
+import { type Account, Tenant } from "./tenant.ts";
 
 /** The mean is that of about so many entries. */
 const REMEMBERED = 1024;
 
-export class FairOrder implements EntryOrder {
+export class FairOrder implements EntryOrder, Account {
   readonly #holder: EntryHolder;
   readonly #tenants: Map<string, Tenant> = new Map();
-  /** The tenants by the age of their oldest entries. */
+  readonly #byFinish: Heap<Tenant> = new Heap();
   readonly #byAge: Heap<Tenant> = new Heap();
-  #size = 0;
+  #turns = 0;
+  size = 0;
   /** What came lately: how many entries, and what they cost together. */
   #count = 0;
   #cost = 0;
-  /** Whose round it is, and whether its quantum has been granted. */
-  current: Tenant | null = null;
-  isGranted = false;
+  now = 0;
 
   constructor(holder: EntryHolder) {
     this.#holder = holder;
   }
 
-  get quantum(): number {
+  chargeOf({ cost }: Entry): number {
+    if (cost > 0) return cost;
     const mean = Math.min(this.#cost / this.#count, Number.MAX_VALUE);
     return mean > 0 ? mean : 1;
   }
 
-  get size(): number {
-    return this.#size;
+  turn(): number {
+    this.#turns += 1;
+    return this.#turns;
   }
 
   get oldest(): Entry | null {
@@ -51,14 +50,16 @@ export class FairOrder implements EntryOrder {
       this.#count /= 2;
       this.#cost /= 2;
     }
-    this.#size += 1;
+    this.size += 1;
     this.#count += 1;
     this.#cost += entry.cost;
-    const tenant = this.#tenants.get(entry.tenant) ?? this.#join(entry.tenant);
-    tenant.fifo.push(entry);
-    const { at } = (tenant.fifo.oldest as Entry).moment;
-    if (tenant.node.index === -1) this.#byAge.add(tenant.node, at);
-    else this.#byAge.move(tenant.node, at);
+    let tenant = this.#tenants.get(entry.tenant);
+    if (tenant === undefined) {
+      tenant = new Tenant(entry.tenant, this, new Fifo(this.#holder));
+      this.#tenants.set(entry.tenant, tenant);
+      tenant.byFinish.tie = this.turn();
+    }
+    if (tenant.fifo.push(entry)) this.#place(tenant, entry);
     return this.oldest === entry;
   }
 
@@ -67,7 +68,7 @@ export class FairOrder implements EntryOrder {
   }
 
   left(entries: readonly Entry[], from: number, end: number): void {
-    this.#size -= end - from;
+    this.size -= end - from;
     for (let index = from; index < end; index += 1) {
       const tenant = this.#tenants.get((entries[index] as Entry).tenant);
       // It has left with the first of its entries.
@@ -75,48 +76,37 @@ export class FairOrder implements EntryOrder {
       tenant.fifo.left(entries, index, index + 1);
       const { oldest } = tenant.fifo;
       if (oldest === null) this.#leave(tenant);
-      else this.#byAge.move(tenant.node, oldest.moment.at);
+      else this.#place(tenant, oldest);
     }
-    if (this.current !== null) return;
+    if (this.#tenants.size > 0) return;
+    this.now = 0;
     this.#count = 0;
     this.#cost = 0;
   }
 
-  /** Its tenant owes for it, and pays in its next rounds. */
   charge(entry: Entry): void {
-    const tenant = this.#tenants.get(entry.tenant);
-    if (tenant !== undefined) tenant.deficit -= chargeOf(entry, this.quantum);
+    this.#tenants.get(entry.tenant)?.charge(entry);
   }
 
   reader(lastSequence: number): EntryReader {
-    return this.current === null ? NOTHING : new FairReader(this, this.current, lastSequence);
+    return new MergedReader(this.#byFinish, lastSequence);
   }
 
-  /** A new tenant comes last in the present round. */
-  #join(name: string): Tenant {
-    const tenant = new Tenant(name, this.#holder);
-    this.#tenants.set(name, tenant);
-    if (this.current === null) {
-      this.current = tenant;
-      this.isGranted = false;
-      return tenant;
-    }
-    tenant.next = this.current;
-    tenant.previous = this.current.previous;
-    this.current.previous.next = tenant;
-    this.current.previous = tenant;
-    return tenant;
+  served({ byFinish }: Tenant, finish: number, tie: number): void {
+    this.now = Math.max(this.now, finish);
+    this.#byFinish.move(byFinish, byFinish.key, tie);
   }
 
-  /** A tenant that has nothing waiting leaves the ring and its savings. */
-  #leave(tenant: Tenant): void {
-    this.#tenants.delete(tenant.name);
-    this.#byAge.remove(tenant.node);
-    if (this.current === tenant) {
-      this.current = tenant.next === tenant ? null : tenant.next;
-      this.isGranted = false;
-    }
-    tenant.previous.next = tenant.next;
-    tenant.next.previous = tenant.previous;
+  #place(tenant: Tenant, oldest: Entry): void {
+    const { byFinish, byAge } = tenant;
+    this.#byFinish.put(byFinish, tenant.finishOf(oldest), byFinish.tie);
+    this.#byAge.put(byAge, oldest.moment.at);
+  }
+
+  /** A tenant in whose line nothing waits is forgotten. */
+  #leave({ name, byFinish, byAge }: Tenant): void {
+    this.#tenants.delete(name);
+    this.#byFinish.remove(byFinish);
+    this.#byAge.remove(byAge);
   }
 }
