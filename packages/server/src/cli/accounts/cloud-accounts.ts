@@ -5,10 +5,11 @@ import type { ObjectStorage } from "batchwise/dispatch";
 import { bedrockAccount } from "batchwise/dispatch/bedrock";
 import { gcsStorage, s3Storage } from "batchwise/dispatch/storage";
 import { vertexAccount } from "batchwise/dispatch/vertex";
+import { withoutPassword } from "../common/addresses.ts";
 import type { AccountFlags } from "../common/arguments.ts";
 import { CommandError, wordsOf } from "../common/failures.ts";
 import { loadClient } from "../common/packages.ts";
-import { commonOptions, variable } from "./account-flags.ts";
+import { addressIn, commonOptions, variable } from "./account-flags.ts";
 import type { OpenAccount, Probe } from "./opened.ts";
 
 export async function openVertex(flags: AccountFlags): Promise<OpenAccount> {
@@ -23,7 +24,7 @@ export async function openVertex(flags: AccountFlags): Promise<OpenAccount> {
   const storage = gcsStorage({ client: new Storage({ projectId: project }) as never, ...place });
   const account = vertexAccount({ client: client as never, storage, ...commonOptions(flags) });
   const regional = location === "global" ? "" : `${location}-`;
-  const url = flags.baseUrl ?? variable("GOOGLE_VERTEX_BASE_URL") ?? `https://${regional}aiplatform.googleapis.com`;
+  const url = flags.baseUrl ?? addressIn("GOOGLE_VERTEX_BASE_URL") ?? `https://${regional}aiplatform.googleapis.com`;
   return {
     ...{ account, url, credentials: "Google's application default credentials" },
     address: "--base-url / GOOGLE_VERTEX_BASE_URL",
@@ -58,7 +59,7 @@ export async function openBedrock(flags: AccountFlags): Promise<OpenAccount> {
   const account = accountWithRole(() =>
     bedrockAccount({ client: client as never, storage, roleArn, ...commonOptions(flags) }),
   );
-  const own = variable("AWS_ENDPOINT_URL_BEDROCK") ?? variable("AWS_ENDPOINT_URL");
+  const own = addressIn("AWS_ENDPOINT_URL_BEDROCK") ?? addressIn("AWS_ENDPOINT_URL");
   const url = flags.baseUrl ?? own ?? `https://bedrock.${region}.amazonaws.com`;
   return {
     ...{ account, url, advice, credentials: "the AWS credentials" },
@@ -124,7 +125,7 @@ function bucketOf(flags: AccountFlags, scheme: "gs" | "s3", why: string): Place 
   }
   const [, named, bucket, prefix = ""] = /^(?:(\w+):\/\/)?([^/:]+)(?:\/(.*?))?\/?$/.exec(given) ?? [];
   if (bucket === undefined || (named !== undefined && named !== scheme)) {
-    throw new CommandError(`Expected --bucket of ${why} to be ${wanted}, got "${given}"`);
+    throw new CommandError(`Expected --bucket of ${why} to be ${wanted}, got "${withoutPassword(given)}"`);
   }
   return prefix === "" ? { bucket } : { bucket, prefix };
 }

@@ -8,7 +8,7 @@ import { openaiAccount } from "batchwise/dispatch/openai";
 import type { AccountFlags } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
 import { loadClient } from "../common/packages.ts";
-import { type CommonOptions, commonOptions, variable } from "./account-flags.ts";
+import { addressIn, type CommonOptions, commonOptions, keyIn, variable } from "./account-flags.ts";
 import type { OpenAccount } from "./opened.ts";
 
 export type KeyProvider = "openai" | "anthropic" | "gemini" | "mistral";
@@ -75,10 +75,11 @@ export async function openWithKey(name: KeyProvider, flags: AccountFlags): Promi
     const [wanted] = provider.keys;
     throw new CommandError(`${wanted} is not set, and --account ${name} needs it: export ${wanted}=...`);
   }
+  const key = keyIn(keyName) ?? "";
+  const own = provider.address === null ? null : addressIn(provider.address);
   const Client = await loadClient(provider.package, provider.client, `--account ${name}`);
-  const client = new Client(provider.settings(flags.baseUrl, variable(keyName) ?? ""));
+  const client = new Client(provider.settings(flags.baseUrl, key));
   const account = provider.account(client as never, commonOptions(flags));
-  const own = provider.address === null ? null : variable(provider.address);
   const url = flags.baseUrl ?? own ?? provider.url;
   return {
     ...{ account, url, credentials: `the key in ${keyName}` },

@@ -3,7 +3,7 @@
 import { localAccount } from "batchwise/dispatch/local";
 import type { AccountFlags } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
-import { commonOptions, variable } from "./account-flags.ts";
+import { commonOptions, keyIn } from "./account-flags.ts";
 import type { OpenAccount } from "./opened.ts";
 
 /** Not OPENAI_API_KEY: that is for OpenAI, and another server has no business with it. */
@@ -15,10 +15,7 @@ export function openLocal(flags: AccountFlags): OpenAccount {
     const example = "--base-url http://127.0.0.1:8000/v1";
     throw new CommandError(`--account local needs the address of a server of OpenAI's shape: ${example}`);
   }
-  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
-    throw new CommandError(`Expected --base-url to be an http or https address, got "${baseUrl}"`);
-  }
-  const apiKey = variable(KEY);
+  const apiKey = keyIn(KEY);
   const account = localAccount({
     ...commonOptions(flags),
     ...{ baseURL: baseUrl, ...(concurrency === undefined ? {} : { concurrency }) },

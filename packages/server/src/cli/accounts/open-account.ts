@@ -3,6 +3,7 @@
 
 import type { AccountFlags, ProviderName } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
+import { webAddress } from "./account-flags.ts";
 import { openBedrock, openVertex } from "./cloud-accounts.ts";
 import { type KeyProvider, keyNameOf, keyNames, openWithKey } from "./key-accounts.ts";
 import { openLocal } from "./local-account.ts";
@@ -35,6 +36,7 @@ export async function openAccount(flags: AccountFlags): Promise<OpenAccount> {
     throw new CommandError(`No provider's key is set: export ${wantedKeys()}, ${example}; or name one by --account`);
   }
   checkFlags(name, flags);
+  if (flags.baseUrl !== undefined) webAddress("--base-url", flags.baseUrl);
   if (name === "vertex") return openVertex(flags);
   if (name === "bedrock") return openBedrock(flags);
   return name === "local" ? openLocal(flags) : openWithKey(name, flags);

@@ -1,6 +1,7 @@
 // Readers of option values that refuse what is wrong with what was expected, and the options that commands share.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { withoutPassword } from "./addresses.ts";
 
 export const DEFAULT_STORE = "sqlite:batchwise.sqlite";
 
@@ -48,9 +49,10 @@ export function span(text: string): number {
 }
 
 export function withStore(command: Command): Command {
-  return command
-    .option("--store <url>", "sqlite:path, postgres://… or redis://…", process.env.BATCHWISE_STORE ?? DEFAULT_STORE)
-    .option("--json", "print JSON");
+  const store = process.env.BATCHWISE_STORE ?? DEFAULT_STORE;
+  // The help shows what is said of the default, and may not show a password.
+  const option = new Option("--store <url>", "sqlite:path, postgres://… or redis://…");
+  return command.addOption(option.default(store, withoutPassword(store))).option("--json", "print JSON");
 }
 
 export function withAccount(command: Command): Command {

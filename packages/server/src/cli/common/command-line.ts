@@ -1,7 +1,7 @@
 // Command lines that are shown to the user, to be typed as they are. Passwords are left out of them.
 
+import { withoutPassword } from "./addresses.ts";
 import { DEFAULT_STORE } from "./arguments.ts";
-import { withoutPassword } from "./stores.ts";
 
 /** The command that this process was started with. */
 export function thisCommand(): string {

@@ -1,5 +1,7 @@
 // How the command ends when it cannot do what was asked. A CommandError is shown by its sentence alone, without a stack.
 
+import { withoutSecrets } from "./secrets.ts";
+
 export const EXIT = {
   done: 0,
   /** It could not be carried out: a store or provider that does not answer. What was done until then stays done. */
@@ -24,11 +26,15 @@ export class CommandError extends Error {
   }
 }
 
-/** The words of an error, and of its cause where they say more: "Connection error." says nothing. */
+/** The words of an error, and of its cause where they say more: "Connection error." says nothing. Secrets are left out. */
 export function wordsOf(error: unknown): string {
+  return withoutSecrets(allWordsOf(error));
+}
+
+function allWordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof CommandError) return error.message;
-  const cause = error.cause instanceof Error ? wordsOf(error.cause) : "";
+  const cause = error.cause instanceof Error ? allWordsOf(error.cause) : "";
   const message = error.message === "" ? error.name : error.message;
   const isSaid = cause === "" || message.includes(cause);
   return isSaid ? message : `${message.replace(/[.:]$/, "")}: ${cause}`;

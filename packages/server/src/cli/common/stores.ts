@@ -3,6 +3,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Store } from "batchwise/dispatch";
+import { addressOf, withoutPassword } from "./addresses.ts";
 import { CommandError, EXIT, wordsOf } from "./failures.ts";
 import { loadPackage } from "./packages.ts";
 
@@ -22,19 +23,16 @@ const FORMS = "sqlite:path, postgres://user@host/database or redis://host:port";
 const SQLITE_FROM = "22.13";
 
 export async function openStore(url: string, options: OpenStoreOptions): Promise<OpenStore> {
-  const [, scheme = "", rest = ""] = /^([a-z]+):(.*)$/s.exec(url) ?? [];
-  switch (scheme) {
-    case "sqlite":
-      return sqlite(rest.replace(/^\/\/(?=.)/, ""), options);
-    case "postgres":
-    case "postgresql":
-      return postgres(url);
-    case "redis":
-    case "rediss":
-      return redis(url);
-    default:
-      throw new CommandError(`Expected --store to be ${FORMS}, got "${withoutPassword(url)}".`);
-  }
+  const path = sqlitePath(url);
+  if (path !== null) return sqlite(path, options);
+  const { scheme } = addressOf(url) ?? { scheme: "" };
+  // Clients know the schemes in small letters.
+  const plain = url.replace(/^[^:]*/, scheme);
+  if (scheme === "postgres" || scheme === "postgresql") return postgres(plain);
+  if (scheme === "redis" || scheme === "rediss") return redis(plain);
+  // What is no address that we know may hold a password where we do not look for one.
+  const got = url.includes("@") ? (scheme === "" ? "another text" : `an address of "${scheme}"`) : `"${url}"`;
+  throw new CommandError(`Expected --store to be ${FORMS}, got ${got}.`);
 }
 
 async function sqlite(path: string, { create }: OpenStoreOptions): Promise<OpenStore> {
@@ -110,10 +108,15 @@ async function redis(url: string): Promise<OpenStore> {
   return { store, name: withoutPassword(url), close };
 }
 
+/** null for an address of another store. */
+function sqlitePath(url: string): string | null {
+  return /^sqlite:(?:\/\/(?=.))?(.*)$/is.exec(url)?.[1] ?? null;
+}
+
 /** An output that would be written over the store itself is refused: all that it holds would be lost. */
 export function checkIsNotStore(output: string, url: string): void {
-  const [, path] = /^sqlite:(?:\/\/(?=.))?(.*)$/s.exec(url) ?? [];
-  if (path === undefined || path === "") return;
+  const path = sqlitePath(url);
+  if (path === null || path === "") return;
   const files = ["", "-wal", "-shm"].map((end) => placeOf(`${path}${end}`));
   if (!files.includes(placeOf(output))) return;
   throw new CommandError(`The output ${output} is the store: name another file.`);
@@ -122,13 +125,4 @@ export function checkIsNotStore(output: string, url: string): void {
 /** The file itself, whatever links lead to it. */
 function placeOf(path: string): string {
   return existsSync(path) ? realpathSync(path) : resolve(path);
-}
-
-/** Of an address, or of a word of the command line that ends with one (`--store=…`). */
-export function withoutPassword(text: string): string {
-  const [, before = "", rest] = /^(.*?\b[a-z]+:\/\/)(.*)$/s.exec(text) ?? [];
-  if (rest === undefined) return text;
-  // To the last @: a password that was not encoded may have others, and slashes, in it.
-  const hidden = rest.replace(/^([^/?#@:]*):.*@/s, "$1:…@");
-  return before + hidden.replace(/([?&]password=)[^&#]*/gi, "$1…");
 }

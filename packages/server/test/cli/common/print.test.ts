@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { withoutPassword } from "../../../src/cli/common/addresses.ts";
 import { quoted } from "../../../src/cli/common/command-line.ts";
 import { wordsOf } from "../../../src/cli/common/failures.ts";
 import { duration, listed, plural, short, table } from "../../../src/cli/common/print.ts";
-import { withoutPassword } from "../../../src/cli/common/stores.ts";
 
 test("a table has columns as wide as their widest cell, numbers to the right, and - for nothing", () => {
   expect(

@@ -1,0 +1,61 @@
+// Addresses with passwords in them, and the other secrets that the command knows of.
+
+import { expect, test } from "vitest";
+import { webAddress } from "../../../src/cli/accounts/account-flags.ts";
+import { addressOf, passwordsOf, withoutPassword } from "../../../src/cli/common/addresses.ts";
+import { withoutSecrets } from "../../../src/cli/common/secrets.ts";
+
+const PASSWORD = "p@ss:w/rd?0123456";
+
+test.each(["postgres", "Postgres", "POSTGRESQL", "my_db", "redis6", "rediss", "git+ssh", "a.b-c"])(
+  "the password of %s:// is left out, whatever is in it",
+  (scheme) => {
+    const address = `${scheme}://me:${PASSWORD}@host/db`;
+    for (const text of [address, `--store=${address}`]) {
+      expect(withoutPassword(text)).toBe(text.replace(PASSWORD, "…").replace(scheme, scheme.toLowerCase()));
+      expect(passwordsOf(text)).toContain(PASSWORD);
+    }
+    expect(addressOf(address)).toEqual({
+      scheme: scheme.toLowerCase(),
+      user: "me",
+      password: PASSWORD,
+      rest: "host/db",
+    });
+  },
+);
+
+test("passwords in the query are left out, and what is no address stays", () => {
+  expect(withoutPassword("postgres://host/db?user=me&password=pw&sslpassword=pv&ssl=1#a")).toBe(
+    "postgres://host/db?user=me&password=…&sslpassword=…&ssl=1#a",
+  );
+  for (const text of ["in@home:2.jsonl", "sqlite:a.db", "a=b://c", "--base-url=x"]) {
+    expect(withoutPassword(text)).toBe(text);
+  }
+  expect(passwordsOf("redis://:a%40b@host")).toEqual(["a%40b", "a@b"]);
+});
+
+test("an address of a provider is http or https, without a user and a password, and refused without quoting them", () => {
+  expect(webAddress("--base-url", "https://host/v1")).toBe("https://host/v1");
+  const bad = [
+    `https://me:${PASSWORD}@host/v1`,
+    `ftp://me:${PASSWORD}@host`,
+    "https://token0123456789@host",
+    `x://:${PASSWORD}@`,
+  ];
+  for (const address of bad) {
+    expect(() => webAddress("--base-url", address)).toThrow(/Expected --base-url to be an http or https address/);
+    expect(() => webAddress("--base-url", address)).not.toThrow(/rd\?0123456|token0123456789/);
+  }
+});
+
+test("keys of the environment and passwords of the arguments are left out of what is said", () => {
+  const environment = {
+    OPENAI_API_KEY: " sk-0123456789ab ",
+    BATCHWISE_STORE: "redis://:redis-0123456@h",
+    HOME: "/home/someone",
+  };
+  const words = ["run", "--store=postgres://me:pg%20-0123456789@host/db"];
+  const text = "sk-0123456789ab redis-0123456 pg%20-0123456789 pg -0123456789 /home/someone";
+  expect(withoutSecrets(text, environment, words)).toBe("[secret] [secret] [secret] [secret] /home/someone");
+  expect(withoutSecrets("practice", { OPENAI_API_KEY: "practice" }, [])).toBe("practice");
+});
