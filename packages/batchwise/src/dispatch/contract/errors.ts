@@ -123,6 +123,8 @@ export const OUTCOME_CODES = {
   expired: "deadline_exceeded",
   /** Too large for limits that were lowered after it was enqueued. */
   tooLarge: "request_too_large",
+  /** The answer of a server that the account asks itself has more bytes than it may. */
+  answerTooLarge: "answer_too_large",
   /** Fewer were left than any account takes in a batch, and `onTail` is "fail". */
   belowMinimum: "below_minimum",
   /** Refused alone, after every batch with it was refused as a whole. */

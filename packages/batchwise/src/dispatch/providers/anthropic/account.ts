@@ -27,6 +27,7 @@ import { isMissing } from "../shapes/classify-status.ts";
 import { rowsOf } from "../shapes/list-rows.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
+import { downloadSettings, followed, followerOf } from "../shapes/redirects.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
 import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
@@ -89,6 +90,7 @@ export function anthropicAccount(options: AnthropicAccountOptions): Account {
   }
   const settings = resolveAccountOptions(options, OWN, anthropicCapabilities);
   return new AnthropicAccount(settings, {
+    client,
     batches: batchesOf(client, betas, settings.cleanup),
     defaultMaxTokens,
     params: {
@@ -112,6 +114,7 @@ function batchesOf(client: AnthropicClient, betas: readonly string[], cleansUp: 
 
 /** How the account asks. */
 interface Manner {
+  readonly client: AnthropicClient;
   readonly batches: MessageBatches;
   readonly defaultMaxTokens: number;
   /** Of each call. */
@@ -181,14 +184,15 @@ class AnthropicAccount extends AccountFields implements Account {
 
   async *#lines(id: string, call: CallOptions): AsyncGenerator<unknown> {
     const { batches, params } = this.#manner;
-    const lines = await batches.results(id, params, callSettings(call));
-    const bytes = bytesOf(lines);
+    const started = batches.results(id, params, downloadSettings(call));
+    const lines = await followed(started, followerOf(this.#manner.client, call), call);
+    const bytes = "body" in lines ? lines.body : bytesOf(lines);
     if (bytes !== null) {
       yield* readJsonLines(bytes);
       return;
     }
     try {
-      yield* lines;
+      yield* lines as AsyncIterable<unknown>;
     } catch (error) {
       // The SDK parses the lines itself: a cut one is its SyntaxError.
       if (!(error instanceof SyntaxError)) throw error;

@@ -1,6 +1,7 @@
 // The part of the official `@anthropic-ai/sdk` client (1.0 and later) that the adapter calls, by shape: nothing is
 // imported from the SDK, and its answers are read as unknown JSON.
 
+import type { DownloadSettings } from "../shapes/redirects.ts";
 import type { CallSettings } from "../shapes/sdk-call.ts";
 import { objectOf } from "../shapes/sdk-error.ts";
 
@@ -34,7 +35,7 @@ export interface MessageBatches {
   /** Needed for the account's option `cleanup` only. */
   delete?(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
   /** Result lines, parsed, as they arrive. */
-  results(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<AsyncIterable<unknown>>;
+  results(batchId: string, params: MessageBatchParams, call: DownloadSettings): PromiseLike<AsyncIterable<unknown>>;
 }
 
 /** The part of the official client that the account calls. */

@@ -1,8 +1,10 @@
 // One line as one POST to a server of OpenAI's shape. An answer that such a server does not give (a page in place of JSON,
-// a refused key, no connection) says that the address or the key is wrong or that the server is away: no line is to blame.
+// a redirect, a refused key, no connection) says that the address or the key is wrong or that the server is away: no line is
+// to blame. No redirect is followed: it would take prompts and headers to another host. An answer is read up to a limit.
 
 import { retryAfterMs } from "../../../core/contract/retry-after.ts";
 import type { CallOptions } from "../../contract/account.ts";
+import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { jsonObject, readSdkError } from "../shapes/sdk-error.ts";
 import { type Answer, Outage } from "./answer.ts";
@@ -12,6 +14,8 @@ export interface HttpServer {
   /** As an OpenAI client's: with "/v1". No slash at its end. */
   readonly baseURL: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** After unpacking. */
+  readonly maxAnswerBytes: number;
   readonly fetch: typeof fetch;
 }
 
@@ -19,15 +23,18 @@ export function httpCall(server: HttpServer): MakeCall {
   return async (request, signal) => {
     const url = urlOf(server.baseURL, request.endpoint);
     let response: Response;
-    let text: string;
+    let text: string | null;
     try {
       response = await post(server, url, request, signal);
-      text = await response.text();
+      refuseRedirect(url, response);
+      text = await textOf(response, server.maxAnswerBytes);
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof Outage) throw error;
       return lost(url, error);
     }
-    return answerOf(url, response, text);
+    if (text === null && response.ok) return tooLarge(url, server.maxAnswerBytes);
+    return answerOf(url, response, text ?? "");
   };
 }
 
@@ -35,8 +42,10 @@ export function httpCall(server: HttpServer): MakeCall {
 export function httpCheck({ baseURL, headers, fetch }: HttpServer): (call: CallOptions) => Promise<void> {
   return async ({ signal }) => {
     const url = `${baseURL}/models`;
-    const { status, body } = await fetch(url, { headers, signal });
+    const response = await fetch(url, { headers, signal, redirect: "manual" });
+    const { status, body } = response;
     await body?.cancel();
+    refuseRedirect(url, response);
     if (status !== 401 && status !== 403 && status < 500) return;
     const kind = status < 500 ? "authOrBilling" : "unknown";
     const failure = { kind, code: `http_${status}`, message: `${url} answered ${status}.` } as const;
@@ -52,7 +61,41 @@ function urlOf(baseURL: string, endpoint: string): string {
 
 function post(server: HttpServer, url: string, { body }: LocalRequest, signal: AbortSignal): Promise<Response> {
   const { headers } = server;
-  return server.fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal });
+  return server.fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal, redirect: "manual" });
+}
+
+/** A `fetch` of the user's may have followed one in spite of all. */
+function refuseRedirect(url: string, { status, headers, redirected }: Response): void {
+  if (!redirected && (status < 300 || status >= 400)) return;
+  const location = headers.get("location") ?? "";
+  const place = URL.canParse(location, url) ? ` to ${new URL(location, url).origin}` : "";
+  const what = redirected ? "has led to another address" : `answered ${status}, a redirect${place}`;
+  const message = `${url} ${what}. Redirects are not followed: give the address that answers.`;
+  throw Object.assign(new Outage({ kind: "unknown", code: "redirected", message }), { status });
+}
+
+/** null for a body of more than `most` bytes, of which no more is read. */
+async function textOf({ body }: Response, most: number): Promise<string | null> {
+  if (body === null) return "";
+  const decoder = new TextDecoder();
+  const pieces: string[] = [];
+  let bytes = 0;
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return pieces.join("") + decoder.decode();
+    bytes += value.length;
+    if (bytes > most) {
+      await reader.cancel();
+      return null;
+    }
+    pieces.push(decoder.decode(value, { stream: true }));
+  }
+}
+
+function tooLarge(url: string, most: number): Answer {
+  const message = `The answer of ${url} has more than ${most} bytes (\`maxAnswerBytes\`).`;
+  return { kind: "lost", code: OUTCOME_CODES.answerTooLarge, message, mayRepeat: false };
 }
 
 /** A connection that was never made is the server's; one that broke may be the line's, which may run twice. */

@@ -18,6 +18,8 @@ import { handlerCall, type LocalHandler } from "./handler-call.ts";
 import { httpCall, httpCheck } from "./http-call.ts";
 import type { LineRules, MakeCall } from "./line-runner.ts";
 
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
 /** Options of `localAccount`: either `baseURL` or `handler`, beside those of every account. */
 export interface LocalAccountOptions extends AccountOptions {
   /** Where a server of OpenAI's shape is, as an `openai` client's `baseURL`: "http://127.0.0.1:8000/v1". */
@@ -34,6 +36,11 @@ export interface LocalAccountOptions extends AccountOptions {
   readonly concurrency?: number;
   /** Calls made again for one line because of 429, 5xx or a lost connection, before its try counts. Default 3. */
   readonly maxRetries?: number;
+  /**
+   * Most bytes of one answer, after unpacking. A request whose answer has more fails with `answer_too_large` and is not tried
+   * again. Default 67_108_864 (64 MiB); `concurrency` answers may be in memory at once.
+   */
+  readonly maxAnswerBytes?: number;
   /** How long one call may take, in milliseconds. Default 240_000. */
   readonly lineTimeoutMs?: number;
   /** What the server or handler answers. Default: chat completions, completions, embeddings and responses. */
@@ -42,7 +49,7 @@ export interface LocalAccountOptions extends AccountOptions {
 
 /** Names of the options that other accounts do not have. */
 export const LOCAL_OPTIONS: readonly (keyof LocalAccountOptions)[] = [
-  ...(["baseURL", "apiKey", "headers", "fetch", "handler"] as const),
+  ...(["baseURL", "apiKey", "headers", "fetch", "maxAnswerBytes", "handler"] as const),
   ...(["concurrency", "maxRetries", "lineTimeoutMs", "endpoints"] as const),
 ];
 
@@ -81,7 +88,7 @@ function callsOf(options: LocalAccountOptions): LocalCalls {
     return { call: httpCall(server), check: httpCheck(server), secrets: secretsInHeaders(server.headers) };
   }
   check("handler", aFunction, handler);
-  for (const name of ["apiKey", "headers", "fetch"] as const) {
+  for (const name of ["apiKey", "headers", "fetch", "maxAnswerBytes"] as const) {
     if (options[name] !== undefined)
       throw invalidOption(TypeError, `\`${name}\` is for \`baseURL\`, not for \`handler\``);
   }
@@ -89,7 +96,7 @@ function callsOf(options: LocalAccountOptions): LocalCalls {
 }
 
 function serverOf(options: LocalAccountOptions, baseURL: string) {
-  const { apiKey, headers = {}, fetch: own } = options;
+  const { apiKey, headers = {}, fetch: own, maxAnswerBytes = MAX_ANSWER_BYTES } = options;
   checkAddress("baseURL", baseURL, "give them to the server in `headers`");
   if (apiKey !== undefined) check("apiKey", aString, apiKey);
   if (apiKey !== undefined) checkKey("`apiKey`", apiKey);
@@ -99,10 +106,12 @@ function serverOf(options: LocalAccountOptions, baseURL: string) {
     checkKey(`\`headers["${name}"]\``, value);
   }
   if (own !== undefined) check("fetch", aFunction, own);
+  check("maxAnswerBytes", unboundedIntegerFrom(1), maxAnswerBytes);
   const key: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey.trim()}` };
   return {
     baseURL: baseURL.replace(/\/+$/, ""),
     headers: { "content-type": "application/json", accept: "application/json", ...key, ...headers },
+    maxAnswerBytes,
     fetch: own ?? ((...call: Parameters<typeof fetch>) => globalThis.fetch(...call)),
   };
 }

@@ -28,9 +28,10 @@ import { isMissing } from "../shapes/classify-status.ts";
 import { blobOf } from "../shapes/lines-blob.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
+import { followed } from "../shapes/redirects.ts";
 import { checkIsClient, checkMethods } from "../shapes/sdk-client.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
-import { answerOf, bytesOf, streamedCall, timedCall } from "./call.ts";
+import { answerOf, bytesOf, downloadCall, mistralFollower, streamedCall, timedCall } from "./call.ts";
 import { mistralCapabilities } from "./capabilities.ts";
 import { classify, readMistralError } from "./classify.ts";
 import type { MistralClient, MistralJobBody, MistralJobQuery } from "./client.ts";
@@ -180,7 +181,9 @@ class MistralAccount extends AccountFields implements Account {
   async *#lines(ref: string, call: CallOptions): AsyncGenerator<JsonObject> {
     const jobId = jobOf(ref);
     if (jobId === null) {
-      yield* readJsonLines(await bytesOf(this.#client.files.download({ fileId: ref }, streamedCall(call))));
+      const started = bytesOf(this.#client.files.download({ fileId: ref }, downloadCall(call)));
+      const answer = await followed(started, mistralFollower(this.#client, call), call);
+      yield* readJsonLines(answer instanceof Response ? answer.body : answer);
       return;
     }
     const job = await answerOf(this.#client.batch.jobs.get({ jobId, inline: true }, streamedCall(call)));

@@ -1,12 +1,16 @@
 // The part of the official `@mistralai/mistralai` client (2.0 and later) that the adapter calls, by shape: nothing is
 // imported from the SDK, and its answers are read as unknown JSON.
 
+import type { Unredirected } from "../shapes/redirects.ts";
+
 /** Settings of every call: the dispatcher owns retries and time. */
 export interface MistralCallSettings {
   readonly retries: { readonly strategy: "none" };
   /** The client ignores its own `timeoutMs` where it is given a signal, so this one carries the time too. */
   readonly signal: AbortSignal;
 }
+
+export type MistralDownloadSettings = MistralCallSettings & Unredirected;
 
 /** What a job is created from: files or inline requests, one endpoint and one model. */
 export interface MistralJobBody {
@@ -38,7 +42,7 @@ export interface MistralClient {
   readonly files: {
     upload(body: { readonly file: Blob; readonly purpose: "batch" }, call: MistralCallSettings): PromiseLike<unknown>;
     /** The bytes of a file, as a web stream. */
-    download(file: { readonly fileId: string }, call: MistralCallSettings): PromiseLike<unknown>;
+    download(file: { readonly fileId: string }, call: MistralDownloadSettings): PromiseLike<unknown>;
     list(query: MistralFileQuery, call: MistralCallSettings): PromiseLike<unknown>;
     delete(file: { readonly fileId: string }, call: MistralCallSettings): PromiseLike<unknown>;
   };

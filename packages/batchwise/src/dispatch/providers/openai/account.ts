@@ -23,6 +23,7 @@ import { rowsOf } from "../shapes/list-rows.ts";
 import { toResultLine } from "../shapes/openai-result.ts";
 import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
+import { downloadSettings, followed, followerOf } from "../shapes/redirects.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
 import { jsonObject, objectOf, readSdkError } from "../shapes/sdk-error.ts";
 import { checkBody } from "./check-body.ts";
@@ -140,7 +141,8 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 
   async *#lines(ref: string, call: CallOptions): AsyncGenerator<JsonObject> {
-    const { body } = await this.#client.files.content(ref, callSettings(call));
+    const started = this.#client.files.content(ref, downloadSettings(call));
+    const { body } = await followed(started, followerOf(this.#manner.own, call), call);
     yield* readJsonLines(body);
   }
 

@@ -1,6 +1,7 @@
 // The part of the official `openai` client (5.0 and later) that the adapter calls, by shape: nothing is imported from
 // the SDK, and its answers are read as unknown JSON. Azure's client and an own object of this shape fit too.
 
+import type { DownloadSettings, Unredirected } from "../shapes/redirects.ts";
 import type { CallSettings } from "../shapes/sdk-call.ts";
 
 /** What the SDK streams as a file without reading it into memory first. */
@@ -30,7 +31,7 @@ export interface OpenAiClient {
     /** With the fields of the account's `uploadExtras` beside these. */
     create(body: { readonly file: UploadSource; readonly purpose: "batch" }, call: CallSettings): PromiseLike<unknown>;
     /** A fetch Response, or anything with its `body`. */
-    content(fileId: string, call: CallSettings): PromiseLike<{ readonly body: unknown }>;
+    content(fileId: string, call: DownloadSettings): PromiseLike<{ readonly body: unknown }>;
     list(query: PageQuery, call: CallSettings): PromiseLike<unknown>;
     /** Needed for services whose record has `processesFiles`. */
     retrieve?(fileId: string, call: CallSettings): PromiseLike<unknown>;
@@ -42,15 +43,13 @@ export interface OpenAiClient {
     list(query: PageQuery, call: CallSettings): PromiseLike<unknown>;
     cancel(batchId: string, call: CallSettings): PromiseLike<unknown>;
   };
-  /** Needed for services whose record has an `uploadPath`. A path is below the `baseURL`; an address is taken as it is. */
+  /** Needed for services whose record has an `uploadPath`. */
   post?(path: string, options: RawCall): PromiseLike<unknown>;
-  put?(path: string, options: RawCall): PromiseLike<unknown>;
 }
 
 /** A call that the client has no method for. */
 export interface RawCall extends CallSettings {
   readonly body?: AsyncIterable<Uint8Array>;
-  /** null takes a header away that the client would set. */
-  readonly headers?: Readonly<Record<string, string | null>>;
-  readonly fetchOptions?: { readonly redirect: "manual" };
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly fetchOptions?: Unredirected["fetchOptions"];
 }

@@ -48,6 +48,8 @@ export interface OpenAiAccountOptions extends AccountOptions {
 /** The options, with nothing left to choose. */
 export interface OpenAiManner {
   readonly client: OpenAiClient;
+  /** The user's own: `client` is in OpenAI's shape. */
+  readonly own: OpenAiClient | TogetherClient;
   readonly service: OpenAiService;
   readonly settings: AccountSettings;
   readonly completionWindow: string;
@@ -73,11 +75,12 @@ export function resolveOpenAiOptions(options: OpenAiAccountOptions): OpenAiManne
   const reserved = ["input_file_id", "endpoint", "completion_window"];
   return {
     client,
+    own: options.client,
     service,
     settings,
     completionWindow,
     createExtras: resolveExtras("createExtras", options.createExtras, reserved),
-    upload: upload === undefined ? uploadOf({ ...options, client }, service) : usersOwn(upload),
+    upload: upload === undefined ? uploadOf({ ...options, client, own: options.client }, service) : usersOwn(upload),
   };
 }
 
@@ -87,13 +90,13 @@ function usersOwn(upload: Upload): Upload {
 }
 
 function uploadOf(
-  { client, uploadExtras }: { readonly client: OpenAiClient } & Pick<OpenAiAccountOptions, "uploadExtras">,
+  { client, own, uploadExtras }: Pick<OpenAiManner, "client" | "own"> & Pick<OpenAiAccountOptions, "uploadExtras">,
   { uploadPath, filePurpose }: OpenAiService,
 ): Upload {
   const reserved = ["file", "purpose", ...(uploadPath === undefined ? [] : ["file_name", "file_type"])];
-  const manner = { client, purpose: filePurpose, extrasOf: resolveExtras("uploadExtras", uploadExtras, reserved) };
+  const manner = { client, own, purpose: filePurpose, extrasOf: resolveExtras("uploadExtras", uploadExtras, reserved) };
   if (uploadPath === undefined) return uploadFile(manner);
-  checkMethods("client", client, ["post", "put"]);
+  checkMethods("client", client, ["post"]);
   return uploadForm(manner, uploadPath);
 }
 

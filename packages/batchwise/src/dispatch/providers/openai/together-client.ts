@@ -1,6 +1,7 @@
 // Together's own client, `together-ai`, by shape: its lists take settings alone, and its `files.upload` reads a file from
-// disk. Here it is given OpenAI's shape; files go by its `post` and `put`, as the record of the service says.
+// disk. Here it is given OpenAI's shape; files go by its `post`, as the record of the service says.
 
+import type { DownloadSettings } from "../shapes/redirects.ts";
 import type { CallSettings } from "../shapes/sdk-call.ts";
 import type { BatchCreateBody, OpenAiClient, RawCall } from "./client.ts";
 
@@ -9,7 +10,7 @@ export interface TogetherClient {
   readonly files: {
     /** Never called: it tells this client from OpenAI's. */
     upload(file: string, purpose: "batch-api"): PromiseLike<unknown>;
-    content(fileId: string, call: CallSettings): PromiseLike<{ readonly body: unknown }>;
+    content(fileId: string, call: DownloadSettings): PromiseLike<{ readonly body: unknown }>;
     list(call: CallSettings): PromiseLike<unknown>;
     delete(fileId: string, call: CallSettings): PromiseLike<unknown>;
   };
@@ -20,7 +21,6 @@ export interface TogetherClient {
     cancel(batchId: string, call: CallSettings): PromiseLike<unknown>;
   };
   post(path: string, options: RawCall): PromiseLike<unknown>;
-  put(path: string, options: RawCall): PromiseLike<unknown>;
 }
 
 /** True for a client that has its own `files.upload` and no `files.create`. */
@@ -46,6 +46,5 @@ export function inOpenAiShape(client: TogetherClient): OpenAiClient {
       cancel: (id, call) => batches.cancel(id, call),
     },
     post: (path, options) => client.post(path, options),
-    put: (path, options) => client.put(path, options),
   };
 }

@@ -5,6 +5,7 @@
 import type { BatchInput, CallOptions } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { chunksOf } from "../shapes/line-chunks.ts";
+import { bareFetch, UNREDIRECTED } from "../shapes/redirects.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import type { OpenAiClient, UploadSource } from "./client.ts";
@@ -17,11 +18,14 @@ export type UploadFacts = Pick<BatchInput, "fileName" | "requests" | "bytes">;
 /** How one account uploads. */
 export interface UploadManner {
   readonly client: OpenAiClient;
+  /** The user's own object. */
+  readonly own: unknown;
   readonly purpose: string;
   readonly extrasOf: (facts: UploadFacts) => JsonObject;
 }
 
 const ENCODER = new TextEncoder();
+const MOST_SAID = 1_000;
 
 /** By the client's own method. */
 export function uploadFile({ client, purpose, extrasOf }: UploadManner): Upload {
@@ -31,22 +35,22 @@ export function uploadFile({ client, purpose, extrasOf }: UploadManner): Upload 
   };
 }
 
-/** As a form at a path of its own. A redirect names a storage, which takes the file by PUT and without our key. */
-export function uploadForm({ client, purpose, extrasOf }: UploadManner, path: string): Upload {
+/** As a form at a path of its own. A redirect names a storage, which takes the file by PUT and without our headers. */
+export function uploadForm({ client, own, purpose, extrasOf }: UploadManner, path: string): Upload {
   return async (input, call) => {
     const fields = { ...extrasOf(input), purpose, file_name: input.fileName, file_type: "jsonl" };
     const boundary = `batchwise-${input.fileName}`;
     const form = {
       body: formOf(boundary, fields, input),
       headers: { "content-type": `multipart/form-data; boundary="${boundary}"` },
-      fetchOptions: { redirect: "manual" as const },
+      ...UNREDIRECTED,
     };
     try {
       return fileIdOf(await client.post?.(path, { ...form, ...callSettings(call) }));
     } catch (error) {
       const target = redirectOf(error);
       if (target === null) throw error;
-      await putFile(client, target.url, input, call);
+      await putFile(own, target.url, input, call);
       await announce(client, target.fileId, call);
       return { fileId: target.fileId };
     }
@@ -68,21 +72,17 @@ function redirectOf(error: unknown): { readonly url: string; readonly fileId: st
   return url === null || fileId === null ? null : { url, fileId };
 }
 
-async function putFile(client: OpenAiClient, url: string, input: BatchInput, call: CallOptions): Promise<void> {
-  const headers = {
-    // The address is signed; a storage refuses a second kind of credentials.
-    authorization: null,
-    "content-type": "application/octet-stream",
-    "content-length": String(await lengthOf(input)),
-  };
-  try {
-    await client.put?.(url, { body: chunksOf(input.lines()), headers, ...callSettings(call) });
-  } catch (error) {
-    const { status, message } = readSdkError(error);
-    if (status === null || status >= 500) throw error;
-    // What a storage says of its own address says nothing about the account.
-    throw new Error(`The storage that the provider named refused the file (${status}): ${message}`, { cause: error });
-  }
+/** The address is signed: it needs no header of the client, and another host gets none. */
+async function putFile(own: unknown, url: string, input: BatchInput, { signal }: CallOptions): Promise<void> {
+  const headers = { "content-type": "application/octet-stream", "content-length": String(await lengthOf(input)) };
+  const init = { method: "PUT", headers, body: chunksOf(input.lines()), duplex: "half", signal };
+  const response = await bareFetch(own, url, init as unknown as RequestInit);
+  const { status } = response;
+  if (response.ok) return response.body?.cancel();
+  const said = (await response.text()).slice(0, MOST_SAID);
+  const words = `The storage that the provider named refused the file (${status}): ${said}`;
+  // What a storage says of its own address says nothing about the account.
+  throw status >= 500 ? Object.assign(new Error(words), { status }) : new Error(words);
 }
 
 /** The provider's clients tell it so when the storage has the file. */

@@ -69,9 +69,9 @@ describe("an upload to Together", () => {
     });
   });
 
-  test("needs a client that can post and put", () => {
+  test("needs a client that can post", () => {
     const { files, batches } = new OpenAI({ apiKey: "key" });
-    expect(() => openaiAccount({ client: { files, batches }, service: "together" })).toThrow("without post, put");
+    expect(() => openaiAccount({ client: { files, batches }, service: "together" })).toThrow("without post");
   });
 
   test("of whole batches ends well through a dispatcher", async () => {
