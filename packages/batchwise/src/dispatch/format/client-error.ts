@@ -1,4 +1,7 @@
-// Reads what an error of any official client says: its HTTP status, and its words with those of its causes. Pure.
+// Reads what an error of any official client says: its HTTP status, and its words with those of its causes. "Connection
+// error." says nothing: the innermost cause has the host and the code. Pure, but for the platform's word about proxies.
+
+import { proxyHint, thisPlatform } from "./proxy-hint.ts";
 
 const LONGEST_CHAIN = 8;
 
@@ -20,22 +23,120 @@ interface Answered {
   readonly $metadata?: { readonly httpStatusCode?: unknown } | null;
 }
 
-/** The error's message, and those of its causes that say more: "Connection error: fetch failed: connect ECONNREFUSED". */
-export function wordsOf(error: unknown): string {
-  const words: string[] = [];
-  let at = error;
-  for (let depth = 0; depth < LONGEST_CHAIN && (depth === 0 || at instanceof Error); depth += 1) {
-    const message = messageOf(at);
-    if (!words.some((known) => known.includes(message))) words.push(message.replace(/[.:]$/, ""));
-    at = at instanceof Error ? at.cause : null;
-  }
-  return words.join(": ");
+/** What errors of the platform have beside their message. */
+interface Told {
+  readonly message?: unknown;
+  readonly name?: unknown;
+  readonly code?: unknown;
+  readonly cause?: unknown;
+  /** Of one error for all addresses of a name. */
+  readonly errors?: unknown;
+  readonly hostname?: unknown;
+  readonly address?: unknown;
+  readonly socket?: { readonly remoteAddress?: unknown; readonly remotePort?: unknown } | null;
 }
 
-/** An AggregateError of several addresses has a code and no message. */
+/**
+ * The error's message, and those of its causes that say more: "Connection error: fetch failed: connect ECONNREFUSED
+ * 127.0.0.1:1". Of a connection that failed also the code, and what to do about the commonest reasons.
+ */
+export function wordsOf(error: unknown): string {
+  const chain = chainOf(error);
+  const words: string[] = [];
+  for (const each of chain) {
+    const message = messageOf(each);
+    if (!words.some((known) => known.includes(message))) words.push(message.replace(/[.:]$/, ""));
+  }
+  const said = words.join(": ");
+  const innermost = chain.at(-1);
+  return isOfConnection(innermost) && statusOf(error) === null ? said + besides(innermost, said) : said;
+}
+
+/** The same error, or a copy of it whose message has the innermost cause of a connection that failed. */
+export function withInnermostCause(error: unknown): unknown {
+  if (!(error instanceof Error) || statusOf(error) !== null) return error;
+  const innermost = chainOf(error).at(-1);
+  if (!isOfConnection(innermost)) return error;
+  const words = wordsOf(error);
+  const isSaid = error.message.includes(messageOf(innermost) + besides(innermost, error.message));
+  return isSaid || words.length <= error.message.length ? error : retold(error, words);
+}
+
+/** The message of an error of a user's function as it came, but for a connection that failed. */
+export function messageIn(error: unknown): string {
+  const told = withInnermostCause(error);
+  return told instanceof Error ? told.message : String(told);
+}
+
+function retold(error: Error, message: string): Error {
+  const copy = new Error(message);
+  Object.setPrototypeOf(copy, Object.getPrototypeOf(error));
+  const { stack: _stack, message: _message, ...fields } = Object.getOwnPropertyDescriptors(error);
+  Object.defineProperties(copy, fields);
+  const stack = error.stack?.replace(error.message, () => message);
+  Object.defineProperty(copy, "stack", { value: stack, writable: true, configurable: true });
+  return copy;
+}
+
+/** The error and its causes; the last is the innermost. */
+function chainOf(error: unknown): unknown[] {
+  const chain = [error];
+  for (let at = causeOf(error); at !== null && chain.length < LONGEST_CHAIN; at = causeOf(at)) chain.push(at);
+  return chain;
+}
+
+function causeOf(error: unknown): object | null {
+  const { cause } = Object(error) as Told;
+  return typeof cause === "object" && cause !== null ? cause : null;
+}
+
+/** An error of several addresses has a code and no message: those of each address. */
 function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error.message !== "") return error.message;
-  const { code } = error as { readonly code?: unknown };
-  return typeof code === "string" ? code : error.name;
+  if (typeof error !== "object" || error === null) return String(error);
+  const { message, errors, code, name } = error as Told;
+  if (typeof message === "string" && message !== "") return message;
+  const each = Array.isArray(errors) ? errors.map((one) => messageOf(one)) : [];
+  if (each.length > 0) return [...new Set(each)].join(", ");
+  return typeof code === "string" ? code : typeof name === "string" && name !== "" ? name : String(error);
+}
+
+const CONNECTION = /^(?:E[A-Z_]+\d*|UND_ERR_.+|ERR_(?:SSL|TLS)_.+)$/;
+/** Of a certificate whose authority is not known: SELF_SIGNED_CERT_IN_CHAIN, UNABLE_TO_GET_ISSUER_CERT_LOCALLY, … */
+const CERTIFICATE = /^(?:SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY))/;
+
+/** Errors of the system, of the platform's `fetch` and of TLS. */
+function isOfConnection(error: unknown): error is Told {
+  const { code } = Object(error) as Told;
+  return typeof code === "string" && (CONNECTION.test(code) || CERTIFICATE.test(code));
+}
+
+const NO_DESCRIPTOR: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE"]);
+/** A proxy may be the only way out of the network. */
+const UNREACHED: ReadonlySet<unknown> = new Set([
+  ...["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"],
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** What the words leave out: the code, the address, and what to do. */
+function besides(innermost: Told, said: string): string {
+  const { code, socket } = innermost;
+  const place = typeof socket?.remoteAddress === "string" ? `${socket.remoteAddress}:${socket.remotePort}` : null;
+  const missing = [String(code), place].filter((each) => each !== null && !said.includes(each));
+  const hint = hintOf(innermost);
+  return `${missing.length === 0 ? "" : ` (${missing.join(", ")})`}${hint === null ? "" : `; ${hint}`}`;
+}
+
+function hintOf(innermost: Told): string | null {
+  const { code } = innermost;
+  if (NO_DESCRIPTOR.has(code)) return "this process has no file descriptor left: raise its limit (`ulimit -n`)";
+  if (CERTIFICATE.test(String(code))) return "NODE_EXTRA_CA_CERTS names a file with further authorities";
+  return UNREACHED.has(code) ? proxyHint(hostOf(innermost), thisPlatform()) : null;
+}
+
+function hostOf({ hostname, address, errors, message }: Told): string | null {
+  if (typeof hostname === "string") return hostname;
+  if (typeof address === "string") return address;
+  const [, attempted] = /attempted address(?:es)?: \[?([^\s,:]+)/.exec(String(message)) ?? [];
+  if (attempted !== undefined) return attempted;
+  return Array.isArray(errors) && errors.length > 0 ? hostOf(Object(errors[0]) as Told) : null;
 }

@@ -5,6 +5,7 @@ import { createHmac } from "node:crypto";
 import type { DispatchError } from "../contract/errors.ts";
 import type { DeliveryReport, DeliveryRow } from "../contract/outcome-rows.ts";
 import { pauseAfterFailure, WEBHOOK_TRIES } from "../decide/delivery-policy.ts";
+import { messageIn } from "../format/client-error.ts";
 import { loggedOutcome } from "../format/payload.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { bounded, HELD_MS, onAbort } from "../runtime/provider-calls.ts";
@@ -91,7 +92,7 @@ export class Deliverer {
 
   async #deliver(row: DeliveryRow): Promise<DeliveryReport> {
     const begunAt = this.#runtime.clock.monotonic();
-    const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageOf(error) }));
+    const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageIn(error) }));
     if (tried.error !== null)
       this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`), { operation: "deliver" });
     const at = this.#runtime.clock.now();
@@ -158,8 +159,4 @@ function deliveryId(row: DeliveryRow): string {
 /** HMAC-SHA256 over `<delivery id>.<seconds>.<body>`, in base64. */
 function signature(secret: string, id: string, seconds: number, body: string): string {
   return createHmac("sha256", secret).update(`${id}.${seconds}.${body}`).digest("base64");
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -8,7 +8,7 @@ import { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow, MarkChange, MarkRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import { NO_PAUSES, type Pauses, pausesOf } from "../decide/sealing/pauses.ts";
-import { wordsOf } from "../format/client-error.ts";
+import { withInnermostCause, wordsOf } from "../format/client-error.ts";
 import { Secrets } from "../format/secrets.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
@@ -129,12 +129,12 @@ export class Runtime {
 
   /**
    * Calls the user's `onError`, or prints the error where there is none, except for calls aborted by the stop and a loss that
-   * was told. What is secret is blanked. Ignores what `onError` throws, or rejects with: there is nowhere else to report it.
+   * was told. What is secret is blanked, and a connection that failed is told with its host and code. Ignores what `onError` throws, or rejects with: there is nowhere else to report it.
    */
   report(told: unknown, context: ErrorContext): void {
     if (this.isStopping && told === this.stopping.signal.reason) return;
     if (told === this.#setBack && told !== null) return;
-    const error = this.secrets.error(told);
+    const error = withInnermostCause(this.secrets.error(told));
     const { onError } = this.options;
     if (onError === null) {
       this.#unheard.add(codeOf(error), error instanceof DispatchError ? error.message : wordsOf(error));

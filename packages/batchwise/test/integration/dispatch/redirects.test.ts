@@ -4,9 +4,11 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import type { Account, ProviderBatch, ResultLine } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
+import { geminiAccount } from "batchwise/dispatch/gemini";
 import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import OpenAI, { AzureOpenAI } from "openai";
@@ -179,4 +181,17 @@ test("Together's storage gets the file by PUT, and no header of the client", asy
   });
   expect(Object.keys(storage.calls[0]?.headers ?? {}).filter((name) => /openai|stainless/.test(name))).toEqual([]);
   expect(secretsIn(own.calls)).toHaveLength(2);
+});
+
+test("Gemini's client follows a redirect itself and takes its key along, as the docs say", async () => {
+  const other = await site("127.0.0.1", lines);
+  const own = await site("127.0.0.1", to(`${at(other)}/elsewhere`));
+  const client = new GoogleGenAI({ apiKey: KEY, vertexai: false, httpOptions: { baseUrl: at(own) } });
+  const account = geminiAccount({ client });
+  const batch = { id: "batches/1", resultRefs: ["files/1"] } as unknown as ProviderBatch;
+  const call = { signal: AbortSignal.timeout(5_000), timeoutMs: 5_000 };
+  const name = { key: "01J0000000000000000000000A", attempt: 1, endpoint: "/v1/chat/completions", model: "m" } as const;
+  // The line there is none of Gemini's.
+  await expect(account.results(batch, call, name)[Symbol.asyncIterator]().next()).rejects.toThrow("has no key");
+  expect(secretsIn(other.calls)).toEqual(["/elsewhere"]);
 });

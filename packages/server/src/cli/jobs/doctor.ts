@@ -18,6 +18,7 @@ import {
   ledgerFindings,
   limitsFinding,
   nodeFinding,
+  proxyFindings,
   waitingFinding,
 } from "./findings.ts";
 import type { DoctorFlags } from "./jobs-flags.ts";
@@ -32,7 +33,9 @@ const CLOCK_MS = 10_000;
 
 /** Gives the exit code. */
 export async function doctor(flags: DoctorFlags): Promise<number> {
-  const findings = [nodeFinding(process.version), ...(await storeFindings(flags)), ...(await providerFindings(flags))];
+  const { version, env, execArgv } = process;
+  const ofNode = [nodeFinding(version), ...proxyFindings(env, version, execArgv)];
+  const findings = [...ofNode, ...(await storeFindings(flags)), ...(await providerFindings(flags))];
   if (flags.json) printJson({ healthy: !findings.some(isProblem), findings });
   else print(findings.map(lineOf).join("\n"));
   return findings.some(isProblem) ? EXIT.attention : EXIT.done;

@@ -44,6 +44,28 @@ function isOlder(version: string, [major, minor]: readonly [number, number]): bo
   return itsMajor < major || (itsMajor === major && itsMinor < minor);
 }
 
+const PROXIES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] as const;
+
+/** Of a proxy that the environment names; none where it names none. The proxy's address may have a password, and is not shown. */
+export function proxyFindings(environment: NodeJS.ProcessEnv, version: string, options: readonly string[]): Finding[] {
+  const check = "proxy";
+  const name = PROXIES.find((each) => (environment[each] ?? "") !== "");
+  if (name === undefined) return [];
+  const [major = 0, minor = 0] = version.replace(/^v/, "").split(".").map(Number);
+  if (major < 22 || major === 23 || (major === 22 && minor < 21)) {
+    const found = `${name} is set, and Node.js ${version} does not use it`;
+    const advice =
+      "Install Node.js 22.21, 24 or later and set NODE_USE_ENV_PROXY=1; in code, give the client undici's ProxyAgent.";
+    return [{ check, level: "notice", found, advice }];
+  }
+  const isOn =
+    environment.NODE_USE_ENV_PROXY === "1" ||
+    [...options, environment.NODE_OPTIONS ?? ""].some((option) => option.includes("--use-env-proxy"));
+  if (isOn) return [ok(check, `${name} is used`)];
+  const found = `${name} is set, and Node.js ${version} uses it only when asked to`;
+  return [{ check, level: "notice", found, advice: "Set NODE_USE_ENV_PROXY=1 if the provider is behind it." }];
+}
+
 /** `aheadMs`: of the provider's clock; null where it gave no time. */
 export function clockFinding(aheadMs: number | null): Finding {
   const check = "clock";

@@ -7,6 +7,7 @@ import {
   ledgerFindings,
   limitsFinding,
   nodeFinding,
+  proxyFindings,
   waitingFinding,
 } from "../../../src/cli/jobs/findings.ts";
 
@@ -18,6 +19,21 @@ const batch: BatchRecord = {
   ...{ tokens: 1, remaining: 4, createdAt: NOW - HOUR, updatedAt: NOW, submitAttempt: 1, providerBatchId: "b" },
   ...{ providerState: "in_progress", lastError: null, orphans: [] },
 };
+test("a proxy that Node.js does not use is named with what it takes, and never its address", () => {
+  const HTTPS_PROXY = "http://me:pass-word@proxy:3128";
+  const of = (version: string, more: Record<string, string> = {}, options: string[] = []) =>
+    proxyFindings({ HTTPS_PROXY, ...more }, version, options);
+  expect(proxyFindings({}, "v24.9.0", [])).toEqual([]);
+  expect(of("v24.9.0")).toMatchObject([{ level: "notice", advice: expect.stringContaining("NODE_USE_ENV_PROXY=1") }]);
+  expect(of("v22.21.0", { NODE_USE_ENV_PROXY: "1" })).toMatchObject([{ level: "ok", found: "HTTPS_PROXY is used" }]);
+  expect(of("v24.9.0", {}, ["--use-env-proxy"])).toMatchObject([{ level: "ok" }]);
+  for (const version of ["v20.19.0", "v22.20.0", "v23.9.0"]) {
+    const [finding] = of(version, { NODE_USE_ENV_PROXY: "1" });
+    expect(finding).toMatchObject({ level: "notice", advice: expect.stringContaining("ProxyAgent") });
+    expect(JSON.stringify(finding)).not.toContain("pass-word");
+  }
+});
+
 const stats = { lanes: [], ledgers: [] } as unknown as DispatcherStats;
 
 describe("doctor", () => {

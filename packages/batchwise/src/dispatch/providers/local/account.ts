@@ -16,6 +16,7 @@ import type {
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { messageIn } from "../../format/client-error.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { Outage } from "./answer.ts";
@@ -104,7 +105,7 @@ class LocalAccount extends AccountFields implements Account {
 
   classify(error: unknown, _operation: Operation): Failure {
     if (error instanceof Outage) return error.failure;
-    return { kind: "unknown", code: "local_error", message: error instanceof Error ? error.message : String(error) };
+    return { kind: "unknown", code: "local_error", message: messageIn(error) };
   }
 }
 

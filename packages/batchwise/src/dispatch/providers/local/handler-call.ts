@@ -3,6 +3,7 @@
 
 import { retryAfterMs } from "../../../core/contract/retry-after.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { messageIn } from "../../format/client-error.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import type { Answer } from "./answer.ts";
 import type { MakeCall } from "./line-runner.ts";
@@ -50,7 +51,7 @@ function storable(answer: unknown): JsonObject | null {
 /** An error that says it will be the same again (`retryable: false`, as batchers' do) is not tried again. */
 function failure(error: unknown): Answer {
   const { status, statusCode, code, retryable } = objectOf(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = messageIn(error);
   const named = text(code) ?? "handler_error";
   const told = [status, statusCode].find((each) => typeof each === "number" && each >= 400 && each <= 599);
   if (told !== undefined) return { ...refusal(Number(told), named, message), retryAfterMs: retryAfter(error) };

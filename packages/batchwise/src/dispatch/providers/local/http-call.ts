@@ -6,6 +6,7 @@ import { retryAfterMs } from "../../../core/contract/retry-after.ts";
 import type { CallOptions } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
+import { wordsOf } from "../../format/client-error.ts";
 import { jsonObject, readSdkError } from "../shapes/sdk-error.ts";
 import { type Answer, Outage } from "./answer.ts";
 import type { LocalRequest, MakeCall } from "./line-runner.ts";
@@ -100,15 +101,10 @@ function tooLarge(url: string, most: number): Answer {
 
 /** A connection that was never made is the server's; one that broke may be the line's, which may run twice. */
 function lost(url: string, error: unknown): Answer {
-  const { neverSent, message } = readSdkError(error);
-  const words = `No answer from ${url}: ${causeOf(error) ?? message}`;
+  const { neverSent } = readSdkError(error);
+  const words = `No answer from ${url}: ${wordsOf(error)}`;
   if (neverSent) throw new Outage({ kind: "unknown", code: "server_unreachable", message: words }, error);
   return { kind: "lost", code: "connection_lost", message: words, mayRepeat: true };
-}
-
-function causeOf(error: unknown): string | null {
-  const { cause } = error instanceof Error ? error : {};
-  return cause instanceof Error ? cause.message || String((cause as { code?: unknown }).code) : null;
 }
 
 function answerOf(url: string, response: Response, text: string): Answer {

@@ -1,7 +1,7 @@
 // What an error of an official client says, read by shape, so that it works across SDKs and their versions. Pure.
 
 import type { JsonObject } from "../../contract/types.ts";
-import { statusOf } from "../../format/client-error.ts";
+import { statusOf, wordsOf } from "../../format/client-error.ts";
 
 const LONGEST_WAIT_MS = 3_600_000;
 
@@ -36,11 +36,16 @@ export function readSdkError(error: unknown): SdkError {
     code: text(inner.code) ?? text(own.code) ?? awsCode(own),
     type: text(inner.type) ?? text(own.type),
     param: text(inner.param) ?? text(own.param),
-    message: text(inner.message) ?? text(own.message) ?? String(error),
+    message: text(inner.message) ?? (status === null ? unanswered(own) : null) ?? text(own.message) ?? String(error),
     retryAfterMs: retryAfter(own.headers),
     neverSent: status === null && causesOf(error).some(wasNeverSent),
     isBadHeader: status === null && causesOf(error).some(isBadHeader),
   };
+}
+
+/** "Connection error." says nothing: its causes do. */
+function unanswered(own: { readonly [key: string]: unknown }): string | null {
+  return typeof own.cause === "object" && own.cause !== null ? wordsOf(own) : null;
 }
 
 /** The clients of Amazon name an error by its class, which is the code of the answer. */
