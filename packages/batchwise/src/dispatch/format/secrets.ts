@@ -13,9 +13,10 @@ const LONGEST_CHAIN = 6;
 const MOST_VALUES = 2_000;
 /** A key that is not known: one from a function, or of another service. Words such as "Bearer authentication" have no digit. */
 const CREDENTIALS = /\b(Bearer|Basic)(\s+|%20)(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}/gi;
-/** What the platform says of a header that it refuses, with the whole of its value: as it is, and in JSON. */
-const REFUSED_HEADER = /(Headers\.\w+: ").*(" is an invalid header value)/gs;
-const REFUSED_IN_JSON = /(Headers\.\w+: \\")(?:[^"\\]|\\.)*?(\\" is an invalid header value)/g;
+/** How the platform begins and ends to tell of a header that it refuses, with its value between: as it is, or in JSON. */
+const REFUSAL = " is an invalid header value";
+const REFUSED = /(Headers\.\w+: (\\?)")(.*)$/s;
+const LONGEST_VALUE = 4_000;
 
 export class Secrets {
   readonly #known: () => readonly string[];
@@ -65,7 +66,24 @@ function blanked(text: string, forms: readonly string[]): string {
   let left = text;
   for (const form of forms) if (left.includes(form)) left = left.replaceAll(form, BLANK);
   left = left.replace(CREDENTIALS, `$1$2${BLANK}`);
-  return left.replace(REFUSED_HEADER, `$1${BLANK}$2`).replace(REFUSED_IN_JSON, `$1${BLANK}$2`);
+  return withoutRefusedHeaders(left);
+}
+
+/** In one pass: a hostile text may have thousands of beginnings and ends. */
+function withoutRefusedHeaders(text: string): string {
+  let [left, from] = ["", 0];
+  for (let end = text.indexOf(REFUSAL); end >= 0; end = text.indexOf(REFUSAL, end + 1)) {
+    const before = text.slice(Math.max(from, end - LONGEST_VALUE), end);
+    const [, opening = "", slash = "", rest = ""] = REFUSED.exec(before) ?? [];
+    const closing = `${slash}"`;
+    const value = rest.slice(0, -closing.length);
+    // A quote of its own would end the text in the JSON.
+    const isWhole = opening !== "" && rest.endsWith(closing) && (slash === "" || /^(?:[^"\\]|\\.)*$/s.test(value));
+    if (!isWhole) continue;
+    left += text.slice(from, end - rest.length) + BLANK;
+    from = end - closing.length;
+  }
+  return left + text.slice(from);
 }
 
 /** Copies the values of one error, each once, to a depth that errors of clients have. */

@@ -37,6 +37,21 @@ describe("a text", () => {
   });
 });
 
+test("a hostile text of a megabyte is looked through within a second", () => {
+  const refused = " is an invalid header value";
+  const hostile = [
+    ...['Headers.append: "', "Bearer ", "Bearer a", "Basic%20", 'Headers.set: \\"\\\\', " \n", "sk-live-012345678"],
+    ...[`"${refused}`, `Headers.append: ""${refused}`, `Headers.a: \\"\\"${refused}`],
+  ];
+  for (const piece of hostile) {
+    const text = `${piece.repeat(Math.ceil(1e6 / piece.length))}${refused}`;
+    const began = performance.now();
+    secrets.text(text);
+    secrets.text(`Bearer${text}`);
+    expect(performance.now() - began).toBeLessThan(2_000);
+  }
+});
+
 describe("an error", () => {
   test("in which nothing is secret is the same object", () => {
     const error = new DispatchError("STORE_FULL", "Full.", new Error("disk"));

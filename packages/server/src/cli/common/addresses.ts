@@ -66,7 +66,7 @@ function fieldsOf(rest: string): [name: string, value: string][] {
 function withoutSecretFields(rest: string): string {
   let shown = rest;
   for (const [name, value] of fieldsOf(rest)) {
-    if (value !== "" && SECRET_FIELD.test(name)) shown = shown.replace(`${name}=${value}`, `${name}=…`);
+    if (value !== "" && SECRET_FIELD.test(name)) shown = shown.replace(`${name}=${value}`, () => `${name}=…`);
   }
   return shown;
 }
