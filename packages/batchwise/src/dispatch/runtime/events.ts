@@ -18,13 +18,15 @@ interface Listening {
 
 export class Events {
   readonly #failed: (error: unknown) => void;
+  readonly #blanked: (event: unknown) => unknown;
   readonly #listeners: Map<DispatcherEventName, readonly Listening[]> = new Map();
   /** Told, and not heard yet. */
   #waiting: (() => void)[] = [];
 
-  /** `failed` is told what a listener throws, or rejects with. */
-  constructor(failed: (error: unknown) => void) {
+  /** `failed` is told what a listener throws, or rejects with. `blanked` takes secrets out of an event. */
+  constructor(failed: (error: unknown) => void, blanked: (event: unknown) => unknown = (event) => event) {
     this.#failed = failed;
+    this.#blanked = blanked;
   }
 
   /** Listens until the function that it returns is called. The same listener twice hears twice. */
@@ -52,7 +54,7 @@ export class Events {
   emit<Name extends DispatcherEventName>(name: Name, make: () => DispatcherEvents[Name]): void {
     const listening = this.#listeners.get(name);
     if (listening === undefined) return;
-    const event = make();
+    const event = this.#blanked(make());
     this.#waiting.push(() => this.#tell(name, listening, event));
     if (this.#waiting.length === 1) queueMicrotask(() => this.#tellAll());
   }

@@ -60,7 +60,10 @@ export class Runtime {
 
   constructor(options: ResolvedOptions) {
     this.options = options;
-    this.events = new Events((error) => this.report(error, { operation: "event" }));
+    this.events = new Events(
+      (error) => this.report(error, { operation: "event" }),
+      (event) => this.secrets.error(event),
+    );
     this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
     this.accounts = [...options.accounts.values()];
     const { webhook } = options;

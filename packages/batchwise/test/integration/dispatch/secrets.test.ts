@@ -191,3 +191,23 @@ test("an address with a user and a password is refused without quoting it", () =
     expect(() => createDispatcher({ store, accounts: [localAccount({ handler })], webhook })).toThrow(refused);
   }
 });
+
+test("an event with a code that has the key in it is told without it", async () => {
+  const server = createServer((request, response) => {
+    response.writeHead(402, { "content-type": "application/json" });
+    request.resume().on("end", () => response.end(JSON.stringify({ error: { code: `no-${KEY}`, message: "Pay." } })));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const { dispatcher } = await started(
+    openaiAccount({ client: new OpenAI({ apiKey: KEY, baseURL: url }), ...common() }),
+  );
+  const events: unknown[] = [];
+  for (const name of ["upload", "pause", "create", "batch"] as const)
+    dispatcher.on(name, (event) => events.push(event));
+  await dispatcher.enqueue({ id: "a", body });
+  await until(async () => events.some((event) => inspect(event).includes("no-[secret]")));
+  expect(inspect(events, { depth: 10 })).not.toContain(KEY);
+});

@@ -31,11 +31,19 @@ export function wordsOf(error: unknown): string {
   return withoutSecrets(allWordsOf(error));
 }
 
+/** An error of several addresses has a message for each. */
+function ownWordsOf(error: Error): string {
+  if (error.message !== "") return error.message;
+  const each: readonly unknown[] = error instanceof AggregateError ? error.errors : [];
+  const words = each.map((one) => (one instanceof Error ? one.message : String(one))).filter((one) => one !== "");
+  return words.length === 0 ? error.name : [...new Set(words)].join(", ");
+}
+
 function allWordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof CommandError) return error.message;
   const cause = error.cause instanceof Error ? allWordsOf(error.cause) : "";
-  const message = error.message === "" ? error.name : error.message;
+  const message = ownWordsOf(error);
   const isSaid = cause === "" || message.includes(cause);
   return isSaid ? message : `${message.replace(/[.:]$/, "")}: ${cause}`;
 }

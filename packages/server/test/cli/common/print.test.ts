@@ -61,4 +61,7 @@ test("an error's words have those of its causes, once", () => {
   expect(wordsOf(new Error("Connection error.", { cause }))).toBe("Connection error: connect ECONNREFUSED");
   expect(wordsOf(new Error("It failed: connect ECONNREFUSED.", { cause }))).toBe("It failed: connect ECONNREFUSED.");
   expect(wordsOf("text")).toBe("text");
+  const both = new AggregateError(["::1", "127.0.0.1"].map((host) => new Error(`connect ECONNREFUSED ${host}:1`)));
+  const words = "Connection error: connect ECONNREFUSED ::1:1, connect ECONNREFUSED 127.0.0.1:1";
+  expect(wordsOf(new Error("Connection error.", { cause: both }))).toBe(words);
 });
