@@ -5,6 +5,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import Anthropic from "@anthropic-ai/sdk";
+import { Bedrock } from "@aws-sdk/client-bedrock";
+import { S3 } from "@aws-sdk/client-s3";
 import { GoogleGenAI } from "@google/genai";
 import { Mistral } from "@mistralai/mistralai";
 import {
@@ -16,10 +18,12 @@ import {
   type Outcome,
 } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
+import { bedrockAccount } from "batchwise/dispatch/bedrock";
 import { geminiAccount } from "batchwise/dispatch/gemini";
 import { localAccount } from "batchwise/dispatch/local";
 import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
+import { s3Storage } from "batchwise/dispatch/storage";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -28,6 +32,8 @@ const KEY = "sk-live-0123456789abcdef";
 const BROKEN = "sk-live-0123456789\nabcdef-of-the-next-line";
 const body = { model: "m", messages: [{ role: "user", content: "hi" }] };
 const own = { pollMs: 20, requestTimeoutMs: 900, maxRetries: 0 };
+
+const TOKEN = "session-token/0123456789+abcdef==";
 
 /** Answers every call with this status and all of its headers, in the body and in a header. */
 async function gateway(status: number): Promise<string> {
@@ -108,6 +114,20 @@ describe.each(Object.entries(accounts))("%s behind a gateway that echoes its hea
   test("takes a key with spaces around it", () => {
     expect(() => make("http://127.0.0.1:1", `\n${KEY} \n`)).not.toThrow();
   });
+});
+
+test("Bedrock's session token, which a gateway answers with, is shown nowhere", async () => {
+  const endpoint = await gateway(400);
+  const credentials = { accessKeyId: "id", secretAccessKey: "secret-0123456789", sessionToken: TOKEN };
+  const settings = { region: "us-east-1", credentials, maxAttempts: 1 };
+  const account = bedrockAccount({
+    ...{ client: new Bedrock({ ...settings, endpoint }), roleArn: "arn:aws:iam::123456789012:role/r", ...common() },
+    storage: s3Storage({ client: new S3({ ...settings, endpoint, forcePathStyle: true }), bucket: "b" }),
+  });
+  const fault = await checkAccount(account);
+  const seen = inspect([fault, fault?.error], { depth: 10, showHidden: true });
+  expect(seen).toContain("[secret]");
+  expect(seen).not.toContain(TOKEN);
 });
 
 describe("a key from a function", () => {

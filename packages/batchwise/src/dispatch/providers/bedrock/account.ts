@@ -145,11 +145,23 @@ type Manner = BedrockAccountOptions & { readonly defaultMaxTokens: number; reado
 class BedrockAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #manner: Manner;
+  #credentials: readonly string[] = [];
 
   constructor(settings: AccountSettings, manner: Manner) {
     super(settings);
     this.#manner = manner;
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
+  }
+
+  override secrets(): readonly string[] {
+    return [...super.secrets(), ...this.#credentials];
+  }
+
+  /** The client, once its credentials are known: a gateway may answer with the session token that it got. */
+  async #client(): Promise<BedrockClient> {
+    const { client } = this.#manner;
+    this.#credentials = await credentialsOf(client);
+    return client;
   }
 
   encodeLine({ customId, endpoint, body }: LineRequest): string {
@@ -168,7 +180,7 @@ class BedrockAccount extends AccountFields implements Account {
 
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
     const job = this.#jobOf(input);
-    const { jobArn } = objectOf(await this.#manner.client.createModelInvocationJob(job, settingsOf(call)));
+    const { jobArn } = objectOf(await (await this.#client()).createModelInvocationJob(job, settingsOf(call)));
     if (text(jobArn) === null) return this.#jobNamed(job, call);
     return toProviderBatch({ jobArn, status: "Submitted", clientRequestToken: job.clientRequestToken });
   }
@@ -176,7 +188,7 @@ class BedrockAccount extends AccountFields implements Account {
   /** The documentation does not say that an ignored create names the job that it repeats. */
   async #jobNamed({ jobName, clientRequestToken }: InvocationJobRequest, call: CallOptions): Promise<ProviderBatch> {
     const query = { nameContains: jobName, maxResults: 100, sortBy: "CreationTime", sortOrder: "Descending" } as const;
-    const answer = await this.#manner.client.listModelInvocationJobs(query, settingsOf(call));
+    const answer = await (await this.#client()).listModelInvocationJobs(query, settingsOf(call));
     const { invocationJobSummaries: jobs } = objectOf(answer);
     const found = Array.isArray(jobs)
       ? jobs.find((job) => objectOf(job).clientRequestToken === clientRequestToken)
@@ -206,14 +218,16 @@ class BedrockAccount extends AccountFields implements Account {
     const maxResults = Math.min(page.limit, this.capabilities.list.pageSize);
     const query = { maxResults, sortBy: "CreationTime", sortOrder: "Descending" } as const;
     const from = page.cursor === null ? {} : { nextToken: page.cursor };
-    const answer = await this.#manner.client.listModelInvocationJobs({ ...query, ...from }, settingsOf(call));
+    const answer = await (await this.#client()).listModelInvocationJobs({ ...query, ...from }, settingsOf(call));
     const { invocationJobSummaries: jobs, nextToken } = objectOf(answer);
     return { batches: (Array.isArray(jobs) ? jobs : []).map(toProviderBatch), next: text(nextToken) };
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
     try {
-      return toProviderBatch(await this.#manner.client.getModelInvocationJob({ jobIdentifier: id }, settingsOf(call)));
+      return toProviderBatch(
+        await (await this.#client()).getModelInvocationJob({ jobIdentifier: id }, settingsOf(call)),
+      );
     } catch (error) {
       // The id is all that is asked with: a refusal of it says that there is no such job.
       const { kind, code } = classify(error, "retrieve");
@@ -260,7 +274,7 @@ class BedrockAccount extends AccountFields implements Account {
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     let refusal: unknown = null;
     try {
-      await this.#manner.client.stopModelInvocationJob({ jobIdentifier: id }, settingsOf(call));
+      await (await this.#client()).stopModelInvocationJob({ jobIdentifier: id }, settingsOf(call));
     } catch (error) {
       // What has ended cannot be stopped any more: the job itself tells.
       const { code } = classify(error, "cancel");
@@ -291,6 +305,17 @@ class BedrockAccount extends AccountFields implements Account {
 
   classify(error: unknown, operation: Operation): Failure {
     return classify(error, operation);
+  }
+}
+
+/** The client keeps them, and asks for others itself when they expire. Those that it cannot get are an error of its call. */
+async function credentialsOf(client: BedrockClient): Promise<string[]> {
+  const { credentials } = objectOf(objectOf(client).config);
+  try {
+    const { secretAccessKey, sessionToken } = objectOf(typeof credentials === "function" ? await credentials() : null);
+    return [text(secretAccessKey), text(sessionToken)].filter((each) => each !== null);
+  } catch {
+    return [];
   }
 }
 
