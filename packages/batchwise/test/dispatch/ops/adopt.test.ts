@@ -1,8 +1,11 @@
 // An operator names the provider's batch: through the official clients, with the right one and with wrong ones.
 
 import { describe, expect, test } from "vitest";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import { anthropic, HOUR, MINUTE, openai, operatorWorld, requests, type Service } from "../support/operator-world.ts";
+import { SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, world } from "../support/world.ts";
 
 /** Four requests whose create was accepted unseen, while lists do not answer. */
 async function unknown(service: Service) {
@@ -122,3 +125,35 @@ function clockOf(time: Awaited<ReturnType<typeof quarantined>>["time"]) {
     clearTimeout: (handle: unknown) => time.clearTimeout(handle),
   };
 }
+
+test("where creates carry tokens, the batch of a create that is still repeated may be named for another by mistake", async () => {
+  const here = world();
+  const sim = new SimProvider({ time: here.time });
+  const plain = sim.account({ tag: "idempotencyToken", maxInlineBytes: Number.POSITIVE_INFINITY });
+  let isLost = true;
+  const account: Account = {
+    ...plain,
+    // Creates of the first batch do not arrive; the second runs, and its answers are lost.
+    create: async (input, call) => {
+      if (isLost && (await input.firstBody()).includes("a0")) throw new Error("Not sent.");
+      const seen = await plain.create(input, call);
+      if (isLost) throw new Error("No answer.");
+      return seen;
+    },
+  };
+  const dispatcher = await here.start({ accounts: [account], thresholds: { maxRequests: 2, maxAgeMs: MINUTE } });
+  await dispatcher.enqueueMany(["a0", "a1"].map((name) => ask(name)));
+  await here.until(async () => (await dispatcher.batches({ states: ["unknown"] })).length === 1);
+  const [first] = await dispatcher.batches();
+  await dispatcher.enqueueMany(["b0", "b1"].map((name) => ask(name)));
+  await here.until(async () => (await dispatcher.batches({ states: ["unknown"] })).length === 2);
+  const named = sim.batches[0]?.id as string;
+  await dispatcher.adopt(first?.key as string, named);
+  isLost = false;
+  await here.until(() => isAtRest(here.store, here.time.now()), 24 * HOUR);
+  for (const id of ["a0", "a1", "b0", "b1"]) expect(await dispatcher.result(id)).toMatchObject({ status: "succeeded" });
+  expect(Object.fromEntries(sim.successes())).toEqual({ a0: 1, a1: 1, b0: 1, b1: 1 });
+  const owner = (await dispatcher.batches()).find(({ key }) => key !== first?.key);
+  expect(owner?.providerBatchId).toBe(named);
+  await dispatcher.stop();
+});

@@ -9,8 +9,9 @@ import type { Runtime } from "../../runtime/runtime.ts";
 const BUSY_MS = 5_000;
 
 /**
- * Puts the batch back to `unknown`, so that reconcile looks for its own. While another create of the account is
- * unresolved, the batch keeps the wrong id: two unresolved creates would each wait for the other.
+ * Puts the batch back to `unknown`, so that its own is found. Where nothing but size and age tells batches apart, it
+ * keeps the wrong id while another create of the account is unresolved: each would take the other's for its own. Where
+ * creates carry tags or tokens, the other create may be the one that waits for this id: it is given back at once.
  */
 export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
@@ -22,7 +23,7 @@ export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void
   }
   const given = await lease.end({
     state: "unknown",
-    exclusive: true,
+    exclusive: account.capabilities.tag === "none",
     unknownSince: now,
     providerBatchId: null,
     verified: true,
