@@ -2,7 +2,8 @@
 
 import { Command } from "commander";
 import { CommandError, EXIT } from "./common/failures.ts";
-import { counted, print } from "./common/print.ts";
+import { counted } from "./common/print.ts";
+import { print } from "./common/terminal.ts";
 
 export function demoModelCommand(): Command {
   return new Command("demo-model")

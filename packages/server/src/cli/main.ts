@@ -8,14 +8,20 @@ import { readFileSync } from "node:fs";
 import { BatchwiseError } from "batchwise";
 import { Command, CommanderError } from "commander";
 import { CommandError, EXIT, wordsOf } from "./common/failures.ts";
+import { linesOf, print, warn } from "./common/terminal.ts";
 import { demoModelCommand } from "./demo-model-command.ts";
 import { jobsCommand } from "./jobs/jobs-command.ts";
 import { runCommand } from "./run/run-command.ts";
 import { serveCommand } from "./serve-command.ts";
 
+const OUTPUT = {
+  writeOut: (text: string): void => print(linesOf(text)),
+  writeErr: (text: string): void => warn(linesOf(text)),
+};
+
 /** Subcommands ask for it too: commander does not pass it on to commands that were made apart. */
 function throwing(command: Command): Command {
-  command.exitOverride().showHelpAfterError("(--help lists the options)");
+  command.exitOverride().configureOutput(OUTPUT).showHelpAfterError("(--help lists the options)");
   for (const child of command.commands) throwing(child);
   return command;
 }
@@ -62,8 +68,9 @@ async function main(): Promise<void> {
     process.exitCode = exitCodeOf(error);
     if (error instanceof CommanderError || isUnread(error)) return;
     const isKnown = error instanceof CommandError || error instanceof BatchwiseError;
-    const detail = isKnown || process.env.BATCHWISE_DEBUG === undefined ? wordsOf(error) : (error as Error).stack;
-    console.error(`batchwise: ${detail}`);
+    const isBrief = isKnown || process.env.BATCHWISE_DEBUG === undefined;
+    const [first = "", ...others] = isBrief ? [wordsOf(error)] : linesOf(String((error as Error).stack));
+    warn([`batchwise: ${first}`, ...others]);
   }
 }
 

@@ -5,10 +5,12 @@
  */
 
 import { basename, relative } from "node:path";
+import { inspect } from "node:util";
 import { formatAccess } from "../http/monitoring/access-log.ts";
 import { isLoopback } from "../http/requests/allowed-hosts.ts";
 import { type Service, type ServiceOptions, startService } from "../http/service.ts";
 import { onStopSignal } from "./common/stop-signals.ts";
+import { linesOf, print, warn } from "./common/terminal.ts";
 
 export interface ServeOptions extends ServiceOptions {
   /** True when the user named the port. */
@@ -21,30 +23,30 @@ export async function serve(options: ServeOptions): Promise<void> {
   const { accessLog } = options;
   const service = await startService({
     ...options,
-    ...(accessLog === undefined ? {} : { onAccess: (record) => console.log(formatAccess(record, accessLog)) }),
+    ...(accessLog === undefined ? {} : { onAccess: (record) => print(formatAccess(record, accessLog)) }),
     anyPortWillDo: !options.portAsked,
-    onFailure: (failure) => console.error(failure),
+    onFailure: (failure) => warn(linesOf(inspect(failure))),
   });
   if (!options.portAsked && service.port !== options.port) {
-    console.log(`Port ${options.port} is taken; using ${service.port} instead.\n`);
+    print([`Port ${options.port} is taken; using ${service.port} instead.`, ""]);
   }
   const host = options.host ?? "127.0.0.1";
-  if (!isLoopback(host)) console.warn(exposure(host));
-  for (const warning of service.embedder.warnings) console.error(`Warning: ${warning}`);
+  if (!isLoopback(host)) warn([exposure(host), ""]);
+  for (const warning of service.embedder.warnings) warn(`Warning: ${warning}`);
   // Before the greeting: whoever reads it may stop the service at once.
   const stopped = stopOnSignal(service);
-  console.log(greeting(service));
+  print(greeting(service));
   await stopped;
 }
 
 function exposure(host: string): string {
   return [
     `Warning: listening on ${host}, so other machines may reach this service, which checks no API keys.`,
-    "It is asked under an IP address, or a name given with --allow-host.\n",
+    "It is asked under an IP address, or a name given with --allow-host.",
   ].join(" ");
 }
 
-function greeting({ url, embedder }: Service): string {
+function greeting({ url, embedder }: Service): string[] {
   const { name, dimensions, maxTokens, builtIn } = embedder.model;
   const body = JSON.stringify({ model: name, input: ["hello world", "hello there, world"] });
   const what = builtIn
@@ -61,7 +63,7 @@ function greeting({ url, embedder }: Service): string {
     `  curl ${url}/v1/embeddings -H 'content-type: application/json' -d '${body}'`,
     `Watch it: ${url}/stats`,
     "Ctrl-C answers what is running and stops.",
-  ].join("\n");
+  ];
 }
 
 /** How to start this program again from here: npm, which finds it in a clone too, says that it has started it. */
@@ -75,7 +77,7 @@ function command(): string {
 function stopOnSignal(service: Service): Promise<void> {
   return new Promise((resolve, reject) => {
     const stopListening = onStopSignal(() => {
-      console.log("\nStopping: answering what is running. Press Ctrl-C again to stop at once.");
+      print(["", "Stopping: answering what is running. Press Ctrl-C again to stop at once."]);
       service.close().then(resolve, reject).finally(stopListening);
     });
   });

@@ -176,6 +176,7 @@ describe("what is not known", () => {
       "`custom_st.Transformer`",
     ],
     ["a way of pooling", modules(TRANSFORMER, POOLING), pooling("attention"), "`attention`"],
+    ["a way that objects have as a property", modules(TRANSFORMER, POOLING), pooling("constructor"), "`constructor`"],
     ["a model without pooling", modules(TRANSFORMER), pooling("cls_token"), "--pooling"],
     [
       "another width",

@@ -63,7 +63,7 @@ const GIVES_SINGLES: ReadonlySet<string> = new Set([
 /** The task's own name: without an alias, and without the languages of a translation. */
 export function taskOf(name: string): string {
   const base = name.split("_", 1)[0] as string;
-  return ALIASES[base] ?? base;
+  return Object.hasOwn(ALIASES, base) ? (ALIASES[base] as string) : base;
 }
 
 /** Throws for a task that cannot be batched. */

@@ -38,7 +38,7 @@ export async function readSafetensors(path: string): Promise<Map<string, NamedTe
   for (const [name, entry] of Object.entries(header)) {
     if (name === "__metadata__") continue;
     const { dtype, shape, from } = entryOf(entry) ?? {};
-    const reader = READERS[dtype ?? ""];
+    const reader = dtype !== undefined && Object.hasOwn(READERS, dtype) ? READERS[dtype] : undefined;
     if (reader === undefined || shape === undefined || from === undefined) {
       throw refuse(`\`${name}\` has ${dtype} numbers; expected F32, F16 or BF16`);
     }

@@ -153,7 +153,7 @@ async function readPooling(folder: string): Promise<PoolingConfig> {
   if (config === undefined) return { poolings: [], problem: `there is no ${join(folder, "config.json")}` };
   const names = modeNames(config);
   const width = config.word_embedding_dimension ?? config.embedding_dimension;
-  const unknown = names.find((name) => POOLING_NAMES[name] === undefined);
+  const unknown = names.find((name) => !Object.hasOwn(POOLING_NAMES, name));
   const asked = new Set(names.map((name) => POOLING_NAMES[name]));
   const problem =
     unknown === undefined
@@ -180,7 +180,8 @@ function modeNames(config: Record<string, unknown>): string[] {
 async function readDense(folder: string, name: string): Promise<DenseStep | string> {
   const config = (await readJsonIfPresent(join(folder, "config.json"))) ?? {};
   const function_ = String(config.activation_function ?? "torch.nn.modules.activation.Tanh");
-  const activation = ACTIVATIONS[function_.slice(function_.lastIndexOf(".") + 1)];
+  const short = function_.slice(function_.lastIndexOf(".") + 1);
+  const activation = Object.hasOwn(ACTIVATIONS, short) ? ACTIVATIONS[short] : undefined;
   if (activation === undefined) return `${name} has the activation ${function_}, which is not known here`;
   const input = config.module_input_name ?? "sentence_embedding";
   if (input !== "sentence_embedding") return `${name} works on \`${String(input)}\`; expected sentence_embedding`;

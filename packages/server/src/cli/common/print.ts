@@ -1,19 +1,12 @@
-// What commands print: aligned tables, spans and counts for people. Pure, but for the two that write.
+// What commands print: aligned tables, spans and counts for people. Pure.
 
-/** To standard output. An end that nobody reads any more (`| head`) is no error. */
-export function print(text: string): void {
-  process.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
-}
-
-export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2));
-}
+import { visible } from "./terminal.ts";
 
 type Cell = string | number | null;
 
-/** Columns as wide as their widest cell; numbers to the right. A text of lines, or `none` where there are no rows. */
-export function table(head: readonly string[], rows: readonly (readonly Cell[])[], none: string): string {
-  if (rows.length === 0) return none;
+/** Columns as wide as their widest cell; numbers to the right. Lines, or `none` where there are no rows. */
+export function table(head: readonly string[], rows: readonly (readonly Cell[])[], none: string): string[] {
+  if (rows.length === 0) return [none];
   const texts = rows.map((row) => row.map(cellText));
   const widths = head.map((name, column) => Math.max(name.length, ...texts.map((row) => (row[column] ?? "").length)));
   const isNumber = head.map((_, column) => rows.every((row) => typeof row[column] !== "string"));
@@ -22,12 +15,12 @@ export function table(head: readonly string[], rows: readonly (readonly Cell[])[
       .map((text, column) => (isNumber[column] ? text.padStart(widths[column] ?? 0) : text.padEnd(widths[column] ?? 0)))
       .join("  ")
       .trimEnd();
-  return [line(head), ...texts.map(line)].join("\n");
+  return [line(head), ...texts.map(line)];
 }
 
 function cellText(cell: Cell): string {
   if (cell === null) return "-";
-  return typeof cell === "number" ? counted(cell) : cell;
+  return typeof cell === "number" ? counted(cell) : visible(cell);
 }
 
 /** 1,234,567 */
@@ -62,8 +55,10 @@ export function ago(at: number | null, now: number): string | null {
 }
 
 /** `3 running, 1 done`: what there is none of is left out. */
-export function listed(counts: Readonly<Record<string, number>>): string {
-  const present = Object.entries(counts).filter(([, count]) => count > 0);
+export function listed(counts: Readonly<Record<string, number>> | ReadonlyMap<string, number>): string {
+  const entries =
+    counts instanceof Map ? [...counts] : Object.entries<number>(counts as Readonly<Record<string, number>>);
+  const present = entries.filter(([, count]) => count > 0);
   return present.map(([name, count]) => `${counted(count)} ${name}`).join(", ");
 }
 

@@ -4,6 +4,7 @@ import { type Account, createDispatcher, type Dispatcher, type Store } from "bat
 import { wordsOf } from "./failures.ts";
 import { standIns } from "./stand-ins.ts";
 import { openStore } from "./stores.ts";
+import { warn } from "./terminal.ts";
 
 export interface Opened {
   readonly store: Store;
@@ -19,7 +20,7 @@ export async function withStoreOf<Result>(
   const { store, name, close } = await openStore(url, { create: false });
   try {
     const accounts = await accountsOf(store);
-    const onError = (error: unknown): void => console.error(`batchwise: ${wordsOf(error)}`);
+    const onError = (error: unknown): void => warn(`batchwise: ${wordsOf(error)}`);
     const dispatcher = createDispatcher({ store, accounts, onError });
     try {
       return await action({ store, dispatcher, name });

@@ -4,8 +4,9 @@
 
 import type { CancelCounts, Store } from "batchwise/dispatch";
 import { storeFlag } from "../common/command-line.ts";
-import { listed, plural, print, printJson } from "../common/print.ts";
+import { listed, plural } from "../common/print.ts";
 import { noAccounts } from "../common/stand-ins.ts";
+import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
 import type { CancelFlags } from "./jobs-flags.ts";
 import { expectWhich } from "./which-requests.ts";
@@ -44,7 +45,7 @@ function sentences(
   { cancelled, requested, ended, notFound }: CancelCounts,
   quarantined: readonly string[],
   store: string,
-): string {
+): string[] {
   const counts = { cancelled, "asked for, in batches": requested, "ended before": ended, "not found": notFound };
   const lines = [listed(counts) || "No request matches."];
   if (requested > 0) {
@@ -55,5 +56,5 @@ function sentences(
     lines.push(`Those of ${batches} wait for a person: the provider may run them, so cancel them there first, then`);
     lines.push(`batchwise jobs requeue ${quarantined.join(" ")}${store} ends them as cancelled.`);
   }
-  return lines.join("\n");
+  return lines;
 }

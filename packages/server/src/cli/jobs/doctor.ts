@@ -8,7 +8,8 @@ import { chooseProvider, openAccount, wantedKeys } from "../accounts/open-accoun
 import type { OpenAccount } from "../accounts/opened.ts";
 import { storeFlag } from "../common/command-line.ts";
 import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
-import { duration, print, printJson } from "../common/print.ts";
+import { duration } from "../common/print.ts";
+import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
 import {
   batchFindings,
@@ -37,7 +38,7 @@ export async function doctor(flags: DoctorFlags): Promise<number> {
   const ofNode = [nodeFinding(version), ...proxyFindings(env, version, execArgv)];
   const findings = [...ofNode, ...(await storeFindings(flags)), ...(await providerFindings(flags))];
   if (flags.json) printJson({ healthy: !findings.some(isProblem), findings });
-  else print(findings.map(lineOf).join("\n"));
+  else print(findings.flatMap(linesOf));
   return findings.some(isProblem) ? EXIT.attention : EXIT.done;
 }
 
@@ -47,8 +48,8 @@ function isProblem({ level }: Finding): boolean {
 
 const SIGNS = { ok: "ok     ", notice: "notice ", problem: "PROBLEM" } as const;
 
-function lineOf({ check, level, found, advice }: Finding): string {
-  return `${SIGNS[level]} ${check}: ${found}${advice === null ? "" : `\n        -> ${advice}`}`;
+function linesOf({ check, level, found, advice }: Finding): string[] {
+  return [`${SIGNS[level]} ${check}: ${found}`, ...(advice === null ? [] : [`        -> ${advice}`])];
 }
 
 async function storeFindings({ store: url }: DoctorFlags): Promise<Finding[]> {

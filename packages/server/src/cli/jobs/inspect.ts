@@ -3,7 +3,8 @@
 import type { BatchRecord, Dispatcher, OutcomeRow, RequestRow, Store } from "batchwise/dispatch";
 import type { StoreFlags } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
-import { counted, dollars, listed, plural, print, printJson } from "../common/print.ts";
+import { counted, dollars, listed, plural } from "../common/print.ts";
+import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
 import { type JobSums, sumsEver, unsuccessfulNow, withEnds } from "./job-sums.ts";
 
@@ -19,7 +20,7 @@ export function inspect(name: string, { store: url, json }: StoreFlags): Promise
       throw new CommandError(`Nothing is named "${name}": expected ${ids}, a batch's key or a job's name.`);
     }
     if (json) printJson(found.json);
-    else print(found.lines.map(([field, value]) => `${field.padEnd(FIELD_WIDTH)}${value}`).join("\n"));
+    else print(found.lines.map(([field, value]) => `${field.padEnd(FIELD_WIDTH)}${value}`));
   });
 }
 
@@ -99,10 +100,13 @@ async function jobOf(store: Store, dispatcher: Dispatcher, job: string): Promise
   if (ever === undefined || job === "") return null;
   const ends = await unsuccessfulNow(store, ever, Number.POSITIVE_INFINITY);
   const sums = withEnds(ever, ends);
-  return { json: { kind: "job", ...sums, errorCodes: ends.codes }, lines: jobLines(sums, ends.codes) };
+  return {
+    json: { kind: "job", ...sums, errorCodes: Object.fromEntries(ends.codes) },
+    lines: jobLines(sums, ends.codes),
+  };
 }
 
-function jobLines(sums: JobSums, codes: Readonly<Record<string, number>>): [string, string][] {
+function jobLines(sums: JobSums, codes: ReadonlyMap<string, number>): [string, string][] {
   const { succeeded, failed, cancelled, expired } = sums;
   return [
     ["job", sums.job],
@@ -115,9 +119,8 @@ function jobLines(sums: JobSums, codes: Readonly<Record<string, number>>): [stri
 }
 
 /** The most frequent first. */
-function codeList(codes: Readonly<Record<string, number>>): string {
-  const byCount = Object.entries(codes).sort(([, one], [, other]) => other - one);
-  return listed(Object.fromEntries(byCount));
+function codeList(codes: ReadonlyMap<string, number>): string {
+  return listed(new Map([...codes].sort(([, one], [, other]) => other - one)));
 }
 
 function parsed(text: string | null): unknown {

@@ -30,7 +30,7 @@ export interface Unsuccessful {
   readonly failed: number;
   readonly cancelled: number;
   readonly expired: number;
-  readonly codes: Readonly<Record<string, number>>;
+  readonly codes: ReadonlyMap<string, number>;
   readonly exact: boolean;
 }
 
@@ -78,7 +78,7 @@ function sumOf(job: string, rows: readonly UsageRecord[]): JobSums {
 /** Looks no further once it has seen as many as there ever were. */
 export async function unsuccessfulNow(store: Store, sums: JobSums, mostReads: number): Promise<Unsuccessful> {
   const counts = { failed: 0, cancelled: 0, expired: 0 };
-  const codes: Record<string, number> = {};
+  const codes = new Map<string, number>();
   const ever = unsuccessful(sums);
   if (ever === 0) return { ...counts, codes, exact: true };
   let reads = 0;
@@ -86,7 +86,8 @@ export async function unsuccessfulNow(store: Store, sums: JobSums, mostReads: nu
     for (const { ended } of rows) {
       if (ended === null || ended.status === "succeeded") continue;
       counts[ended.status] += 1;
-      codes[ended.code ?? "none"] = (codes[ended.code ?? "none"] ?? 0) + 1;
+      const code = ended.code ?? "none";
+      codes.set(code, (codes.get(code) ?? 0) + 1);
     }
     reads += 1;
     if (unsuccessful(counts) >= ever) break;

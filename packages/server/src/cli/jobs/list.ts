@@ -1,7 +1,8 @@
 // `batchwise jobs list`: the jobs with their sums, what waits by model, and the newest batches. Reads only.
 
 import type { BatchRecord, DispatcherStats } from "batchwise/dispatch";
-import { ago, counted, dollars, print, printJson, table } from "../common/print.ts";
+import { ago, counted, dollars, table } from "../common/print.ts";
+import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
 import { type JobSums, jobsNow } from "./job-sums.ts";
 import type { ListFlags } from "./jobs-flags.ts";
@@ -16,11 +17,11 @@ export function list({ store: url, json, limit }: ListFlags): Promise<void> {
     const stats = await dispatcher.stats();
     const batches = await dispatcher.batches({ limit });
     if (json) printJson({ jobs, ...stats, newest: batches });
-    else print([jobTable(jobs), laneTable(stats, Date.now()), batchTable(batches, Date.now())].join("\n\n"));
+    else print([...jobTable(jobs), "", ...laneTable(stats, Date.now()), "", ...batchTable(batches, Date.now())]);
   });
 }
 
-function jobTable(jobs: readonly JobSums[]): string {
+function jobTable(jobs: readonly JobSums[]): string[] {
   const head = ["JOB", "REQUESTS", "OPEN", "SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED", "TOKENS IN", "OUT", "COST"];
   const rows = jobs.map((sums) => {
     const most = (count: number): string | number => (sums.exact || count === 0 ? count : `<= ${counted(count)}`);
@@ -33,7 +34,7 @@ function jobTable(jobs: readonly JobSums[]): string {
   return table(head, rows, "No jobs.");
 }
 
-function laneTable({ lanes }: DispatcherStats, now: number): string {
+function laneTable({ lanes }: DispatcherStats, now: number): string[] {
   const head = ["WAITING FOR", "MODEL", "REQUESTS", "TOKENS", "OLDEST"];
   const rows = lanes.map(({ endpoint, model, waiting, orMore, tokens, oldestAt }) => {
     const least = (count: number): string | number => (orMore ? `${counted(count)} or more` : count);
@@ -42,7 +43,7 @@ function laneTable({ lanes }: DispatcherStats, now: number): string {
   return table(head, rows, "Nothing waits for a batch.");
 }
 
-function batchTable(batches: readonly BatchRecord[], now: number): string {
+function batchTable(batches: readonly BatchRecord[], now: number): string[] {
   const head = ["BATCH", "STATE", "ACCOUNT", "MODEL", "REQUESTS", "OPEN", "FORMED", "PROVIDER'S", "ERROR"];
   const rows = batches.map((batch) => [
     ...[batch.key, batch.state, batch.account, batch.model, batch.requests, batch.remaining],

@@ -4,8 +4,8 @@ import { createWriteStream } from "node:fs";
 import { type LoggedOutcome, type NodeWritable, type Store, writeOutcomes } from "batchwise/dispatch";
 import { storeFlag } from "../common/command-line.ts";
 import { CommandError } from "../common/failures.ts";
-import { printJson } from "../common/print.ts";
 import { checkIsNotStore } from "../common/stores.ts";
+import { printJson, warn } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
 import type { OutcomesFlags } from "./jobs-flags.ts";
 
@@ -21,7 +21,7 @@ export function outcomes(flags: OutcomesFlags): Promise<void> {
     const written = await writeOutcomes(stream as NodeWritable, matching(log, status), { format });
     if (output === undefined) return;
     if (json) printJson({ output, outcomes: written });
-    else console.error(`${output}: ${written} outcomes`);
+    else warn(`${output}: ${written} outcomes`);
   });
 }
 

@@ -1,6 +1,7 @@
 // `batchwise jobs prune`: lets go of what old outcomes hold. Ids and digests stay, so that no request runs again.
 
-import { plural, print, printJson } from "../common/print.ts";
+import { plural } from "../common/print.ts";
+import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
 import type { PruneFlags } from "./jobs-flags.ts";
 

@@ -2,7 +2,8 @@
 
 import type { Dispatcher } from "batchwise/dispatch";
 import { CommandError, EXIT } from "../common/failures.ts";
-import { plural, print, printJson } from "../common/print.ts";
+import { plural } from "../common/print.ts";
+import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
 import type { RequeueFlags } from "./jobs-flags.ts";
 

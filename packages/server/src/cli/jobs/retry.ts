@@ -1,7 +1,8 @@
 // `batchwise jobs retry`: requests that ended without success wait again, with all their tries.
 
 import { quoted, storeFlag } from "../common/command-line.ts";
-import { plural, print, printJson } from "../common/print.ts";
+import { plural } from "../common/print.ts";
+import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
 import type { RetryFlags } from "./jobs-flags.ts";
 import { whichRequests } from "./which-requests.ts";

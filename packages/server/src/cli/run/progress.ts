@@ -1,6 +1,8 @@
 // What the terminal shows of a run, on standard error: one line with a bar that is drawn again each second, or, where it
 // is no terminal, one line every ten seconds and only when something has changed.
 
+import { redraw, warn } from "../common/terminal.ts";
+
 const BAR_WIDTH = 20;
 const BETWEEN = " · ";
 const DRAW_MS = 1_000;
@@ -31,7 +33,8 @@ export class Progress {
 
   /** A line of its own above the bar. */
   say(text: string): void {
-    this.#out.write(this.#out.isTTY ? `\r\x1b[K${text}\n` : `${text}\n`);
+    if (this.#out.isTTY) redraw("");
+    warn(text);
     this.#last = "";
   }
 
@@ -40,7 +43,7 @@ export class Progress {
     clearInterval(this.#timer);
     this.#drawNext();
     await this.#drawing;
-    if (this.#out.isTTY && this.#last !== "") this.#out.write("\n");
+    if (this.#out.isTTY && this.#last !== "") warn("");
   }
 
   #drawNext(): void {
@@ -52,8 +55,8 @@ export class Progress {
     const view = await this.#view().catch(() => null);
     if (view === null) return;
     const line = this.#out.isTTY ? barLine(view, (this.#out.columns || COLUMNS) - 1) : view.parts.join(BETWEEN);
-    if (this.#out.isTTY) this.#out.write(`\r${line}\x1b[K`);
-    else if (line !== this.#last) this.#out.write(`${line}\n`);
+    if (this.#out.isTTY) redraw(line);
+    else if (line !== this.#last) warn(line);
     this.#last = line;
   }
 }

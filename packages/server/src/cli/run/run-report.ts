@@ -1,7 +1,8 @@
 // What `batchwise run` says at its end: to people on standard error, or with --json as one object on standard output.
 
 import { quoted, storeFlag, thisCommand } from "../common/command-line.ts";
-import { counted, dollars, listed, plural, printJson } from "../common/print.ts";
+import { counted, dollars, listed, plural } from "../common/print.ts";
+import { printJson, warn } from "../common/terminal.ts";
 import type { RunFigures } from "./run-figures.ts";
 import type { RunFlags } from "./run-flags.ts";
 
@@ -20,7 +21,7 @@ export interface RunEnd {
 
 export function printEnd(end: RunEnd): void {
   if (end.flags.json === true) printJson(endObject(end));
-  else process.stderr.write(`${endLines(end).join("\n")}\n`);
+  else warn(endLines(end));
 }
 
 /** The object of `--json`. */

@@ -18,6 +18,7 @@ import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
 import { plural, counted as thousands } from "../common/print.ts";
 import { onStopSignal } from "../common/stop-signals.ts";
 import { checkIsNotStore, type OpenStore, openStore } from "../common/stores.ts";
+import { warn } from "../common/terminal.ts";
 import { enqueueFile } from "./enqueue-file.ts";
 import { checkInput, fileId } from "./input-file.ts";
 import { type OutputFile, takeOutput } from "./output-file.ts";
@@ -175,7 +176,7 @@ class Run {
   }
 
   #say(text: string): void {
-    if (this.#progress === null) process.stderr.write(`${text}\n`);
+    if (this.#progress === null) warn(text);
     else this.#progress.say(text);
   }
 

@@ -14,8 +14,8 @@ test("a table has columns as wide as their widest cell, numbers to the right, an
       ],
       "none",
     ),
-  ).toBe("NAME         COUNT\na long name  1,234\nb                -");
-  expect(table(["NAME"], [], "Nothing.")).toBe("Nothing.");
+  ).toEqual(["NAME         COUNT", "a long name  1,234", "b                -"]);
+  expect(table(["NAME"], [], "Nothing.")).toEqual(["Nothing."]);
 });
 
 test.each([

@@ -40,7 +40,7 @@ test("requests and those without success are counted as they stand now, so that 
     find: async () => ({ ...(await storeOf(["failed"]).find({ match: {}, after: 0, limit: 1 })), next: null }),
   };
   const now = await unsuccessfulNow(store as unknown as Store, ever, 10);
-  expect(now).toEqual({ failed: 1, cancelled: 0, expired: 0, codes: { failed_code: 1 }, exact: true });
+  expect(now).toEqual({ failed: 1, cancelled: 0, expired: 0, codes: new Map([["failed_code", 1]]), exact: true });
   expect(withEnds(ever, now)).toMatchObject({ requests: 5, open: 0, succeeded: 4, failed: 1, exact: true });
 });
 
