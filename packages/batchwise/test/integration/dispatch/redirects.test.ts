@@ -195,3 +195,21 @@ test("Gemini's client follows a redirect itself and takes its key along, as the 
   await expect(account.results(batch, call, name)[Symbol.asyncIterator]().next()).rejects.toThrow("has no key");
   expect(secretsIn(other.calls)).toEqual(["/elsewhere"]);
 });
+
+test("an answer of Anthropic's that names another host for the results gets no key there: the own host is asked", async () => {
+  const other = await site("localhost", lines);
+  const own = await site("127.0.0.1", (request, response) => {
+    if (request.url?.endsWith("/results")) return lines(request, response);
+    response.writeHead(200, { "content-type": "application/json" });
+    const results = `http://localhost:${other.port}/stolen`;
+    response.end(JSON.stringify({ id: "b", processing_status: "ended", results_url: results }));
+  });
+  const client = new Anthropic({ apiKey: KEY, baseURL: at(own), defaultHeaders: headers });
+  for (const account of [anthropicAccount({ client }), anthropicAccount({ client, betas: ["some-beta"] })]) {
+    expect(await read(account)).toHaveLength(1);
+  }
+  expect(other.calls).toEqual([]);
+  const asked = own.calls.filter(({ url }) => url.includes("/results"));
+  expect(asked.map(({ url }) => url)).toEqual(new Array(2).fill("/v1/messages/batches/file-1/results"));
+  expect(asked[1]?.headers["anthropic-beta"]).toContain("some-beta");
+});

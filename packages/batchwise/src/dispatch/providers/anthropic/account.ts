@@ -39,6 +39,7 @@ import {
   type MessageBatchBody,
   type MessageBatches,
   type MessageBatchParams,
+  withOwnResults,
 } from "./client.ts";
 import { toNativeLine, toProviderBatch, toResultLine } from "./convert.ts";
 
@@ -183,9 +184,9 @@ class AnthropicAccount extends AccountFields implements Account {
   }
 
   async *#lines(id: string, call: CallOptions): AsyncGenerator<unknown> {
-    const { batches, params } = this.#manner;
-    const started = batches.results(id, params, downloadSettings(call));
-    const lines = await followed(started, followerOf(this.#manner.client, call), call);
+    const { client, batches, params } = this.#manner;
+    const started = withOwnResults(batches, client).results(id, params, downloadSettings(call));
+    const lines = await followed(started, followerOf(client, call), call);
     const bytes = "body" in lines ? lines.body : bytesOf(lines);
     if (bytes !== null) {
       yield* readJsonLines(bytes);

@@ -46,6 +46,22 @@ export interface AnthropicClient {
 }
 
 /**
+ * The same methods, whose `results` asks the client's own host: the SDK goes, with the client's key, to whatever address the
+ * batch names. Another host's is replaced by the path that the API documents. An object of the user's own stays as it is.
+ */
+export function withOwnResults(batches: MessageBatches, client: AnthropicClient): MessageBatches {
+  const { baseURL } = objectOf(client);
+  if (!("_client" in batches) || typeof baseURL !== "string") return batches;
+  const retrieve: MessageBatches["retrieve"] = async (id, params, call) => {
+    const seen = objectOf(await batches.retrieve(id, params, call));
+    const { results_url: url } = seen;
+    if (typeof url !== "string" || !URL.canParse(url) || new URL(url).origin === new URL(baseURL).origin) return seen;
+    return { ...seen, results_url: `/v1/messages/batches/${encodeURIComponent(id)}/results` };
+  };
+  return Object.create(batches, { retrieve: { value: retrieve } }) as MessageBatches;
+}
+
+/**
  * The bytes below the lines that the SDK parses (`JSONLDecoder` of 1.0 and later): the SDK stops at a line that is not
  * JSON, and the reader here goes on behind it. Null where there are none.
  */
