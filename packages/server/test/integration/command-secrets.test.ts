@@ -1,7 +1,7 @@
 // The command with keys and passwords that must not be printed, whatever goes wrong.
 
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -59,6 +59,25 @@ test.each([[401], [500]])("a gateway that answers %s with the headers that it go
   expect(run.output).toContain("[secret]");
   expect(doctor.output).toContain("[secret]");
   expect(run.output + doctor.output).not.toContain(KEY);
+});
+
+test("a stack that BATCHWISE_DEBUG prints shows no key", async () => {
+  const practice = await Practice.start();
+  practice.writeLines("in.jsonl", 1);
+  // The folder is named like the key, so the error of the file system quotes it.
+  const folder = `${practice.folder}/${KEY}`;
+  mkdirSync(`${folder}.sqlite`, { recursive: true });
+  const env = { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: practice.url, BATCHWISE_DEBUG: "1" };
+  for (const args of [
+    ["run", "in.jsonl", "--store", `sqlite:${folder}.sqlite`],
+    ["run", "in.jsonl", "--output", `${folder}.sqlite/in/none`],
+    ["run", folder],
+  ]) {
+    const { code, output } = await ended(practice.startWith(env, ...args));
+    expect(code).not.toBe(0);
+    expect(output).toContain("[secret]");
+    expect(output).not.toContain(KEY);
+  }
 });
 
 test("a failed line with the key in it is stored and written without it", async () => {

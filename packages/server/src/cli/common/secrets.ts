@@ -19,7 +19,8 @@ export function withoutSecrets(
 
 function secretsOf(environment: NodeJS.ProcessEnv, words: readonly string[]): string[] {
   const named = Object.entries(environment).filter(([name]) => SECRET_NAME.test(name));
-  const values = named.flatMap(([, value = ""]) => [value, value.trim()]);
+  // A stack is printed line by line, and a key with a line break stands on two of them.
+  const values = named.flatMap(([, value = ""]) => [value, ...value.split("\n").map((line) => line.trim())]);
   const addresses = [...words, ...Object.values(environment).map((value = "") => value)];
   const known = new Set([...values, ...addresses.flatMap(passwordsOf)]);
   return [...known].filter(({ length }) => length >= SHORTEST).sort((one, other) => other.length - one.length);

@@ -2,6 +2,8 @@
 // codes that clear a screen, set a title or write to a clipboard: each control character is shown as `\u001b`. JSON reads
 // that as the same text, so what is printed as JSON stays exact.
 
+import { withoutSecrets } from "./secrets.ts";
+
 /** C0, DEL and C1, line breaks too. */
 const CONTROLS = /\p{Cc}/gu;
 
@@ -19,14 +21,17 @@ export function printJson(value: unknown): void {
   print(linesOf(JSON.stringify(value, null, 2)));
 }
 
-/** To standard error. */
+/** To standard error, without secrets. */
 export function warn(lines: string | readonly string[]): void {
-  writeLines(process.stderr, lines);
+  writeLines(
+    process.stderr,
+    [lines].flat().map((line) => withoutSecrets(line)),
+  );
 }
 
 /** Draws a line on a terminal's standard error in place of the one that is being drawn, and stays on it. */
 export function redraw(line: string): void {
-  process.stderr.write(`\r${visible(line)}\x1b[K`);
+  process.stderr.write(`\r${visible(withoutSecrets(line))}\x1b[K`);
 }
 
 /** Lines of a text whose line breaks are the command's own. */

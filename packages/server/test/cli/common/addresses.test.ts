@@ -57,5 +57,8 @@ test("keys of the environment and passwords of the arguments are left out of wha
   const words = ["run", "--store=postgres://me:pg%20-0123456789@host/db"];
   const text = "sk-0123456789ab redis-0123456 pg%20-0123456789 pg -0123456789 /home/someone";
   expect(withoutSecrets(text, environment, words)).toBe("[secret] [secret] [secret] [secret] /home/someone");
+  const broken = { MISTRAL_API_KEY: "first-line-0123\n second-line-0123" };
+  expect(withoutSecrets("first-line-0123", broken, [])).toBe("[secret]");
+  expect(withoutSecrets("second-line-0123", broken, [])).toBe("[secret]");
   expect(withoutSecrets("practice", { OPENAI_API_KEY: "practice" }, [])).toBe("practice");
 });
