@@ -177,7 +177,7 @@ const waiting: readonly Fault[] = [
   {
     name: "flushes all lanes in place of one",
     file: "core/engine/scheduler.ts",
-    find: "this.#queue.flush(key, this.#turn.endMoment(), resting, done);",
+    find: "this.#queue.flush(key, this.#turn.endMoment(), pausing, done);",
     replace: "this.#queue.flush(undefined, this.#turn.endMoment(), resting, done);",
   },
   {
@@ -201,7 +201,7 @@ const waiting: readonly Fault[] = [
   {
     name: "resolves idle while a batch pauses before a retry",
     file: "core/engine/scheduler.ts",
-    find: "return this.#slots.running.length > 0 || this.#slots.resting.size > 0;",
+    find: "return this.#slots.running.length > 0 || this.#slots.pausing.size > 0;",
     replace: "return this.#slots.running.length > 0;",
   },
   {
@@ -300,34 +300,34 @@ const running: readonly Fault[] = [
   },
   {
     name: "leaks the slot of a batch that failed",
-    file: "core/run/batch-run.ts",
-    find: "call?.abort(error);\n    this.#next(pauseMs);",
-    replace: "call?.abort(error);",
+    file: "core/run/batch.ts",
+    find: "if (late !== null) this.#abort(late, error);\n    this.#next(pauseMs);",
+    replace: "if (late !== null) this.#abort(late, error);",
   },
   {
     name: "keeps the slot of a batch that ran out of time",
-    file: "core/run/batch-run.ts",
-    find: "else this.#giveUp(error, late);",
-    replace: 'else failEntries(this.#entries, error, "failed", this, this.#environment.services);',
+    file: "core/run/batch.ts",
+    find: "this.#giveUp(error, late, 0);",
+    replace: 'failEntries(this.#entries, error, "failed", this, services);',
   },
   {
     name: "frees the slot while promises in places are open",
-    file: "core/run/handler-call.ts",
-    find: "const isSettled = settling.settle(places as ArrayLike<unknown>) === 0;",
-    replace: "const isSettled = settling.settle(places as ArrayLike<unknown>) >= 0;",
+    file: "core/run/settle.ts",
+    find: "return arrivals === null || arrivals.awaited === 0;",
+    replace: "return arrivals === null || arrivals.awaited >= 0;",
   },
   {
     name: "holds the slot in a pause before a retry",
     file: "core/engine/slots.ts",
-    find: "if (run.holdsSlot) this.#busy -= 1;",
-    replace: "if (run.holdsSlot && !run.isResting) this.#busy -= 1;",
+    find: "if (batch.holdsSlot) this.#busy -= 1;",
+    replace: 'if (batch.holdsSlot && batch.phase !== "pausing") this.#busy -= 1;',
   },
   {
     name: "lets a new batch go before a retry that is due",
     file: "core/engine/slots.ts",
-    find: "get next(): BatchRun | undefined {",
+    find: "get next(): Batch | undefined {",
     replace:
-      "get next(): BatchRun | undefined {\n    if (this.resting.size > 0 && this.#running.length > 0) return undefined;",
+      "get next(): Batch | undefined {\n    if (this.pausing.size > 0 && this.#running.length > 0) return undefined;",
   },
   {
     name: "calls once more than retry.attempts",
@@ -337,21 +337,21 @@ const running: readonly Fault[] = [
   },
   {
     name: "hands over again who left before the next attempt",
-    file: "core/run/batch-run.ts",
-    find: "if (this.live === this.start.size) return true;",
-    replace: "if (this.#entries.length === this.start.size) return true;",
+    file: "core/run/batch.ts",
+    find: "if (this.live === this.facts.size) return true;",
+    replace: "if (this.#entries.length === this.facts.size) return true;",
   },
   {
     name: "gives callers each other's answers",
     file: "core/run/settle.ts",
-    find: "        place = places[index];",
-    replace: "        place = places[entries.length - 1 - index];",
+    find: "const place = places[index];\n  if (place === undefined",
+    replace: "const place = places[places.length - 1 - index];\n  if (place === undefined",
   },
   {
     name: "gives the items of a call each other's answers",
     file: "core/run/settle.ts",
-    find: "recipient.succeed(place, now, entry.position);",
-    replace: "recipient.succeed(place, now, index);",
+    find: "succeed(recipient, place, now, entry.position);",
+    replace: "succeed(recipient, place, now, index);",
   },
   {
     name: "computes equal items twice",
@@ -374,14 +374,14 @@ const running: readonly Fault[] = [
   {
     name: "settles a caller twice",
     file: "core/run/settle.ts",
-    find: "entry.recipient = null;\n    this.#recordCount();",
-    replace: "this.#recordCount();",
+    find: "entry.recipient = null;\n  batch.noteSettled(1);",
+    replace: "batch.noteSettled(1);",
   },
   {
     name: "gives an Error in a place out as a result",
     file: "core/run/settle.ts",
-    find: "if (!isError(place)) return false;",
-    replace: "if (!isError(place) || isError(place)) return false;",
+    find: "&& !isThenable(place) && isError(place)) throw place;",
+    replace: "&& !isThenable(place) && isError(place) && places.length < 0) throw place;",
   },
   {
     name: "counts open items twice after resetStats",

@@ -63,10 +63,10 @@ class Observers implements BatchObserver {
     this.capture = captures ? (before) => this.#capture(before as readonly Captured[] | undefined) : undefined;
   }
 
-  started({ id, start }: ObservedBatch, items: readonly ObservedItem[], waitMs: number): BatchWatch {
-    const { key, size, cost, reason, startedAt } = start;
+  started({ id, facts }: ObservedBatch, items: readonly ObservedItem[], waitMs: number): BatchWatch {
+    const { key, size, cost, reason, startedAt } = facts;
     const waitedMs = items.map(({ moment }) => startedAt - moment.at);
-    const captured = items.flatMap(({ facts }) => (facts.captured as readonly Captured[] | undefined) ?? []);
+    const captured = items.flatMap((item) => (item.facts.captured as readonly Captured[] | undefined) ?? []);
     const watches: BatchWatch[] = [];
     for (const observer of this[ALL]) {
       const own = captured.filter((one) => one.observer === observer).map(({ value }) => value);

@@ -132,14 +132,14 @@ describe("the rules between the rooms", () => {
     ],
     [
       "a batch imports the scheduler",
-      `${src}/core/run/batch-run.ts`,
+      `${src}/core/run/batch.ts`,
       "../engine/scheduler.ts",
       "core/run may not import core/engine",
     ],
     [
       "a submit imports a batch",
       `${src}/core/submit/intake.ts`,
-      "../run/batch-run.ts",
+      "../run/batch.ts",
       "core/submit may not import core/run",
     ],
     [
@@ -212,7 +212,7 @@ describe("the rules between the rooms", () => {
     [`${src}/limits/rate-limiter.ts`, "../core/time/clock.ts"],
     [`${src}/core/api/batch.ts`, "../engine/batcher.ts"],
     [`${src}/core/engine/scheduler.ts`, "./slots.ts"],
-    [`${src}/core/run/batch-run.ts`, "../submit/services.ts"],
+    [`${src}/core/run/batch.ts`, "../submit/services.ts"],
     [`${src}/core/submit/admission.ts`, "../policy/pack.ts"],
     [`${src}/core/policy/pack.ts`, "../queue/entry.ts"],
     [`${src}/core/queue/fair/fair-order.ts`, "../entry.ts"],

@@ -10,7 +10,7 @@ export const OBSERVE: unique symbol = Symbol.for("batchwise.observe");
 /** A batch that is about to run. Times are those of the batcher's clock. */
 export interface ObservedBatch {
   readonly id: string;
-  readonly start: Omit<RunningBatch, "id">;
+  readonly facts: Omit<RunningBatch, "id">;
 }
 
 /** An item in it: since when it has waited, and what `capture` returned for its callers. */

@@ -1,4 +1,4 @@
-// Takes a packed batch out of the queue and makes the run of it, with an id and all that its start is counted as.
+// Takes a packed batch out of the queue and makes a batch of it, with an id and all that its start is counted as.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
@@ -8,15 +8,14 @@ import { measureBatch } from "../policy/batch-cost.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
-import { BatchRun } from "../run/batch-run.ts";
-import type { BatchStart } from "../run/context.ts";
-import type { RunEnvironment } from "../run/run-owner.ts";
+import { Batch } from "../run/batch.ts";
+import type { BatchFacts, BatchSurroundings } from "../run/surroundings.ts";
 import { isLearning } from "./learned-caps.ts";
 import { warnOfDefaultSize } from "./warnings.ts";
 
 export class BatchStarter {
   readonly #queue: Queue;
-  readonly #environment: RunEnvironment<BatchRun>;
+  readonly #around: BatchSurroundings<Batch>;
   readonly #prepared: PreparedOptions;
   readonly #random: number;
   /** Keeps the ids of batches apart from those of other batchers. */
@@ -24,19 +23,19 @@ export class BatchStarter {
   #sequence = 0;
   #hasWarned = false;
 
-  constructor(queue: Queue, environment: RunEnvironment<BatchRun>, prepared: PreparedOptions) {
+  constructor(queue: Queue, around: BatchSurroundings<Batch>, prepared: PreparedOptions) {
     this.#queue = queue;
-    this.#environment = environment;
+    this.#around = around;
     this.#prepared = prepared;
     const random: unknown = prepared.options.random();
     ignoreIfPromise(random);
     this.#random = typeof random === "number" ? random : Number.NaN;
   }
 
-  /** Makes a run that has not begun. `options`: those in force. */
-  start(batch: PackedBatch, reason: BatchReason, lane: Lane, now: number, options: ResolvedOptions): BatchRun {
-    const { entries, cost } = batch;
-    const { recorder } = this.#environment.services;
+  /** Makes a batch that has not begun. `options`: those in force. */
+  start(packed: PackedBatch, reason: BatchReason, lane: Lane, now: number, options: ResolvedOptions): Batch {
+    const { entries, cost } = packed;
+    const { recorder } = this.#around.services;
     const size = entries.length;
     const flushes = this.#queue.flushes.batchStarted(lane.key, entries);
     if (this.#sequence === 0) {
@@ -47,17 +46,17 @@ export class BatchStarter {
     const itemsCost = isLearning(options) ? measureBatch(entries, "sum") : 0;
     const [idPrefix, sequence] = [this.#idPrefix, this.#sequence];
     const waitMs = recorder.started(entries, now);
-    const start = { idPrefix, sequence, key, reason, size, cost, itemsCost, startedAt: now, waitMs };
-    const run = new BatchRun(entries, start, flushes, this.#environment);
-    this.#queue.take(batch, run);
+    const facts = { idPrefix, sequence, key, reason, size, cost, itemsCost, startedAt: now, waitMs };
+    const batch = new Batch(entries, facts, flushes, this.#around);
+    this.#queue.take(packed, batch);
     recorder.batchClosed(reason, size, cost);
     recorder.runs(size, now);
-    return run;
+    return batch;
   }
 
   /** Warns, once, where the default size has closed a batch that costs little. A listener may do anything. */
-  warnOfSize({ reason, cost }: BatchStart, options: ResolvedOptions): void {
+  warnOfSize({ reason, cost }: BatchFacts, options: ResolvedOptions): void {
     if (this.#hasWarned || reason !== "size" || cost >= options.maxBatchCost / 2) return;
-    this.#hasWarned = warnOfDefaultSize(this.#prepared, options, this.#environment.services.events);
+    this.#hasWarned = warnOfDefaultSize(this.#prepared, options, this.#around.services.events);
   }
 }

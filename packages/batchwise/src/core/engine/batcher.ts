@@ -228,8 +228,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   inspect(): readonly RunningBatch[] {
-    const running = this.#scheduler.running.toSorted((a, b) => a.start.sequence - b.start.sequence);
-    return running.map(({ id, start: { key, size, cost, reason, startedAt } }) =>
+    const running = this.#scheduler.running.toSorted((a, b) => a.facts.sequence - b.facts.sequence);
+    return running.map(({ id, facts: { key, size, cost, reason, startedAt } }) =>
       Object.freeze({ id, key, size, cost, reason, startedAt: this.#services.clock.toUserTime(startedAt) }),
     );
   }

@@ -3,7 +3,7 @@
 // batch could grow, so there "auto" waits for the end of the pass.
 
 import type { ResolvedOptions } from "../contract/options.ts";
-import type { BatchRun } from "../run/batch-run.ts";
+import type { Batch } from "../run/batch.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { endOfPass, endOfTurn } from "../time/turn.ts";
 
@@ -43,7 +43,7 @@ export class Gathering {
   }
 
   /** To be called when a batch has begun and runs on. */
-  began(run: BatchRun, { gather, clock }: ResolvedOptions): void {
+  began(batch: Batch, { gather, clock }: ResolvedOptions): void {
     if (gather !== "auto" || clock !== systemClock) return;
     if (this.#turn === null) {
       const turn = {};
@@ -52,14 +52,14 @@ export class Gathering {
         if (this.#turn === turn) this.turnEnded();
       });
     }
-    run.turn = this.#turn;
+    batch.turn = this.#turn;
   }
 
   turnEnded(): void {
     this.#turn = null;
   }
 
-  ended({ turn }: BatchRun): void {
+  ended({ turn }: Batch): void {
     this.#wasQuick = turn === null || turn === this.#turn;
   }
 }

@@ -8,8 +8,7 @@ import type { Caps } from "../policy/caps.ts";
 import { RunCosts } from "../policy/run-costs.ts";
 import { RunTimes } from "../policy/run-times.ts";
 import type { Lane } from "../queue/lane.ts";
-import type { BatchStart } from "../run/context.ts";
-import type { Evidence } from "../run/evidence.ts";
+import type { Batch } from "../run/batch.ts";
 
 /** No item but the first fits, unless it costs nothing. */
 const ONE_ITEM: number = Number.MIN_VALUE;
@@ -20,10 +19,8 @@ const ONE_ITEM: number = Number.MIN_VALUE;
  */
 const MOST_KEYS = 8;
 
-interface EndedRun {
-  readonly start: BatchStart;
-  readonly evidence: Evidence;
-}
+/** What a batch has shown of how long its calls take. */
+type EndedBatch = Pick<Batch, "facts" | "callMs" | "isSplit" | "isPart" | "hasFailed" | "hasFailedHalf" | "departures">;
 
 export class LearnedCaps {
   /** Of all batches. */
@@ -34,34 +31,34 @@ export class LearnedCaps {
   #times: RunTimes | null = null;
 
   /** Learns from a batch that has ended. */
-  record(run: EndedRun, options: ResolvedOptions): void {
-    const { callMs, isSplit, isPart } = run.evidence;
+  record(batch: EndedBatch, options: ResolvedOptions): void {
+    const { callMs } = batch;
     // Where the last caller left before or between calls, nothing is known of them.
     if (callMs === undefined) return;
     this.#times ??= new RunTimes();
     this.#times.record(callMs);
     if (!isLearning(options)) return;
-    if (isSplit) this.#recordSplit(run);
-    else if (!isPart) this.#recordWhole(run, callMs);
+    if (batch.isSplit) this.#recordSplit(batch);
+    else if (!batch.isPart) this.#recordWhole(batch, callMs);
   }
 
   /** A batch that failed, and of which each half succeeded, was too large, or unlucky. */
-  #recordSplit({ start, evidence }: EndedRun): void {
-    if (evidence.hasFailedHalf || this.#ofAll === null) return;
-    this.#ofAll.recordFailure(start.cost);
-    this.#forKey(start.key)?.recordFailure(start.cost);
+  #recordSplit({ facts, hasFailedHalf }: EndedBatch): void {
+    if (hasFailedHalf || this.#ofAll === null) return;
+    this.#ofAll.recordFailure(facts.cost);
+    this.#forKey(facts.key)?.recordFailure(facts.cost);
   }
 
-  #recordWhole(run: EndedRun, callMs: number): void {
-    const { hasFailed, isDeserted } = run.evidence;
+  #recordWhole(batch: EndedBatch, callMs: number): void {
+    const { hasFailed, departures } = batch;
     if (this.#ofAll === null && hasFailed) return;
     // One that was called off shows nothing of its size, unless deadlines did that.
-    const wasCalledOff = isDeserted && hasFailed;
-    if (wasCalledOff && !run.evidence.outranDeadlines(run.start.size, callMs)) return;
+    const wasCalledOff = departures?.isComplete === true && hasFailed;
+    if (wasCalledOff && !isTooLong(batch, callMs)) return;
     this.#ofAll ??= new RunCosts();
-    learn(this.#ofAll, run, callMs);
-    const ofKey = this.#forKey(run.start.key);
-    if (ofKey !== undefined) learn(ofKey, run, callMs);
+    learn(this.#ofAll, batch, callMs);
+    const ofKey = this.#forKey(batch.facts.key);
+    if (ofKey !== undefined) learn(ofKey, batch, callMs);
   }
 
   /** How long before a deadline its batch has to go, in milliseconds; undefined until a first batch has ended. */
@@ -122,10 +119,15 @@ export class LearnedCaps {
   }
 }
 
-function learn(runCosts: RunCosts, { start, evidence }: EndedRun, callMs: number): void {
-  const { cost, size, itemsCost } = start;
-  if (evidence.hasFailed) runCosts.recordFailure(cost);
-  else if (evidence.outranDeadlines(size, callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
+/** True for a call that was longer than the deadlines of its callers allow. */
+function isTooLong({ departures, facts }: EndedBatch, callMs: number): boolean {
+  return departures?.showsTooLong(facts.size, callMs) === true;
+}
+
+function learn(runCosts: RunCosts, batch: EndedBatch, callMs: number): void {
+  const { cost, size, itemsCost } = batch.facts;
+  if (batch.hasFailed) runCosts.recordFailure(cost);
+  else if (isTooLong(batch, callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
   else runCosts.record(cost, size, callMs, itemsCost || cost);
 }
 

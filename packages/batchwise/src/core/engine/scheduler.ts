@@ -17,10 +17,10 @@ import { pack } from "../policy/pack.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
-import type { BatchRun } from "../run/batch-run.ts";
+import type { Batch } from "../run/batch.ts";
 import type { Stages } from "../run/handler.ts";
 import type { Opening } from "../run/opening.ts";
-import type { RunOwner } from "../run/run-owner.ts";
+import type { BatchOwner } from "../run/surroundings.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { SelfCalls } from "../submit/self-calls.ts";
@@ -53,7 +53,7 @@ export interface SchedulerParts {
 /** Holds entries that have been taken out of the queue for good. */
 const NOWHERE: EntryHolder = { isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} };
 
-export class Scheduler implements RunOwner<BatchRun> {
+export class Scheduler implements BatchOwner<Batch> {
   readonly #services: Services;
   readonly #queue: Queue;
   readonly #turn: Turn;
@@ -84,8 +84,8 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#onStep = parts.onStep;
     this.#options = options;
     const keepsTaken = options.order === "length" || options.dedupe !== undefined;
-    const environment = { services, stages, opening, inContext, selfCalls, owner: this, keepsTaken, options };
-    this.#starter = new BatchStarter(parts.queue, environment, prepared);
+    const around = { services, stages, opening, inContext, selfCalls, owner: this, keepsTaken, options };
+    this.#starter = new BatchStarter(parts.queue, around, prepared);
     this.#slots = new Slots(stages);
     this.#gate = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
     this.#gathering = new Gathering(services.clock, this.#again);
@@ -93,13 +93,13 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
 
-  get running(): readonly BatchRun[] {
+  get running(): readonly Batch[] {
     return this.#slots.running;
   }
 
   /** When the oldest item of a batch that pauses was submitted; Infinity where there is none. */
   get retryingSince(): number {
-    return this.#slots.restingSince;
+    return this.#slots.pausingSince;
   }
 
   /** See `WatchesSlots`. */
@@ -111,7 +111,7 @@ export class Scheduler implements RunOwner<BatchRun> {
   }
 
   get isBusy(): boolean {
-    return this.#slots.running.length > 0 || this.#slots.resting.size > 0;
+    return this.#slots.running.length > 0 || this.#slots.pausing.size > 0;
   }
 
   /** To be called at the end of a turn in which something happened. */
@@ -124,8 +124,8 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Sends what waits in the lane of a key, or in all; `done` is called when all of it has settled. */
   flush(key: string | undefined, done: () => void): void {
-    const resting = [...this.#slots.resting].filter(({ start }) => key === undefined || start.key === key);
-    this.#queue.flush(key, this.#turn.endMoment(), resting, done);
+    const pausing = [...this.#slots.pausing].filter(({ facts }) => key === undefined || facts.key === key);
+    this.#queue.flush(key, this.#turn.endMoment(), pausing, done);
     this.#pump(false);
   }
 
@@ -160,7 +160,7 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.inOneStep(() => {
       const waiting = [...this.#queue.clear(NOWHERE), ...this.#admission.clear(), ...pending];
       for (const entry of waiting) refuse(this.#services, entry, error, "rejected");
-      for (const run of [...this.running, ...this.#slots.resting]) run.close(error);
+      for (const batch of [...this.running, ...this.#slots.pausing]) batch.close(error);
     });
     this.drain();
   }
@@ -191,33 +191,32 @@ export class Scheduler implements RunOwner<BatchRun> {
     this.#slotFreed();
   }
 
-  rested(run: BatchRun, isDue: boolean): void {
-    this.#slots.rest(run);
-    if (isDue) this.#slots.enqueue(run);
-    this.#services.recorder.rests(run.countedAs, this.#services.clock.now());
-    this.#admission.retrying += run.live;
+  paused(batch: Batch, isDue: boolean): void {
+    this.#slots.pause(batch);
+    if (isDue) this.#slots.enqueue(batch);
+    this.#services.recorder.rests(batch.countedAs, this.#services.clock.now());
+    this.#admission.retrying += batch.live;
     this.#slotFreed();
   }
 
-  restingLeft(count: number): void {
+  pausingLeft(count: number): void {
     this.#admission.retrying -= count;
   }
 
-  wantsSlot(run: BatchRun): void {
-    this.#slots.enqueue(run);
+  wantsSlot(batch: Batch): void {
+    this.#slots.enqueue(batch);
     this.#pump(false);
   }
 
-  ended(run: BatchRun, now: number): void {
+  ended(batch: Batch, now: number): void {
     const { recorder } = this.#services;
-    const runMs = now - run.start.startedAt;
-    this.#slots.remove(run);
-    if (!run.isResting) recorder.rests(run.countedAs, now);
+    const runMs = now - batch.facts.startedAt;
+    if (this.#slots.remove(batch)) recorder.rests(batch.countedAs, now);
     recorder.batchEnded(runMs);
-    this.#learned.record(run, this.#options);
-    this.#gathering.ended(run);
-    tellOfEnd(run, runMs, this.#services);
-    this.#queue.flushes.batchEnded(run.start.key, run.flushes);
+    this.#learned.record(batch, this.#options);
+    this.#gathering.ended(batch);
+    tellOfEnd(batch, runMs, this.#services);
+    this.#queue.flushes.batchEnded(batch.facts.key, batch.flushes);
     this.#slotFreed();
   }
 
@@ -334,19 +333,19 @@ export class Scheduler implements RunOwner<BatchRun> {
 
   /** Gives free slots to batches that wait for one; another call of a batch needs a grant of the limiter, too. */
   #grantSlots(): void {
-    for (let run = this.#slots.next; run !== undefined; run = this.#slots.next) {
+    for (let batch = this.#slots.next; batch !== undefined; batch = this.#slots.next) {
       if (!this.#slots.isFree(this.#options)) return;
-      if (run.isResting) {
-        const cost = this.#gate === null ? null : run.nextCost;
+      if (batch.phase === "pausing") {
+        const cost = this.#gate === null ? null : batch.nextCost;
         // A cost function may have sent its callers away.
-        if (this.#slots.next !== run) continue;
+        if (this.#slots.next !== batch) continue;
         if (this.#gate !== null && cost !== null) {
           if (this.#gate.ask(cost, true) === null) return;
           this.#gate.use(cost);
         }
-        run.countedAs = run.live;
-        this.#admission.retrying -= run.live;
-        this.#services.recorder.runs(run.countedAs, this.#services.clock.now());
+        batch.countedAs = batch.live;
+        this.#admission.retrying -= batch.live;
+        this.#services.recorder.runs(batch.countedAs, this.#services.clock.now());
       }
       this.#slots.grant();
     }
@@ -387,12 +386,12 @@ export class Scheduler implements RunOwner<BatchRun> {
     return { ...pack(lane, { ...caps, maxBatchCost: granted }, now, upTo), full: whole.full };
   }
 
-  #send(batch: PackedBatch, reason: BatchReason, lane: Lane, now: number): void {
-    const run = this.#starter.start(batch, reason, lane, now, this.#options);
-    run.holdsSlot = this.#slots.add(run, this.#options);
-    this.#gate?.use(batch.cost);
-    run.begin();
-    if (!run.isOver) this.#gathering.began(run, this.#options);
-    this.#starter.warnOfSize(run.start, this.#options);
+  #send(packed: PackedBatch, reason: BatchReason, lane: Lane, now: number): void {
+    const batch = this.#starter.start(packed, reason, lane, now, this.#options);
+    batch.holdsSlot = this.#slots.add(batch, this.#options);
+    this.#gate?.use(packed.cost);
+    batch.begin();
+    if (batch.phase !== "done") this.#gathering.began(batch, this.#options);
+    this.#starter.warnOfSize(batch.facts, this.#options);
   }
 }

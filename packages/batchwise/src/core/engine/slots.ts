@@ -2,18 +2,18 @@
 // finishes without its slot (`prefetch` with `finish`) still counts as running.
 
 import type { ResolvedOptions } from "../contract/options.ts";
-import type { BatchRun } from "../run/batch-run.ts";
+import type { Batch } from "../run/batch.ts";
 import type { Stages } from "../run/handler.ts";
 
-const NONE: ReadonlySet<BatchRun> = new Set();
+const NONE: ReadonlySet<Batch> = new Set();
 
 export class Slots {
   readonly #preparesAhead: boolean;
   /** How many stages besides `run` a batch may be in without a slot. */
   readonly #outerStages: number;
-  readonly #running: BatchRun[] = [];
-  readonly #queued: BatchRun[] = [];
-  #resting: Set<BatchRun> | null = null;
+  readonly #running: Batch[] = [];
+  readonly #queued: Batch[] = [];
+  #pausing: Set<Batch> | null = null;
   #busy = 0;
 
   constructor({ prepare, finish }: Stages) {
@@ -22,24 +22,24 @@ export class Slots {
   }
 
   /** The batches that run, are prepared ahead, or finish. In no order. */
-  get running(): readonly BatchRun[] {
+  get running(): readonly Batch[] {
     return this.#running;
   }
 
-  /** The batches that wait before another call. */
-  get resting(): ReadonlySet<BatchRun> {
-    return this.#resting ?? NONE;
+  /** The batches that pause before another call. */
+  get pausing(): ReadonlySet<Batch> {
+    return this.#pausing ?? NONE;
   }
 
   /** When the oldest item of those batches was submitted; Infinity where there is none. */
-  get restingSince(): number {
+  get pausingSince(): number {
     let since = Infinity;
-    for (const { oldestAt } of this.resting) since = Math.min(since, oldestAt);
+    for (const { oldestAt } of this.pausing) since = Math.min(since, oldestAt);
     return since;
   }
 
   /** The batch that gets the next free slot, before any new one. */
-  get next(): BatchRun | undefined {
+  get next(): Batch | undefined {
     return this.#queued[0];
   }
 
@@ -60,20 +60,24 @@ export class Slots {
   }
 
   /** Takes a new batch in; true when it has a slot at once. */
-  add(run: BatchRun, { concurrency }: ResolvedOptions): boolean {
-    run.slotIndex = this.#running.push(run) - 1;
+  add(batch: Batch, { concurrency }: ResolvedOptions): boolean {
+    batch.slotIndex = this.#running.push(batch) - 1;
     if (this.#busy < concurrency && this.#queued.length === 0) {
       this.#busy += 1;
       return true;
     }
-    this.#queued.push(run);
+    this.#queued.push(batch);
     return false;
   }
 
-  /** Takes a batch out that has ended. */
-  remove(run: BatchRun): void {
-    if (this.#resting?.delete(run)) this.#unqueue(run);
-    else this.#stopRunning(run);
+  /** Takes a batch out that has ended. Returns whether it was running, and not pausing. */
+  remove(batch: Batch): boolean {
+    if (this.#pausing?.delete(batch)) {
+      this.#unqueue(batch);
+      return false;
+    }
+    this.#stopRunning(batch);
+    return true;
   }
 
   /** A batch gave its slot back and goes on without it. */
@@ -81,40 +85,40 @@ export class Slots {
     this.#busy -= 1;
   }
 
-  /** A batch waits before another call and gives its slot back, if it had one: one that is prepared ahead has none. */
-  rest(run: BatchRun): void {
-    this.#stopRunning(run);
-    run.holdsSlot = false;
-    this.#resting ??= new Set();
-    this.#resting.add(run);
+  /** A batch pauses before another call and gives its slot back, if it had one: one that is prepared ahead has none. */
+  pause(batch: Batch): void {
+    this.#stopRunning(batch);
+    batch.holdsSlot = false;
+    this.#pausing ??= new Set();
+    this.#pausing.add(batch);
   }
 
-  /** A batch that rests wants the next free slot. */
-  enqueue(run: BatchRun): void {
-    this.#queued.push(run);
+  /** A batch that pauses wants the next free slot. */
+  enqueue(batch: Batch): void {
+    this.#queued.push(batch);
   }
 
   /** Gives a slot to the batch that waits first. */
   grant(): void {
-    const run = this.#queued.shift();
-    if (run === undefined) return;
+    const batch = this.#queued.shift();
+    if (batch === undefined) return;
     this.#busy += 1;
-    if (this.#resting?.delete(run)) run.slotIndex = this.#running.push(run) - 1;
-    run.grantSlot();
+    if (this.#pausing?.delete(batch)) batch.slotIndex = this.#running.push(batch) - 1;
+    batch.grantSlot();
   }
 
-  #stopRunning(run: BatchRun): void {
-    const last = this.#running.pop() as BatchRun;
-    if (last !== run) {
-      this.#running[run.slotIndex] = last;
-      last.slotIndex = run.slotIndex;
+  #stopRunning(batch: Batch): void {
+    const last = this.#running.pop() as Batch;
+    if (last !== batch) {
+      this.#running[batch.slotIndex] = last;
+      last.slotIndex = batch.slotIndex;
     }
-    if (run.holdsSlot) this.#busy -= 1;
-    else this.#unqueue(run);
+    if (batch.holdsSlot) this.#busy -= 1;
+    else this.#unqueue(batch);
   }
 
-  #unqueue(run: BatchRun): void {
-    const index = this.#queued.indexOf(run);
+  #unqueue(batch: Batch): void {
+    const index = this.#queued.indexOf(batch);
     if (index !== -1) this.#queued.splice(index, 1);
   }
 }

@@ -1,7 +1,9 @@
 // The user's handler, in whichever form it came, as one set of stages.
 
+import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchContext } from "../contract/types.ts";
 import { aFunction, check, expected, invalidOption, type Rule } from "../contract/validate.ts";
+import { Call } from "./call.ts";
 
 /** A handler's parts. What they take and return is checked where it is used. */
 export interface Stages {
@@ -11,6 +13,39 @@ export interface Stages {
   readonly finish: ((output: unknown, context: BatchContext) => unknown) | undefined;
   readonly open: (() => unknown) | undefined;
   readonly close: (() => unknown) | undefined;
+}
+
+/** A batch, as the stages of one of its calls need to know it. */
+export interface StagedBatch {
+  /** Resolves when the batch has a slot; undefined where it has one. */
+  slot(): Promise<void> | undefined;
+  /** To be called before `run`. */
+  runs(): void;
+  /** True for a call whose answer is still waited for. */
+  isPresent(call: number): boolean;
+  /** Gives the slot back, if it has one, before the batch has ended. */
+  releaseSlot(): void;
+}
+
+/** Runs the stages of a handler that has others than `run`. Only `run` and what follows it hold a slot. */
+export async function runStages(
+  { stages, options }: { readonly stages: Stages; readonly options: ResolvedOptions },
+  items: unknown[],
+  context: Call,
+  call: number,
+  batch: StagedBatch,
+): Promise<unknown> {
+  const { prepare, run, finish } = stages;
+  const input = prepare === undefined ? items : await prepare(items, context);
+  if (!Call.isAborted(context)) await batch.slot();
+  if (Call.isAborted(context)) throw context.signal.reason;
+  batch.runs();
+  const output = await run(input, context);
+  if (finish === undefined || !batch.isPresent(call)) return output;
+  // With `prefetch`, a batch finishes without its slot, unless the handler may be called again for it.
+  const isLast = options.prefetch > 0 && options.retry === undefined && !options.isolateFailures;
+  if (isLast) batch.releaseSlot();
+  return finish(output, context);
 }
 
 const NO_STAGES: Readonly<Record<keyof Stages, undefined>> = {

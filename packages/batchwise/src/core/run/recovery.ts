@@ -5,9 +5,8 @@
 import { nameError } from "../contract/errors.ts";
 import { type Entry, liveOf } from "../queue/entry.ts";
 import { Timeout } from "../time/deadlines.ts";
-import type { Evidence } from "./evidence.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
-import type { CallEnvironment } from "./run-owner.ts";
+import type { BatchSurroundings } from "./surroundings.ts";
 
 /** What follows a call that failed: another one, a call for each half, or the error. `pauseMs`: before the next call. */
 export interface NextStep {
@@ -15,19 +14,22 @@ export interface NextStep {
   readonly pauseMs: number;
 }
 
+/** What it needs of the batcher. */
+export type RecoveryEnvironment = Pick<BatchSurroundings<never>, "services" | "options">;
+
 export class Recovery {
-  readonly #evidence: Evidence;
-  readonly #environment: CallEnvironment;
+  readonly #environment: RecoveryEnvironment;
   /** Halves that have not been tried yet, the next one last. */
   #halves: (readonly Entry[])[] = [];
   /** How many calls have failed for the present entries. */
   #attempt = 0;
   #isOver = false;
+  /** True once a call has been followed by one for each half. */
+  isSplit = false;
   /** Before another call. */
   readonly pause: Timeout;
 
-  constructor(evidence: Evidence, environment: CallEnvironment) {
-    this.#evidence = evidence;
+  constructor(environment: RecoveryEnvironment) {
     this.#environment = environment;
     this.pause = new Timeout(environment.services.deadlines);
   }
@@ -53,7 +55,7 @@ export class Recovery {
       return this.#isEnded(called) ? failed : { step: "retry", pauseMs };
     }
     if (!mayHalve || !options.isolateFailures || entries.length === 1) return failed;
-    this.#evidence.isSplit = true;
+    this.isSplit = true;
     const middle = entries.length >> 1;
     this.#halves.push(entries.slice(middle), entries.slice(0, middle));
     return { step: "halves", pauseMs: askedMs };

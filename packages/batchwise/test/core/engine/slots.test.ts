@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
 import { Slots } from "../../../src/core/engine/slots.ts";
-import type { BatchRun } from "../../../src/core/run/batch-run.ts";
+import type { Batch } from "../../../src/core/run/batch.ts";
 import { resolveHandler, type Stages } from "../../../src/core/run/handler.ts";
 
 /** A batch as slots see it, and where it has to be. */
@@ -57,7 +57,7 @@ class Model {
   start(): void {
     if (!this.slots.mayStart(this.options)) return;
     const run = new Run();
-    run.holdsSlot = this.slots.add(run as unknown as BatchRun, this.options);
+    run.holdsSlot = this.slots.add(run as unknown as Batch, this.options);
     run.isQueued = !run.holdsSlot;
     if (run.isQueued) this.queued.push(run);
     this.runs.push(run);
@@ -66,7 +66,7 @@ class Model {
   end(place: number): void {
     const run = this.#any(place, () => true);
     if (run === undefined) return;
-    this.slots.remove(run as unknown as BatchRun);
+    this.slots.remove(run as unknown as Batch);
     this.runs = this.runs.filter((other) => other !== run);
     this.queued = this.queued.filter((other) => other !== run);
   }
@@ -78,7 +78,7 @@ class Model {
     run.isResting = true;
     run.isQueued = false;
     this.queued = this.queued.filter((other) => other !== run);
-    this.slots.rest(run as unknown as BatchRun);
+    this.slots.pause(run as unknown as Batch);
     expect(run.holdsSlot).toBe(false);
   }
 
@@ -87,7 +87,7 @@ class Model {
     if (run === undefined) return;
     run.isQueued = true;
     this.queued.push(run);
-    this.slots.enqueue(run as unknown as BatchRun);
+    this.slots.enqueue(run as unknown as Batch);
   }
 
   grant(): void {
@@ -111,7 +111,7 @@ class Model {
     expect(busy).toBeLessThanOrEqual(concurrency);
     expect(this.slots.isFree(this.options)).toBe(busy < concurrency);
     expect(new Set(this.slots.running)).toEqual(new Set(running));
-    expect(new Set(this.slots.resting)).toEqual(new Set(this.runs.filter(({ isResting }) => isResting)));
+    expect(new Set(this.slots.pausing)).toEqual(new Set(this.runs.filter(({ isResting }) => isResting)));
     expect(this.slots.running.every(({ slotIndex }, index) => slotIndex === index)).toBe(true);
     expect(this.slots.next).toBe(this.queued[0]);
     const hasSlot = busy < concurrency && this.queued.length === 0;

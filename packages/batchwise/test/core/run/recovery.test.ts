@@ -2,8 +2,6 @@ import { describe, expect, test } from "vitest";
 import type { BatchOptions } from "../../../src/core/contract/options.ts";
 import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
-import { Evidence } from "../../../src/core/run/evidence.ts";
-import { resolveHandler } from "../../../src/core/run/handler.ts";
 import { type NextStep, Recovery } from "../../../src/core/run/recovery.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { range } from "../../support.ts";
@@ -11,16 +9,8 @@ import { servicesKit } from "../support/services.ts";
 
 const failure = new Error("the handler's");
 
-function recoveryOf(options: BatchOptions<unknown, unknown>): { recovery: Recovery; evidence: Evidence } {
-  const evidence = new Evidence(0);
-  const recovery = new Recovery(evidence, {
-    services: servicesKit().services,
-    stages: resolveHandler(() => []),
-    inContext: (callback) => callback(),
-    keepsTaken: false,
-    options: PreparedOptions.of(options).options,
-  });
-  return { recovery, evidence };
+function recoveryOf(options: BatchOptions<unknown, unknown>): Recovery {
+  return new Recovery({ services: servicesKit().services, options: PreparedOptions.of(options).options });
 }
 
 function entriesOf(count: number): Entry[] {
@@ -57,19 +47,19 @@ describe("after a call that failed", () => {
     ["of a handler that did not open", { isolateFailures: true }, 4, false, "error"],
     ["whose callers have all left", { retry: { attempts: 2 }, isolateFailures: true }, 0, true, "error"],
   ])("%s, it does what its options say", (_case, options, count, mayHalve, step, pauseMs = 0) => {
-    const { recovery, evidence } = recoveryOf(options);
+    const recovery = recoveryOf(options);
     expect(recovery.afterFailure(entriesOf(count), failure, mayHalve)).toEqual({ step, pauseMs });
-    expect(evidence.isSplit).toBe(step === "halves");
+    expect(recovery.isSplit).toBe(step === "halves");
   });
 
   test("a pause that the error asks for is at least kept", () => {
-    const { recovery } = recoveryOf({ retry: { attempts: 2, backoffMs: 30 } });
+    const recovery = recoveryOf({ retry: { attempts: 2, backoffMs: 30 } });
     const asking = Object.assign(new Error("busy"), { retryAfterMs: 50 });
     expect(recovery.afterFailure(entriesOf(4), asking, true)).toEqual({ step: "retry", pauseMs: 50 });
   });
 
   test("the first half is tried before the second, halves of a half before the other, and those who left are not", () => {
-    const { recovery } = recoveryOf({ isolateFailures: true });
+    const recovery = recoveryOf({ isolateFailures: true });
     const entries = entriesOf(8);
     recovery.afterFailure(entries, failure, true);
     const first = recovery.nextHalf() ?? [];
@@ -83,7 +73,7 @@ describe("after a call that failed", () => {
   });
 
   test("the calls for each half are counted anew", () => {
-    const { recovery } = recoveryOf({ isolateFailures: true, retry: { attempts: 2 } });
+    const recovery = recoveryOf({ isolateFailures: true, retry: { attempts: 2 } });
     const entries = entriesOf(2);
     const steps = (of: readonly Entry[]): unknown[] =>
       range(2).map(() => recovery.afterFailure(of, failure, true).step);
@@ -102,7 +92,7 @@ describe("after a call that failed", () => {
       recovery.end();
       return true;
     };
-    const { recovery } = recoveryOf({ retry: { attempts: 2, backoffMs, when } });
+    const recovery = recoveryOf({ retry: { attempts: 2, backoffMs, when } });
     expect(recovery.afterFailure(entriesOf(2), failure, true).step).toBe("error");
     expect(asked).toBe(0);
   });

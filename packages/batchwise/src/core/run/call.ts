@@ -1,0 +1,75 @@
+// What the handler sees of one call: the facts of its batch, a signal, and one request for each item. The signal and the
+// requests are made when they are first read, for most handlers never read them.
+
+import type { RunningBatch } from "../contract/events.ts";
+import type { BatchReason } from "../contract/outcome.ts";
+import type { BatchContext, BatchRequest } from "../contract/types.ts";
+import type { Entry } from "../queue/entry.ts";
+
+/** The batch that a call belongs to. */
+export interface CalledBatch {
+  readonly id: string;
+  readonly facts: Pick<RunningBatch, "key" | "reason" | "startedAt">;
+}
+
+/** The functions for the engine are static: the handler gets the object itself. */
+export class Call implements BatchContext {
+  readonly cost: number;
+  readonly #batch: CalledBatch;
+  readonly #entries: readonly Entry[];
+  #requests: readonly BatchRequest[] | null = null;
+  #controller: AbortController | null = null;
+  #isAborted = false;
+  #abortReason: unknown;
+
+  constructor(batch: CalledBatch, entries: readonly Entry[], cost: number) {
+    this.#batch = batch;
+    this.#entries = entries;
+    this.cost = cost;
+  }
+
+  get id(): string {
+    return this.#batch.id;
+  }
+
+  get key(): string | undefined {
+    return this.#batch.facts.key;
+  }
+
+  get reason(): BatchReason {
+    return this.#batch.facts.reason;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#isAborted) this.#controller.abort(this.#abortReason);
+    return this.#controller.signal;
+  }
+
+  get requests(): readonly BatchRequest[] {
+    const { startedAt } = this.#batch.facts;
+    this.#requests ??= this.#entries.map(({ facts, priority, moment }) => ({
+      context: facts.context,
+      priority,
+      waitedMs: startedAt - moment.at,
+    }));
+    return this.#requests;
+  }
+
+  /** Reads the requests, whose entries may be forgotten from now on. */
+  static keepRequests(call: Call): void {
+    void call.requests;
+  }
+
+  static isAborted(call: Call): boolean {
+    return call.#isAborted;
+  }
+
+  /** The first reason stays. */
+  static abort(call: Call, reason: unknown): void {
+    if (call.#isAborted) return;
+    call.#isAborted = true;
+    call.#abortReason = reason;
+    call.#controller?.abort(reason);
+  }
+}
