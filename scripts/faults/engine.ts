@@ -60,14 +60,14 @@ const packing: readonly Fault[] = [
   {
     name: "reads on in a line past the entries of another",
     file: "core/queue/merged-reader.ts",
-    find: "if (first.tier === rival.tier && nextKey >= rival.key) break;",
-    replace: "",
+    find: "line.rankOf(entries[count] as Entry) < rival.key)",
+    replace: "line.rankOf(entries[count] as Entry) < Infinity)",
   },
   {
     name: "opens too few lines",
     file: "core/queue/merged-reader.ts",
-    find: "for (const place of this.#sources.below(contender.place)) this.#open(place);",
-    replace: "this.#open(this.#sources.below(contender.place)[0]);",
+    find: "for (const place of this.#lines.below(open.value)) this.#open(place);",
+    replace: "this.#open(this.#lines.below(open.value)[0]);",
   },
   {
     name: "never lets time outweigh a priority",
@@ -169,10 +169,16 @@ const waiting: readonly Fault[] = [
     replace: "moment.sequence <= this.#lastSequence + 1",
   },
   {
-    name: "sends more than a flush covers where lines or tenants are merged",
+    name: "sends more than a flush covers where lines are merged",
     file: "core/queue/merged-reader.ts",
-    find: "place.value.reader(this.#lastSequence)",
-    replace: "place.value.reader(this.#lastSequence + 1)",
+    find: "line.reader(this.#lastSequence)",
+    replace: "line.reader(this.#lastSequence + 1)",
+  },
+  {
+    name: "sends more than a flush covers where tenants take rounds",
+    file: "core/queue/fair/fair-reader.ts",
+    find: "reader: tenant.fifo.reader(this.#lastSequence)",
+    replace: "reader: tenant.fifo.reader(this.#lastSequence + 1)",
   },
   {
     name: "flushes all lanes in place of one",

@@ -6,6 +6,7 @@ import { basename, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
 import type { Entry } from "./entries.ts";
+import { groupsIn } from "./javascript.ts";
 
 /** The files in `shared/`: of one folder, what several entries use. */
 const groups = [
@@ -37,7 +38,7 @@ export async function bundleDeclarations(entries: readonly Entry[], compiled: st
     format: "esm",
     entryFileNames: "[name].d.cts",
     chunkFileNames: "shared/[name].d.cts",
-    codeSplitting: { groups },
+    codeSplitting: { groups: groupsIn(groups, compiled) },
     minifyInternalExports: false,
   });
   for (const chunk of output) {

@@ -29,6 +29,14 @@ const groups = [
 
 const isOutside = (name: string): boolean => !name.startsWith(".") && !name.startsWith("/");
 
+/** The groups by the places of modules among the compiled ones: the path of the checkout says nothing. */
+export function groupsIn<Group extends { readonly test: RegExp }>(
+  all: readonly Group[],
+  compiled: string,
+): (Omit<Group, "test"> & { test: (id: string) => boolean })[] {
+  return all.map((group) => ({ ...group, test: (id) => group.test.test(`/${posix.relative(compiled, id)}`) }));
+}
+
 /** A module's place among the built files is not that of its source. Sources write `const … = import.meta.url;`. */
 function urlPlugin(compiled: string): Plugin {
   return {
@@ -40,13 +48,13 @@ function urlPlugin(compiled: string): Plugin {
   };
 }
 
-async function generate(build: RolldownBuild, format: "esm" | "cjs"): Promise<OutputChunk[]> {
+async function generate(build: RolldownBuild, format: "esm" | "cjs", compiled: string): Promise<OutputChunk[]> {
   const extension = format === "esm" ? "js" : "cjs";
   const options: OutputOptions = {
     format,
     entryFileNames: `[name].${extension}`,
     chunkFileNames: `shared/[name].${extension}`,
-    codeSplitting: { groups },
+    codeSplitting: { groups: groupsIn(groups, compiled) },
     comments: { legal: false, jsdoc: false, annotation: true },
     minifyInternalExports: false,
   };
@@ -98,14 +106,14 @@ export async function bundleJavaScript(entries: readonly Entry[], compiled: stri
       throw new Error(`the bundler says: ${log.message}`);
     },
   });
-  const chunks = await generate(build, "cjs");
+  const chunks = await generate(build, "cjs", compiled);
   const dual = reachedFrom(portable, chunks);
   const write = (file: string, code: string): void => {
     mkdirSync(dirname(join(dist, file)), { recursive: true });
     writeFileSync(join(dist, file), code);
   };
   for (const chunk of chunks.filter(({ fileName }) => dual.has(baseOf(fileName)))) refuseBuiltins(chunk);
-  for (const { fileName, code } of await generate(build, "esm")) {
+  for (const { fileName, code } of await generate(build, "esm", compiled)) {
     if (dual.has(baseOf(fileName)) || workerFiles.includes(baseOf(fileName))) write(fileName, code);
   }
   for (const { fileName, code, imports, dynamicImports, exports } of chunks) {

@@ -107,7 +107,7 @@ export interface BatchOptions<Item, Result> extends ConfigureOptions {
    * share what waits.
    */
   readonly order?: "fifo" | "length" | undefined;
-  /** Tenants share batches by cost (self-clocked fair queueing, Golestani 1994). */
+  /** Tenants share batches by cost (deficit round robin). */
   readonly fairBy?: ((item: Item) => string) | undefined;
   /**
    * `submitMany` calls of at most this many items go before larger ones: they count as submitted half of

@@ -7,10 +7,10 @@ import { EntryDeadlines } from "./entry-deadlines.ts";
 import { FairOrder } from "./fair/fair-order.ts";
 import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
-import { type EntrySource, MergedReader } from "./merged-reader.ts";
+import { MergedReader, type RankedLine } from "./merged-reader.ts";
 import type { Rank } from "./rank.ts";
 
-export class Line implements EntryHolder, EntrySource {
+export class Line implements EntryHolder, RankedLine {
   readonly isWaiting = true;
   readonly lane: Lane;
   readonly priority: number;
@@ -75,15 +75,9 @@ export class Line implements EntryHolder, EntrySource {
     return this.#order.reader(lastSequence);
   }
 
-  keyOf({ moment }: Entry): number {
+  rankOf({ moment }: Entry): number {
     return moment.at - this.#rank.leadMs;
   }
-
-  tieOf(next: Entry | null): number {
-    return next?.moment.at ?? 0;
-  }
-
-  commit(): void {}
 
   left(entry: Entry): void {
     entry.holder = null;
@@ -120,7 +114,7 @@ export class Line implements EntryHolder, EntrySource {
       lane.byAge.remove(this.#byAge);
     } else {
       const { at } = oldest.moment;
-      lane.byRank.put(this.#byRank, this.keyOf(oldest), at, this.#rank.tier);
+      lane.byRank.put(this.#byRank, this.rankOf(oldest), at, this.#rank.tier);
       lane.byAge.put(this.#byAge, at);
     }
     lane.noteOldest();

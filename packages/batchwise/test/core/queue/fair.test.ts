@@ -23,7 +23,7 @@ const step = fc.oneof(
 );
 
 describe("tenants that share a line", () => {
-  test("are served in the order of self-clocked fair queueing, whatever comes and goes in between", () => {
+  test("are served in the order of deficit round robin, whatever comes and goes in between", () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 5, maxLength: 400, size: "max" }), fc.boolean(), (steps, looks) => {
         const kit = fair();
@@ -51,7 +51,7 @@ describe("tenants that share a line", () => {
     );
   });
 
-  test("get costs that differ by no more than one largest item of each, while they always wait", () => {
+  test("get costs that differ by less than a quantum and two largest items, while they always wait", () => {
     const item = fc.record({ tenant: fc.constantFrom("a", "b", "c"), cost: fc.integer({ min: 1, max: 9 }) });
     fc.assert(
       fc.property(
@@ -73,14 +73,14 @@ describe("tenants that share a line", () => {
             }
             if (Object.values(waiting).some((count) => count <= 0)) break;
             const shares = Object.values(served);
-            expect(Math.max(...shares) - Math.min(...shares)).toBeLessThanOrEqual(9 + 9);
+            expect(Math.max(...shares) - Math.min(...shares)).toBeLessThan(9 + 2 * 9);
           }
         },
       ),
     );
   });
 
-  test("wait no longer than an item behind a flood", () => {
+  test("wait no longer than a round behind a flood", () => {
     const kit = fair();
     for (const id of range(1_000)) kit.push({ id, tenant: "flood" });
     kit.push({ id: 5_000, tenant: "small" });
@@ -95,7 +95,7 @@ describe("tenants that share a line", () => {
     expect(kit.takeAll({ maxBatchSize: 1 }).flat()).toEqual([4, 5, 6, 7]);
   });
 
-  test("have their oldest entry found, whoever's turn it is", () => {
+  test("have their oldest entry found, whoever's round it is", () => {
     const kit = fair().push(
       { id: 1, at: 4, tenant: "a" },
       { id: 2, at: 3, tenant: "b" },
@@ -107,7 +107,7 @@ describe("tenants that share a line", () => {
     expect(kit.leave(3).queue.oldest).toBeNull();
   });
 
-  test("lose nothing by others who leave: they go on in their turns", () => {
+  test("lose their rounds when they leave in the middle of them, and the others go on", () => {
     const kit = fair();
     for (const id of range(30)) kit.push({ id, tenant: ["a", "b", "c"][id % 3] as string });
     expect(kit.take({ maxBatchSize: 4 })).toEqual([0, 1, 2, 3]);
@@ -115,7 +115,7 @@ describe("tenants that share a line", () => {
     expect(kit.take({ maxBatchSize: 4 })).toEqual([4, 5, 7, 8]);
   });
 
-  test("that are not covered by a flush wait while it is served", () => {
+  test("that are not covered by a flush pass their rounds on while it is served", () => {
     const kit = fair().push({ id: 1, tenant: "a" }, { id: 2, tenant: "a" }, { id: 3, tenant: "b" });
     kit.flush(undefined, [], () => {});
     kit.push({ id: 4, tenant: "b" }, { id: 5, tenant: "c" });
@@ -143,47 +143,73 @@ function readsOf(entries: readonly Entry[], pack: () => unknown): number {
   return reads;
 }
 
-describe("tenants of very different costs", () => {
-  test("are merged without a look at more entries than the batch has", () => {
+/** The most arguments that `Math.min` is called with meanwhile. */
+function mostArguments(use: () => void): number {
+  const { min } = Math;
+  let most = 0;
+  Math.min = (...values) => {
+    most = Math.max(most, values.length);
+    return min(...values);
+  };
+  try {
+    use();
+  } finally {
+    Math.min = min;
+  }
+  return most;
+}
+
+describe("rounds in which nobody can pay", () => {
+  test("are skipped where the quantum is far below what waits", () => {
     const kit = fair();
     for (const id of range(100)) kit.push({ id, tenant: id % 2 === 0 ? "a" : "b", cost: 1e30 });
     kit.push({ id: 200, tenant: "cheap", cost: 1e-12 });
+    for (const id of range(40_000)) kit.push({ id: 1_000 + id, tenant: "gone", cost: 1e-12 }).leave(1_000 + id);
     let batch: PackedBatch | null = null;
     const entries = range(100).map((id) => kit.entry(id));
     const reads = readsOf(entries, () => {
       batch = kit.plan({ maxBatchSize: 5 });
     });
-    expect(reads).toBeLessThan(50);
+    expect(reads).toBeLessThan(5_000);
     const [first, ...others] = (batch as PackedBatch | null)?.entries ?? [];
     expect(first?.item).toBe(200);
     expect(others.map(({ tenant }) => tenant).toSorted()).toEqual(["a", "a", "b", "b"]);
   });
 
-  test("cost no look at those who are not in the batch, however many they are", () => {
+  test("are skipped without an argument for each tenant: 130,000 of them would overflow the stack", () => {
     const kit = fair();
-    for (const id of range(1_000)) kit.push({ id, tenant: `t${id}`, cost: 1_000 });
-    const reads = readsOf(
-      range(1_000).map((id) => kit.entry(id)),
-      () => kit.plan({ maxBatchSize: 3 }),
-    );
-    expect(reads).toBeLessThan(50);
-    expect(kit.take({ maxBatchSize: 3 })).toEqual([0, 1, 2]);
+    const tenants = 1_000;
+    for (const id of range(tenants)) kit.push({ id, tenant: `t${id}`, cost: 1_000 });
+    for (const id of range(8_000)) kit.push({ id: tenants + id, tenant: "gone", cost: 1 }).leave(tenants + id);
+    expect(mostArguments(() => expect(kit.take({ maxBatchSize: 3 })).toEqual([0, 1, 2]))).toBeLessThan(10);
   });
 
-  test("that come one item at a time pay for it: leaving forgets no debt", () => {
-    const kit = fair();
-    for (const id of range(1_000)) kit.push({ id, tenant: "many", cost: 1 });
-    const served = { many: 0, dear: 0 };
-    let next = 5_000;
-    kit.push({ id: next, tenant: "dear", cost: 100 });
-    for (let round = 0; round < 800; round += 1) {
-      const [item] = kit.take({ maxBatchSize: 1 }) as [number];
-      served[item < 5_000 ? "many" : "dear"] += 1;
-      if (item < 5_000) continue;
-      next += 1;
-      kit.push({ id: next, tenant: "dear", cost: 100 });
-    }
-    expect(Math.abs(100 * served.dear - served.many)).toBeLessThanOrEqual(200);
+  test("cost as much as they do one by one", () => {
+    const names = fc.array(fc.constantFrom("a", "b", "c", "d"), { minLength: 2, maxLength: 12, size: "max" });
+    const of = fc.record({ small: fc.integer({ min: 1, max: 3 }), large: fc.integer({ min: 100, max: 5_000 }) });
+    fc.assert(
+      fc.property(of, names, fc.integer({ min: 1, max: 9 }), (drawn, list, count) => {
+        const kit = fair();
+        const reference = new FairReference();
+        const both = (item: Served): void => {
+          kit.push(item);
+          reference.push(item);
+        };
+        for (const id of range(2_000)) {
+          both({ id, tenant: "gone", cost: drawn.small });
+          if (id === 0) continue;
+          kit.leave(id);
+          reference.leave(id);
+        }
+        for (const [index, tenant] of list.entries()) {
+          both({ id: 5_000 + index, tenant, cost: drawn.large + index });
+        }
+        kit.leave(0);
+        reference.leave(0);
+        while (kit.queue.size > 0) expect(kit.take({ maxBatchSize: count })).toEqual(reference.take(count));
+      }),
+      { numRuns: 60, endOnFailure: true },
+    );
   });
 });
 

@@ -1,4 +1,4 @@
-// Self-clocked fair queueing as in the paper, on plain arrays, reading nothing ahead. What FairOrder is compared with.
+// Deficit round robin as in the paper, on plain arrays, reading nothing ahead. What FairOrder is compared with.
 
 export interface Served {
   readonly id: number;
@@ -9,24 +9,20 @@ export interface Served {
 interface Tenant {
   readonly name: string;
   readonly items: Served[];
-  /** The finish of what it was served last, and of what it is served next. */
-  finish: number;
-  next: number;
-  turn: number;
+  deficit: number;
 }
 
-/** An item that costs nothing is charged the mean cost of what came lately; see fair-order.ts. */
+/** The quantum is the mean cost of what came lately; see fair-order.ts. */
 const REMEMBERED = 1024;
 
 export class FairReference {
-  #tenants: Tenant[] = [];
-  #now = 0;
-  #turns = 0;
+  #ring: Tenant[] = [];
+  #isGranted = false;
   #cost = 0;
   #count = 0;
 
   get size(): number {
-    return this.#tenants.reduce((total, { items }) => total + items.length, 0);
+    return this.#ring.reduce((total, { items }) => total + items.length, 0);
   }
 
   push(item: Served): void {
@@ -36,57 +32,50 @@ export class FairReference {
     }
     this.#count += 1;
     this.#cost += item.cost;
-    const known = this.#tenants.find(({ name }) => name === item.tenant);
-    if (known !== undefined) {
-      known.items.push(item);
-      return;
-    }
-    this.#turns += 1;
-    const tenant = { name: item.tenant, items: [item], finish: this.#now, next: 0, turn: this.#turns };
-    this.#tenants.push(tenant);
-    this.#charge(tenant);
+    const known = this.#ring.find(({ name }) => name === item.tenant);
+    if (known === undefined) this.#ring.push({ name: item.tenant, items: [item], deficit: 0 });
+    else known.items.push(item);
   }
 
   /** An item leaves early, if it is still there. */
   leave(id: number): void {
-    for (const tenant of this.#tenants) {
-      const index = tenant.items.findIndex((item) => item.id === id);
-      if (index === -1) continue;
-      tenant.items.splice(index, 1);
-      this.#charge(tenant);
+    for (const { items } of this.#ring) {
+      const index = items.findIndex((item) => item.id === id);
+      if (index !== -1) items.splice(index, 1);
     }
     this.#dropEmpty();
   }
 
   /** Serves up to `count` items. */
   take(count: number): number[] {
+    const quantum = this.#cost > 0 ? this.#cost / this.#count : 1;
     const taken: number[] = [];
-    while (taken.length < count && this.size > 0) {
-      const waiting = this.#tenants.filter(({ items }) => items.length > 0);
-      const [first] = waiting.toSorted((a, b) => a.next - b.next || a.turn - b.turn) as [Tenant];
-      taken.push((first.items.shift() as Served).id);
-      first.finish = first.next;
-      this.#now = Math.max(this.#now, first.next);
-      this.#turns += 1;
-      first.turn = this.#turns;
-      this.#charge(first);
+    while (this.size > 0) {
+      const current = this.#ring[0] as Tenant;
+      if (!this.#isGranted && current.items.length > 0) current.deficit += quantum;
+      this.#isGranted = true;
+      const [next] = current.items;
+      const charge = next === undefined || next.cost === 0 ? quantum : next.cost;
+      if (next !== undefined && charge <= current.deficit) {
+        if (taken.length === count) break;
+        current.items.shift();
+        current.deficit -= charge;
+        taken.push(next.id);
+      } else {
+        this.#ring.push(this.#ring.shift() as Tenant);
+        this.#isGranted = false;
+      }
     }
     this.#dropEmpty();
     return taken;
   }
 
-  #charge(tenant: Tenant): void {
-    const [next] = tenant.items;
-    if (next === undefined) return;
-    const mean = this.#cost > 0 ? this.#cost / this.#count : 1;
-    tenant.next = tenant.finish + (next.cost === 0 ? mean : next.cost);
-  }
-
-  /** A tenant with nothing left is forgotten; with the last one, the time and the mean. */
+  /** A tenant with nothing left leaves the ring and its savings. */
   #dropEmpty(): void {
-    this.#tenants = this.#tenants.filter(({ items }) => items.length > 0);
-    if (this.#tenants.length > 0) return;
-    this.#now = 0;
+    const [current] = this.#ring;
+    this.#ring = this.#ring.filter(({ items }) => items.length > 0);
+    if (this.#ring[0] !== current) this.#isGranted = false;
+    if (this.#ring.length > 0) return;
     this.#cost = 0;
     this.#count = 0;
   }

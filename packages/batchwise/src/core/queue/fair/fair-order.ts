@@ -1,44 +1,45 @@
-// Tenants that share a line by self-clocked fair queueing (Golestani, 1994). An entry has a finish: its cost behind the
-// finish of its tenant's entry before it, or behind the present time where its tenant comes anew. The smallest finish goes
-// first, and the present time is the finish of what was served last. Each tenant's own entries stay in order. Over any
-// stretch in which two tenants both wait, the costs that they are served differ by less than one largest item of each.
+// Deficit round robin (Shreedhar and Varghese, 1995): tenants take rounds, and in its round a tenant may spend what it
+// has saved plus one quantum of cost. Each tenant's own entries stay in order. Over any stretch in which two tenants
+// both wait, the costs they are served differ by less than one quantum plus one largest item.
 //
-// An entry that costs nothing is charged the mean cost of what came lately, or its tenant would never yield.
+// The quantum is the mean cost of what came lately, so a round serves one entry on average and the work per entry is
+// O(1). An entry that costs nothing is charged one quantum, or its tenant would never yield.
 
 import { Heap } from "../../time/heap.ts";
 import type { Entry, EntryHolder } from "../entry.ts";
-import { type EntryOrder, type EntryReader, Fifo } from "../fifo.ts";
-import { MergedReader } from "../merged-reader.ts";
-import { type Account, Tenant } from "./tenant.ts";
+import type { EntryOrder, EntryReader } from "../fifo.ts";
+import { FairReader } from "./fair-reader.ts";
+import { chargeOf, Tenant } from "./tenant.ts";
+
+const NOTHING: EntryReader = { entry: null, ahead: () => [], advance: () => {}, commit: () => {} };
 
 /** The mean is that of about so many entries. */
 const REMEMBERED = 1024;
 
-export class FairOrder implements EntryOrder, Account {
+export class FairOrder implements EntryOrder {
   readonly #holder: EntryHolder;
   readonly #tenants: Map<string, Tenant> = new Map();
-  readonly #byFinish: Heap<Tenant> = new Heap();
+  /** The tenants by the age of their oldest entries. */
   readonly #byAge: Heap<Tenant> = new Heap();
-  #turns = 0;
-  size = 0;
+  #size = 0;
   /** What came lately: how many entries, and what they cost together. */
   #count = 0;
   #cost = 0;
-  now = 0;
+  /** Whose round it is, and whether its quantum has been granted. */
+  current: Tenant | null = null;
+  isGranted = false;
 
   constructor(holder: EntryHolder) {
     this.#holder = holder;
   }
 
-  chargeOf({ cost }: Entry): number {
-    if (cost > 0) return cost;
+  get quantum(): number {
     const mean = Math.min(this.#cost / this.#count, Number.MAX_VALUE);
     return mean > 0 ? mean : 1;
   }
 
-  turn(): number {
-    this.#turns += 1;
-    return this.#turns;
+  get size(): number {
+    return this.#size;
   }
 
   get oldest(): Entry | null {
@@ -50,16 +51,14 @@ export class FairOrder implements EntryOrder, Account {
       this.#count /= 2;
       this.#cost /= 2;
     }
-    this.size += 1;
+    this.#size += 1;
     this.#count += 1;
     this.#cost += entry.cost;
-    let tenant = this.#tenants.get(entry.tenant);
-    if (tenant === undefined) {
-      tenant = new Tenant(entry.tenant, this, new Fifo(this.#holder));
-      this.#tenants.set(entry.tenant, tenant);
-      tenant.byFinish.tie = this.turn();
-    }
-    if (tenant.fifo.push(entry)) this.#place(tenant, entry);
+    const tenant = this.#tenants.get(entry.tenant) ?? this.#join(entry.tenant);
+    tenant.fifo.push(entry);
+    const { at } = (tenant.fifo.oldest as Entry).moment;
+    if (tenant.node.index === -1) this.#byAge.add(tenant.node, at);
+    else this.#byAge.move(tenant.node, at);
     return this.oldest === entry;
   }
 
@@ -68,7 +67,7 @@ export class FairOrder implements EntryOrder, Account {
   }
 
   left(entries: readonly Entry[], from: number, end: number): void {
-    this.size -= end - from;
+    this.#size -= end - from;
     for (let index = from; index < end; index += 1) {
       const tenant = this.#tenants.get((entries[index] as Entry).tenant);
       // It has left with the first of its entries.
@@ -76,37 +75,48 @@ export class FairOrder implements EntryOrder, Account {
       tenant.fifo.left(entries, index, index + 1);
       const { oldest } = tenant.fifo;
       if (oldest === null) this.#leave(tenant);
-      else this.#place(tenant, oldest);
+      else this.#byAge.move(tenant.node, oldest.moment.at);
     }
-    if (this.#tenants.size > 0) return;
-    this.now = 0;
+    if (this.current !== null) return;
     this.#count = 0;
     this.#cost = 0;
   }
 
+  /** Its tenant owes for it, and pays in its next rounds. */
   charge(entry: Entry): void {
-    this.#tenants.get(entry.tenant)?.charge(entry);
+    const tenant = this.#tenants.get(entry.tenant);
+    if (tenant !== undefined) tenant.deficit -= chargeOf(entry, this.quantum);
   }
 
   reader(lastSequence: number): EntryReader {
-    return new MergedReader(this.#byFinish, lastSequence);
+    return this.current === null ? NOTHING : new FairReader(this, this.current, lastSequence);
   }
 
-  served({ byFinish }: Tenant, finish: number, tie: number): void {
-    this.now = Math.max(this.now, finish);
-    this.#byFinish.move(byFinish, byFinish.key, tie);
+  /** A new tenant comes last in the present round. */
+  #join(name: string): Tenant {
+    const tenant = new Tenant(name, this.#holder);
+    this.#tenants.set(name, tenant);
+    if (this.current === null) {
+      this.current = tenant;
+      this.isGranted = false;
+      return tenant;
+    }
+    tenant.next = this.current;
+    tenant.previous = this.current.previous;
+    this.current.previous.next = tenant;
+    this.current.previous = tenant;
+    return tenant;
   }
 
-  #place(tenant: Tenant, oldest: Entry): void {
-    const { byFinish, byAge } = tenant;
-    this.#byFinish.put(byFinish, tenant.finishOf(oldest), byFinish.tie);
-    this.#byAge.put(byAge, oldest.moment.at);
-  }
-
-  /** A tenant in whose line nothing waits is forgotten. */
-  #leave({ name, byFinish, byAge }: Tenant): void {
-    this.#tenants.delete(name);
-    this.#byFinish.remove(byFinish);
-    this.#byAge.remove(byAge);
+  /** A tenant that has nothing waiting leaves the ring and its savings. */
+  #leave(tenant: Tenant): void {
+    this.#tenants.delete(tenant.name);
+    this.#byAge.remove(tenant.node);
+    if (this.current === tenant) {
+      this.current = tenant.next === tenant ? null : tenant.next;
+      this.isGranted = false;
+    }
+    tenant.previous.next = tenant.next;
+    tenant.next.previous = tenant.previous;
   }
 }
