@@ -6,6 +6,7 @@ import OpenAI from "openai";
 import { expect, test } from "vitest";
 import { QuarantinedError } from "../../src/dispatch/contract/errors.ts";
 import type { LoggedOutcome } from "../../src/dispatch/contract/types.ts";
+import { keyOf, request, sealInput } from "../../src/dispatch/testing/conformance/case.ts";
 import { drive } from "./support/drive.ts";
 import { anthropic, MINUTE, operatorWorld, requests } from "./support/operator-world.ts";
 import { ask, world } from "./support/world.ts";
@@ -101,5 +102,32 @@ test("a batch that its provider did not know for hours is found again, within th
   const outcomes = await Promise.all(names.map((name) => dispatcher.result(name)));
   expect(outcomes.map(({ status, attempts }) => [status, attempts])).toEqual(names.map(() => ["succeeded", 1]));
   expect([...fake.runs().values()]).toEqual(names.map(() => 1));
+  await dispatcher.stop();
+});
+
+test("a batch that vanished is found again behind 100 newer ones that wait for a person; failed looks are told once", async () => {
+  const { open, fake, pass, time, store, told } = operatorWorld({ plan: { runMs: MINUTE } });
+  const dispatcher = await open(anthropic.account(fake));
+  const retrieve = { on: "messages.retrieve", times: 1_000, accept: false } as const;
+  fake.inject({ ...retrieve, reply: { status: 404 } });
+  await dispatcher.enqueueMany(requests(4));
+  await pass(HOUR);
+  expect(await dispatcher.batches()).toMatchObject([{ state: "quarantined" }]);
+  for (let n = 1; n <= 100; n += 1) {
+    const now = time.now();
+    await store.enqueue([request(`other-${n}`)], now);
+    const place = { account: "anthropic", ledger: "anthropic", now, leaseUntil: now, maxRequests: 1 };
+    await store.seal(sealInput(n, place));
+    await store.transition(keyOf(n), 1, { state: "quarantined" }, now);
+  }
+  fake.heal();
+  fake.inject({ ...retrieve, reply: { status: 503 } });
+  const [calls, before] = [fake.calls("messages.retrieve"), told.length];
+  await pass(4 * HOUR);
+  expect(fake.calls("messages.retrieve") - calls).toBeGreaterThanOrEqual(3);
+  expect(told.slice(before)).toEqual(["ACCOUNT_UNAVAILABLE"]);
+  fake.heal();
+  await pass(75 * MINUTE);
+  expect((await store.batches({ limit: 200, states: ["done"] })).map(({ requests }) => requests)).toEqual([4]);
   await dispatcher.stop();
 });

@@ -5,6 +5,7 @@
 import type { Account } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";
 import { outageOn } from "../decide/sealing/outage.ts";
+import { everyBatch } from "../runtime/every-batch.ts";
 import { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
@@ -16,8 +17,9 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
   const now = clock.now();
   const ledger = await runtime.ledger(account.name);
   if (ledger === null || !isOfKey(ledger, now)) return;
-  const held = await store.batches({ account: account.name, states: ["sealed"], limit: MOST });
-  const keys = held.filter(({ nextAt, lastError }) => nextAt > now && lastError !== null).map(({ key }) => key);
+  const held = await everyBatch(store, account.name, "sealed");
+  const waiting = held.filter(({ nextAt, lastError }) => nextAt > now && lastError !== null);
+  const keys = waiting.slice(0, MOST).map(({ key }) => key);
   if (keys.length === 0) return;
   const begunAt = clock.monotonic();
   const { owner, leaseMs } = options;

@@ -5,8 +5,9 @@ import type { Account } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import { VANISHED } from "../../decide/after/poll.ts";
 import type { LastError } from "../../decide/retry-policy.ts";
+import { everyBatch } from "../../runtime/every-batch.ts";
 import { Lease } from "../../runtime/lease.ts";
-import { readFor } from "../../runtime/provider-calls.ts";
+import { failureOf, readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
 const EVERY_MS = 3_600_000;
@@ -15,11 +16,12 @@ const MOST = 100;
 
 /** Looks for each batch of the account that is due. */
 export async function findLost(runtime: Runtime, account: Account): Promise<void> {
-  const { store, clock } = runtime;
-  const aside = await store.batches({ account: account.name, states: ["quarantined"], limit: MOST });
-  for (const batch of aside) {
+  const aside = await everyBatch(runtime.store, account.name, "quarantined");
+  const now = runtime.clock.now();
+  const due = aside.filter((batch) => batch.nextAt <= now && hasVanished(batch)).sort((a, b) => a.nextAt - b.nextAt);
+  for (const { key } of due.slice(0, MOST)) {
     if (runtime.isStopping) return;
-    if (batch.nextAt <= clock.now() && hasVanished(batch)) await look(runtime, account, batch.key);
+    await look(runtime, account, key);
   }
 }
 
@@ -49,7 +51,8 @@ async function isKnown(runtime: Runtime, lease: Lease): Promise<boolean> {
     return (await readFor(runtime, lease, (call) => lease.account.retrieve(id, call))) !== null;
   } catch (error) {
     if (lease.isOver) throw error;
-    if (!runtime.isStopping) runtime.report(error, lease.context("retrieve"));
+    const failure = failureOf(lease.account, error, "retrieve");
+    if (!runtime.isStopping) runtime.troubles.add({ error, failure, context: lease.context("retrieve") });
     return false;
   }
 }
