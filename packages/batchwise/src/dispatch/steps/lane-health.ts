@@ -18,6 +18,7 @@ import {
   healthsOf,
   healthValue,
   type LaneHealth,
+  type LanePause,
   type LanePlace,
   type SentBatch,
 } from "../decide/sealing/lane-health.ts";
@@ -64,11 +65,23 @@ export async function noteFaults(
   const fault = failure?.kind === "invalidRequest" ? failure.lines.find(({ line }) => line >= 1) : undefined;
   if (fault === undefined) return;
   const now = runtime.clock.now();
-  const changed = await changeHealth(runtime, placeOf(batch), batch.key, (health) =>
-    afterFault(health, sent(batch), fault, now),
-  );
-  const pause = changed?.after.pause ?? null;
+  const pause = await pausedBy(runtime, batch, (health) => afterFault(health, sent(batch), fault, now));
   if (pause !== null) tellPaused(runtime, batch, pause, pause.refused === 0 ? null : pause.until, operation);
+}
+
+/**
+ * The pause that the lane is in once `decide` has had its way; null where it is not this batch's. Also a pause that an
+ * earlier owner of the batch wrote: that one may have died before it reported it.
+ */
+async function pausedBy(
+  runtime: Runtime,
+  batch: BatchRow,
+  decide: (health: LaneHealth) => LaneHealth,
+): Promise<LanePause | null> {
+  const place = placeOf(batch);
+  const changed = await changeHealth(runtime, place, batch.key, decide);
+  const { pause } = changed?.after ?? healthOf(runtime.lastPauses.healths, place);
+  return pause?.by === batch.key ? pause : null;
 }
 
 function sent({ key, submitStartedAt, createdAt }: BatchRow): SentBatch {
@@ -98,14 +111,11 @@ export async function noteBadHour(
   const before = healthOf((await runtime.readPauses()).healths, place);
   if (!isBadHour(tally, capacityPauses(before))) return false;
   const now = runtime.clock.now();
-  const changed = await changeHealth(runtime, place, batch.key, (health) =>
-    afterBadHour(health, sent(batch), words, now),
-  );
-  const until = changed?.after.pause?.until ?? null;
-  if (until === null || !(await isUntold(runtime, place, batch.key, words.code))) return true;
+  const pause = await pausedBy(runtime, batch, (health) => afterBadHour(health, sent(batch), words, now));
+  if (pause === null || !(await isUntold(runtime, place, batch.key, words.code))) return true;
   const { code, message } = words;
   const met = `Nearly all requests of batch ${batch.key} for ${named(place)} met "${code}: ${message}".`;
-  const then = `The provider is to blame: no try is charged, and the lane waits until ${new Date(until).toISOString()}.`;
+  const then = `The provider is to blame: no try is charged, and the lane waits until ${new Date(pause.until).toISOString()}.`;
   report(runtime, batch, new DispatchError("LANE_PAUSED", `${met} ${then}`));
   return true;
 }

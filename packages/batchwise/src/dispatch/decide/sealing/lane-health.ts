@@ -38,12 +38,13 @@ export interface LaneHealth extends LanePlace {
 }
 
 /** Why nothing of the lane is sent to the account, and until when. */
-interface LanePause extends OutcomeError {
+export interface LanePause extends OutcomeError {
   /** `lines`: each is bad, and one request is sent alone in between. `capacity`: all go on at its end. */
   readonly cause: "lines" | "capacity";
   readonly since: number;
-  /** When it was last made longer. */
+  /** When it was last made longer, and the batch whose owner does so and reports it. */
   readonly at: number;
+  readonly by: string;
   /** Requests that were sent alone and refused; of `capacity`, pauses in a row. */
   readonly refused: number;
   readonly until: number;
@@ -88,7 +89,7 @@ export function afterFault(health: LaneHealth, batch: SentBatch, fault: OutcomeE
     const refused = pause.refused + 1;
     return {
       ...health,
-      pause: { ...pause, ...words, at: now, refused, until: endOf("lines", refused, now), probe: null },
+      pause: { ...pause, ...words, at: now, by: batch.key, refused, until: endOf("lines", refused, now), probe: null },
     };
   }
   const before = faults?.code === words.code ? faults.batches : [];
@@ -97,8 +98,8 @@ export function afterFault(health: LaneHealth, batch: SentBatch, fault: OutcomeE
   if (!OF_THE_MODEL.test(words.code) && batches.length < FAULTS_IN_A_ROW) {
     return { ...health, faults: { code: words.code, batches } };
   }
-  const first = { cause: "lines", ...words, since: now, at: now, refused: 0, until: now, probe: null } as const;
-  return { ...health, faults: null, pause: first };
+  const at = { since: now, at: now, by: batch.key, until: now };
+  return { ...health, faults: null, pause: { cause: "lines", ...words, ...at, refused: 0, probe: null } };
 }
 
 function storedWords({ code, message }: OutcomeError): OutcomeError {
@@ -122,11 +123,8 @@ export function afterBadHour(health: LaneHealth, batch: SentBatch, words: Outcom
   if (pause?.cause === "lines" || (pause !== null && batch.sentAt < pause.at)) return health;
   const refused = (pause?.refused ?? 0) + 1;
   const until = endOf("capacity", refused, now);
-  const since = pause?.since ?? now;
-  return {
-    ...health,
-    pause: { cause: "capacity", ...storedWords(words), since, at: now, refused, until, probe: null },
-  };
+  const at = { since: pause?.since ?? now, at: now, by: batch.key, until };
+  return { ...health, pause: { cause: "capacity", ...storedWords(words), ...at, refused, probe: null } };
 }
 
 /** After a batch some of whose requests have succeeded. */
