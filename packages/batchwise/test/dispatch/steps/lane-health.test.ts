@@ -1,7 +1,7 @@
 // A process that dies right after it has written the pause of a lane: the next owner of the batch tells of it.
 
 import { expect, test } from "vitest";
-import type { MarkChange } from "../../../src/dispatch/contract/store.ts";
+import type { MarkChange } from "../../../src/dispatch/contract/rows.ts";
 import { type SimOptions, SimProvider } from "../support/sim-provider.ts";
 import { ask, SimProcess, world } from "../support/world.ts";
 
