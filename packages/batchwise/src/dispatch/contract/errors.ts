@@ -119,6 +119,8 @@ function listed(keys: readonly string[]): string {
 export const OUTCOME_CODES = {
   /** In no result source although the batch ended. */
   missing: "missing_result",
+  /** There, and nested too deeply to be kept, or no JSON. */
+  unreadable: "result_unreadable",
   cancelled: "cancelled",
   expired: "deadline_exceeded",
   /** Too large for limits that were lowered after it was enqueued. */

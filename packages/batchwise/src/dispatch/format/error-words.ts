@@ -13,11 +13,19 @@ type Fields = { readonly [name: string]: unknown };
 
 const NONE: ErrorWords = { code: null, message: null };
 
-/** The words of an error, or of a body that holds one. */
+/** The words of an error, or of a body that holds one; none where it is nested too deeply to be looked through. */
 export function errorIn(told: unknown): ErrorWords {
+  try {
+    return wordsIn(told);
+  } catch {
+    return NONE;
+  }
+}
+
+function wordsIn(told: unknown): ErrorWords {
   if (typeof told === "string") return { code: null, message: text(told) };
   const own = fieldsOf(told);
-  const inner = own.error === undefined ? NONE : errorIn(own.error);
+  const inner = own.error === undefined ? NONE : wordsIn(own.error);
   return { code: inner.code ?? codeOf(own), message: inner.message ?? messageOf(own) };
 }
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Account, ResultLine } from "../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { CollectEvent } from "../../../src/dispatch/contract/events.ts";
+import type { JsonValue } from "../../../src/dispatch/contract/types.ts";
 import { ask, isAtRest, type World, world } from "../support/world.ts";
 
 type Execute = NonNullable<Account["execute"]>;
@@ -93,6 +94,29 @@ describe("an account that runs lines itself", () => {
       ["local_error", 0],
       [null, 2],
     ]);
+    await dispatcher.stop();
+  });
+
+  test("that answers with what no text can be made of fails that request alone, and runs it once", async () => {
+    const here = world();
+    const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as JsonValue;
+    let runs = 0;
+    const dispatcher = await here.start({
+      thresholds,
+      accounts: [
+        account(async function* (lines) {
+          for await (const line of lines) {
+            runs += 1;
+            yield runs === 2 ? { ...success(line), response: { statusCode: 200, body: { deep } } } : success(line);
+          }
+        }),
+      ],
+    });
+    await dispatcher.enqueueMany(["a", "b", "c"].map((name) => ask(name)));
+    await here.until(() => isAtRest(here.store, here.time.now()));
+    const [a, c] = settled("a", "c");
+    expect(await outcomes(here)).toEqual([a, { id: "b", status: "failed", code: "result_unreadable", attempts: 1 }, c]);
+    expect(runs).toBe(3);
     await dispatcher.stop();
   });
 

@@ -6,6 +6,7 @@
 import type { ProviderState, ResultLine } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
+import type { StoredEnding } from "../../contract/rows.ts";
 import type { OutcomeError, OutcomeStatus } from "../../contract/types.ts";
 import { accountBlameOf } from "../../format/account-blame.ts";
 import { statusError } from "../../format/error-words.ts";
@@ -66,10 +67,15 @@ function isRetryable(line: ResultLine): boolean {
   return line.error === null || !FINAL_CODES.has(line.error.code);
 }
 
-/** The decision for a line that succeeded: needs nothing of the request. */
-export function classifySuccess(ord: number, line: ResultLine): Settlement {
-  const { response, usage } = line;
-  return { ord, kind: "final", status: "succeeded", ...ending({ response, error: null, usage }), charged: true };
+/** The decision for a line that succeeded: needs nothing of the request. It fails where the answer cannot be kept. */
+export function classifySuccess(ord: number, { response, usage }: ResultLine): Settlement {
+  try {
+    return { ord, kind: "final", status: "succeeded", ...ending({ response, error: null, usage }), charged: true };
+  } catch (thrown) {
+    const message = `The provider's answer cannot be written as JSON: ${String((thrown as Error)?.message ?? thrown)}.`;
+    const error = { code: OUTCOME_CODES.unreadable, message };
+    return { ord, kind: "final", status: "failed", ...ending({ response: null, error, usage }), charged: true };
+  }
 }
 
 /** The decision for a line that did not. */
@@ -85,8 +91,16 @@ export function classifyFailure(member: Member, line: ResultLine, rules: RetryRu
     const notBefore = now + backoff(rules.backoffMs, rules.maxBackoffMs, member.attempts + 1);
     return { ord, kind: "requeue", code: error.code, charged: true, notBefore, lane: rules.lane };
   }
-  const { response, usage } = line;
-  return { ord, kind: "final", status: statusOf(error), ...ending({ response, error, usage }), charged: true };
+  return { ord, kind: "final", status: statusOf(error), ...failedEnding(line, error), charged: true };
+}
+
+/** With the provider's answer, where that can be kept. */
+function failedEnding({ response, usage }: ResultLine, error: OutcomeError): StoredEnding {
+  try {
+    return ending({ response, error, usage });
+  } catch {
+    return ending({ response: null, error, usage });
+  }
 }
 
 /**

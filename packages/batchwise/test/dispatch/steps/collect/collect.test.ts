@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { Account, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../../src/dispatch/contract/errors.ts";
+import type { JsonObject, JsonValue } from "../../../../src/dispatch/contract/types.ts";
 import { SimProvider } from "../../support/sim-provider.ts";
 import { ask, isAtRest, type World, world } from "../../support/world.ts";
 
@@ -64,6 +65,33 @@ describe("results", () => {
     await rest();
     expect(readAt).toHaveLength(2);
     expect((await dispatcher.stats()).outcomes.succeeded).toBe(10);
+  });
+
+  test("with answers that are nested too deeply to be kept cost these requests alone, and are read once", async () => {
+    const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as JsonValue;
+    const words = JSON.parse('{"error":'.repeat(100_000) + "1" + "}".repeat(100_000)) as JsonObject;
+    const bodies: readonly (readonly [number, JsonObject])[] = [
+      [200, { deep }],
+      [400, { error: { code: "too_odd", message: "No." }, deep }],
+      [400, words],
+      [400, { detail: [{ loc: [deep], msg: deep }] }],
+    ];
+    const { dispatcher, readAt, rest, sim } = await collected(async function* (lines) {
+      let count = 0;
+      for await (const line of lines) {
+        const [statusCode, body] = bodies[count] ?? [200, { good: true }];
+        count += 1;
+        yield { ...line, response: { statusCode, body } };
+      }
+    });
+    await rest();
+    const outcomes = await Promise.all(names.map((name) => dispatcher.result(name)));
+    const failed = outcomes.filter(({ status }) => status === "failed");
+    expect(failed.map(({ error }) => error?.code).toSorted()).toEqual([
+      ...["http_400", "http_400", "result_unreadable", "too_odd"],
+    ]);
+    expect(outcomes.filter(({ status }) => status === "succeeded")).toHaveLength(6);
+    expect([readAt.length, sim.batches.length]).toEqual([1, 1]);
   });
 
   test("that break off every time are asked for later each time, at most every five minutes", async () => {
