@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Account, ResultLine } from "../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { CollectEvent } from "../../../src/dispatch/contract/events.ts";
-import type { JsonValue } from "../../../src/dispatch/contract/types.ts";
+import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
 import { ask, isAtRest, type World, world } from "../support/world.ts";
 
 type Execute = NonNullable<Account["execute"]>;
@@ -99,7 +99,7 @@ describe("an account that runs lines itself", () => {
 
   test("that answers with what no text can be made of fails that request alone, and runs it once", async () => {
     const here = world();
-    const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as JsonValue;
+    const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as JsonObject[string];
     let runs = 0;
     const dispatcher = await here.start({
       thresholds,

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { Account, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../../src/dispatch/contract/errors.ts";
-import type { JsonObject, JsonValue } from "../../../../src/dispatch/contract/types.ts";
+import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { SimProvider } from "../../support/sim-provider.ts";
 import { ask, isAtRest, type World, world } from "../../support/world.ts";
 
@@ -68,13 +68,13 @@ describe("results", () => {
   });
 
   test("with answers that are nested too deeply to be kept cost these requests alone, and are read once", async () => {
-    const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as JsonValue;
-    const words = JSON.parse('{"error":'.repeat(100_000) + "1" + "}".repeat(100_000)) as JsonObject;
+    const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as NonNullable<JsonObject[string]>;
+    const words = JSON.parse(`${'{"error":'.repeat(100_000)}1${"}".repeat(100_000)}`) as JsonObject;
     const bodies: readonly (readonly [number, JsonObject])[] = [
       [200, { deep }],
       [400, { error: { code: "too_odd", message: "No." }, deep }],
       [400, words],
-      [400, { detail: [{ loc: [deep], msg: deep }] }],
+      [400, { detail: [{ loc: deep, msg: deep }] }],
     ];
     const { dispatcher, readAt, rest, sim } = await collected(async function* (lines) {
       let count = 0;
