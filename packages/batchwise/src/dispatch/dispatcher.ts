@@ -2,6 +2,7 @@
 // state that is not in the store, so any number of processes may run one on the same store, and any of them may die at
 // any point. docs/dispatch-design.md says when a request runs twice.
 
+import { bindMethods } from "../core/contract/bind-methods.ts";
 import type { Estimate } from "./contract/cost.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
 import { DispatchError } from "./contract/errors.ts";
@@ -141,6 +142,7 @@ class StoreDispatcher implements Dispatcher {
       ...(onOutcome === null ? [] : [callbackDeliverer(runtime)]),
       ...(webhook === null ? [] : [webhookDeliverer(runtime, webhook)]),
     ];
+    bindMethods(this);
   }
 
   async start(): Promise<void> {

@@ -28,7 +28,8 @@ import { waitOut } from "./runtime/wait-out.ts";
  * The iteration rejects, once its dispatcher has stopped, with
  * - the signal's reason, or what `requests` threw;
  * - a DispatchError that names the request (`requests[17]: ...`) when no account takes it, or DUPLICATE_ID when it is not
- *   the one that an earlier run had; what came before it stays enqueued;
+ *   the one that an earlier run had; what came before it stays enqueued. With an array, before the first outcome; else
+ *   outcomes of what came before it may come first;
  * - DEFAULTS_CHANGED, before anything is sent, when an earlier run of the job had other `requestDefaults`: see `onChange`;
  * - ACCOUNT_REFUSED, which names account and status, when the keys of all accounts that could go on with it are refused. Each
  *   account is asked once before the first upload, where a 403 is only told. Whatever else makes the job wait (no network, a limit that is used up) is
@@ -124,6 +125,7 @@ class JobRun<Request extends JobRequest> {
     this.#progress.start();
     this.#beginning = this.#guard.start();
     const untilIdle = this.#produce();
+    if (Array.isArray(this.#plan.requests)) await this.#stored(untilIdle);
     let [after, failures] = [0, 0];
     for (let isOver = false; !isOver; ) {
       try {
@@ -187,6 +189,15 @@ class JobRun<Request extends JobRequest> {
       this.#fault = { error };
     });
     return produced;
+  }
+
+  /** All of an array is stored before the first outcome is given: a wrong request rejects before any. */
+  async #stored(produced: Promise<void>): Promise<void> {
+    const { signal } = this.#runtime.stopping;
+    if (signal.aborted) return;
+    const stopped = new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    await Promise.race([produced.catch(() => {}), stopped]);
+    if (this.#fault !== null && !this.#runtime.isStopping) throw this.#fault.error;
   }
 
   #inTypes(outcome: LoggedOutcome): JobOutcome<Request> {

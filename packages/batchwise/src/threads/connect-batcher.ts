@@ -5,6 +5,7 @@
 // alive only while a submit waits.
 
 import { type MessagePort, receiveMessageOnPort, threadId } from "node:worker_threads";
+import { bindMethods } from "../core/contract/bind-methods.ts";
 import { deadlineError, NO_NAME } from "../core/contract/errors.ts";
 import { anArray, expected, invalidOption } from "../core/contract/validate.ts";
 import {
@@ -92,6 +93,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     port.on("messageerror", () => this.close());
     port.on("close", () => this.#end());
     port.unref();
+    bindMethods(this);
   }
 
   submit(item: unknown, options?: ConnectedSubmitOptions): Promise<unknown> {

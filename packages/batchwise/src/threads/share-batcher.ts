@@ -4,6 +4,7 @@
 // Guarantees: no port keeps this thread alive unless a caller behind it waits; the batcher may be used here as before.
 
 import { MessageChannel, type MessagePort, threadId } from "node:worker_threads";
+import { bindMethods } from "../core/contract/bind-methods.ts";
 import { CELLS, type Welcome } from "./protocol.ts";
 import { resolveShareOptions, type ShareableBatcher, type SharedBatcher, type ShareOptions } from "./share-options.ts";
 import { SharedConnection } from "./shared-connection.ts";
@@ -43,6 +44,7 @@ class Shared implements SharedBatcher {
   constructor(batcher: ShareableBatcher<unknown, unknown>, options: Required<ShareOptions>) {
     this.#batcher = batcher;
     this.#options = options;
+    bindMethods(this);
   }
 
   port(): MessagePort {

@@ -2,7 +2,7 @@
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type BatchFunction, batch, createBatcher } from "batchwise";
+import { type BatchFunction, batch, createBatcher, createTokenBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { thrownBy } from "../support.ts";
@@ -33,6 +33,34 @@ const methods = [
 const properties = ["options", "closed"] as const;
 
 const echo = (items: number[]): number[] => items;
+
+test.each([
+  ["createBatcher", () => createBatcher(echo)],
+  ["createTokenBatcher", () => createTokenBatcher(echo)],
+])("every method of what %s returned works when it is taken off", async (_name, make) => {
+  const batcher = make();
+  const named = methods.filter((name) => typeof name === "string");
+  const taken = named.map((name) => [name, batcher[name] as (...args: unknown[]) => unknown] as const);
+  for (const [name, method] of taken) {
+    // Each may refuse what it is given, in words of its own.
+    const answer = await Promise.resolve([])
+      .then((items) => method(items))
+      .catch(String);
+    expect(String(answer), name).not.toMatch(/private member|Cannot read/);
+  }
+  expect(batcher.closed).toBe(true);
+});
+
+test("flush, idle, stats and close of createBatcher work when they are taken off", async () => {
+  const { submit, flush, idle, stats, close, on, inspect } = createBatcher(echo, { maxWaitMs: Infinity });
+  const sizes: number[] = [];
+  on("batch", ({ size }) => void sizes.push(size));
+  const answer = submit(1);
+  await flush();
+  await idle();
+  expect([await answer, sizes, inspect(), stats().completed]).toEqual([1, [1], [], 1]);
+  await close();
+});
 
 describe("a function that batch() returned", () => {
   test.each(methods)("has its own %s, the same one each time", (name) => {

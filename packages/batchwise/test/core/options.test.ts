@@ -208,6 +208,7 @@ describe("an option that does not exist", () => {
     expect(refusalOf({ max_batch_size: 1 }).message).toBe(
       "Unknown option `max_batch_size`: it is `maxBatchSize` here: the most items of a batch",
     );
+    expect(refusalOf({ cacheKey: String }).message).toContain("it is `dedupe` here");
     expect(refusalOf({ batch_size: 1 }).message).toContain("it is `maxBatchSize` here");
   });
 

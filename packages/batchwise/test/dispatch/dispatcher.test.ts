@@ -41,6 +41,24 @@ test("requests come back one by one, each with its own answer", async () => {
   ]);
 });
 
+test("every method works when it is taken off its dispatcher", async () => {
+  const { dispatcher, time, here } = await alone();
+  const { enqueue, flush, result, outcomes, stats, requests, on, stop } = dispatcher;
+  const sealed: unknown[] = [];
+  on("seal", (event) => void sealed.push(event));
+  const { id } = await enqueue(ask("one"));
+  flush();
+  const answer = result(id);
+  await time.settle();
+  await rest(here);
+  expect((await answer).status).toBe("succeeded");
+  const first = await outcomes().next();
+  expect((first.value as Outcome).id).toBe(id);
+  expect((await requests()).requests).toHaveLength(1);
+  expect([sealed.length, typeof (await stats())]).toEqual([1, "object"]);
+  await stop();
+});
+
 describe("a batch closes", () => {
   test("at once when a threshold is reached, without any time passing", async () => {
     const { dispatcher, time } = await alone();

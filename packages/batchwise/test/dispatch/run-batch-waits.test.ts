@@ -46,6 +46,10 @@ test("a wrong key ends the run before anything is uploaded, and the same call go
   );
   expect(here.time.now() - before).toBeLessThan(MINUTE);
   expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "openai" }]);
+  // Both say the same of the requests.
+  const kept = "Its requests stay in the store, and go on once the key is right.";
+  expect(errors[0]?.message).toContain(kept);
+  await expect(ended).rejects.toThrow(`${kept} This run ends: check the key, then call it again.`);
   expect([here.fake.calls("batches.list"), here.fake.calls(), here.time.nextAt]).toEqual([1, 1, Infinity]);
   here.fake.heal();
   const again = here.time.now();

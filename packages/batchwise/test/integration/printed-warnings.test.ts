@@ -123,12 +123,42 @@ describe("items that `maxWaitMs: Infinity` holds without a `flush()` or `close()
     expect(ended).toMatchObject({ code: 0, stdout: "1\n1\n2\n0\n" });
   });
 
-  test("stay where they are in a batcher that is paused: the process ends as it did", async () => {
+  test.each([
+    ["holds them", "{ maxWaitMs: Infinity }", ""],
+    ["would have sent them", "{ maxWaitMs: 5 }", ""],
+    ["waits for nothing", "{}", "await new Promise((resolve) => setTimeout(resolve, 10));"],
+  ])("are named, and not run, in a paused batcher that %s", async (_what, options, pause) => {
     const ended = await run(`
-      const held = batch(() => { throw console.log("called"); }, { maxWaitMs: Infinity });
+      const held = batch(() => { throw console.log("called"); }, ${options});
       held.pause();
       held(1);
+      held(2);
+      ${pause}
     `);
-    expect(ended).toMatchObject({ code: 0, stdout: "", stderr: "" });
+    expect(ended).toMatchObject({ code: 0, stdout: "" });
+    expect(ended.stderr).toMatch(
+      /\[HELD_AT_EXIT\].*paused batcher held 2 items.*loses them.*`resume\(\)` or `close\(\)`/,
+    );
+  });
+
+  test("are not named where a paused batcher has none, is flushed, or is closed", async () => {
+    const ended = await run(`
+      const [none, flushed, closed] = [1, 2, 3].map(() => batch((items) => items));
+      for (const one of [none, flushed, closed]) one.pause();
+      const answers = [flushed(1), closed(2)];
+      await Promise.all([flushed.flush(), closed.close()]);
+      console.log((await Promise.all(answers)).join());
+    `);
+    expect(ended).toMatchObject({ code: 0, stdout: "1,2\n", stderr: "" });
+  });
+
+  test("run where a listener resumes the batcher then", async () => {
+    const ended = await run(`
+      const held = batch((items) => items);
+      held.pause();
+      held.on("warning", ({ code }) => { console.log(code); held.resume(); });
+      held(1).then(console.log);
+    `);
+    expect(ended).toMatchObject({ code: 0, stdout: "HELD_AT_EXIT\n1\n", stderr: "" });
   });
 });

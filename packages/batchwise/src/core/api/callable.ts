@@ -1,5 +1,5 @@
 // A function that is a batcher as well. Making one costs next to nothing: the members are those of one prototype, and
-// each is bound to its batcher when it is first asked for, so that `const { submit } = batch(…)` works.
+// each is taken from its batcher when it is first asked for; `const { submit } = batch(…)` works.
 
 const CORE: unique symbol = Symbol("batcher");
 
@@ -32,11 +32,9 @@ function prototypeOf(members: object): object {
         const core = this[CORE];
         const member: unknown = Reflect.get(core, name, core);
         if (typeof member !== "function") return member;
-        const value =
-          typeof name === "symbol"
-            ? unbound(core, member as (...args: never[]) => unknown)
-            : (member.bind(core) as unknown);
-        // A frozen function cannot keep the bound member: the getter makes it anew.
+        // Those with a name are bound (`bindMethods`).
+        const value = typeof name === "symbol" ? unbound(core, member as (...args: never[]) => unknown) : member;
+        // A frozen function cannot keep the member: the getter makes it anew.
         Reflect.defineProperty(this, name, { ...shown, value });
         return value;
       };

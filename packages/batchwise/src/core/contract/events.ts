@@ -43,7 +43,7 @@ export interface ItemEvent {
  * a batch concurrently, or raise `maxBufferedChunks`. `OBSERVER_FAILED`: the meter or tracer of `batchwise/otel` threw.
  * `CACHE_NULL`: a result that is null is not stored, see `cache.nullIsResult`.
  * `HELD_AT_EXIT`: items that `maxWaitMs: Infinity` held were sent because the process was about to end; call `flush()` or
- * `close()` after the last submit. `SELF_CALL`: for 1 s every slot was taken by a batch whose handler has submitted to
+ * `close()` after the last submit. Those of a paused batcher are lost; call `resume()` or `close()`. `SELF_CALL`: for 1 s every slot was taken by a batch whose handler has submitted to
  * its own batcher, or a handler had submitted an item equal to one of its own batch; where it awaits that, none of them
  * ends.
  */

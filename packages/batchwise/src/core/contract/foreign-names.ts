@@ -34,7 +34,7 @@ export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, t
   ],
   ["onFull", '"wait", "reject" or "drop-oldest"', "blockonfull overflow"],
   ["smallCallFirst", "the most items of a call that goes first", "smallthreshold prioritystrategy strategy"],
-  ["dedupe", "the string by which items are equal", "cachekeyfn keyfn dedupekey"],
+  ["dedupe", "the string by which items are equal", "cachekey cachekeyfn keyfn dedupekey"],
   ["cache", "`{ get, set }`, beside `dedupe`", "cachemap cachestore store"],
   ["key", "the string that the items of a batch share", "groupaffinity group groupby partitionkey"],
   ["retry", "`{ attempts }`, which counts the first call", "retries attempts asyncretryeroptions"],

@@ -1,6 +1,7 @@
 // The batcher as users have it. It wires Intake, Admission and Scheduler together, takes items in and reports; it decides
 // nothing itself.
 
+import { bindMethods } from "../contract/bind-methods.ts";
 import { closedError, itemTooLargeError } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, printedName, type RunningBatch } from "../contract/events.ts";
 import { nameOfHandler, withHandlerDefaults } from "../contract/handler-defaults.ts";
@@ -118,11 +119,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     );
     warnOfIdle(prepared, stages, events);
     this.#hasWarnedOfWait = warnOfWait(options, events);
-    // Those that work when they are taken off the batcher.
-    this.submit = this.submit.bind(this);
-    this.submitMany = this.submitMany.bind(this);
-    this.submitSettled = this.submitSettled.bind(this);
-    this.map = this.map.bind(this);
+    bindMethods(this);
   }
 
   submit(item: unknown, options?: SubmitOptions): Promise<unknown> {

@@ -72,6 +72,7 @@ export class Scheduler implements BatchOwner<Batch> {
   #pumpAgain = false;
   #isPaused = false;
   #isDraining = false;
+  #hasWarnedOfPause = false;
 
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
     const { services, stages, opening, inContext, selfCalls } = parts;
@@ -280,7 +281,8 @@ export class Scheduler implements BatchOwner<Batch> {
     if (choice.lane === null) {
       this.#gate?.withdraw();
       // Before all has gathered nobody was asked how long the lanes may be held: what was set stays.
-      if (isTurnOver) this.#wake.set(choice.wakeAt, now, this.#options.maxWaitMs === Infinity && this.#queue.size > 0);
+      const isHeld = this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.#isFlushOnly());
+      if (isTurnOver) this.#wake.set(choice.wakeAt, now, isHeld);
       return false;
     }
     const isFlushOnly = this.#isFlushOnly();
@@ -307,12 +309,15 @@ export class Scheduler implements BatchOwner<Batch> {
     return false;
   }
 
-  /** The process is about to end: sends what only a `flush()` or `close()` would. */
+  /** The process is about to end: sends what only a `flush()` or `close()` would, unless it is paused. */
   #sendHeld(): void {
-    if (this.#isPaused) return;
-    warnOfHeldItems(this.#queue.size, this.#services.events);
-    this.flush(undefined, () => {});
-    // Answers that need no event loop may bring more items to hold: the process looks once more.
+    const { size } = this.#queue;
+    const isPaused = this.#isFlushOnly();
+    if (isPaused && this.#hasWarnedOfPause) return;
+    this.#hasWarnedOfPause ||= isPaused;
+    warnOfHeldItems(size, isPaused, this.#services.events);
+    if (!isPaused) this.flush(undefined, () => {});
+    // Answers that need no event loop may bring more items to hold, and the warning waits: the process looks once more.
     setTimeout(() => {}, 0);
   }
 

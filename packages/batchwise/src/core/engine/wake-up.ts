@@ -1,5 +1,5 @@
 // When a batcher that waits looks again by itself: at a time, by its one timer; or, where items are held without a time
-// (`maxWaitMs: Infinity`), when the process is about to end. Both are off while there is nothing to wait for.
+// (`maxWaitMs: Infinity`, or a pause), when the process is about to end. Both are off while there is nothing to wait for.
 
 import { beforeExit } from "../time/before-exit.ts";
 import { type Clock, Timer } from "../time/clock.ts";

@@ -67,8 +67,13 @@ export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOp
   return warn(events, `${early} Set it to what the handler takes.`);
 }
 
-/** Warns of items that the end of the process has sent, because nothing else would have. */
-export function warnOfHeldItems(count: number, events: Events): void {
+/** Warns of items that the end of the process has sent, because nothing else would have; or loses, in a paused batcher. */
+export function warnOfHeldItems(count: number, isPaused: boolean, events: Events): void {
+  if (isPaused) {
+    const lost = `A paused batcher held ${countOf(count, "item")} when the process was about to end, which loses them.`;
+    events.warn("HELD_AT_EXIT", `${lost} Call \`resume()\` or \`close()\` after the last submit.`);
+    return;
+  }
   const held = `\`maxWaitMs\` Infinity held ${countOf(count, "item")} until the process was about to end.`;
   events.warn("HELD_AT_EXIT", `${held} Call \`flush()\` or \`close()\` after the last submit.`);
 }

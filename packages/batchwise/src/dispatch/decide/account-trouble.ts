@@ -67,9 +67,13 @@ export function troubleError(
   error: unknown,
   operation: Operation,
 ): DispatchError {
-  const follows = mayOnlyNotList(operation, error) ? NOT_LISTED : WHAT_FOLLOWS[trouble];
+  const isOfKey = trouble === "ACCOUNT_PAUSED" && keyRefusalOf(failure, error, operation) !== null;
+  const follows = mayOnlyNotList(operation, error) ? NOT_LISTED : isOfKey ? KEY_KEEPS : WHAT_FOLLOWS[trouble];
   return new DispatchError(trouble, `The account "${account}" ${answered(failure, error)}. ${follows}`, error);
 }
+
+/** What a refused key does to requests, in the words of every message. */
+export const KEY_KEEPS = "Its requests stay in the store, and go on once the key is right.";
 
 const NOT_LISTED = "Its batches cannot be listed. It may still send: the next upload or create shows that.";
 

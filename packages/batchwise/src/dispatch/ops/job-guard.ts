@@ -4,7 +4,7 @@
 import { DispatchError } from "../contract/errors.ts";
 import { laneProper } from "../contract/lanes.ts";
 import type { BatchRow } from "../contract/rows.ts";
-import type { KeyRefusal } from "../decide/account-trouble.ts";
+import { KEY_KEEPS, type KeyRefusal } from "../decide/account-trouble.ts";
 import { LIVE } from "../decide/batch/life-cycle.ts";
 import { servingOf } from "../decide/sealing/rank-accounts.ts";
 import { parseLane } from "../format/encode.ts";
@@ -147,6 +147,6 @@ async function openLanes({ store }: Runtime, job: string): Promise<ReadonlySet<s
 
 function stuckError(job: string, refusals: readonly (readonly [string, KeyRefusal])[]): DispatchError {
   const each = refusals.map(([name, { words }]) => `the account "${name}" ${words}`).join(", ");
-  const rest = "Check the key; the same call then goes on with the job.";
+  const rest = `${KEY_KEEPS} This run ends: check the key, then call it again.`;
   return new DispatchError("ACCOUNT_REFUSED", `Nothing can go on with the job "${job}": ${each}. ${rest}`);
 }

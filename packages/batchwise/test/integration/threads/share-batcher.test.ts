@@ -66,7 +66,8 @@ describe("a batcher shared with worker threads", () => {
   });
 
   test("is reached in its own thread by promises alone: blocking there throws SAME_THREAD", async () => {
-    const remote = connectBatcher<number, number>(shareBatcher(createBatcher(double)).port());
+    const { port } = shareBatcher(createBatcher(double));
+    const remote = connectBatcher<number, number>(port());
     expect(await remote.submit(3)).toBe(6);
     expect(thrownBy(() => remote.submitSync(3))).toMatchObject({ code: "SAME_THREAD", retryable: false });
     remote.close();

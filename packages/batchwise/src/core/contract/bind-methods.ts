@@ -1,0 +1,24 @@
+// Methods that work when they are taken off their object: `const { flush } = batcher`.
+
+const methodsOf: WeakMap<object, readonly string[]> = new WeakMap();
+
+/** Binds every method of an object with a name to it. To be called in the constructor. */
+export function bindMethods(object: object): void {
+  const prototype = Object.getPrototypeOf(object) as object;
+  let names = methodsOf.get(prototype);
+  if (names === undefined) {
+    names = readMethods(prototype);
+    methodsOf.set(prototype, names);
+  }
+  const members = object as Record<string, CallableFunction>;
+  for (const name of names) members[name] = (members[name] as CallableFunction).bind(object);
+}
+
+function readMethods(prototype: object): readonly string[] {
+  const names = new Set<string>();
+  for (let level = prototype; level !== Object.prototype; level = Object.getPrototypeOf(level) as object) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(level)))
+      if (name !== "constructor" && typeof value === "function") names.add(name);
+  }
+  return [...names];
+}
