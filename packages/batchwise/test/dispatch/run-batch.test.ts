@@ -83,24 +83,6 @@ test("a request that is another than in the run before is named, and the run has
   expect([fake.calls(), time.nextAt]).toEqual([calls, Number.POSITIVE_INFINITY]);
 });
 
-test.each([
-  ["an array", (requests: JobRequest[]) => requests, 0],
-  ["another iterable", (requests: JobRequest[]) => requests.values(), 25],
-])(
-  "a request that has changed in %s rejects, and so many outcomes of the run before come first",
-  async (_what, as, most) => {
-    const { run, settle } = jobWorld();
-    await settle(all(run({ requests: plain(25) })));
-    const given: unknown[] = [];
-    const read = async (): Promise<void> => {
-      const requests = as(plain(25).with(24, { body: bodyOf("other") }));
-      for await (const outcome of run({ requests })) given.push(outcome);
-    };
-    await expect(settle(read())).rejects.toMatchObject({ code: "DUPLICATE_ID" });
-    expect(given.length).toBeLessThanOrEqual(most);
-  },
-);
-
 test("an id twice with another body is named; with the same body it is one request", async () => {
   const { run, settle, fake } = jobWorld();
   const twice = [...plain(3), { id: "x", body: bodyOf("a") }, { id: "x", body: bodyOf("b") }];

@@ -1,5 +1,4 @@
 // When to look again and what to send: all that happens comes together here.
-//
 // Everything happens on events (a submit, the end of a turn, a batch's end, a caller leaving, one timer), and each event
 // comes down to `#pump`: while a slot is free, ask the policy about the lanes that may be ready and send one's batch. A
 // batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy. Nothing is
@@ -166,7 +165,6 @@ export class Scheduler implements BatchOwner<Batch> {
     this.drain();
   }
 
-  /** Ends its timers. */
   close(): void {
     this.#wake.clear();
     this.#gate?.close();
@@ -311,11 +309,10 @@ export class Scheduler implements BatchOwner<Batch> {
 
   /** The process is about to end: sends what only a `flush()` or `close()` would, unless it is paused. */
   #sendHeld(): void {
-    const { size } = this.#queue;
     const isPaused = this.#isFlushOnly();
     if (isPaused && this.#hasWarnedOfPause) return;
-    this.#hasWarnedOfPause ||= isPaused;
-    warnOfHeldItems(size, isPaused, this.#services.events);
+    this.#hasWarnedOfPause = isPaused;
+    warnOfHeldItems(this.#queue.size, isPaused, this.#services.events);
     if (!isPaused) this.flush(undefined, () => {});
     // Answers that need no event loop may bring more items to hold, and the warning waits: the process looks once more.
     setTimeout(() => {}, 0);

@@ -7,7 +7,9 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field), `UNKNOWN_ENDPOINT`,
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
- * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`, `STORE_SET_BACK` (what it had answered for is gone).
+ * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`, `STORE_SET_BACK` (what it had answered for is gone),
+ * `STORE_FORBIDDEN` (a right or a login is missing), `STORE_SCHEMA` (tables of a later version, or a place that is not
+ * there), `STORE_DAMAGED` (the data, or the file that holds them, are not what they were).
  * `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its outcome was let go of. `RESULTS_UNREADABLE`: a
  * result source was cut, short or damaged. `OBJECT_NOT_FOUND`: an ObjectStorage has no such object. `BATCH_STUCK`: a batch has not ended in its time. `BATCH_BUSY`: another process
  * works on the batch. `ADOPTION_REFUSED`: the provider's batch that an operator named is not the one. `BELOW_MINIMUM`: told to `onError`,
@@ -35,6 +37,9 @@ export type DispatchErrorCode =
   | "STORE_FULL"
   | "STORE_READ_ONLY"
   | "STORE_SET_BACK"
+  | "STORE_FORBIDDEN"
+  | "STORE_SCHEMA"
+  | "STORE_DAMAGED"
   | "RESULTS_UNREADABLE"
   | "OBJECT_NOT_FOUND"
   | "BELOW_MINIMUM"

@@ -3,7 +3,8 @@
  *
  * Guarantees: what comes out can be answered by the model, but for the length of its texts in tokens; every refusal
  * names the field and what was expected.
- * Ignores fields that it does not know, as other servers of this protocol do.
+ * Ignores fields that it does not know, as other servers of this protocol do, but for those that are plainly meant to be
+ * one of its own: without them the answer would be another than the caller wants.
  */
 
 import type { ModelDescription } from "../../models/embedder.ts";
@@ -24,6 +25,7 @@ export interface EmbeddingsRequest {
 }
 
 export function parseEmbeddingsRequest(body: Record<string, unknown>, model: ModelDescription): EmbeddingsRequest {
+  checkNames(body);
   checkModel(body.model, model.name);
   return {
     inputs: parseInput(body.input, model),
@@ -31,6 +33,26 @@ export function parseEmbeddingsRequest(body: Record<string, unknown>, model: Mod
     dimensions: parseDimensions(body.dimensions, model.dimensions),
     user: parseUser(body.user),
   };
+}
+
+/** Names that other services and libraries have for fields of this one. */
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ...["inputs", "text", "texts", "sentences", "documents", "prompt"].map((name) => [name, "`input`"] as const),
+  ...["dimension", "dims", "dim", "output_dimension", "output_dimensionality"].map(
+    (name) => [name, "`dimensions`"] as const,
+  ),
+  ...["encoding", "encodingFormat", "output_dtype"].map((name) => [name, "`encoding_format`"] as const),
+  ["model_name", "`model`"],
+  ["priority", "the header `x-priority`"],
+  ["timeout_ms", "the header `x-timeout-ms`"],
+]);
+
+function checkNames(body: Record<string, unknown>): void {
+  for (const [name, ours] of MEANT) {
+    const value = body[name];
+    if (value === undefined || value === null) continue;
+    throw invalidRequest(`Unknown field \`${name}\`: it is ${ours} here.`, name, "unknown_parameter");
+  }
 }
 
 function checkModel(asked: unknown, served: string): void {

@@ -49,6 +49,16 @@ describe("a request for embeddings", () => {
   });
 
   test.each([
+    ["the plural of input", { input: "a", inputs: ["b"] }, "inputs", "unknown_parameter"],
+    ["another name of input alone", { texts: ["b"] }, "texts", "unknown_parameter"],
+    ["the singular of dimensions", { input: "a", dimension: 64 }, "dimension", "unknown_parameter"],
+    [
+      "another case of encoding_format",
+      { input: "a", encodingFormat: "base64" },
+      "encodingFormat",
+      "unknown_parameter",
+    ],
+    ["a header among the fields", { input: "a", priority: 3 }, "priority", "unknown_parameter"],
     ["no input", {}, "input", "missing_required_parameter"],
     ["a null input", { input: null }, "input", "missing_required_parameter"],
     ["an empty array", { input: [] }, "input", "empty_array"],

@@ -108,11 +108,17 @@ export function runAll(db: Connection, statements: readonly Statement[]): void {
   for (const { sql, values } of statements) db.run(sql, ...values.map(bind));
 }
 
+const PERM = 3;
 const BUSY = 5;
 const LOCKED = 6;
 const READ_ONLY = 8;
+const CORRUPT = 11;
 const FULL = 13;
-const NAMES: Readonly<Record<string, number>> = { BUSY, LOCKED, READONLY: READ_ONLY, FULL };
+const AUTH = 23;
+const NOT_A_DATABASE = 26;
+const NAMES: Readonly<Record<string, number>> = {
+  ...{ PERM, BUSY, LOCKED, READONLY: READ_ONLY, CORRUPT, FULL, AUTH, NOTADB: NOT_A_DATABASE },
+};
 
 /** SQLite's primary result code in an error of any driver; undefined where there is none. */
 function resultCode(error: unknown): number | undefined {
@@ -139,6 +145,12 @@ export function storeError(error: unknown): DispatchError {
       return new DispatchError("STORE_FULL", `The database or its disk is full: ${reason}.`, error);
     case READ_ONLY:
       return new DispatchError("STORE_READ_ONLY", `The database cannot be written to: ${reason}.`, error);
+    case PERM:
+    case AUTH:
+      return new DispatchError("STORE_FORBIDDEN", `The database may not be used: ${reason}.`, error);
+    case CORRUPT:
+    case NOT_A_DATABASE:
+      return new DispatchError("STORE_DAMAGED", `The file is damaged, or no database: ${reason}.`, error);
     case BUSY:
     case LOCKED:
       return new DispatchError("STORE_UNAVAILABLE", `The database is held by another connection: ${reason}.`, error);

@@ -1,5 +1,7 @@
 // From the user's options to a connection that is ready for work: which database, its settings, its tables.
 
+import { existsSync } from "node:fs";
+import { dirname } from "node:path";
 import { check, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { Connection, type SqliteDatabase } from "./database.ts";
@@ -25,6 +27,8 @@ export interface ResolvedOptions {
   /** Only for what `open` has opened itself. */
   readonly close: (database: SqliteDatabase) => void;
   readonly isOwn: boolean;
+  /** Of a database that `open` opens in a file; null otherwise. */
+  readonly file: string | null;
   readonly busyTimeoutMs: number;
 }
 
@@ -42,10 +46,12 @@ export function resolveSqliteStoreOptions(options: SqliteStoreOptions): Resolved
   }
   if (database !== undefined) {
     check("database", objectWith("exec", "prepare"), database);
-    return { open: () => database, close: () => {}, isOwn: false, busyTimeoutMs };
+    return { open: () => database, close: () => {}, isOwn: false, file: null, busyTimeoutMs };
   }
   check("path", { expected: "a file name", type: "string", test: (name: string) => name !== "" }, path);
-  return { ...ownDatabase(path ?? ""), isOwn: true, busyTimeoutMs };
+  const name = path ?? "";
+  const file = name === ":memory:" || name.startsWith("file:") ? null : name;
+  return { ...ownDatabase(name), isOwn: true, file, busyTimeoutMs };
 }
 
 function ownDatabase(path: string): Pick<ResolvedOptions, "open" | "close"> {
@@ -69,12 +75,17 @@ function ownDatabase(path: string): Pick<ResolvedOptions, "open" | "close"> {
   };
 }
 
-/** Its own message names no file. A folder that is not there may still be mounted: the call may be tried again. */
+/** Its own message names no file. */
 function opening<Database>(path: string, open: () => Database): Database {
   try {
     return open();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
+    const folder = dirname(path);
+    if (!path.startsWith("file:") && !existsSync(folder)) {
+      const message = `The database ${path} cannot be opened: the folder ${folder} does not exist. Make it, or correct the path.`;
+      throw new DispatchError("STORE_SCHEMA", message, error);
+    }
     throw new DispatchError("STORE_UNAVAILABLE", `The database ${path} cannot be opened: ${reason}.`, error);
   }
 }

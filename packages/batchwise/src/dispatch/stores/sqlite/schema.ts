@@ -201,7 +201,7 @@ export function migrate(db: Connection): void {
     const version = versionOf(db);
     if (version > STEPS.length) {
       const message = `The database has schema ${version}, newer than this batchwise knows (${STEPS.length}).`;
-      throw new DispatchError("STORE_UNAVAILABLE", message);
+      throw new DispatchError("STORE_SCHEMA", message);
     }
     for (const step of STEPS.slice(version)) db.exec(step);
     db.exec("CREATE TABLE IF NOT EXISTS batchwise_schema (version INTEGER NOT NULL)");

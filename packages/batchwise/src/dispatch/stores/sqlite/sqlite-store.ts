@@ -32,6 +32,7 @@ import { leaseBatches } from "./lease.ts";
 import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
 import { readProbe } from "./probe.ts";
 import { Pruning } from "./prune.ts";
+import { SameFile } from "./same-file.ts";
 import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
 
@@ -63,6 +64,7 @@ class SqliteStore extends SqlStore implements Store {
   readonly #pruning = new Pruning();
   #database: SqliteDatabase | null = null;
   #connection: Connection | null = null;
+  #file: SameFile | null = null;
 
   constructor(options: ResolvedOptions) {
     super(sqlite);
@@ -136,7 +138,10 @@ class SqliteStore extends SqlStore implements Store {
     const until = performance.now() + this.#options.busyTimeoutMs;
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
-        return work(this.#open());
+        const result = work(this.#open());
+        // Before anything is acknowledged.
+        this.#file?.check();
+        return result;
       } catch (error) {
         if (!isBusy(error) || performance.now() >= until) throw storeError(error);
       }
@@ -146,8 +151,12 @@ class SqliteStore extends SqlStore implements Store {
 
   #open(): Connection {
     if (this.#connection !== null) return this.#connection;
-    this.#database ??= this.#options.open();
-    this.#connection = prepare(this.#database, this.#options.isOwn);
+    const { file, isOwn } = this.#options;
+    if (this.#database === null) {
+      this.#database = this.#options.open();
+      this.#file = file === null ? null : new SameFile(file);
+    }
+    this.#connection = prepare(this.#database, isOwn);
     return this.#connection;
   }
 }

@@ -2,7 +2,7 @@
 // the error shape of another driver.
 
 import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Settlement } from "../../../../src/dispatch/contract/outcome-rows.ts";
@@ -129,21 +129,24 @@ describe("a read-only database", () => {
 });
 
 describe("a database that fails", () => {
-  test("a file that is no database is STORE_UNAVAILABLE, with the driver's error as cause", async () => {
+  test("a file that is no database is STORE_DAMAGED, with the driver's error as cause", async () => {
     const path = folder.file();
     writeFileSync(path, "this is a text file, and a long one at that, so that it has a header to look at ".repeat(100));
     const store = sqliteStore({ path });
     const error: unknown = await store.probe(1, NOW).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: "STORE_UNAVAILABLE", message: expect.stringMatching(/not a database/) });
+    expect(error).toMatchObject({
+      ...{ code: "STORE_DAMAGED", retryable: false, message: expect.stringMatching(/not a database/) },
+    });
     expect((error as Error).cause).toBeInstanceOf(Error);
     await store.close();
   });
 
-  test("one that cannot be opened is STORE_UNAVAILABLE, and the message names the file", async () => {
+  test("one whose folder does not exist is STORE_SCHEMA, not retryable, and the message names file and folder", async () => {
     const path = join(folder.file(), "no-such-folder", "store.db");
     const store = sqliteStore({ path });
     await expect(store.enqueue(requests(1, "s"), NOW)).rejects.toMatchObject({
-      ...{ code: "STORE_UNAVAILABLE", message: expect.stringContaining(path) },
+      ...{ code: "STORE_SCHEMA", retryable: false },
+      message: expect.stringMatching(`${path}.*the folder ${dirname(path)} does not exist`),
     });
     await store.close();
   });
@@ -162,6 +165,10 @@ describe("a database that fails", () => {
     ["SQLITE_FULL", "STORE_FULL"],
     ["SQLITE_READONLY_DBMOVED", "STORE_READ_ONLY"],
     ["SQLITE_BUSY_SNAPSHOT", "STORE_UNAVAILABLE"],
+    ["SQLITE_CORRUPT_INDEX", "STORE_DAMAGED"],
+    ["SQLITE_NOTADB", "STORE_DAMAGED"],
+    ["SQLITE_AUTH", "STORE_FORBIDDEN"],
+    ["SQLITE_PERM", "STORE_FORBIDDEN"],
     ["SQLITE_IOERR_WRITE", "STORE_UNAVAILABLE"],
   ])("the code %s of better-sqlite3 is %s", async (code, expected) => {
     const fail = (): never => {

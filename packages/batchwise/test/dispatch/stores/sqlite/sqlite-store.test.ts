@@ -107,7 +107,7 @@ describe("the database", () => {
 
   test("is opened by the first call, not before", async () => {
     const store = sqliteStore({ path: "/nowhere/at/all/store.db" });
-    await expect(store.probe(1, NOW)).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(store.probe(1, NOW)).rejects.toMatchObject({ code: "STORE_SCHEMA" });
     await store.close();
   });
 
