@@ -275,6 +275,18 @@ describe("batchwise run", () => {
     });
   });
 
+  test("a key that may not list is told of, and runs all the same", async () => {
+    const practice = await Practice.start();
+    practice.writeLines("in.jsonl", 1);
+    const body = { error: { message: "You have insufficient permissions. Missing scopes: api.files.read." } };
+    practice.fake.inject({ on: "batches.list", times: 99, reply: { status: 403, body } });
+    const { code, output } = await ended(practice.run("in.jsonl"));
+    expect({ code, output }).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/does not let the key in OPENAI_API_KEY list anything: .*It may still send/),
+    });
+  });
+
   test("a request without a model is refused by its line, and told of --model", async () => {
     const practice = await Practice.start();
     practice.write("in.jsonl", '{"model":"m","input":"a"}\n\n{"input":"b"}\n');

@@ -8,7 +8,7 @@ import { secretsOf } from "../format/secrets.ts";
 export interface AccountFault {
   /** The account's name. */
   readonly account: string;
-  /** `key`: its key or credentials are refused, or missing. `network`: no answer. `answer`: another one than it should be. */
+  /** `key`: its key or credentials are refused, or missing; with status 403 it may lack the right to list alone. `network`: no answer. `answer`: another one than it should be. */
   readonly kind: "key" | "network" | "answer";
   /** The HTTP status; null where there was no answer. */
   readonly status: number | null;

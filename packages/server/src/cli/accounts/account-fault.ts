@@ -2,6 +2,7 @@
 
 import { checkAccount as check, type AccountFault as Fault } from "batchwise/dispatch";
 import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
+import { warn } from "../common/terminal.ts";
 import type { OpenAccount, Probe } from "./opened.ts";
 
 const CHECK_MS = 30_000;
@@ -11,12 +12,18 @@ export interface AccountFault {
   readonly found: string;
   readonly advice: string;
   readonly exitCode: number;
+  /** The call that was refused is one that a key may lack the right to, and send all the same. */
+  readonly mayStillSend?: true;
 }
 
-/** A CommandError where the account has a fault. */
+/** A CommandError where the account has a fault; a warning where it may send all the same. */
 export async function checkAccount(opened: OpenAccount): Promise<void> {
   const fault = await accountFault(opened);
   if (fault === null) return;
+  if (fault.mayStillSend) {
+    warn(`${fault.found.replace(/\.$/, "")}. ${fault.advice}`);
+    return;
+  }
   throw new CommandError(`${fault.found.replace(/\.$/, "")}. ${fault.advice}`, fault.exitCode);
 }
 
@@ -37,6 +44,12 @@ export async function accountFault(opened: OpenAccount): Promise<AccountFault | 
 
 function faultOf({ kind, status, message }: Fault, opened: OpenAccount): AccountFault {
   const { credentials, address, advice, url } = opened;
+  if (kind === "key" && status === 403) {
+    const found = `${url} does not let ${credentials} list anything: ${message}`;
+    const sends =
+      "It may still send, which the first upload shows; batches that it lost sight of are then not found again.";
+    return { found, advice: `${sends} ${advice}`, exitCode: EXIT.usage, mayStillSend: true };
+  }
   if (kind === "key") {
     const found = status === null ? `there are no credentials for ${url}` : `${url} refuses ${credentials}`;
     return { found: `${found}: ${message}`, advice, exitCode: EXIT.usage };

@@ -104,7 +104,8 @@ async function accountFinding(opened: OpenAccount): Promise<Finding> {
   if (fault === null) {
     return { check, level: "ok", found: `${opened.url} takes ${opened.credentials}`, advice: null };
   }
-  return { check, level: "problem", found: fault.found, advice: fault.advice };
+  const level = fault.mayStillSend ? "notice" : "problem";
+  return { check, level, found: fault.found, advice: fault.advice };
 }
 
 /** Any answer has a Date, a refusal too. It is in whole seconds. */
