@@ -57,6 +57,12 @@ export function invalidRequest(message: string, param?: string, code?: string): 
   });
 }
 
+/** A caller that closes its side cannot be told from one that has left. */
+export function halfClosed(): ApiError {
+  const message = "The connection was closed on your side before the answer: keep it open until the answer has come.";
+  return invalidRequest(message, undefined, "connection_half_closed");
+}
+
 /** 400: no HTTP, or no address can be made of its host and path. */
 export function malformedRequest(reason: string): ApiError {
   const message = `Expected a request of HTTP/1.1 with a valid host and path: ${reason}.`;

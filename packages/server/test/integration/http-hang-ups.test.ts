@@ -138,3 +138,19 @@ describe("an answer that was sent whole", () => {
     expect(records).toMatchObject([{ status: 200, texts: MANY.length }]);
   });
 });
+
+test("a caller who closes its own side after the body is answered with 400, in words, and its texts are cancelled", async () => {
+  const { service } = await watched({ paused: true });
+  const socket = connect({ port: service.port, host: "127.0.0.1", allowHalfOpen: true });
+  let answer = "";
+  socket.setEncoding("utf8").on("data", (text: string) => {
+    answer += text;
+  });
+  socket.write(question("a"));
+  await submitted(service);
+  socket.end();
+  await once(socket, "close");
+  expect(answer).toMatch(/^HTTP\/1\.1 400 .*"code":"connection_half_closed"/s);
+  expect(answer).toContain("keep it open until the answer has come");
+  await until(() => service.embedder.batcher.stats().cancelled === 1);
+});

@@ -97,7 +97,7 @@ describe("what cannot be read as a request", () => {
     await closed;
     expect(answers).toHaveLength(1);
     expect(answers[0]?.writableFinished).toBe(false);
-    expect(received()).toBe("");
+    expect(received()).toContain('"code":"connection_half_closed"');
   });
 });
 

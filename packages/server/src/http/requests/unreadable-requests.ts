@@ -1,6 +1,6 @@
 /**
  * Answers what never comes to the routes: bytes that are no HTTP, headers that are too long or come too late, a Host
- * header or a path of which no address can be made, and CONNECT.
+ * header or a path of which no address can be made, CONNECT, and callers that close their side before the answer.
  *
  * Guarantees: OpenAI's shape and an `x-request-id`, as of every other error. The error is written only where the
  * connection owes no other answer, so that it is neither mixed into one nor taken for one. Where requests that came
@@ -16,6 +16,7 @@ import {
   type ApiError,
   expectationFailed,
   fromFailure,
+  halfClosed,
   headersTooLarge,
   malformedRequest,
   requestTooSlow,
@@ -62,6 +63,15 @@ export function explainRefusals(server: Server, connections: Connections): void 
   server.on("checkExpectation", (request, response) => {
     const error = expectationFailed(request.headers.expect ?? "");
     response.writeHead(error.status, headersOf(error)).end(error.body);
+  });
+  server.on("connection", (socket) => {
+    // Ahead of Node.js, which ends the connection then, and with it the work for the caller.
+    socket.prependListener("end", () => {
+      const { newest, owed = new Set() } = connections.of(socket) ?? {};
+      const [first] = owed;
+      if (first === undefined || first.headersSent || newest?.req.complete !== true) return;
+      socket.write(written(halfClosed()));
+    });
   });
   server.on("clientError", (failure: NodeJS.ErrnoException, socket) => {
     if (refused.has(socket)) return;
