@@ -49,7 +49,7 @@ export interface FakeProvider {
 }
 
 /**
- * Makes a fake provider.
+ * Makes a fake provider. It answers OpenAI's paths with and without `/v1`; OpenAI itself knows none without.
  *
  * @example
  * ```ts
