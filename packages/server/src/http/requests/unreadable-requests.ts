@@ -67,9 +67,9 @@ export function explainRefusals(server: Server, connections: Connections): void 
   server.on("connection", (socket) => {
     // Ahead of Node.js, which ends the connection then, and with it the work for the caller.
     socket.prependListener("end", () => {
-      const { newest, owed = new Set() } = connections.of(socket) ?? {};
-      const [first] = owed;
-      if (first === undefined || first.headersSent || newest?.req.complete !== true) return;
+      const connection = connections.of(socket);
+      const [first] = connection?.owed ?? [];
+      if (first === undefined || first.headersSent || connection?.newest?.req.complete !== true) return;
       socket.write(written(halfClosed()));
     });
   });
