@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { createDispatcher } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
@@ -256,6 +256,20 @@ describe("batchwise jobs", () => {
       ...{ level: "problem", found: expect.stringContaining("401 Wrong key") },
       advice: expect.stringContaining("Check OPENAI_API_KEY"),
     });
+  });
+
+  test("run makes a store that only its owner can read, or as --file-mode says; doctor tells of one that others can", async () => {
+    const practice = await Practice.start();
+    practice.writeLines("in.jsonl", 1);
+    for (const [store, mode, ...args] of [["a", 0o600] as const, ["b", 0o664, "--file-mode", "664"] as const]) {
+      const asked = ["--store", `sqlite:${store}.sqlite`];
+      expect(await ended(practice.run("in.jsonl", "--force", ...asked, ...args))).toMatchObject({ code: 0 });
+      expect(statSync(practice.file(`${store}.sqlite`)).mode & 0o777).toBe(mode);
+      const told = /^notice {2}store: any user of this machine can read b\.sqlite/m;
+      const { output } = await practice.done("jobs", "doctor", ...asked);
+      expect([told.test(output), output.includes("chmod o-r b.sqlite")]).toEqual([store === "b", store === "b"]);
+    }
+    expect((await practice.done("run", "in.jsonl", "--file-mode", "444")).output).toContain("such as 660");
   });
 
   test("doctor tells an address at which nobody answers from a key that is refused", async () => {

@@ -17,6 +17,8 @@ export interface OpenStore {
 export interface OpenStoreOptions {
   /** Make a SQLite file that is not there; otherwise that is an error. */
   readonly create: boolean;
+  /** Permissions of a SQLite file that is made. */
+  readonly fileMode?: number;
 }
 
 const FORMS = "sqlite:path, postgres://user@host/database or redis://host:port";
@@ -35,7 +37,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   throw new CommandError(`Expected --store to be ${FORMS}, got ${got}.`);
 }
 
-async function sqlite(path: string, { create }: OpenStoreOptions): Promise<OpenStore> {
+async function sqlite(path: string, { create, fileMode }: OpenStoreOptions): Promise<OpenStore> {
   if (path === "") throw new CommandError("Expected --store sqlite:path, got no path.");
   if (process.getBuiltinModule?.("node:sqlite") === undefined) {
     const here = `this is ${process.versions.node}`;
@@ -48,7 +50,7 @@ async function sqlite(path: string, { create }: OpenStoreOptions): Promise<OpenS
   }
   if (!existsSync(dirname(resolve(path)))) throw new CommandError(`There is no folder ${dirname(path)} for the store.`);
   const { sqliteStore } = await import("batchwise/dispatch/sqlite");
-  const store = sqliteStore({ path });
+  const store = sqliteStore({ path, ...(fileMode === undefined ? {} : { fileMode }) });
   return { store, name: `sqlite:${path}`, close: () => store.close() };
 }
 
@@ -109,7 +111,7 @@ async function redis(url: string): Promise<OpenStore> {
 }
 
 /** null for an address of another store. */
-function sqlitePath(url: string): string | null {
+export function sqlitePath(url: string): string | null {
   return /^sqlite:(?:\/\/(?=.))?(.*)$/is.exec(url)?.[1] ?? null;
 }
 

@@ -2,6 +2,7 @@
 // It changes nothing, and calls the provider twice: for the time, and for one page of batches. It needs no key: without
 // one it says so and checks the rest.
 
+import { statSync } from "node:fs";
 import type { BatchState, Dispatcher } from "batchwise/dispatch";
 import { accountFault } from "../accounts/account-fault.ts";
 import { chooseProvider, openAccount, wantedKeys } from "../accounts/open-account.ts";
@@ -9,6 +10,7 @@ import type { OpenAccount } from "../accounts/opened.ts";
 import { storeFlag } from "../common/command-line.ts";
 import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
 import { duration } from "../common/print.ts";
+import { sqlitePath } from "../common/stores.ts";
 import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
 import {
@@ -16,6 +18,7 @@ import {
   clockFinding,
   deadLetterFinding,
   type Finding,
+  filesFinding,
   ledgerFindings,
   limitsFinding,
   nodeFinding,
@@ -31,6 +34,7 @@ const OPEN: readonly BatchState[] = [
 const MOST_BATCHES = 1_000;
 const DEAD_LETTERS_COUNTED = 100;
 const CLOCK_MS = 10_000;
+const OTHERS_READ = 0o004;
 
 /** Gives the exit code. */
 export async function doctor(flags: DoctorFlags): Promise<number> {
@@ -60,6 +64,7 @@ async function storeFindings({ store: url }: DoctorFlags): Promise<Finding[]> {
       const found = `${name} answers in ${duration(performance.now() - begunAt)}, and its schema is this version's`;
       return [
         { check: "store", level: "ok", found, advice: null },
+        ...filesFinding(readableFiles(url)),
         ...(await workFindings(dispatcher, storeFlag(url))),
       ];
     });
@@ -69,6 +74,15 @@ async function storeFindings({ store: url }: DoctorFlags): Promise<Finding[]> {
     const advice = isSaid ? null : "Check the address, the server and its rights; --store names another.";
     return [{ check: "store", level: "problem", found: wordsOf(error), advice }];
   }
+}
+
+/** The files of a SQLite store that any user of the machine may read. */
+function readableFiles(url: string): string[] {
+  const path = sqlitePath(url);
+  if (path === null) return [];
+  return ["", "-wal", "-shm"]
+    .map((end) => `${path}${end}`)
+    .filter((file) => ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & OTHERS_READ) !== 0);
 }
 
 async function workFindings(dispatcher: Dispatcher, store: string): Promise<Finding[]> {

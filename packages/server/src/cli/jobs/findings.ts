@@ -1,6 +1,7 @@
 // What the facts that `doctor` has gathered mean, and what to do about them. Pure.
 
 import type { BatchRecord, DispatcherStats, ProviderLimits } from "batchwise/dispatch";
+import { quoted } from "../common/command-line.ts";
 import { counted, duration, plural } from "../common/print.ts";
 
 export interface Finding {
@@ -64,6 +65,13 @@ export function proxyFindings(environment: NodeJS.ProcessEnv, version: string, o
   if (isOn) return [ok(check, `${name} is used`)];
   const found = `${name} is set, and Node.js ${version} uses it only when asked to`;
   return [{ check, level: "notice", found, advice: "Set NODE_USE_ENV_PROXY=1 if the provider is behind it." }];
+}
+
+/** `files`: those of the store that any user of the machine may read. */
+export function filesFinding(files: readonly string[]): Finding[] {
+  if (files.length === 0 || process.platform === "win32") return [];
+  const found = `any user of this machine can read ${files.join(", ")}, with all requests and answers`;
+  return [{ check: "store", level: "notice", found, advice: `chmod o-r ${files.map(quoted).join(" ")}` }];
 }
 
 /** `aheadMs`: of the provider's clock; null where it gave no time. */

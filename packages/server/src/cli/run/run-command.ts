@@ -30,11 +30,17 @@ export function runCommand(): Command {
     )
     .option("--max-requests <count>", "most requests of a batch (default: 50000)", positive)
     .option("--lease-ms <ms>", "how long others wait for a killed process's batches (default: 90000)", positive)
+    .option("--file-mode <octal>", "permissions of a SQLite store that is made (default: 600)", fileMode)
     .option("--force", "write over an output that holds something else");
   return withAccount(withStore(command)).action(async (input: string, flags: RunFlags) => {
     const { run } = await import("./run.ts");
     process.exitCode = await run({ input, job: flags.job ?? jobOf(input), flags });
   });
+}
+
+function fileMode(text: string): number {
+  if (/^0?[67][0-7]{2}$/.test(text)) return Number.parseInt(text, 8);
+  throw new InvalidArgumentError("Expected three octal digits with which the owner reads and writes, such as 660.");
 }
 
 function price(text: string): Price {

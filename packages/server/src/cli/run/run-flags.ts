@@ -12,5 +12,6 @@ export interface RunFlags extends StoreFlags, AccountFlags {
   readonly price?: Price;
   readonly maxRequests?: number;
   readonly leaseMs?: number;
+  readonly fileMode?: number;
   readonly force?: true;
 }

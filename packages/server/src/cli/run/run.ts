@@ -44,7 +44,10 @@ export async function run(options: RunOptions): Promise<number> {
   checkIsNotStore(output, flags.store);
   const file = takeOutput(output, input, flags.force === true);
   try {
-    const store = await openStore(flags.store, { create: true });
+    const store = await openStore(flags.store, {
+      create: true,
+      ...(flags.fileMode === undefined ? {} : { fileMode: flags.fileMode }),
+    });
     try {
       await checkAccount(opened);
       return await new Run(options, output, file, store, opened.account).carryOut(total);

@@ -5,12 +5,18 @@ import { dirname } from "node:path";
 import { check, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { Connection, type SqliteDatabase } from "./database.ts";
+import { makeFile } from "./file-mode.ts";
 import { migrate } from "./schema.ts";
 
 /** Where the store lives, and how patient it is. Exactly one of `path` and `database`. */
 export interface SqliteStoreOptions {
   /** File of the database, made when it is not there. Needs node:sqlite (Node >= 22.13). */
   readonly path?: string;
+  /**
+   * Permissions of the file that `path` makes, and of its -wal and -shm, whatever the umask. A file that is there keeps its
+   * own. Default 0o600: it holds all requests and answers. Without effect on Windows.
+   */
+  readonly fileMode?: number;
   /** An open database of node:sqlite, better-sqlite3 or one of that shape. The store sets WAL and synchronous
    * FULL, adds tables whose names start with `batchwise_`, and never closes it. */
   readonly database?: SqliteDatabase;
@@ -34,27 +40,42 @@ export interface ResolvedOptions {
 
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
 
+const DEFAULT_FILE_MODE = 0o600;
+const OWNER_ONLY = 0o600;
+
+/** SQLite reads and writes the file. */
+const aFileMode = {
+  expected: "permissions with which the owner reads and writes, as 0o660",
+  type: "number" as const,
+  test: (mode: number): boolean =>
+    Number.isInteger(mode) && mode > 0 && mode <= 0o777 && (mode & OWNER_ONLY) === OWNER_ONLY,
+};
+
 const anOptionsObject = { ...objectWith(), expected: 'an object, as in `sqliteStore({ path: "requests.db" })`' };
 
 export function resolveSqliteStoreOptions(options: SqliteStoreOptions): ResolvedOptions {
   check("options", anOptionsObject, options);
-  refuseUnknown(options, ["path", "database", "busyTimeoutMs"]);
-  const { path, database, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
+  refuseUnknown(options, ["path", "database", "fileMode", "busyTimeoutMs"]);
+  const { path, database, fileMode, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
   check("busyTimeoutMs", zeroOrMore, busyTimeoutMs);
+  check("fileMode", aFileMode, fileMode ?? DEFAULT_FILE_MODE);
   if ((path === undefined) === (database === undefined)) {
     throw invalidOption(TypeError, "Expected exactly one of `path` and `database`");
   }
   if (database !== undefined) {
     check("database", objectWith("exec", "prepare"), database);
+    if (fileMode !== undefined) {
+      throw invalidOption(TypeError, "`fileMode` is for `path`: `database` has its file already");
+    }
     return { open: () => database, close: () => {}, isOwn: false, file: null, busyTimeoutMs };
   }
   check("path", { expected: "a file name", type: "string", test: (name: string) => name !== "" }, path);
   const name = path ?? "";
   const file = name === ":memory:" || name.startsWith("file:") ? null : name;
-  return { ...ownDatabase(name), isOwn: true, file, busyTimeoutMs };
+  return { ...ownDatabase(name, fileMode ?? DEFAULT_FILE_MODE), isOwn: true, file, busyTimeoutMs };
 }
 
-function ownDatabase(path: string): Pick<ResolvedOptions, "open" | "close"> {
+function ownDatabase(path: string, fileMode: number): Pick<ResolvedOptions, "open" | "close"> {
   const sqlite = process.getBuiltinModule?.("node:sqlite");
   if (sqlite === undefined) {
     const newer = "Either `npm install node@24`, then `npx node` in place of `node`";
@@ -64,7 +85,10 @@ function ownDatabase(path: string): Pick<ResolvedOptions, "open" | "close"> {
   const opened = new Set<OwnDatabase>();
   return {
     open: () => {
-      const database = opening(path, () => new sqlite.DatabaseSync(path) as OwnDatabase);
+      const database = opening(path, () => {
+        makeFile(path, fileMode);
+        return new sqlite.DatabaseSync(path) as OwnDatabase;
+      });
       opened.add(database);
       return database;
     },

@@ -1,0 +1,29 @@
+// Makes a database's file before SQLite does, so that it is private from its first byte on, whatever the umask. SQLite
+// gives its -wal and -shm the mode of the file. A file that is there keeps its mode.
+
+import { closeSync, fchmodSync, openSync } from "node:fs";
+
+/** `path`: as the driver takes it. */
+export function makeFile(path: string, mode: number): void {
+  const file = fileOf(path);
+  if (file === null) return;
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, "wx", mode);
+  } catch {
+    // It is there, or SQLite cannot make it either and says so.
+    return;
+  }
+  // The umask has taken bits away.
+  fchmodSync(descriptor, mode);
+  closeSync(descriptor);
+}
+
+/** The file of a path or a `file:` URI; null for a database in memory, and for a URI that makes no file. */
+function fileOf(path: string): string | null {
+  if (path === ":memory:") return null;
+  if (!path.startsWith("file:")) return path;
+  const [, name = "", query = ""] = /^file:(?:\/\/(?:localhost)?(?=\/))?([^?#]*)(?:\?([^#]*))?/.exec(path) ?? [];
+  const makesNone = /(?:^|&)(?:mode=(?:ro|rw|memory)|immutable=1)(?:&|$)/.test(query);
+  return name === "" || name === ":memory:" || makesNone ? null : decodeURIComponent(name);
+}
