@@ -47,6 +47,7 @@ function outcomes(): Command {
     .addOption(statusOption(STATUSES))
     .option("--after <cursor>", "only later ones", integerFrom(0), 0)
     .option("--output <file>", "unset: standard output")
+    .option("--force", "write over an output that holds something else")
     .addOption(new Option("--format <form>", "of the lines").choices(["openai", "full"]).default("full"))
     .action(async (flags: OutcomesFlags) => {
       const { outcomes } = await import("./outcomes.ts");

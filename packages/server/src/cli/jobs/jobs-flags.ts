@@ -24,6 +24,7 @@ export interface OutcomesFlags extends StoreFlags {
   readonly status?: string;
   readonly after: number;
   readonly output?: string;
+  readonly force?: true;
   readonly format: "openai" | "full";
 }
 

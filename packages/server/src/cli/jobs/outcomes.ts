@@ -1,24 +1,26 @@
 // `batchwise jobs outcomes`: what has been recorded so far, as JSONL. It waits for nothing.
 
-import { createWriteStream } from "node:fs";
-import { type LoggedOutcome, type NodeWritable, type Store, writeOutcomes } from "batchwise/dispatch";
+import { type LoggedOutcome, type Store, writeOutcomes } from "batchwise/dispatch";
 import { storeFlag } from "../common/command-line.ts";
 import { CommandError } from "../common/failures.ts";
 import { checkIsNotStore } from "../common/stores.ts";
 import { printJson, warn } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
+import { openOutput } from "../run/output-file.ts";
 import type { OutcomesFlags } from "./jobs-flags.ts";
 
 export function outcomes(flags: OutcomesFlags): Promise<void> {
-  const { store: url, after, job, status, output, format, json } = flags;
+  const { store: url, after, job, status, output, force, format, json } = flags;
   return withStoreOf(url, async ({ store, dispatcher }) => {
     if (output !== undefined) checkIsNotStore(output, url);
     if (job !== undefined) await expectJob(store, job, url);
     // A stopped dispatcher gives the log as it is, and ends.
     await dispatcher.stop();
     const log = dispatcher.outcomes({ after, ...(job === undefined ? {} : { job }) });
-    const stream = output === undefined ? process.stdout : createWriteStream(output);
-    const written = await writeOutcomes(stream as NodeWritable, matching(log, status), { format });
+    const file = output === undefined ? null : openOutput(output, force === true);
+    const written = await writeOutcomes(file?.stream ?? process.stdout, matching(log, status), { format }).finally(() =>
+      file?.release(),
+    );
     if (output === undefined) return;
     if (json) printJson({ output, outcomes: written });
     else warn(`${output}: ${written} outcomes`);

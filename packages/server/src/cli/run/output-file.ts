@@ -6,6 +6,7 @@ import {
   closeSync,
   createWriteStream,
   existsSync,
+  lstatSync,
   openSync,
   readSync,
   realpathSync,
@@ -31,22 +32,26 @@ export interface OutputFile {
 
 const LOOKED_AT = 4_096;
 
+/**
+ * A stream into an output that no other process writes. The same checks as those of a run, but for the input; what was in
+ * it is overwritten.
+ */
+export function openOutput(path: string, force: boolean): { readonly stream: NodeWritable; release(): void } {
+  checkOutput(path, force);
+  if (isStdout(path)) return { stream: process.stdout, release: () => {} };
+  const taken = isSpecial(path) ? null : takeOwn(`${path}.lock`, path);
+  return { stream: createWriteStream(path), release: () => taken?.release() };
+}
+
 /** Refuses an output that is the input, or that holds something else than outcomes. Writes only the lock. */
 export function takeOutput(path: string, input: string, force: boolean): OutputFile {
-  const folder = dirname(resolve(path));
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
-    throw new CommandError(`There is no folder ${dirname(path)} for the output.`);
-  }
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory() === true) throw new CommandError(`The output ${path} is a folder: expected a file.`);
-  if (found !== undefined && realpathSync(path) === realpathSync(input)) {
+  checkOutput(path, force);
+  if (existsSync(path) && realpathSync(path) === realpathSync(input)) {
     throw new CommandError(`The output ${path} is the input: name another file.`);
   }
-  if (found !== undefined && found.size > 0 && !force && !isOutcomes(path)) {
-    throw new CommandError(`${path} has something else than outcomes in it: name another --output, or pass --force.`);
-  }
-  const lock = `${path}.lock`;
-  const taken = takeOwn(lock, path);
+  if (isStdout(path) || isSpecial(path))
+    return passing(() => (isStdout(path) ? process.stdout : createWriteStream(path)));
+  const taken = takeOwn(`${path}.lock`, path);
   const previous = `${path}.previous`;
   return {
     open: () => {
@@ -59,6 +64,35 @@ export function takeOutput(path: string, input: string, force: boolean): OutputF
     previous: () => (existsSync(previous) ? previous : null),
     release: () => taken.release(),
   };
+}
+
+/** What an earlier run wrote to a pipe is not there any more. */
+function passing(open: () => NodeWritable): OutputFile {
+  return { open, complete: () => {}, previous: () => null, release: () => {} };
+}
+
+function checkOutput(path: string, force: boolean): void {
+  if (isStdout(path)) return;
+  if (statSync(dirname(resolve(path)), { throwIfNoEntry: false })?.isDirectory() !== true) {
+    throw new CommandError(`There is no folder ${dirname(path)} for the output.`);
+  }
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined && lstatSync(path, { throwIfNoEntry: false }) !== undefined) {
+    throw new CommandError(`The output ${path} is a link to a file that is not there: name that file.`);
+  }
+  if (found?.isDirectory() === true) throw new CommandError(`The output ${path} is a folder: expected a file.`);
+  if (found?.isFile() === true && found.size > 0 && !force && !isOutcomes(path)) {
+    throw new CommandError(`${path} has something else than outcomes in it: name another --output, or pass --force.`);
+  }
+}
+
+function isStdout(path: string): boolean {
+  return ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].includes(resolve(path));
+}
+
+/** A pipe or a device. */
+function isSpecial(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isFile() === false;
 }
 
 /** True for a first line in one of the forms that `run` writes, whole or cut off. */
