@@ -14,6 +14,7 @@ import { dispose, drop } from "../steps/dispose.ts";
 import { execute } from "../steps/execute.ts";
 import { reconcile } from "../steps/find/reconcile.ts";
 import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
+import { stepFailed } from "../steps/step-failed.ts";
 import { submit } from "../steps/submit/submit.ts";
 import { tellStuck } from "../steps/tell-stuck.ts";
 import { Semaphore } from "./semaphore.ts";
@@ -168,11 +169,21 @@ export class Workers {
       }
       if (lease.batch.state === "done") await this.#wakeWaiting(lease.batch);
     } catch (error) {
-      if (!(error instanceof LeaseLost)) this.#runtime.report(error, lease.context("work"));
+      await this.#failed(lease, error);
     } finally {
       lease.close();
       tellStuck(this.#runtime, lease.batch, writtenAt);
       this.#letGo(lease.batch);
+    }
+  }
+
+  async #failed(lease: Lease, error: unknown): Promise<void> {
+    if (error instanceof LeaseLost) return;
+    this.#runtime.report(error, lease.context("work"));
+    try {
+      await stepFailed(this.#runtime, lease, error);
+    } catch (thrown) {
+      if (!(thrown instanceof LeaseLost)) this.#runtime.report(thrown, lease.context("work"));
     }
   }
 

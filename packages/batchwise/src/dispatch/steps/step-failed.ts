@@ -1,0 +1,36 @@
+// What follows where a step of a batch throws what no part of it expected: an answer in a shape that nobody foresaw, a
+// mistake of an account or of ours. Each counts as a try, pauses grow, and a row of them puts the batch aside. A store that
+// does not answer, a lost lease and a stop are waited out.
+
+import { DispatchError } from "../contract/errors.ts";
+import { nextStep } from "../decide/batch/life-cycle.ts";
+import { backoff } from "../decide/times/backoff.ts";
+import { wordsOf } from "../format/client-error.ts";
+import type { Lease } from "../runtime/lease.ts";
+import { CallTimeout } from "../runtime/provider-calls.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+
+const FIRST_PAUSE_MS = 5_000;
+const LONGEST_PAUSE_MS = 300_000;
+const MOST_TRIES = 20;
+
+/** Gives the lease back until the next try. Rejects with LeaseLost. */
+export async function stepFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
+  if (lease.isOver || runtime.isStopping || passes(error)) return;
+  const { lastError: before } = lease.batch;
+  const known = before === null ? {} : (JSON.parse(before) as { readonly steps?: number });
+  const steps = (known.steps ?? 0) + 1;
+  // What else is counted there goes on.
+  const lastError = JSON.stringify({ ...known, code: "step_failed", message: wordsOf(error), steps });
+  // A create that may be on its way is never left to a person, who might send it again.
+  const { kind } = nextStep(lease.batch, lease.account, runtime.clock.now());
+  const isAside = steps >= MOST_TRIES && kind !== "reconcile" && kind !== "repeat";
+  const pauseMs = backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS, steps);
+  await lease.end((now) => (isAside ? { state: "quarantined", lastError } : { nextAt: now + pauseMs, lastError }));
+}
+
+/** True for what is no fault of the step. */
+function passes(error: unknown): boolean {
+  if (error instanceof CallTimeout) return true;
+  return error instanceof DispatchError && error.code.startsWith("STORE_");
+}

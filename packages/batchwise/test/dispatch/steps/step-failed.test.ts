@@ -1,0 +1,87 @@
+// Accounts that throw what nobody foresaw, in each call of each step: a batch is tried again ever later, and is put aside
+// in the end, unless a create may be on its way.
+
+import { expect, test } from "vitest";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
+import { SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, SimProcess, storeDown, world } from "../support/world.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const odd = (): never => {
+  throw new RangeError("Maximum call stack size exceeded");
+};
+
+/** Every call of this name fails, and so does what would say what that means. */
+function oddAccount(plain: Account, call: keyof Account, isOdd: () => boolean): Account {
+  return new Proxy(plain, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      return isOdd() && (name === call || name === "classify") ? odd : value;
+    },
+  });
+}
+
+async function sent(call: keyof Account) {
+  const here = world();
+  const sim = new SimProvider({ time: here.time });
+  let isOdd = true;
+  let told = 0;
+  const account = oddAccount(sim.account(), call, () => isOdd);
+  const dispatcher = await here.start({
+    ...{ accounts: [account], thresholds: { maxRequests: 2 } },
+    onError: () => {
+      told += 1;
+    },
+  });
+  await dispatcher.enqueueMany(["a", "b"].map((name) => ask(name)));
+  const mend = (): void => {
+    isOdd = false;
+  };
+  return { ...here, sim, dispatcher, mend, told: () => told };
+}
+
+test.each(["upload", "retrieve", "results"] as const)(
+  "a batch whose %s throws without end is put aside",
+  async (call) => {
+    const { time, store, dispatcher, mend, sim, told, until } = await sent(call);
+    await time.advance(6 * HOUR);
+    const [batch] = await dispatcher.batches();
+    expect(batch).toMatchObject({ state: "quarantined" });
+    expect(told()).toBeLessThan(60);
+    mend();
+    await dispatcher.resume(batch?.key as string);
+    await until(() => isAtRest(store, time.now()));
+    expect(Object.fromEntries(sim.successes())).toEqual({ a: 1, b: 1 });
+    await dispatcher.stop();
+  },
+);
+
+test("one whose create may have been taken is tried ever later, and goes on once that is mended", async () => {
+  const { time, store, dispatcher, mend, sim, told, until } = await sent("create");
+  await time.advance(6 * HOUR);
+  expect(["submitting", "unknown"]).toContain((await dispatcher.batches())[0]?.state);
+  expect(told()).toBeLessThan(200);
+  mend();
+  await until(() => isAtRest(store, time.now()));
+  expect(Object.fromEntries(sim.successes())).toEqual({ a: 1, b: 1 });
+  await dispatcher.stop();
+});
+
+test("a store that does not answer is waited out, however long", async () => {
+  const here = world();
+  const sim = new SimProvider({ time: here.time });
+  let isDown = false;
+  const store = new SimProcess(here.time).wrap(here.store, (name, call) =>
+    isDown && name === "requests" ? Promise.reject(storeDown()) : call(),
+  );
+  const dispatcher = await here.start({ store, accounts: [sim.account()], thresholds: { maxRequests: 2 } });
+  isDown = true;
+  await dispatcher.enqueueMany(["a", "b"].map((name) => ask(name)));
+  await here.time.advance(6 * HOUR);
+  expect((await dispatcher.batches())[0]?.state).not.toBe("quarantined");
+  isDown = false;
+  await here.until(() => isAtRest(here.store, here.time.now()));
+  expect(Object.fromEntries(sim.successes())).toEqual({ a: 1, b: 1 });
+  await dispatcher.stop();
+});
