@@ -167,6 +167,11 @@ export function tooLargeError(what: "bytes" | "tokens" | "inputs", size: number,
   return new DispatchError("REQUEST_TOO_LARGE", message);
 }
 
+export function metadataError(bytes: number, most: number): DispatchError {
+  const message = `The request has ${bytes} bytes of \`metadata\`, expected at most ${most}: store more elsewhere, under its id.`;
+  return new DispatchError("REQUEST_TOO_LARGE", message);
+}
+
 export function notFoundError(id: string): DispatchError {
   return new DispatchError("NOT_FOUND", `There is no request with the id "${id}".`);
 }

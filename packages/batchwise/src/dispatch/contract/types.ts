@@ -35,7 +35,7 @@ export interface DispatchRequest {
   readonly tenant?: string;
   /** The work that it is a part of: `outcomes({ job })` gives that work's outcomes alone. */
   readonly job?: string;
-  /** Kept with the request and given back with its outcome; never sent to the provider. */
+  /** Given back with the outcome, never sent to the provider. At most 16 KB (16,384 bytes) as JSON. */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 

@@ -3,7 +3,7 @@
 
 import { describe } from "../../core/contract/errors.ts";
 import type { Account, LineRequest } from "../contract/account.ts";
-import { DispatchError, tooLargeError } from "../contract/errors.ts";
+import { DispatchError, metadataError, tooLargeError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
 import { serves } from "../decide/sealing/rank-accounts.ts";
@@ -269,10 +269,15 @@ function checkName(what: string, name: unknown): void {
   storable(what, name);
 }
 
+/** Bytes as JSON. */
+const MOST_METADATA_BYTES = 16_384;
+
 function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
   if (metadata === undefined) return null;
   if (isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string")) {
-    return JSON.stringify(metadata);
+    const text = JSON.stringify(metadata);
+    if (utf8Length(text) > MOST_METADATA_BYTES) throw metadataError(utf8Length(text), MOST_METADATA_BYTES);
+    return text;
   }
   throw invalid("A request's `metadata` must be an object of strings.");
 }

@@ -80,6 +80,7 @@ describe("a request is refused, and nothing of it stored,", () => {
     ["with what the provider forbids", { body: { model: "m", messages, stream: true } }, "INVALID_REQUEST", "stream"],
     ["over the bytes of a batch", ask("x".repeat(2_000), { id: "long" }), "REQUEST_TOO_LARGE", "bytes"],
     ["over the tokens of a batch", ask("x".repeat(900), { id: "long" }), "REQUEST_TOO_LARGE", "tokens"],
+    ["over 16 KB of metadata", { ...ask("a"), metadata: { a: "ä".repeat(8_189) } }, "REQUEST_TOO_LARGE", "`metadata`"],
     ["as a line that is no POST", { ...line, method: "GET" }, "INVALID_REQUEST", "POST"],
     ["as a line for an unknown address", { ...line, url: "/v2" }, "UNKNOWN_ENDPOINT", "/v2"],
     ["as a line with more in it", { ...line, priority: 1 }, "INVALID_REQUEST", "priority"],
@@ -129,6 +130,14 @@ describe("a request is refused, and nothing of it stored,", () => {
 });
 
 describe("a request is stored", () => {
+  test("with 16 KB of metadata", async () => {
+    const { store, dispatcher } = dispatcherOf({});
+    const metadata = { a: "ä".repeat(8_188) };
+    await dispatcher.enqueue({ ...ask("a", { id: "a" }), metadata });
+    const [row] = await store.requests({ ids: ["a"], bodies: true });
+    expect(JSON.parse(row?.metadata ?? "")).toEqual(metadata);
+  });
+
   test("with the defaults under its body, and an id of its own where it has none", async () => {
     const { store, dispatcher } = dispatcherOf({ requestDefaults: { model: "d", temperature: 0 } });
     const { id } = await dispatcher.enqueue({ body: { messages, temperature: 1 } });
