@@ -1,7 +1,6 @@
-import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { type Reference, referencesIn, rowsIn, titlesIn } from "./references.ts";
-import { filesMatching, root, textOf } from "./repository.ts";
+import { missingOf, referencesIn, rowsIn, titlesIn } from "./references.ts";
+import { filesMatching, textOf } from "./repository.ts";
 
 /** The tests that show a promise or a row, by its text. */
 type Proofs = Readonly<Record<string, readonly string[]>>;
@@ -42,15 +41,6 @@ describe("a page that names tests", () => {
 
 function proofsOf(page: string): unknown {
   return JSON.parse(textOf(`packages/batchwise/test/house/proofs/${page}.json`));
-}
-
-/** The references whose file or title is not there. */
-function missingOf(references: readonly Reference[]): Reference[] {
-  const titles = new Map<string, Set<string>>();
-  return references.filter(({ file, title }) => {
-    if (!titles.has(file)) titles.set(file, existsSync(root + file) ? titlesIn(file, textOf(file)) : new Set());
-    return !titles.get(file)?.has(title);
-  });
 }
 
 describe.each(["docs/coming-from.md", ...moves])("%s", (page) => {

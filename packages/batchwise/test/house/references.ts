@@ -2,8 +2,9 @@
 // `core/waits` › a full batch goes at once: the file below packages/batchwise/test (`server/...` below
 // packages/server/test) without its ending, and the test's title, alone or after those of its `describe`s.
 
+import { existsSync } from "node:fs";
 import { type CallExpression, type Expression, Visitor } from "oxc-parser";
-import { parse } from "./repository.ts";
+import { parse, root, textOf } from "./repository.ts";
 
 export interface Reference {
   readonly file: string;
@@ -53,6 +54,15 @@ export function titlesIn(path: string, text: string): Set<string> {
     },
   }).visit(parse(path, text));
   return titles;
+}
+
+/** The references whose file or title is not there. */
+export function missingOf(references: readonly Reference[]): Reference[] {
+  const titles = new Map<string, Set<string>>();
+  return references.filter(({ file, title }) => {
+    if (!titles.has(file)) titles.set(file, existsSync(root + file) ? titlesIn(file, textOf(file)) : new Set());
+    return !titles.get(file)?.has(title);
+  });
 }
 
 /** A title that is put together from parts has `…` where each part goes. */
