@@ -57,7 +57,7 @@ function version(): string {
 
 async function main(): Promise<void> {
   dropSqliteWarning();
-  // A write to a reader that has left is told here too.
+  // A write to a reader that has left also ends here.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const program = new Command("batchwise").description("Single requests come in, full batches go out.");
   program.version(version());

@@ -33,7 +33,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const host = options.host ?? "127.0.0.1";
   if (!isLoopback(host)) warn([exposure(host), ""]);
   for (const warning of service.embedder.warnings) warn(`Warning: ${warning}`);
-  // Before the greeting: whoever reads it may stop the service at once.
+  // Before the greeting: its reader may stop the service at once.
   const stopped = stopOnSignal(service);
   print(greeting(service));
   await stopped;

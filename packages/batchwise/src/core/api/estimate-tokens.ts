@@ -3,7 +3,7 @@
 
 /** A common English token is four characters; other scripts need about one token a character. */
 const ASCII_CHARACTERS_A_TOKEN = 4;
-/** Role, separators and the like that every chat message adds. */
+/** Role and separators that every chat message adds. */
 const TOKENS_A_MESSAGE = 4;
 /** About the most that one image costs where it is cut down to size: 1,445 in eight tiles, 1,600 by its area. */
 const TOKENS_AN_IMAGE = 1_600;

@@ -1,5 +1,5 @@
 // What a batcher tells its listeners, and the list of them. Listeners are the user's functions: one that throws, or whose promise rejects,
-// is reported as a warning and disturbs nobody else.
+// is reported as a warning and does not stop other listeners.
 
 import { type Clock, type InContext, systemClock } from "../time/clock.ts";
 import { inName } from "./errors.ts";
@@ -75,12 +75,12 @@ export interface BatcherEvents {
 
 /** What `on` listens to. */
 export type EventName = keyof BatcherEvents;
-/** A function that hears one event. What it throws is warned of and harms nobody. */
+/** A function that hears one event. What it throws becomes a warning. */
 export type Listener<Name extends EventName> = (event: BatcherEvents[Name]) => void;
 
 type AnyListener = (event: never) => unknown;
 
-/** Warnings that nobody has heard are kept for the first listener, so many of them. */
+/** Warnings without a listener are kept for the first listener, so many of them. */
 const KEPT_WARNINGS = 16;
 
 const HOW_TO_LISTEN = 'Printed once a code. `on("warning", listener)` hears every warning, and none is printed then.';

@@ -68,7 +68,7 @@ export async function openBedrock(flags: AccountFlags): Promise<OpenAccount> {
   };
 }
 
-/** What the library refuses of a role is told as it says it. */
+/** Gives the library's own words for a role that it refuses. */
 function accountWithRole<Account>(make: () => Account): Account {
   try {
     return make();

@@ -15,7 +15,7 @@ export const EXIT = {
   terminated: 143,
 } as const;
 
-/** Its message says all that there is to say: a cause is kept for whoever debugs. */
+/** Its message says all that there is to say: the cause is for debugging. */
 export class CommandError extends Error {
   readonly exitCode: number;
 

@@ -1,5 +1,5 @@
 // Accounts that stand in for those of a store's batches, in commands that only change what the store holds. They call
-// nobody: a step that would is refused, and left to the processes that have the key.
+// no provider: a step that would is refused, and left to the processes that have the key.
 
 import type { Account, BatchRow, Store } from "batchwise/dispatch";
 import { CommandError, EXIT } from "./failures.ts";
@@ -17,7 +17,7 @@ export async function standIns(store: Store): Promise<Account[]> {
   return names.size === 0 ? noAccounts() : [...names].map(standIn);
 }
 
-/** For commands that must let go of no batch: whoever does that asks the provider to cancel it, once. */
+/** For commands that must release no batch: its release asks the provider to cancel it, once. */
 export function noAccounts(): Account[] {
   return [standIn("none")];
 }

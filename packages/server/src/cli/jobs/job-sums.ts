@@ -1,5 +1,5 @@
-// The jobs of a store as they are now: what is open, how the others ended, what all of it cost. The store counts each end
-// for good, so a request that was retried has several; how requests without success stand now is read from themselves.
+// The jobs of a store as they are now: what is open, how the others ended, what all of it cost. The store counts each
+// end, so a request that was retried has several; how requests without success stand now is read from themselves.
 
 import type { Dispatcher, RequestRow, Store, UsageRecord } from "batchwise/dispatch";
 

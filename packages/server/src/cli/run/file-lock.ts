@@ -22,7 +22,7 @@ export interface FileLock {
   release(): void;
 }
 
-/** Whose the file is, where somebody has it; null once it is ours. */
+/** The process that has the file; null once it is ours. */
 export type Taken =
   | { readonly lock: FileLock; readonly owner: null }
   | { readonly lock: null; readonly owner: LockOwner };
@@ -83,7 +83,7 @@ function held(path: string, text: string): FileLock {
   };
 }
 
-/** False where it is there. It appears with its text in it: nobody reads half a lock. */
+/** False where it is there. It appears with its text in it: no process reads half a lock. */
 function create(path: string, text: string): boolean {
   const own = `${path}.${ownerOf(text).token}`;
   try {
