@@ -1,6 +1,7 @@
-// A method decorator, standard (TC39) and legacy (`experimentalDecorators`): the calls of all callers of a method that
-// takes an array and returns a promise of one merge into batches, per instance. Standard: an instance's batcher is made
-// when the instance is constructed. Legacy: at the first call. Options are checked when the class is defined.
+// A method decorator, standard (TC39) and legacy (`experimentalDecorators`): the calls of all
+// callers of a method that takes an array and returns a promise of one merge into batches, per
+// instance. Standard: an instance's batcher is made when the instance is constructed. Legacy: at
+// the first call. Options are checked when the class is defined.
 
 import type { BatchOptions } from "../contract/options.ts";
 import { PreparedOptions } from "../contract/resolve-options.ts";
@@ -16,7 +17,10 @@ type Descriptor<Args extends readonly unknown[], Return> = TypedPropertyDescript
 
 type AnyFunction = (...args: unknown[]) => unknown;
 
-/** Decorates a method without changing its type. The first form is the standard one, the second the legacy one. */
+/**
+ * Decorates a method without changing its type. The first form is the standard one, the second the
+ * legacy one.
+ */
 export interface BatchedDecorator<Item, Result> {
   <This extends object, Args extends BatchedParameters<Item>, Return extends Promise<readonly Result[]>>(
     method: Method<This, Args, Return>,
@@ -35,12 +39,13 @@ interface NotAFunction {
 }
 
 /**
- * Decorates a method that takes an array and returns a promise of an array, one result per item: calls of all callers
- * are merged into batches, per instance, and each call gets its own part back. `@batched` alone takes the defaults.
+ * Decorates a method that takes an array and returns a promise of an array, one result per item:
+ * calls of all callers are merged into batches, per instance, and each call gets its own part back.
+ * `@batched` alone takes the defaults.
  *
- * The method finds the batch's {@link BatchContext} in its second parameter. A second argument of a call is
- * {@link SubmitOptions}, for its items alone; a method whose callers give one declares a {@link BatchedCall}.
- * {@link batcherOf} gives the batcher behind the method.
+ * The method finds the batch's {@link BatchContext} in its second parameter. A second argument of a
+ * call is {@link SubmitOptions}, for its items alone; a method whose callers give one declares a
+ * {@link BatchedCall}. {@link batcherOf} gives the batcher behind the method.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, when the class is defined: for an option that is
  * unknown or out of range, and for anything that is not a method.
@@ -72,7 +77,10 @@ export const batched: (<Item, Result>(
   return ((...decorated: readonly unknown[]) => decorate(decorated, options)) as never;
 };
 
-/** Compilers call a standard decorator with two arguments and a legacy one with three; of a class it is one or two. */
+/**
+ * Compilers call a standard decorator with two arguments and a legacy one with three; of a class it
+ * is one or two.
+ */
 function decorate(args: readonly unknown[], options: PreparedOptions): unknown {
   const [first, second, third] = args;
   if (args.length === 3) return decorateLegacy(first, second, third, options);
@@ -94,7 +102,10 @@ function decorateStandard(
   return merged(method, given as object);
 }
 
-/** There is no hook at construction: the prototype or class gets the method, and a call makes the batcher. */
+/**
+ * There is no hook at construction: the prototype or class gets the method, and a call makes the
+ * batcher.
+ */
 function decorateLegacy(target: unknown, name: unknown, given: unknown, options: PreparedOptions): PropertyDescriptor {
   if (typeof given === "number") throw notAMethod("parameter");
   const descriptor = given as PropertyDescriptor | undefined;
@@ -137,7 +148,10 @@ function shownName(name: string | symbol): string {
   return typeof name === "symbol" ? `[${name.description ?? ""}]` : name;
 }
 
-/** The function that takes the place of the method `given`. It never throws: mistakes of a call reject it. */
+/**
+ * The function that takes the place of the method `given`. It never throws: mistakes of a call
+ * reject it.
+ */
 function merged(method: DecoratedMethod, given: object): AnyFunction {
   const name = shownName(method.name);
   const call = function (this: unknown, ...args: unknown[]): Promise<unknown[]> {
@@ -164,7 +178,10 @@ function isContext(options: object | undefined): options is BatchContext {
   return options !== undefined && "requests" in options && "signal" in options;
 }
 
-/** An override passed the context of its batch on: its cost is that of all items, so it is no option for each of them. */
+/**
+ * An override passed the context of its batch on: its cost is that of all items, so it is no option
+ * for each of them.
+ */
 function optionsOf({ signal, key }: BatchContext): SubmitOptions {
   return { signal, key };
 }

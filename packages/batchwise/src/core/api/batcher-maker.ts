@@ -1,4 +1,5 @@
-// The signatures of the functions that make batchers: the types of items and results follow from the handler.
+// The signatures of the functions that make batchers: the types of items and results follow from
+// the handler.
 
 import type { BatchOptions } from "../contract/options.ts";
 import type {
@@ -25,8 +26,9 @@ interface Kinds<Item, Result> {
 }
 
 /**
- * Makes a batcher of one kind; a signature for each form of handler. The last takes every form, because of more than
- * three signatures that do not fit compilers report the last: a misspelt option is reported where it stands.
+ * Makes a batcher of one kind; a signature for each form of handler. The last takes every form,
+ * because of more than three signatures that do not fit compilers report the last: a misspelt
+ * option is reported where it stands.
  */
 export interface BatcherMaker<Kind extends keyof Kinds<unknown, unknown>> {
   <Item, Numbers extends NumericArray>(
@@ -56,12 +58,16 @@ type AnyFunction<Item, Result> = (
   context: BatchContext,
 ) => ArrayWithOneResultPerItem<Result> | PromiseLike<ArrayWithOneResultPerItem<Result>>;
 
-/** The items of a function; any, while they are not inferred. Compilers check options before they read such a function. */
+/**
+ * The items of a function; any, while they are not inferred. Compilers check options before they
+ * read such a function.
+ */
 type Reported<Item> = unknown extends Item ? never : Item;
 
 /**
- * An array or a numeric typed array, and no text. Its name stands in what a compiler says about another answer. Without
- * the two methods of a promise, compilers compare an answer with `PromiseLike` and say ten lines.
+ * An array or a numeric typed array, and no text. Its name stands in what a compiler says about
+ * another answer. Without the two methods of a promise, compilers compare an answer with
+ * `PromiseLike` and say ten lines.
  */
 interface ArrayWithOneResultPerItem<Result> {
   readonly then?: never;

@@ -14,8 +14,8 @@ export type BatcherOfMethod<Method> = Method extends (
   : Batcher<unknown, unknown>;
 
 /**
- * The batcher behind a method that is decorated with `batched`: its options, setters (`configure`), statistics, events,
- * `pause`, `flush`, `close`.
+ * The batcher behind a method that is decorated with `batched`: its options, setters (`configure`),
+ * statistics, events, `pause`, `flush`, `close`.
  *
  * @param instance the instance, or the class for a static method.
  * @param method the method's name; of a private one with its `#`.
@@ -39,7 +39,10 @@ export function batcherOf<Instance extends object, Name extends keyof Instance>(
   instance: Instance,
   method: Name,
 ): BatcherOfMethod<Instance[Name]>;
-/** For private methods, whose type the compiler does not show: give the types of an item and of a result. */
+/**
+ * For private methods, whose type the compiler does not show: give the types of an item and of a
+ * result.
+ */
 export function batcherOf<Item = unknown, Result = unknown>(
   instance: object,
   method: string | symbol,

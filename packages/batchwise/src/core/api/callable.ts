@@ -1,5 +1,6 @@
-// A function that is a batcher as well. Making one costs next to nothing: the members are those of one prototype, and
-// each is taken from its batcher when it is first asked for; `const { submit } = batch(…)` works.
+// A function that is a batcher as well. Making one costs next to nothing: the members are those of
+// one prototype, and each is taken from its batcher when it is first asked for; `const { submit } =
+// batch(…)` works.
 
 const CORE: unique symbol = Symbol("batcher");
 

@@ -1,19 +1,24 @@
-// A rough token count without a tokenizer: enough for budgets, never for billing. The error against a real tokenizer
-// is about 11 % at the median and 31 % at the 90th percentile for English text; far off for long unbroken runs.
+// A rough token count without a tokenizer: enough for budgets, never for billing. The error against
+// a real tokenizer is about 11 % at the median and 31 % at the 90th percentile for English text;
+// far off for long unbroken runs.
 
 /** A common English token is four characters; other scripts need about one token a character. */
 const ASCII_CHARACTERS_A_TOKEN = 4;
 /** Role and separators that every chat message adds. */
 const TOKENS_A_MESSAGE = 4;
-/** About the most that one image costs where it is cut down to size: 1,445 in eight tiles, 1,600 by its area. */
+/**
+ * About the most that one image costs where it is cut down to size: 1,445 in eight tiles, 1,600 by
+ * its area.
+ */
 const TOKENS_AN_IMAGE = 1_600;
 const NOT_ASCII = /[\u0080-\uffff]/;
 
 /**
- * Roughly how many tokens a value is: of a string, of an array of strings, or of a chat body (its `messages`, or its
- * `input` or `prompt`). At least 1. An `image_url` part of a message counts as 1,600, however it is written; models that
- * count images otherwise need a count of your own. Anything else counts as its JSON text; what has none counts as 1,
- * and so does what is nested more than 1,000 deep.
+ * Roughly how many tokens a value is: of a string, of an array of strings, or of a chat body (its
+ * `messages`, or its `input` or `prompt`). At least 1. An `image_url` part of a message counts as
+ * 1,600, however it is written; models that count images otherwise need a count of your own.
+ * Anything else counts as its JSON text; what has none counts as 1, and so does what is nested more
+ * than 1,000 deep.
  *
  * @example
  * ```ts
@@ -75,7 +80,10 @@ function measureAscii(text: string): number {
   return text.length / ASCII_CHARACTERS_A_TOKEN;
 }
 
-/** Most texts are ASCII throughout, and a search tells it several times as fast as a look at each character. */
+/**
+ * Most texts are ASCII throughout, and a search tells it several times as fast as a look at each
+ * character.
+ */
 function measureText(text: string): number {
   const first = text.search(NOT_ASCII);
   if (first < 0) return measureAscii(text);

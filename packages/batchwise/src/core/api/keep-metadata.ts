@@ -1,5 +1,6 @@
-// What other decorators have put on a method, for the function that takes its place: properties of the function, its
-// length, and metadata of `Reflect.defineMetadata`, where a program has loaded that.
+// What other decorators have put on a method, for the function that takes its place: properties of
+// the function, its length, and metadata of `Reflect.defineMetadata`, where a program has loaded
+// that.
 
 interface ReflectMetadata {
   getOwnMetadataKeys?(target: object): unknown[];

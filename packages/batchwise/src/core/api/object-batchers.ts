@@ -1,6 +1,6 @@
-// Which batchers an object has: one for each decorated method, for an instance or, of static methods, for a class. A
-// Proxy of an instance and an object that inherits from one have the instance's batchers; a subclass has its own. Only
-// the object itself holds its batchers.
+// Which batchers an object has: one for each decorated method, for an instance or, of static
+// methods, for a class. A Proxy of an instance and an object that inherits from one have the
+// instance's batchers; a subclass has its own. Only the object itself holds its batchers.
 
 import type { Batcher } from "../contract/types.ts";
 
@@ -24,7 +24,10 @@ const BATCHERS = Symbol("batchwise.batchers");
 /** For objects that take no new property. */
 const unextendable = new WeakMap<object, ObjectBatchers>();
 
-/** Set by the property's function. It is not returned, because some proxies wrap what a function returns. */
+/**
+ * Set by the property's function. It is not returned, because some proxies wrap what a function
+ * returns.
+ */
 let lastRead: ObjectBatchers | undefined;
 
 export class ObjectBatchers {
@@ -38,8 +41,8 @@ export class ObjectBatchers {
   }
 
   /**
-   * Adds a method that was just decorated. `owner` is an instance, a class, or the prototype of a class, whose instances
-   * then make their batchers when they need them.
+   * Adds a method that was just decorated. `owner` is an instance, a class, or the prototype of a
+   * class, whose instances then make their batchers when they need them.
    */
   static add(owner: object, method: DecoratedMethod): ObjectBatchers {
     const batchers = ownedBy(owner) ?? ObjectBatchers.#create(owner, readFrom(owner));
@@ -47,7 +50,10 @@ export class ObjectBatchers {
     return batchers;
   }
 
-  /** The batchers that a call on `receiver` uses; undefined when no class with decorated methods made the object. */
+  /**
+   * The batchers that a call on `receiver` uses; undefined when no class with decorated methods
+   * made the object.
+   */
   static of(receiver: unknown): ObjectBatchers | undefined {
     if (!isObject(receiver)) return undefined;
     const nearest = readFrom(receiver);
@@ -67,7 +73,10 @@ export class ObjectBatchers {
     return batchers;
   }
 
-  /** Whether these are the batchers of `receiver`, which they were read from, and not those of its class or base. */
+  /**
+   * Whether these are the batchers of `receiver`, which they were read from, and not those of its
+   * class or base.
+   */
   isOf(receiver: object): boolean {
     if (typeof receiver === "function") return Object.hasOwn(receiver, BATCHERS);
     return !isPrototypeOfClass(this.#owner);

@@ -1,5 +1,5 @@
-// A batcher in the words of language models: its cost is tokens. It is the same batcher; this file changes the words
-// of what goes in and of what is refused, and nothing else.
+// A batcher in the words of language models: its cost is tokens. It is the same batcher; this file
+// changes the words of what goes in and of what is refused, and nothing else.
 
 import { NO_NAME, tooManyTokensError } from "../contract/errors.ts";
 import type { ShownOptions } from "../contract/options.ts";
@@ -21,11 +21,12 @@ import {
 } from "./token-options.ts";
 
 /**
- * `createBatcher` with token words: a batch closes at `maxBatchTokens` (default 32,000) or at `maxBatchSize` items
- * (default 256). A submit may give an exact count as `tokens`.
+ * `createBatcher` with token words: a batch closes at `maxBatchTokens` (default 32,000) or at
+ * `maxBatchSize` items (default 256). A submit may give an exact count as `tokens`.
  *
- * The result is a batcher with all members, so code that takes any batcher takes this one: the names in `stats()`,
- * `inspect()`, events and the handler's context stay, and every `cost` in them is a number of tokens.
+ * The result is a batcher with all members, so code that takes any batcher takes this one: the
+ * names in `stats()`, `inspect()`, events and the handler's context stay, and every `cost` in them
+ * is a number of tokens.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`. `cost` and `maxBatchCost` are refused, with the token
  * word in the message.
@@ -88,8 +89,9 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
   }
 
   /**
-   * Submit options in cost words. Never throws: an error stands where the batcher below reads `cost`, so that it fails
-   * or rejects the item as it does for any mistake in a submit, and counts it.
+   * Submit options in cost words. Never throws: an error stands where the batcher below reads
+   * `cost`, so that it fails or rejects the item as it does for any mistake in a submit, and counts
+   * it.
    */
   #inCost(given: TokenSubmitManyOptions<unknown> | undefined, isMany: boolean): SubmitOptions | undefined {
     // What is not an object goes below as it is, and is refused there.
@@ -116,7 +118,10 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
     return this.#fit(tokens as number);
   }
 
-  /** Refuses an item that is over the cap by itself. The batcher below does so once it has prepared the item. */
+  /**
+   * Refuses an item that is over the cap by itself. The batcher below does so once it has prepared
+   * the item.
+   */
   #fit(tokens: number): number {
     const { maxBatchCost, oversize, batchCost } = this.#options;
     // A function decides what such an item costs; the batcher below asks it.

@@ -1,5 +1,6 @@
-// The options of a token batcher: those of a batcher with `maxBatchTokens`, `estimateTokens` and `tokens` in place of
-// `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher is refused with the one that was meant.
+// The options of a token batcher: those of a batcher with `maxBatchTokens`, `estimateTokens` and
+// `tokens` in place of `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher
+// is refused with the one that was meant.
 
 import type { Mapped, MapSource, MapWindow } from "../contract/map-options.ts";
 import type { BatchOptions, ConfigureOptions, ShownOptions } from "../contract/options.ts";
@@ -18,16 +19,21 @@ import {
 
 /** Options of `createTokenBatcher`: those of a batcher, in tokens. */
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
-  /** Hard cap on items per batch. Integer >= 1. Default 256, and 1,024 where `maxBatchTokens` is `"learn"`. */
+  /**
+   * Hard cap on items per batch. Integer >= 1. Default 256, and 1,024 where `maxBatchTokens` is
+   * `"learn"`.
+   */
   readonly maxBatchSize?: number | undefined;
   /**
-   * Hard cap on the tokens of a batch, exceeded only by a single oversize item that runs alone. > 0. Default 32,000. With
-   * `"learn"` the batcher finds it by itself, as `maxBatchCost: "learn"` does, and refuses no item as too large.
+   * Hard cap on the tokens of a batch, exceeded only by a single oversize item that runs alone. >
+   * 0. Default 32,000. With `"learn"` the batcher finds it by itself, as `maxBatchCost: "learn"`
+   * does, and refuses no item as too large.
    */
   readonly maxBatchTokens?: number | "learn" | undefined;
   /**
-   * The tokens of an item: finite, >= 0. Default: the item's own `estimateTokens()` or `estimateCost()` where it has
-   * one, else the exported `estimateTokens(item)` for texts, arrays and chat bodies, else `defaultTokens`.
+   * The tokens of an item: finite, >= 0. Default: the item's own `estimateTokens()` or
+   * `estimateCost()` where it has one, else the exported `estimateTokens(item)` for texts, arrays
+   * and chat bodies, else `defaultTokens`.
    */
   readonly estimateTokens?: ((item: Item) => number) | undefined;
   /** The tokens of an item that has no text to estimate. Finite, >= 0. Default 1. */
@@ -57,7 +63,10 @@ export interface TokenMapOptions<Item, Settled extends boolean = boolean>
   extends TokenSubmitManyOptions<Item>,
     MapWindow<Settled> {}
 
-/** The options in force. `maxBatchCost` is the same number as `maxBatchTokens`, for code that takes any batcher. */
+/**
+ * The options in force. `maxBatchCost` is the same number as `maxBatchTokens`, for code that takes
+ * any batcher.
+ */
 export interface ResolvedTokenOptions extends ShownOptions {
   readonly maxBatchTokens: number | "learn";
   readonly estimateTokens: ((item: unknown) => number) | undefined;
@@ -65,8 +74,9 @@ export interface ResolvedTokenOptions extends ShownOptions {
 }
 
 /**
- * A batcher that counts tokens. It has every member of a {@link Batcher}; `cost` and `averageBatchCost` in what it
- * reports (`stats()`, `inspect()`, events, the handler's context) are tokens.
+ * A batcher that counts tokens. It has every member of a {@link Batcher}; `cost` and
+ * `averageBatchCost` in what it reports (`stats()`, `inspect()`, events, the handler's context) are
+ * tokens.
  */
 export interface TokenBatcher<Item, Result> extends Batcher<Item, Result> {
   submit(item: Item, options?: TokenSubmitOptions): Promise<Result>;
@@ -125,7 +135,10 @@ export interface SplitOptions
   readonly others: BatchOptions<unknown, unknown>;
 }
 
-/** Checks the token words and fills them in; the batcher below checks the others. Throws INVALID_OPTION. */
+/**
+ * Checks the token words and fills them in; the batcher below checks the others. Throws
+ * INVALID_OPTION.
+ */
 export function splitOptions(given: unknown): SplitOptions {
   checkIsObject("options", given, AS_SIZE);
   refuseUnknown(given ?? {}, TOKEN_OPTION_NAMES, "", HINTS);

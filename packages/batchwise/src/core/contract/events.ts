@@ -1,5 +1,6 @@
-// What a batcher tells its listeners, and the list of them. Listeners are the user's functions: one that throws, or whose promise rejects,
-// is reported as a warning and does not stop other listeners.
+// What a batcher tells its listeners, and the list of them. Listeners are the user's functions: one
+// that throws, or whose promise rejects, is reported as a warning and does not stop other
+// listeners.
 
 import { type Clock, type InContext, systemClock } from "../time/clock.ts";
 import { inName } from "./errors.ts";
@@ -37,15 +38,17 @@ export interface ItemEvent {
 }
 
 /**
- * What a warning is about. `LISTENER_FAILED`, `CACHE_FAILED`, `LIMITER_FAILED`: a function of the user threw, rejected or
- * answered what it may not. `RETRY_FAILED`: an option of `retry` did. `OPTIONS`: options that do together what they do
- * not seem to. `STREAM_BLOCKED`: a batch of streams has waited a second for callers who do not read; read the streams of
- * a batch concurrently, or raise `maxBufferedChunks`. `OBSERVER_FAILED`: the meter or tracer of `batchwise/otel` threw.
- * `CACHE_NULL`: a result that is null is not stored, see `cache.nullIsResult`.
- * `HELD_AT_EXIT`: items that `maxWaitMs: Infinity` held were sent because the process was about to end; call `flush()` or
- * `close()` after the last submit. Those of a paused batcher are lost; call `resume()` or `close()`. `SELF_CALL`: for 1 s every slot was taken by a batch whose handler has submitted to
- * its own batcher, or a handler had submitted an item equal to one of its own batch; where it awaits that, none of them
- * ends.
+ * What a warning is about. `LISTENER_FAILED`, `CACHE_FAILED`, `LIMITER_FAILED`: a function of the
+ * user threw, rejected or answered what it may not. `RETRY_FAILED`: an option of `retry` did.
+ * `OPTIONS`: options that do together what they do not seem to. `STREAM_BLOCKED`: a batch of
+ * streams has waited a second for callers who do not read; read the streams of a batch
+ * concurrently, or raise `maxBufferedChunks`. `OBSERVER_FAILED`: the meter or tracer of
+ * `batchwise/otel` threw. `CACHE_NULL`: a result that is null is not stored, see
+ * `cache.nullIsResult`. `HELD_AT_EXIT`: items that `maxWaitMs: Infinity` held were sent because the
+ * process was about to end; call `flush()` or `close()` after the last submit. Those of a paused
+ * batcher are lost; call `resume()` or `close()`. `SELF_CALL`: for 1 s every slot was taken by a
+ * batch whose handler has submitted to its own batcher, or a handler had submitted an item equal to
+ * one of its own batch; where it awaits that, none of them ends.
  */
 export type WarningCode =
   | "LISTENER_FAILED"
@@ -85,7 +88,10 @@ const KEPT_WARNINGS = 16;
 
 const HOW_TO_LISTEN = 'Printed once a code. `on("warning", listener)` hears every warning, and none is printed then.';
 
-/** The name under which a batcher's warnings are printed; null on a clock of its own, as in tests: none is printed. */
+/**
+ * The name under which a batcher's warnings are printed; null on a clock of its own, as in tests:
+ * none is printed.
+ */
 export function printedName({ name, clock }: { readonly name: string; readonly clock: Clock }): string | null {
   return clock === systemClock ? name : null;
 }

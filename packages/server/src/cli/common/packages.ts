@@ -1,5 +1,5 @@
-// Packages that the user installs when a command needs them: clients of stores and providers, the runtime of models. The
-// command depends on none.
+// Packages that the user installs when a command needs them: clients of stores and providers, the
+// runtime of models. The command depends on none.
 
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,7 +13,9 @@ const ROOT_MARKS = [
   ...(["bun.lock", "bun.lockb", "deno.lock", ".git"] as const),
 ];
 
-/** From the working folder's project, else from beside this package. `why` says what asked for it. */
+/**
+ * From the working folder's project, else from beside this package. `why` says what asked for it.
+ */
 export function loadPackage<Shape>(name: string, why: string): Shape {
   return createRequire(import.meta.url)(pathFor(name, why)) as Shape;
 }
@@ -29,8 +31,9 @@ function pathFor(name: string, why: string): string {
 }
 
 /**
- * The folder and those above it up to the root of its project: the nearest with a lock file or `.git`. Without one the
- * folder alone: what is above it may be anybody's, as `/tmp/node_modules` is.
+ * The folder and those above it up to the root of its project: the nearest with a lock file or
+ * `.git`. Without one the folder alone: what is above it may be anybody's, as `/tmp/node_modules`
+ * is.
  */
 export function projectFolders(folder: string): string[] {
   const folders = [resolve(folder)];
@@ -53,7 +56,10 @@ function holdsPackage(folder: string, name: string): boolean {
 /** A class of a client. */
 export type ClientClass = new (options: object) => object;
 
-/** One class of a package, found as `loadPackage` finds it. The package may have modules of either kind. */
+/**
+ * One class of a package, found as `loadPackage` finds it. The package may have modules of either
+ * kind.
+ */
 export async function loadClient(packageName: string, className: string, why: string): Promise<ClientClass> {
   const found = await import(pathToFileURL(pathFor(packageName, why)).href);
   const { default: inDefault } = found as { readonly default?: Readonly<Record<string, unknown>> };

@@ -1,6 +1,7 @@
-// The only way to standard output and standard error. Texts of providers, of input lines and of the command line may hold
-// codes that clear a screen, set a title or write to a clipboard: each control character is shown as `\u001b`. JSON reads
-// that as the same text, so what is printed as JSON stays exact.
+// The only way to standard output and standard error. Texts of providers, of input lines and of the
+// command line may hold codes that clear a screen, set a title or write to a clipboard: each
+// control character is shown as `\u001b`. JSON reads that as the same text, so what is printed as
+// JSON stays exact.
 
 import { withoutSecrets } from "./secrets.ts";
 
@@ -29,7 +30,10 @@ export function warn(lines: string | readonly string[]): void {
   );
 }
 
-/** Draws a line on a terminal's standard error in place of the one that is being drawn, and stays on it. */
+/**
+ * Draws a line on a terminal's standard error in place of the one that is being drawn, and stays on
+ * it.
+ */
 export function redraw(line: string): void {
   process.stderr.write(`\r${visible(withoutSecrets(line))}\x1b[K`);
 }

@@ -1,6 +1,7 @@
-// The output of `batchwise run`: one line an outcome. Each run writes it anew from the store, which has all outcomes, so
-// that a file that a crash has cut off needs no repair. What an earlier run wrote is kept beside it until this run is
-// complete: the store may have been pruned since. One process at a time writes it: a second is refused.
+// The output of `batchwise run`: one line an outcome. Each run writes it anew from the store, which
+// has all outcomes, so that a file that a crash has cut off needs no repair. What an earlier run
+// wrote is kept beside it until this run is complete: the store may have been pruned since. One
+// process at a time writes it: a second is refused.
 
 import {
   closeSync,
@@ -33,8 +34,8 @@ export interface OutputFile {
 const LOOKED_AT = 4_096;
 
 /**
- * A stream into an output that no other process writes. The same checks as those of a run, but for the input; what was in
- * it is overwritten.
+ * A stream into an output that no other process writes. The same checks as those of a run, but for
+ * the input; what was in it is overwritten.
  */
 export function openOutput(path: string, force: boolean): { readonly stream: NodeWritable; release(): void } {
   checkOutput(path, force);
@@ -43,7 +44,10 @@ export function openOutput(path: string, force: boolean): { readonly stream: Nod
   return { stream: createWriteStream(path), release: () => taken?.release() };
 }
 
-/** Refuses an output that is the input, or that holds something else than outcomes. Writes only the lock. */
+/**
+ * Refuses an output that is the input, or that holds something else than outcomes. Writes only the
+ * lock.
+ */
 export function takeOutput(path: string, input: string, force: boolean): OutputFile {
   checkOutput(path, force);
   if (existsSync(path) && realpathSync(path) === realpathSync(input)) {

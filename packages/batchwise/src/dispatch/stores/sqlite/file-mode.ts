@@ -1,5 +1,6 @@
-// Makes a database's file before SQLite does, so that it is private from its first byte on, whatever the umask. SQLite
-// gives its -wal and -shm the mode of the file. A file that is there keeps its mode.
+// Makes a database's file before SQLite does, so that it is private from its first byte on,
+// whatever the umask. SQLite gives its -wal and -shm the mode of the file. A file that is there
+// keeps its mode.
 
 import { closeSync, fchmodSync, openSync } from "node:fs";
 
@@ -19,7 +20,10 @@ export function makeFile(path: string, mode: number): void {
   closeSync(descriptor);
 }
 
-/** The file of a path or a `file:` URI; null for a database in memory, and for a URI that makes no file. */
+/**
+ * The file of a path or a `file:` URI; null for a database in memory, and for a URI that makes no
+ * file.
+ */
 function fileOf(path: string): string | null {
   if (path === ":memory:") return null;
   if (!path.startsWith("file:")) return path;

@@ -13,8 +13,9 @@ export interface SqliteStoreOptions {
   /** File of the database, made when it is not there. Needs node:sqlite (Node >= 22.13). */
   readonly path?: string;
   /**
-   * Permissions of the file that `path` makes, and of its -wal and -shm, whatever the umask. A file that is there keeps its
-   * own. Default 0o600: it holds all requests and answers. Without effect on Windows.
+   * Permissions of the file that `path` makes, and of its -wal and -shm, whatever the umask. A file
+   * that is there keeps its own. Default 0o600: it holds all requests and answers. Without effect
+   * on Windows.
    */
   readonly fileMode?: number;
   /** An open database of node:sqlite, better-sqlite3 or one of that shape. The store sets WAL and synchronous
@@ -115,9 +116,10 @@ function opening<Database>(path: string, open: () => Database): Database {
 }
 
 /**
- * 16 KiB pages hold seven bodies of 2 KB where 4 KiB hold one, and a full call writes fewer bytes by fewer writes than
- * with 8 KiB; a lone request writes more. 1,000 pages are copied back in one checkpoint. A cache of 4 MB
- * holds what one call of 1,000 writes; more speeds up random ids only. A new file can give space back page by page.
+ * 16 KiB pages hold seven bodies of 2 KB where 4 KiB hold one, and a full call writes fewer bytes
+ * by fewer writes than with 8 KiB; a lone request writes more. 1,000 pages are copied back in one
+ * checkpoint. A cache of 4 MB holds what one call of 1,000 writes; more speeds up random ids only.
+ * A new file can give space back page by page.
  */
 const OWN_SETTINGS = `
   PRAGMA page_size = 16384;
