@@ -77,6 +77,7 @@ import { type ResolvedOptions, resolveOptions } from "./options/resolve-options.
 import { readDeadLetters, redeliver } from "./outcomes/dead-letters.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./outcomes/deliverer.ts";
 import { OutcomeReader } from "./outcomes/outcome-reader.ts";
+import { checkStore } from "./runtime/check-store.ts";
 import { Runtime } from "./runtime/runtime.ts";
 import { Sealer } from "./scheduler/sealer.ts";
 import { Workers } from "./scheduler/workers.ts";
@@ -128,6 +129,7 @@ class StoreDispatcher implements Dispatcher {
   readonly #deliverers: readonly Deliverer[];
   readonly #enqueuer: Enqueuer;
   #isStarted = false;
+  #starting: Promise<void> | null = null;
   #stopped: Promise<void> | null = null;
 
   constructor({ runtime, workers, sealer, enqueuer }: Omit<DispatcherParts, "dispatcher">) {
@@ -147,8 +149,18 @@ class StoreDispatcher implements Dispatcher {
 
   async start(): Promise<void> {
     this.#refuseWhenStopped();
+    this.#starting ??= this.#start().catch((error: unknown) => {
+      this.#starting = null;
+      throw error;
+    });
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
+    await checkStore(this.#runtime);
+    if (this.#runtime.isStopping) return;
     const { sealing, working, sweeping, pruning, calling, posting, options, events } = this.#runtime;
-    if (!this.#isStarted) events.emit("loops", () => ({ running: true }));
+    events.emit("loops", () => ({ running: true }));
     this.#isStarted = true;
     working.start(this.#workers.turn);
     sealing.start(this.#sealer.turn);

@@ -23,7 +23,14 @@ import type {
 
 /** What `createDispatcher` returns: requests in, outcomes out, and what operators need between. */
 export interface Dispatcher extends OperatorMethods {
-  /** Starts the loops. Requests can be enqueued before, and by processes that never start theirs. */
+  /**
+   * Starts the loops. Requests can be enqueued before, and by processes that never start theirs. Calls the store once first:
+   * one that does not answer is tried again by the loops.
+   *
+   * @throws DispatchError with what a person has to correct in the store: `STORE_FORBIDDEN`, `STORE_SCHEMA`,
+   * `STORE_DAMAGED`, `STORE_READ_ONLY` of a file. Nothing runs then, and `start` may be called again. Later such faults are
+   * told to `onError`, and the loops go on trying.
+   */
   start(): Promise<void>;
   /**
    * Cuts what only reads or uploads, waits for what the provider must be asked once only (each account's

@@ -7,7 +7,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field), `UNKNOWN_ENDPOINT`,
  * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
  * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
- * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY`, `STORE_SET_BACK` (what it had answered for is gone),
+ * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY` (retryable of a server, which may fail over, and not of
+ * a file), `STORE_SET_BACK` (what it had answered for is gone),
  * `STORE_FORBIDDEN` (a right or a login is missing), `STORE_SCHEMA` (tables of a later version, or a place that is not
  * there), `STORE_DAMAGED` (the data, or the file that holds them, are not what they were).
  * `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its outcome was let go of. `RESULTS_UNREADABLE`: a
@@ -63,6 +64,7 @@ export type DispatchErrorCode =
 
 const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>([
   "STORE_UNAVAILABLE",
+  "STORE_READ_ONLY",
   "STORE_SET_BACK",
   "RESULTS_UNREADABLE",
   "BATCH_BUSY",
@@ -78,10 +80,27 @@ const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>([
  * ```
  */
 export class DispatchError extends BatchwiseError {
-  constructor(code: DispatchErrorCode, message: string, cause?: unknown) {
-    super({ code, message, retryable: RETRYABLE.has(code), cause });
+  constructor(code: DispatchErrorCode, message: string, cause?: unknown, retryable: boolean = RETRYABLE.has(code)) {
+    super({ code, message, retryable, cause });
     this.name = "DispatchError";
   }
+}
+
+/** The same error in other words, with the given one as its cause. */
+export function reworded(error: DispatchError, message: string): DispatchError {
+  return new DispatchError(error.code as DispatchErrorCode, message, error, error.retryable);
+}
+
+const PERMANENT: ReadonlySet<string> = new Set<DispatchErrorCode>([
+  "STORE_FORBIDDEN",
+  "STORE_SCHEMA",
+  "STORE_DAMAGED",
+  "STORE_READ_ONLY",
+]);
+
+/** True of a fault of the store that stays until a person has corrected something. */
+export function isPermanentFault(error: unknown): error is DispatchError {
+  return error instanceof DispatchError && PERMANENT.has(error.code) && !error.retryable;
 }
 
 /** Thrown by an account for results of a batch that travelled in its create, and that do not say whose they are. */
@@ -159,7 +178,7 @@ export function takenIdsError(place: number, id: string, taken: number, others: 
 export function partlyStored(error: unknown, stored: number, total: number): unknown {
   if (!(error instanceof DispatchError) || error.code === "STORE_SET_BACK") return error;
   const message = `${error.message} Of ${total} requests the first ${stored === 1 ? "one is" : `${stored} are`} stored, and maybe some that follow.`;
-  return new DispatchError(error.code as DispatchErrorCode, message, error);
+  return reworded(error, message);
 }
 
 export function tooLargeError(what: "bytes" | "tokens" | "inputs", size: number, cap: number): DispatchError {

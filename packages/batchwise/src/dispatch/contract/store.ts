@@ -13,7 +13,8 @@
 // - Bodies, payloads and history live apart from the small row that claims scan. No method may cost more because
 //   ended requests are many. Only `requests` (when asked for bodies), `outcomes` and `deliveries` read large texts.
 // - Calls come from many processes at once (memory and embedded stores: from one process, interleaved).
-// - Failures reject with a DispatchError: STORE_UNAVAILABLE (retryable), STORE_FULL or STORE_READ_ONLY (not).
+// - Failures reject with a DispatchError: STORE_UNAVAILABLE, STORE_READ_ONLY of a server (retryable); STORE_FULL,
+//   STORE_READ_ONLY of a file, STORE_FORBIDDEN, STORE_SCHEMA, STORE_DAMAGED (not).
 // - A store whose data can be emptied or set back while processes run on it (a Redis server) knows when that has
 //   happened to anything that this process was answered. Every call begun before it found out rejects then with one and
 //   the same STORE_SET_BACK, which becomes its `setBack`, and does nothing; later calls work on what is left.

@@ -3,13 +3,7 @@
 
 import { createBatcher } from "../../core/api/batch.ts";
 import { describe } from "../../core/contract/errors.ts";
-import {
-  DispatchError,
-  type DispatchErrorCode,
-  duplicateIdError,
-  partlyStored,
-  takenIdsError,
-} from "../contract/errors.ts";
+import { DispatchError, duplicateIdError, partlyStored, reworded, takenIdsError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import type { BatchLine, DispatchRequest, Enqueued, EnqueuedMany } from "../contract/types.ts";
@@ -142,6 +136,6 @@ function placed<Item, Result>(items: readonly Item[], work: (item: Item) => Resu
     return results;
   } catch (error) {
     if (!(error instanceof DispatchError)) throw error;
-    throw new DispatchError(error.code as DispatchErrorCode, `requests[${results.length}]: ${error.message}`, error);
+    throw reworded(error, `requests[${results.length}]: ${error.message}`);
   }
 }

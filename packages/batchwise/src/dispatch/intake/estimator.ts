@@ -3,7 +3,7 @@
 
 import type { Account } from "../contract/account.ts";
 import type { Estimate, EstimatedPrice, ModelEstimate, PriceTable } from "../contract/cost.ts";
-import { DispatchError, type DispatchErrorCode } from "../contract/errors.ts";
+import { DispatchError, reworded } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, Thresholds } from "../contract/types.ts";
 import { mostOutputOf } from "../decide/price/output-limit.ts";
@@ -52,7 +52,7 @@ function checked(intake: Intake, given: Given, place: number): NewRequest {
     return intake.rowOf(given);
   } catch (error) {
     if (!(error instanceof DispatchError)) throw error;
-    throw new DispatchError(error.code as DispatchErrorCode, `requests[${place}]: ${error.message}`, error);
+    throw reworded(error, `requests[${place}]: ${error.message}`);
   }
 }
 

@@ -2,7 +2,7 @@
 // ones are being stored, and holds one chunk beside the one on its way. Guarantees that a request is stored soon after it
 // came, also when the next one takes hours. Ids and digests make it repeatable: what is there already is found again.
 
-import { DispatchError, type DispatchErrorCode } from "../contract/errors.ts";
+import { DispatchError, reworded } from "../contract/errors.ts";
 import type { JobRequest } from "../contract/jobs.ts";
 import type { NewRequest, RequestRow } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
@@ -107,7 +107,7 @@ export class Producer {
       throw new DispatchError("INVALID_REQUEST", `Expected \`job\` to be "${job}" or absent, got "${row.job}".`);
     } catch (error) {
       if (!(error instanceof DispatchError)) throw error;
-      throw new DispatchError(error.code as DispatchErrorCode, `requests[${index}]: ${error.message}`, error);
+      throw reworded(error, `requests[${index}]: ${error.message}`);
     }
   }
 

@@ -6,13 +6,14 @@ import type { Runtime } from "./runtime.ts";
 
 const FIRST_PAUSE_MS = 500;
 const LAST_PAUSE_MS = 30_000;
+const AWAY: readonly string[] = ["STORE_UNAVAILABLE", "STORE_READ_ONLY"];
 
 /**
- * Tells `onError` of a store that does not answer and resolves after a pause, longer after each failure. Throws every other
+ * Tells `onError` of a store that does not answer, or takes nothing for now, and resolves after a pause, longer after each failure. Throws every other
  * error, and each one once the dispatcher stops.
  */
 export async function waitOut(runtime: Runtime, error: unknown, failures: number): Promise<void> {
-  const isAway = error instanceof DispatchError && error.code === "STORE_UNAVAILABLE";
+  const isAway = error instanceof DispatchError && AWAY.includes(error.code) && error.retryable;
   if (!isAway || runtime.isStopping) throw error;
   runtime.reportShared(error, { operation: "store" });
   await pause(runtime, backoff(FIRST_PAUSE_MS, LAST_PAUSE_MS, failures));

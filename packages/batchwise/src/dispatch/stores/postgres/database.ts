@@ -99,6 +99,8 @@ export class Undo<Result> {
 }
 
 const TRIES = 8;
+/** Read-only, or about to end: another connection of the pool may be of the server that has taken over. */
+const WRONG_SERVER = ["25006", "57P01", "57P02", "57P03"];
 /** Read committed, whatever the role's default: a statement that has waited for a lock sees what was done under it. */
 const WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on";
 /**
@@ -174,6 +176,7 @@ async function transaction<Result>(pool: PostgresPool, begin: string, work: Work
     await db.run("COMMIT");
     return result;
   } catch (error) {
+    if (WRONG_SERVER.includes(codeOf(error))) loan.noteBroken();
     await db.run("ROLLBACK").catch(loan.noteBroken);
     if (error instanceof Undo) return error.answer as Result;
     throw error;
@@ -200,6 +203,20 @@ export function storeError(error: unknown): DispatchError {
       return new DispatchError("STORE_FULL", `The server's disk is full: ${reason}.`, error);
     case "25006":
       return new DispatchError("STORE_READ_ONLY", `The server cannot be written to: ${reason}.`, error);
+    case "42501":
+      return new DispatchError("STORE_FORBIDDEN", `The role misses a right: ${reason}.`, error);
+    case "28000":
+    case "28P01":
+      return new DispatchError("STORE_FORBIDDEN", `The server refuses the login: ${reason}.`, error);
+    case "3D000":
+    case "3F000":
+    case "42P01":
+    case "42703":
+    case "42883":
+      return new DispatchError("STORE_SCHEMA", `The database is not as it should be: ${reason}.`, error);
+    case "XX001":
+    case "XX002":
+      return new DispatchError("STORE_DAMAGED", `The server's data are damaged: ${reason}.`, error);
     default:
       return new DispatchError("STORE_UNAVAILABLE", `The database failed: ${reason}.`, error);
   }

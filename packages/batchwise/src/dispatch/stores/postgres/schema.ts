@@ -220,24 +220,36 @@ const STEPS: readonly string[] = [
   `,
 ];
 
+const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];
+
 /** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */
 const MIGRATION_LOCK = 7_305_128_419;
 
-/** Brings the tables to the present version. */
+/** Brings the tables to the present version. Needs no right to make any where they are there. */
 export async function migrate(pool: PostgresPool): Promise<void> {
   await write(pool, async (db) => {
+    await refuseEncoding(db);
     await db.run("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK);
     const version = await versionOf(db);
     if (version === STEPS.length) return;
     if (version > STEPS.length) {
       const message = `The database has schema ${version}, newer than this batchwise knows (${STEPS.length}).`;
-      throw new DispatchError("STORE_UNAVAILABLE", message);
+      throw new DispatchError("STORE_SCHEMA", message);
     }
     for (const step of STEPS.slice(version)) await db.run(step);
     await db.run("CREATE TABLE IF NOT EXISTS batchwise_schema (version BIGINT NOT NULL)");
     await db.run("DELETE FROM batchwise_schema");
     await db.run("INSERT INTO batchwise_schema VALUES ($1)", STEPS.length);
   });
+}
+
+/** In others many characters cannot be written: one fails all requests of its commit. */
+async function refuseEncoding(db: Connection): Promise<void> {
+  const row = await db.get<{ encoding: string }>("SELECT current_setting('server_encoding') AS encoding");
+  const encoding = row?.encoding ?? "UTF8";
+  if (ENCODINGS.includes(encoding)) return;
+  const message = `The database has the encoding ${encoding}, which lacks characters that requests have.`;
+  throw new DispatchError("STORE_SCHEMA", `${message} Make one with UTF8 (CREATE DATABASE ... ENCODING 'UTF8').`);
 }
 
 /** True where the connection sees the tables in the present version. */

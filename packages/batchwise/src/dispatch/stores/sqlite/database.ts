@@ -114,10 +114,11 @@ const LOCKED = 6;
 const READ_ONLY = 8;
 const CORRUPT = 11;
 const FULL = 13;
+const CANNOT_OPEN = 14;
 const AUTH = 23;
 const NOT_A_DATABASE = 26;
 const NAMES: Readonly<Record<string, number>> = {
-  ...{ PERM, BUSY, LOCKED, READONLY: READ_ONLY, CORRUPT, FULL, AUTH, NOTADB: NOT_A_DATABASE },
+  ...{ PERM, BUSY, LOCKED, READONLY: READ_ONLY, CORRUPT, FULL, CANTOPEN: CANNOT_OPEN, AUTH, NOTADB: NOT_A_DATABASE },
 };
 
 /** SQLite's primary result code in an error of any driver; undefined where there is none. */
@@ -129,6 +130,11 @@ function resultCode(error: unknown): number | undefined {
   const named = typeof code === "string" ? /^SQLITE_([A-Z]+)/.exec(code)?.[1] : undefined;
   if (named !== undefined) return NAMES[named];
   return typeof errno === "number" && errno > 0 ? errno & 0xff : undefined;
+}
+
+/** The file, or one beside it, cannot be opened. */
+export function isUnopened(error: unknown): boolean {
+  return resultCode(error) === CANNOT_OPEN;
 }
 
 /** Another connection holds the lock: the same call may work in a moment. */
@@ -144,7 +150,7 @@ export function storeError(error: unknown): DispatchError {
     case FULL:
       return new DispatchError("STORE_FULL", `The database or its disk is full: ${reason}.`, error);
     case READ_ONLY:
-      return new DispatchError("STORE_READ_ONLY", `The database cannot be written to: ${reason}.`, error);
+      return new DispatchError("STORE_READ_ONLY", `The database cannot be written to: ${reason}.`, error, false);
     case PERM:
     case AUTH:
       return new DispatchError("STORE_FORBIDDEN", `The database may not be used: ${reason}.`, error);

@@ -1,6 +1,6 @@
 // From the user's options to a connection that is ready for work: which database, its settings, its tables.
 
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { check, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -105,13 +105,37 @@ function opening<Database>(path: string, open: () => Database): Database {
   try {
     return open();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    const folder = dirname(path);
-    if (!path.startsWith("file:") && !existsSync(folder)) {
-      const message = `The database ${path} cannot be opened: the folder ${folder} does not exist. Make it, or correct the path.`;
-      throw new DispatchError("STORE_SCHEMA", message, error);
-    }
-    throw new DispatchError("STORE_UNAVAILABLE", `The database ${path} cannot be opened: ${reason}.`, error);
+    throw whyNotOpened(path, error);
+  }
+}
+
+/** SQLite says the same of a missing folder, a missing right and a read-only file system. */
+export function whyNotOpened(path: string, error: unknown): DispatchError {
+  const what = `The database ${path} cannot be opened:`;
+  const folder = dirname(path);
+  if (!path.startsWith("file:") && !existsSync(folder)) {
+    const message = `${what} the folder ${folder} does not exist. Make it, or correct the path.`;
+    return new DispatchError("STORE_SCHEMA", message, error);
+  }
+  const refused = refusedBySystem(existsSync(path) ? [path, folder] : [folder]);
+  if (refused === "EROFS") {
+    return new DispatchError("STORE_READ_ONLY", `${what} its file system is read-only.`, error, false);
+  }
+  const reason = error instanceof Error ? error.message : String(error);
+  if (refused === "EACCES" || refused === "EPERM") {
+    const message = `${what} this process may not read and write the file and its folder ${folder}.`;
+    return new DispatchError("STORE_FORBIDDEN", message, error);
+  }
+  return new DispatchError("STORE_UNAVAILABLE", `${what} ${reason}.`, error);
+}
+
+/** The code of the first refusal to read or write one of these; undefined where there is none. */
+function refusedBySystem(paths: readonly string[]): string | undefined {
+  try {
+    for (const path of paths) accessSync(path, constants.R_OK | constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return (error as { readonly code?: string }).code;
   }
 }
 

@@ -3,6 +3,7 @@
 // own engine gathers them. The driver is synchronous, so a call holds the event loop for as long as it runs; waiting
 // for another process's lock does not.
 
+import type { DispatchError } from "../../contract/errors.ts";
 import type { DeliveryRow } from "../../contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type { BatchRow, Probe } from "../../contract/rows.ts";
@@ -23,13 +24,19 @@ import { withOutcomes } from "../sql/outcomes.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
 import type { Steps } from "../sql/steps.ts";
 import { seal } from "./claim.ts";
-import { type Connection, isBusy, type SqliteDatabase, storeError } from "./database.ts";
+import { type Connection, isBusy, isUnopened, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { sqlite } from "./dialect.ts";
 import { endWaiting } from "./endings.ts";
 import { enqueueAll } from "./intake.ts";
 import { leaseBatches } from "./lease.ts";
-import { prepare, type ResolvedOptions, resolveSqliteStoreOptions, type SqliteStoreOptions } from "./open.ts";
+import {
+  prepare,
+  type ResolvedOptions,
+  resolveSqliteStoreOptions,
+  type SqliteStoreOptions,
+  whyNotOpened,
+} from "./open.ts";
 import { readProbe } from "./probe.ts";
 import { Pruning } from "./prune.ts";
 import { SameFile } from "./same-file.ts";
@@ -143,10 +150,15 @@ class SqliteStore extends SqlStore implements Store {
         this.#file?.check();
         return result;
       } catch (error) {
-        if (!isBusy(error) || performance.now() >= until) throw storeError(error);
+        if (!isBusy(error) || performance.now() >= until) throw this.#toldError(error);
       }
       await new Promise<void>((resolve) => setTimeout(resolve, pause));
     }
+  }
+
+  #toldError(error: unknown): DispatchError {
+    const { file } = this.#options;
+    return file !== null && isUnopened(error) ? whyNotOpened(file, error) : storeError(error);
   }
 
   #open(): Connection {

@@ -1,0 +1,31 @@
+// The first call of the store, before the loops start: what a person has to correct is found while a rollout watches.
+
+import { isPermanentFault } from "../contract/errors.ts";
+import { markLoops } from "./loops-mark.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** The loops start after that long, and go on trying. */
+const WAITED_MS = 5_000;
+
+/**
+ * Writes to the store, once. Throws a fault that stays until a person has corrected something. Resolves for all others, which
+ * the loops meet and report, and for a store that does not answer in time.
+ */
+export async function checkStore(runtime: Runtime): Promise<void> {
+  const { clock, stopping } = runtime;
+  const call = markLoops(runtime, clock.now()).catch((error: unknown) => {
+    if (isPermanentFault(error)) throw error;
+  });
+  let enough = (): void => {};
+  const patience = new Promise<void>((resolve) => {
+    enough = resolve;
+  });
+  const timer = clock.setTimeout(enough, WAITED_MS);
+  stopping.signal.addEventListener("abort", enough);
+  try {
+    await Promise.race([call, patience]);
+  } finally {
+    clock.clearTimeout(timer);
+    stopping.signal.removeEventListener("abort", enough);
+  }
+}
