@@ -89,13 +89,74 @@ describe("a request that is alone", () => {
     expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
   });
 
-  test("fails where it is larger than the limit that the provider tells", async () => {
+  test("is not ended where it is larger than the limit that the provider tells, and goes once that is raised", async () => {
     const { time, store, start, until } = world();
-    const sim = new SimProvider({ time, enqueuedTokens: 3 });
+    const end = time.now() + 30 * 60 * MINUTE;
+    const fate = (operation: string): Fate =>
+      operation === "create" && time.now() < end ? { refuse: limited(3) } : {};
+    const sim = new SimProvider({ time, fate });
     const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxRequests: 1 } });
     await dispatcher.enqueue(ask("r0"));
     await until(() => isAtRest(store, time.now()));
-    expect(await dispatcher.result("r0")).toMatchObject({ status: "failed", error: { code: "request_too_large" } });
+    expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
+  });
+
+  test("goes alone past a limit that was learned, and holds nothing behind it back", async () => {
+    const { time, store, start, until } = world();
+    const sim = new SimProvider({ time, enqueuedTokens: 100 });
+    const errors: unknown[] = [];
+    const onError = (error: unknown): number => errors.push(error);
+    const dispatcher = await start({ accounts: [sim.account()], onError, thresholds: { maxAgeMs: MINUTE } });
+    await dispatcher.enqueueMany(names(60).map((name) => ask(name)));
+    await until(() => isAtRest(store, time.now()));
+    const words = "x".repeat(2_000);
+    await dispatcher.enqueue(ask("large", { body: { model: "m", messages: [{ role: "user", content: words }] } }));
+    await dispatcher.enqueueMany(names(20).map((name) => ask(`later ${name}`)));
+    await until(async () => (await dispatcher.requests({ statuses: ["succeeded"] })).requests.length === 80);
+    expect((await dispatcher.requests({ ids: ["large"] })).requests).toMatchObject([{ status: "in_batch" }]);
+    expect(errors.filter((error) => String(error).includes("limit of 100 enqueued tokens"))).toHaveLength(1);
+  });
+});
+
+describe("a limit that was learned", () => {
+  const misread = (limitTokens: number): Failure => ({
+    ...{ kind: "tokenLimit", code: "token_limit_exceeded", message: "Enqueued token limit reached." },
+    limitTokens,
+  });
+
+  test("and is far too low ends nothing, and is forgotten with the first batch that is taken", async () => {
+    const { time, store, start, until } = world();
+    let creates = 0;
+    const fate = (operation: string): Fate => {
+      if (operation !== "create") return {};
+      creates += 1;
+      return creates === 1 ? { refuse: misread(2) } : {};
+    };
+    const sim = new SimProvider({ time, fate });
+    const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxAgeMs: MINUTE } });
+    await dispatcher.enqueueMany(names(60).map((name) => ask(name)));
+    await until(() => isAtRest(store, time.now()));
+    const outcomes = await Promise.all(names(60).map((name) => dispatcher.result(name)));
+    expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+    expect((await dispatcher.stats()).ledgers[0]?.learnedTokens).toBeNull();
+    expect(creates).toBeLessThan(10);
+  });
+
+  test("is not kept where the user has given one: a lower figure is reported with both", async () => {
+    const { time, store, start, until } = world();
+    const end = time.now() + 3 * 60 * MINUTE;
+    const fate = (operation: string): Fate =>
+      operation === "create" && time.now() < end ? { refuse: misread(90_000) } : {};
+    const sim = new SimProvider({ time, fate });
+    const account = sim.account({ limits: { ...SIM_LIMITS, maxEnqueuedTokens: 2_000_000 } });
+    const told: string[] = [];
+    const onError = (error: unknown): number => told.push(String(error));
+    const dispatcher = await start({ accounts: [account], onError, thresholds: { maxAgeMs: MINUTE } });
+    await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
+    await until(() => isAtRest(store, time.now()));
+    expect((await dispatcher.stats()).ledgers[0]?.learnedTokens).toBeNull();
+    expect(told.filter((words) => words.includes("90,000") && words.includes("2,000,000"))).toHaveLength(1);
+    expect((await dispatcher.result("r0")).status).toBe("succeeded");
   });
 });
 

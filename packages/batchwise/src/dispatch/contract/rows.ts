@@ -173,6 +173,7 @@ export interface LedgerRow {
   readonly tokens: number;
   readonly requests: number;
   readonly batches: number;
+  /** What a refusal has said, and when. Kept for the dispatcher: a store does nothing with it. */
   readonly learnedTokens: number | null;
   readonly learnedAt: number | null;
   /** Nothing is sealed on it before this. 0 = free. */

@@ -238,9 +238,8 @@ export interface Store {
    * `notBefore <= now` and (no deadline or `deadlineAt > now`) that keeps to maxRequests, maxBytes and maxTokens AND to
    * what the ledger has left; gives them `ord` 0, 1, 2, ...; inserts the batch as `sealed` with fence 1, leased to
    * `owner`; books the reservation. A prefix: nothing is skipped to fit a smaller request in.
-   * Left on the ledger = limits minus the sums of reservations that are not released at `now`; for tokens, the lower
-   * of `limits.tokens` and the learned limit counts. Two seals on one ledger never overshoot it together, and no
-   * request is ever claimed twice.
+   * Left on the ledger = limits minus the sums of reservations that are not released at `now`. Two seals on one ledger
+   * never overshoot it together, and no request is ever claimed twice.
    * Refusals write nothing: `blocked` (ledger's `blockedUntil > now`), `empty`, `no_headroom` (the head fits the caps
    * but not the ledger, or no batch or request is left on it), `head_too_large` (the head alone breaks a cap),
    * `too_few` (what fits is less than minRequests), looked for in this order.

@@ -44,6 +44,7 @@ export class AccountTroubles {
   /** The troubles of each account that were reported and are not over; those of money and keys by their code. */
   readonly #reported: Map<string, Map<string, Reported>> = new Map();
   readonly #refusals: Map<string, KeyRefusal> = new Map();
+  readonly #words: Set<string> = new Set();
   /** Called when a key is refused. */
   onRefusal: () => void = () => {};
 
@@ -90,6 +91,13 @@ export class AccountTroubles {
     known?.until.add(disproof);
     if (known !== undefined && (trouble !== "ACCOUNT_FULL" || known.at + FULL_AGAIN_MS > this.#now())) return false;
     reported.set(name, { at: this.#now(), until: new Set([disproof]) });
+    return true;
+  }
+
+  /** True once for each sentence. */
+  isNewWord(words: string): boolean {
+    if (this.#words.has(words)) return false;
+    this.#words.add(words);
     return true;
   }
 

@@ -5,8 +5,8 @@
 import type { Account } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchRow, LaneRow, LedgerRow } from "../contract/rows.ts";
-import type { SealResult } from "../contract/store.ts";
-import { ledgerName, UNRESOLVED } from "../decide/batch/life-cycle.ts";
+import type { SealInput, SealResult } from "../contract/store.ts";
+import { UNRESOLVED } from "../decide/batch/life-cycle.ts";
 import { type Openness, withProbe } from "../decide/sealing/lane-health.ts";
 import { outageOn } from "../decide/sealing/outage.ts";
 import { opennessOf } from "../decide/sealing/pauses.ts";
@@ -72,7 +72,7 @@ export class LaneCloser {
     const tail = tailOf(lane, accounts.length, asked.refusals);
     if (tail !== null) return this.#endTail(lane, tail, asked.choices, ledgers);
     const { tooLarge } = asked;
-    if (tooLarge === null || this.#fitsSomewhere(tooLarge, parseLane(lane.lane).model, accounts, ledgers)) return false;
+    if (tooLarge === null || this.#fitsSomewhere(tooLarge, accounts)) return false;
     await this.#refuse(tooLarge);
     return true;
   }
@@ -184,12 +184,28 @@ export class LaneCloser {
     if (isTooSmall && tokens.most > tokens.first) {
       result = await store.seal({ ...input, maxTokens: tokens.most });
     }
+    if (!result.ok && result.reason === "head_too_large" && result.head !== null) {
+      result = await this.#sealAlone(input, result.head, choice, caps.maxTokens, result);
+    }
     if (result.ok && isProbe) {
       const place = { ...parseLane(lane), account: choice.account.name };
       await changeHealth(this.#runtime, place, input.key, (health) => withProbe(health, input.key, now));
     }
     if (result.ok) await this.#workers.take(result.batch, begunAt);
     return result;
+  }
+
+  /** A request over a limit that was learned goes alone: what was learned may be wrong, and holds nothing behind it back. */
+  async #sealAlone(
+    input: SealInput,
+    head: NonNullable<Refusal["head"]>,
+    { account, limits }: AccountChoice<Account>,
+    maxTokens: number,
+    refused: SealResult,
+  ): Promise<SealResult> {
+    const isLearned = head.tokens <= Math.min(maxTokens, limits.tokens) && head.bytes <= input.maxBytes;
+    if (!isLearned || account.capabilities.limits.minRequests > 1) return refused;
+    return this.#runtime.store.seal({ ...input, limits, maxTokens, minRequests: 1, maxRequests: 1 });
   }
 
   /** Where a lost create can only be found by its size, no other batch should have that size meanwhile. */
@@ -199,17 +215,11 @@ export class LaneCloser {
     return (await this.#runtime.store.batches(query)).map(({ remaining }) => remaining);
   }
 
-  #fitsSomewhere(
-    head: NonNullable<Refusal["head"]>,
-    model: string,
-    accounts: readonly Account[],
-    ledgers: Ledgers,
-  ): boolean {
+  /** What was learned of an account does not count: it may be wrong, and ends no request. */
+  #fitsSomewhere(head: NonNullable<Refusal["head"]>, accounts: readonly Account[]): boolean {
     const { thresholds } = this.#runtime.options;
-    return accounts.some(({ name, capabilities }) => {
-      const { limits, ledgerScope } = capabilities;
-      const learned = ledgers.get(ledgerName(name, ledgerScope, model))?.learnedTokens ?? Number.POSITIVE_INFINITY;
-      const mostTokens = Math.min(thresholds.maxTokens, limits.maxTokens, limits.maxEnqueuedTokens, learned);
+    return accounts.some(({ capabilities: { limits } }) => {
+      const mostTokens = Math.min(thresholds.maxTokens, limits.maxTokens, limits.maxEnqueuedTokens);
       return head.tokens <= mostTokens && head.bytes <= Math.min(thresholds.maxBytes, limits.maxBytes);
     });
   }

@@ -24,6 +24,7 @@ function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchCha
     unknownSince: state === "unknown" ? (batch.unknownSince ?? now) : null,
     disposal: plan.disposal === null ? null : JSON.stringify(plan.disposal),
     ...(plan.dropFile ? { providerFileId: withoutFile(batch) } : {}),
+    ...(plan.release ? { releaseAt: now } : {}),
     ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
     ledgers: ledgerChanges(plan, batch.ledger, account.name, now),
   };
@@ -41,8 +42,8 @@ function ledgerChanges(plan: Plan, ledger: string, account: string, now: number)
   const changes: LedgerChanges[] = [];
   if (plan.ledger !== null) {
     const { learnedTokens, strikes, blockedUntil } = plan.ledger;
-    const learnedAt = learnedTokens === null ? null : now;
-    changes.push({ name: ledger, learnedTokens, learnedAt, strikes, blockedUntil, note });
+    const learned = learnedTokens === null ? {} : { learnedTokens, learnedAt: now };
+    changes.push({ name: ledger, ...learned, strikes, blockedUntil, note });
   }
   if (plan.pauseAccountUntil !== null || plan.outage !== null) {
     const paused = plan.pauseAccountUntil === null ? {} : { blockedUntil: plan.pauseAccountUntil };

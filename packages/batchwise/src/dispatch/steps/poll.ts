@@ -7,6 +7,7 @@ import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contra
 import { afterPoll, failureIn, isFresh } from "../decide/after/poll.ts";
 import { CLOCK_SKEW_MS } from "../decide/batch/life-cycle.ts";
 import type { Plan } from "../decide/batch/plan.ts";
+import { isRefuted, learnable } from "../decide/sealing/learned-limit.ts";
 import { outageOn } from "../decide/sealing/outage.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
@@ -17,9 +18,8 @@ import { undoAdoption } from "./find/undo-adoption.ts";
 import { noteAcceptance, noteFaults } from "./lane-health.ts";
 import { evidenceOn, preferFreeAccount } from "./submit/competing-batches.ts";
 import { blameMembers } from "./submit/expire-members.ts";
-import { tellOfRefusal } from "./submit/tell-of-refusal.ts";
+import { tellOfFigure, tellOfRefusal } from "./submit/tell-of-refusal.ts";
 
-const LEARNED_FOR_MS = 24 * 3_600_000;
 /** Pages of a list read beyond those that the wanted batches alone would fill. */
 const SPARE_PAGES = 3;
 
@@ -107,7 +107,9 @@ function tellPolled(
 
 async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null): Promise<ProviderBatch | null> {
   if (seen === null || seen.failure === null) return seen;
-  return { ...seen, failure: await blameMembers(runtime, lease, seen.failure) };
+  tellOfFigure(runtime, lease, seen.failure, "retrieve");
+  const failure = await blameMembers(runtime, lease, seen.failure);
+  return { ...seen, failure: learnable(failure, lease.account) };
 }
 
 /**
@@ -132,7 +134,7 @@ function seenChanges(
     seen === null || plan.forget ? {} : { providerState: seen.rawState, expiresAt: seen.expiresAt ?? batch.expiresAt };
   const hasEnded = plan.state === "collecting" && !plan.forget;
   const ledger = ledgers.get(batch.ledger) ?? null;
-  const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledger, now) : null;
+  const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledger, batch, now) : null;
   const over = isTaken(batch, plan) ? outageOver(batch, ledgers.get(batch.account), now) : null;
   const written = [accepted, over].filter((change) => change !== null);
   return {
@@ -148,10 +150,10 @@ function isTaken({ state }: BatchRow, plan: Plan): boolean {
   return state === "submitted" && isOn && plan.disposal === null;
 }
 
-/** A running batch proves that the limit has room again. A learned limit is forgotten after a day. */
-function acceptedOn(ledger: LedgerRow | null, now: number): LedgerChanges | null {
+/** A running batch proves that the limit has room again, and that it is no lower. */
+function acceptedOn(ledger: LedgerRow | null, { tokens }: BatchRow, now: number): LedgerChanges | null {
   if (ledger === null) return null;
-  const isOld = ledger.learnedAt !== null && ledger.learnedAt + LEARNED_FOR_MS <= now;
+  const isOld = isRefuted(ledger, tokens, now);
   if (ledger.strikes === 0 && !isOld) return null;
   const unblocked = ledger.strikes === 0 ? {} : { strikes: 0, blockedUntil: 0 };
   return { name: ledger.name, ...unblocked, ...(isOld ? { learnedTokens: null, learnedAt: null } : {}) };

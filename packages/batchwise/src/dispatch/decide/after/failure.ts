@@ -15,6 +15,7 @@ import {
   pauseAfter,
   streakOf,
 } from "../retry-policy.ts";
+import { learnedLimit } from "../sealing/learned-limit.ts";
 import { backoff } from "../times/backoff.ts";
 import { afterPendingFile } from "./pending-file.ts";
 import { afterWholeFailure, type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
@@ -23,7 +24,7 @@ const MINUTE = 60_000;
 const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 5 * MINUTE;
 const CAPACITY_FIRST_MS = 5 * MINUTE;
-const CAPACITY_MOST_MS = 80 * MINUTE;
+const CAPACITY_MOST_MS = 60 * MINUTE;
 /** Refusals in a row of the ledger, and the age of a batch, from which on smaller ones are tried. */
 const CAPACITY_STRIKES = 6;
 const CAPACITY_AGE_MS = 120 * MINUTE;
@@ -197,19 +198,23 @@ function afterTokenLimit(
 ): Plan {
   const strikes = (ledger?.strikes ?? 0) + 1;
   const blockedUntil = now + backoff(CAPACITY_FIRST_MS, CAPACITY_MOST_MS, strikes);
-  const known = ledger?.learnedTokens ?? null;
-  const told = failure.limitTokens;
-  const learnedTokens = told === null ? known : Math.min(known ?? told, told);
   const common = {
     lastError: { code: failure.code, message: failure.message },
     forget,
-    ledger: { learnedTokens, strikes, blockedUntil },
+    ledger: { learnedTokens: failure.limitTokens, strikes, blockedUntil },
   };
-  if (learnedTokens !== null && batch.tokens > learnedTokens) {
+  const isTooLarge = batch.tokens > (failure.limitTokens ?? learnedLimit(ledger, now));
+  if (isTooLarge && batch.requests === 1) {
+    // It says nothing of the room for others, and takes none while it waits for a higher limit.
+    const { strikes: before = 0, blockedUntil: blocked = 0 } = ledger ?? {};
+    const same = { learnedTokens: failure.limitTokens, strikes: before, blockedUntil: blocked };
+    return plan(batch, "waiting_capacity", now + CAPACITY_MOST_MS, { ...common, ledger: same, release: true });
+  }
+  if (isTooLarge) {
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
   }
   // The limit may be unknown, or the provider may count more tokens than we do. Such a batch would wait for ever, so it
-  // is split. A single request waits: it may be too large, or other clients may use the limit up.
+  // is split. A single request waits: other clients may use the limit up, and the limit may be raised.
   const isOld = now - batch.createdAt >= CAPACITY_AGE_MS;
   if (batch.requests > 1 && strikes >= CAPACITY_STRIKES && isOld) {
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });

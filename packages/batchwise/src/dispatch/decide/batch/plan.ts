@@ -17,9 +17,11 @@ export interface Plan {
   readonly lastError: LastError | null;
   /** The provider's batch is over and is not the one of record any more: clear its id, add it as orphan `ended`. */
   readonly forget: boolean;
+  /** It is not to count on its ledger any more. */
+  readonly release: boolean;
   /** The uploaded file may be the fault: clear its id, so that the next attempt uploads anew. */
   readonly dropFile: boolean;
-  /** Write on the batch's ledger. */
+  /** Write on the batch's ledger. `learnedTokens`: null where nothing has been learned. */
   readonly ledger: {
     readonly learnedTokens: number | null;
     readonly strikes: number;
@@ -41,6 +43,7 @@ export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes
     disposal: null,
     lastError: null,
     forget: false,
+    release: false,
     dropFile: false,
     ledger: null,
     pauseAccountUntil: null,

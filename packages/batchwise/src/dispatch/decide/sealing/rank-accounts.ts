@@ -5,6 +5,7 @@ import type { Account } from "../../contract/account.ts";
 import type { LedgerLimits, LedgerRow } from "../../contract/rows.ts";
 import type { LaneName } from "../../format/encode.ts";
 import { ledgerName } from "../batch/life-cycle.ts";
+import { learnedLimit } from "./learned-limit.ts";
 
 /** What `rankAccounts` needs to know of an account. */
 export type AccountCandidate = Pick<Account, "name" | "capabilities" | "models" | "weight">;
@@ -82,7 +83,7 @@ function usable<A extends AccountCandidate>(
     const name = ledgerName(account.name, ledgerScope, lane.model);
     const ledger = ledgers.get(name);
     if (isBlocked(ledger, now) || isBlocked(ledgers.get(account.name), now)) continue;
-    const tokenLimit = Math.min(limits.maxEnqueuedTokens, ledger?.learnedTokens ?? Number.POSITIVE_INFINITY);
+    const tokenLimit = Math.min(limits.maxEnqueuedTokens, learnedLimit(ledger ?? null, now));
     usable.push({
       account,
       ledger: name,

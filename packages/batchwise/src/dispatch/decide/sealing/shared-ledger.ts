@@ -26,7 +26,6 @@ export function keptFrom(lane: string, ledger: string, waiting: Iterable<Waiting
 
 /** The limits of a ledger without what is kept. `tokenLimit`: the lower one of tokens, told or learned. */
 export function limitsWithout(kept: LedgerLimits, limits: LedgerLimits, tokenLimit: number): LedgerLimits {
-  if (kept === NOTHING) return limits;
   return {
     tokens: Math.min(limits.tokens, tokenLimit) - kept.tokens,
     requests: limits.requests - kept.requests,

@@ -6,11 +6,11 @@ import { isAccountTrouble } from "../../format/account-blame.ts";
 import { classifyStatus, isQuota } from "../shapes/classify-status.ts";
 import { pendingFile, pendingIn } from "../shapes/pending-file.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { tokenFigureIn } from "../shapes/token-figure.ts";
 import { ExtrasError } from "./extras.ts";
 
 const TOKEN_LIMIT: ReadonlySet<string> = new Set(["token_limit_exceeded", "enqueued_token_limit_exceeded"]);
 const OF_THE_PROVIDER: ReadonlySet<string> = new Set(["internal_error", "server_error", "internal_server_error"]);
-const LIMIT_FIGURE = /limit:\s*([\d,._]+)/i;
 
 export function classify(error: unknown, operation: Operation): Failure {
   if (error instanceof ExtrasError) {
@@ -51,10 +51,5 @@ function faultsOf(rows: readonly { readonly [key: string]: unknown }[]): LineFau
 
 function tokenLimitOf(code: string | null, message: string): Failure | null {
   if (!TOKEN_LIMIT.has(code ?? "") && !/enqueued token limit/i.test(message)) return null;
-  return { kind: "tokenLimit", code: code ?? "token_limit_exceeded", message, limitTokens: limitIn(message) };
-}
-
-function limitIn(message: string): number | null {
-  const figure = Number(LIMIT_FIGURE.exec(message)?.[1]?.replace(/[,._]/g, ""));
-  return Number.isSafeInteger(figure) && figure > 0 ? figure : null;
+  return { kind: "tokenLimit", code: code ?? "token_limit_exceeded", message, limitTokens: tokenFigureIn(message) };
 }

@@ -11,6 +11,7 @@ import { chosenInput, fileIdOf, goesInline } from "../../decide/batch/batch-file
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../../decide/batch/life-cycle.ts";
 import { canaryGroup, type Plan } from "../../decide/batch/plan.ts";
 import { extendStreak } from "../../decide/retry-policy.ts";
+import { learnable } from "../../decide/sealing/learned-limit.ts";
 import {
   isProbe,
   maySendAt,
@@ -33,7 +34,7 @@ import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from 
 import { blameMembers, expireMembers } from "./expire-members.ts";
 import { lookAgainAt, mayHaveUrgent, moveUrgent, withLook } from "./move-urgent.ts";
 import { submitTeller, type TellSubmit } from "./submit-events.ts";
-import { tellOfRefusal } from "./tell-of-refusal.ts";
+import { tellOfFigure, tellOfRefusal } from "./tell-of-refusal.ts";
 import { waitsForFile } from "./wait-for-file.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
@@ -248,7 +249,8 @@ async function failed(
   const { account, batch } = lease;
   const known = refusal(error) ?? failureOf(account, error, operation);
   runtime.troubles.add({ error, failure: known, context: lease.context(operation) });
-  const failure = await blameMembers(runtime, lease, known);
+  tellOfFigure(runtime, lease, known, operation);
+  const failure = learnable(await blameMembers(runtime, lease, known), account);
   tell(failure);
   const ledgers = await runtime.ledgers();
   const ledger = ledgers.get(batch.ledger) ?? null;

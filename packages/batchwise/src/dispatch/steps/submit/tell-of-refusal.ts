@@ -1,10 +1,12 @@
 // Tells the user of a batch that was refused as a whole, and of an account that refuses whatever it is sent: neither
 // fails a request, so nothing else would show them.
 
-import type { Operation } from "../../contract/account.ts";
+import type { Failure, Operation } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import type { Plan } from "../../decide/batch/plan.ts";
+import { figureWords } from "../../decide/sealing/learned-limit.ts";
+import type { Lease } from "../../runtime/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { tellOfPause } from "../tell-of-pause.ts";
 
@@ -30,6 +32,18 @@ export function tellOfRefusal(runtime: Runtime, batch: BatchRow, plan: Plan, ope
   const size = batch.requests === 1 ? "one request" : `${batch.requests} requests`;
   const told = `The batch ${batch.key} of ${size} was refused as a whole, with ${words}.`;
   runtime.report(new DispatchError("BATCH_REFUSED", `${told} ${whatFollows(plan)}`), context);
+}
+
+/** Tells of a figure in a refusal for enqueued tokens, once for each. */
+export function tellOfFigure(
+  runtime: Runtime,
+  { account, batch }: Lease,
+  failure: Failure,
+  operation: Operation,
+): void {
+  const words = figureWords(failure, account);
+  if (words === null || !runtime.troubles.isNewWord(words)) return;
+  runtime.report(new DispatchError("ACCOUNT_FULL", words), { account: account.name, batch: batch.key, operation });
 }
 
 function whatFollows({ state, disposal }: Plan): string {

@@ -42,8 +42,7 @@ export class Ledgers {
 
   left(name: string, limits: LedgerLimits, now: number): LedgerLimits {
     const { tokens, requests, batches } = this.#sums(name, now);
-    const cap = Math.min(limits.tokens, this.#learned.get(name)?.learnedTokens ?? Infinity);
-    return { tokens: cap - tokens, requests: limits.requests - requests, batches: limits.batches - batches };
+    return { tokens: limits.tokens - tokens, requests: limits.requests - requests, batches: limits.batches - batches };
   }
 
   rows(now: number): LedgerRow[] {

@@ -4,8 +4,7 @@ export const BATCHES = `
 local function refusal(input, head)
   local ledger = P .. 'l:' .. input.ledger
   local sums = ledgerSums(input.ledger, input.now)
-  local tokens = math.min(input.limits.tokens, tonumber(call('HGET', ledger, 'learnedTokens') or '1e308'))
-  local left = { tokens = tokens - sums.tokens, requests = input.limits.requests - sums.requests,
+  local left = { tokens = input.limits.tokens - sums.tokens, requests = input.limits.requests - sums.requests,
     batches = input.limits.batches - sums.batches }
   if num(ledger, 'blockedUntil') > input.now then return 'blocked', left end
   if not head then return 'empty', left end

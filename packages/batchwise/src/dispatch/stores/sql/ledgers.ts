@@ -23,13 +23,13 @@ export function* openLedger(name: string): Steps<void> {
 
 /** Locks the ledger, if there is one, until the transaction ends: what is left stays left. */
 export function* headroom(dialect: Dialect, name: string, limits: LedgerLimits, now: number): Steps<Headroom> {
-  const known = yield* get<{ learned_tokens: number | null; blocked_until: number }>(
-    `SELECT learned_tokens, blocked_until FROM batchwise_ledger WHERE name = ? ${dialect.lock("batchwise_ledger")}`,
+  const known = yield* get<{ blocked_until: number }>(
+    `SELECT blocked_until FROM batchwise_ledger WHERE name = ? ${dialect.lock("batchwise_ledger")}`,
     name,
   );
   const { tokens, requests, batches } = yield* bookedOn(name, now);
   return {
-    tokens: Math.min(limits.tokens, known?.learned_tokens ?? Number.POSITIVE_INFINITY) - tokens,
+    tokens: limits.tokens - tokens,
     requests: limits.requests - requests,
     batches: limits.batches - batches,
     blocked: (known?.blocked_until ?? 0) > now,

@@ -156,12 +156,12 @@ const ledgerCases: readonly StoreCase[] = [
     deepEqual((await claimed(store, 6, { ledger: "another", limits: { ...INFINITE, batches: 1 } })).length, 5);
   }),
 
-  storeCase("takes the lower of the given and the learned limit", async (store) => {
+  storeCase("keeps what was learned of a limit, and takes the given one", async (store) => {
     const batch = await sealed(store, 1, 1);
     const learned = { name: LEDGER, learnedTokens: 30, learnedAt: NOW, strikes: 2, note: '"n"' };
     await store.transition(batch.key, 1, { ledgers: [learned] }, NOW);
     await store.enqueue(many(9), NOW);
-    deepEqual((await claimed(store, 2, { limits: { ...INFINITE, tokens: 1_000 } })).length, 2);
+    deepEqual((await claimed(store, 2, { limits: { ...INFINITE, tokens: 30 } })).length, 2);
     const row = await ledger(store);
     deepEqual([row?.learnedTokens, row?.learnedAt, row?.strikes, row?.note], [30, NOW, 2, '"n"']);
     await store.transition(batch.key, 1, { ledgers: [{ name: LEDGER, learnedTokens: null, strikes: 0 }] }, NOW);

@@ -89,12 +89,12 @@ describe("a batch that failed as a whole", () => {
     });
   });
 
-  test("learns the lowest limit and waits longer with each refusal", () => {
+  test("learns the limit of the last refusal and waits longer with each", () => {
     const failure: Failure = { kind: "tokenLimit", ...words, limitTokens: 900 };
     const plan = afterBatchFailure(running, failure, ledger({ strikes: 2, learnedTokens: 800 }), NOW);
     expect(plan).toMatchObject({
       forget: true,
-      ledger: { learnedTokens: 800, strikes: 3, blockedUntil: NOW + 1_200_000 },
+      ledger: { learnedTokens: 900, strikes: 3, blockedUntil: NOW + 1_200_000 },
     });
   });
 
