@@ -2,9 +2,8 @@
 // day: the limit may have been raised, and the words may have been misread. Where the user has given a limit, nothing is
 // learned. Pure.
 
-import type { Failure } from "../../contract/account.ts";
+import type { Account, Failure } from "../../contract/account.ts";
 import type { LedgerRow } from "../../contract/rows.ts";
-import type { AccountCandidate } from "./rank-accounts.ts";
 
 const LEARNED_FOR_MS = 24 * 3_600_000;
 
@@ -26,13 +25,16 @@ export function isRefuted(ledger: LedgerRow, tokens: number, now: number): boole
 }
 
 /** The failure without its figure where the user has given a limit. */
-export function learnable(failure: Failure, { capabilities }: Pick<AccountCandidate, "capabilities">): Failure {
+export function learnable(failure: Failure, { capabilities }: Pick<Account, "capabilities">): Failure {
   if (failure.kind !== "tokenLimit" || !Number.isFinite(capabilities.limits.maxEnqueuedTokens)) return failure;
   return { ...failure, limitTokens: null } satisfies TokenLimit;
 }
 
 /** What the figure of a refusal says to a person; null where there is nothing to say. */
-export function figureWords(failure: Failure, { name, capabilities }: AccountCandidate): string | null {
+export function figureWords(
+  failure: Failure,
+  { name, capabilities }: Pick<Account, "name" | "capabilities">,
+): string | null {
   if (failure.kind !== "tokenLimit" || failure.limitTokens === null) return null;
   const told = failure.limitTokens.toLocaleString("en-US");
   const given = capabilities.limits.maxEnqueuedTokens;
