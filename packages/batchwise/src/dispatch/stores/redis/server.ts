@@ -36,8 +36,6 @@ const NOTHING: Known = { epoch: "", run: "", writes: 0 };
 export class Server {
   readonly #client: RedisClient;
   readonly #keys: string;
-  /** What the server calls the scripts that it knows. */
-  readonly #hashes = new Map<string, Promise<string>>();
   #known = NOTHING;
   #setBack: DispatchError | null = null;
 
@@ -56,12 +54,7 @@ export class Server {
     const [known, setBack] = [this.#known, this.#setBack];
     let reply: Reply;
     try {
-      reply = await this.#call(method, text, known).catch((error: unknown) => {
-        if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
-        // The server has started anew: it knows no scripts.
-        this.#hashes.clear();
-        return this.#call(method, text, known);
-      });
+      reply = await this.#call(method, text, known);
     } catch (error) {
       throw storeError(error);
     }
@@ -85,31 +78,22 @@ export class Server {
   }
 
   async #call(method: string, text: string, { epoch, run, writes }: Known): Promise<Reply> {
-    const hash = await this.#hashOf(scriptOf(method));
-    return (await this.#send("EVALSHA", hash, "1", this.#keys, method, text, epoch, run, String(writes))) as Reply;
+    const script = scriptOf(method);
+    const rest = ["1", this.#keys, method, text, epoch, run, String(writes)];
+    try {
+      return (await this.#send("EVALSHA", script.hash, ...rest)) as Reply;
+    } catch (error) {
+      if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
+      // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no key: a cluster sends it
+      // to any of its nodes.
+      return (await this.#send("EVAL", script.text, ...rest)) as Reply;
+    }
   }
 
   /** ioredis has a `sendCommand` too, which takes something else: its `call` comes first. */
   async #send(command: string, ...args: string[]): Promise<unknown> {
     const client = this.#client;
     return "call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]);
-  }
-
-  #hashOf(script: string): Promise<string> {
-    const known = this.#hashes.get(script);
-    if (known !== undefined) return known;
-    const hash = this.#load(script);
-    this.#hashes.set(script, hash);
-    return hash;
-  }
-
-  async #load(script: string): Promise<string> {
-    try {
-      return String(await this.#send("SCRIPT", "LOAD", script));
-    } catch (error) {
-      this.#hashes.delete(script);
-      throw error;
-    }
   }
 }
 
