@@ -59,11 +59,14 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     leaving: () => closing !== undefined,
     draining: () => draining,
   });
-  const answer = getRequestListener((request, environment) => app.fetch(checkAddress(request), environment), {
-    // Health checks of load balancers may leave out the Host header.
-    hostname: "localhost",
-    errorHandler: answerUnreadable,
-  });
+  const answer = getRequestListener(
+    (request, environment) => app.fetch(checkAddress(request, environment.incoming), environment),
+    {
+      // Health checks of load balancers may leave out the Host header.
+      hostname: "localhost",
+      errorHandler: answerUnreadable,
+    },
+  );
   const server = createServer(
     { requireHostHeader: false, keepAliveTimeout: options.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS },
     (incoming, outgoing) => {

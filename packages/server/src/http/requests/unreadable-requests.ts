@@ -24,9 +24,12 @@ import {
 } from "../errors.ts";
 import type { Connection, Connections } from "./connections.ts";
 import { newRequestId } from "./request-id.ts";
+import { pathFault } from "./request-path.ts";
 
-/** For what the adapter makes of a Host header without looking closely. */
-export function checkAddress(request: Request): Request {
+/** For what the adapter makes of a Host header and a path without looking closely. */
+export function checkAddress(request: Request, { url = "" }: { readonly url?: string | undefined }): Request {
+  const fault = pathFault(url);
+  if (fault !== undefined) throw new RequestError(fault);
   if (!URL.canParse(request.url)) throw new RequestError("Invalid host header");
   return request;
 }
