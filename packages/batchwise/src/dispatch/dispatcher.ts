@@ -171,12 +171,14 @@ class StoreDispatcher implements Dispatcher {
   }
 
   stop(): Promise<void> {
-    this.#stopped ??= this.#stop();
+    const { calls } = this.#runtime;
+    this.#stopped ??= this.#stop().finally(() => calls.endStop());
     return this.#stopped;
   }
 
   async #stop(): Promise<void> {
-    const { stopping, sealing, working, watching, sweeping, pruning, calling, posting, events } = this.#runtime;
+    const { stopping, sealing, working, watching, sweeping, pruning, calling, posting, events, calls } = this.#runtime;
+    calls.beginStop();
     stopping.abort(new DispatchError("CLOSED", "The dispatcher is stopped."));
     await Promise.all([sealing, working, sweeping, pruning, calling, posting].map((loop) => loop.stop()));
     if (this.#isStarted) events.emit("loops", () => ({ running: false }));

@@ -10,7 +10,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY` (retryable of a server, which may fail over, and not of
  * a file), `STORE_SET_BACK` (what it had answered for is gone),
  * `STORE_FORBIDDEN` (a right or a login is missing), `STORE_SCHEMA` (tables of a later version, or a place that is not
- * there), `STORE_DAMAGED` (the data, or the file that holds them, are not what they were).
+ * there), `STORE_DAMAGED` (the data, or the file that holds them, are not what they were). Told to `onError`: `STORE_SLOW` (a
+ * call is open for 5 s; and once more when the store answers again).
  * `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its outcome was let go of. `RESULTS_UNREADABLE`: a
  * result source was cut, short or damaged. `OBJECT_NOT_FOUND`: an ObjectStorage has no such object. `BATCH_STUCK`: a batch has not ended in its time. `BATCH_BUSY`: another process
  * works on the batch. `ADOPTION_REFUSED`: the provider's batch that an operator named is not the one. `BELOW_MINIMUM`: told to `onError`,
@@ -41,6 +42,7 @@ export type DispatchErrorCode =
   | "STORE_FORBIDDEN"
   | "STORE_SCHEMA"
   | "STORE_DAMAGED"
+  | "STORE_SLOW"
   | "RESULTS_UNREADABLE"
   | "OBJECT_NOT_FOUND"
   | "BELOW_MINIMUM"

@@ -13,12 +13,15 @@ import { CANCELLED } from "../format/payload.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import { tellWritten, UsageTold } from "./lease-events.ts";
 import type { Runtime } from "./runtime.ts";
+import { pause } from "./wait-out.ts";
 
 /** Thrown by an operation whose lease is lost. Not reported: the next owner continues the batch. */
 export class LeaseLost extends Error {}
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
+/** How long a stop waits for a write that the store refuses. */
+const STOP_MS = 4_000;
 
 /** Changes, or changes that depend on the moment of writing. */
 type Changes = BatchChanges | ((now: number) => BatchChanges);
@@ -37,6 +40,7 @@ export class Lease {
   /** How long each write renews the lease for. */
   #spanMs: number;
   #isOver = false;
+  #isGivenUp = false;
   /** A store that was set back gives the same fences out again: no lease from before counts after it. */
   readonly #forgetSetBack: () => void;
   readonly #usage: UsageTold;
@@ -110,6 +114,16 @@ export class Lease {
     this.#runtime.clock.clearTimeout(this.#beat);
   }
 
+  /** Gives back a lease that a stop took from a write which the store refused, where the store lets it. Tries once. */
+  async giveBack(): Promise<void> {
+    if (!this.#isGivenUp) return;
+    const { store, clock } = this.#runtime;
+    const { key, fence, nextAt } = this.#batch;
+    const changes = { leaseUntil: 0, nextAt: Math.min(nextAt, clock.now()) };
+    // The next owner waits until the lease expires, as after a crash.
+    await this.#inTurn(() => store.transition(key, fence, changes, clock.now())).catch(() => {});
+  }
+
   /** Applies decisions about members. */
   async settle(items: readonly Settlement[]): Promise<void> {
     const { store, sinks } = this.#runtime;
@@ -150,21 +164,39 @@ export class Lease {
   }
 
   /**
-   * Repeats a write that failed, with growing pauses, until shortly before the lease expires. All writes are
-   * idempotent.
+   * Repeats a write that failed, with growing pauses, until shortly before the lease expires; for some seconds where the
+   * dispatcher stops. All writes are idempotent.
    */
   async #insist<T>(attempt: (now: number) => Promise<T>): Promise<T> {
+    const begunAt = this.#runtime.clock.monotonic();
     for (let failures = 1; ; failures += 1) {
       if (this.#isOver) throw new LeaseLost("The lease was given back or lost.");
       try {
         return await attempt(this.#runtime.clock.now());
       } catch (error) {
         this.#runtime.reportShared(error, { operation: "store" });
-        const leftMs = this.#spanMs - this.#heldMs() - FIRST_RETRY_MS;
-        if (leftMs <= 0) throw this.#lose("store");
-        await this.#runtime.sleep(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));
+        const leftMs = this.#insistsFor(begunAt);
+        if (leftMs <= 0) {
+          this.#isGivenUp = this.#runtime.isStopping;
+          throw this.#lose("store");
+        }
+        await this.#pause(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));
       }
     }
+  }
+
+  #insistsFor(begunAt: number): number {
+    const leftMs = this.#spanMs - this.#heldMs() - FIRST_RETRY_MS;
+    const { clock, calls } = this.#runtime;
+    if (calls.stoppingSince === null) return leftMs;
+    return Math.min(leftMs, Math.max(begunAt, calls.stoppingSince) + STOP_MS - clock.monotonic());
+  }
+
+  /** A stop ends the pause before its turn. */
+  #pause(ms: number): Promise<void> {
+    const { clock, calls, stopping } = this.#runtime;
+    const most = calls.stoppingSince === null ? ms : Math.min(ms, FIRST_RETRY_MS);
+    return pause(clock, most, [this.#lost.signal, stopping.signal]);
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {

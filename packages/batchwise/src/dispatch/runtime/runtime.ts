@@ -16,6 +16,7 @@ import { AccountTroubles } from "./account-troubles.ts";
 import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
 import { loopsRanAt } from "./loops-mark.ts";
+import { OpenCalls } from "./open-calls.ts";
 import { Prospects } from "./prospects.ts";
 import { SteadyClock } from "./steady-clock.ts";
 import { storableStore } from "./storable-store.ts";
@@ -30,6 +31,8 @@ export class Runtime {
   readonly options: ResolvedOptions;
   readonly store: Store;
   readonly clock: SteadyClock;
+  /** Of the store. */
+  readonly calls: OpenCalls;
   readonly accounts: readonly Account[];
   /** Where each new outcome is delivered. */
   readonly sinks: readonly string[];
@@ -69,8 +72,9 @@ export class Runtime {
     const { webhook } = options;
     const ofWebhook = webhook === null ? [] : [webhook.secret];
     this.secrets = new Secrets(() => [...this.accounts.flatMap((one) => one.secrets?.() ?? []), ...ofWebhook]);
+    this.calls = new OpenCalls(this.clock, (error) => this.report(error, { operation: "store" }));
     const store = storableStore(options.store, this.secrets);
-    this.store = watchedStore(store, this.clock, (loss) => this.#whenSetBack(loss));
+    this.store = watchedStore(store, this, (loss) => this.#whenSetBack(loss));
     this.troubles = new AccountTroubles(
       (error, context) => this.report(error, context),
       () => this.clock.monotonic(),

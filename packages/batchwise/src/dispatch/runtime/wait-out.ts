@@ -2,6 +2,7 @@
 
 import { DispatchError } from "../contract/errors.ts";
 import { backoff } from "../decide/times/backoff.ts";
+import type { DispatchClock } from "../options/dispatcher-options.ts";
 import type { Runtime } from "./runtime.ts";
 
 const FIRST_PAUSE_MS = 500;
@@ -16,19 +17,19 @@ export async function waitOut(runtime: Runtime, error: unknown, failures: number
   const isAway = error instanceof DispatchError && AWAY.includes(error.code) && error.retryable;
   if (!isAway || runtime.isStopping) throw error;
   runtime.reportShared(error, { operation: "store" });
-  await pause(runtime, backoff(FIRST_PAUSE_MS, LAST_PAUSE_MS, failures));
+  await pause(runtime.clock, backoff(FIRST_PAUSE_MS, LAST_PAUSE_MS, failures), [runtime.stopping.signal]);
   if (runtime.isStopping) throw error;
 }
 
-/** Ends early when the dispatcher stops. */
-function pause({ clock, stopping }: Runtime, ms: number): Promise<void> {
+/** Ends early when one of the signals is aborted during it. */
+export function pause(clock: DispatchClock, ms: number, signals: readonly AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clock.clearTimeout(timer);
-      stopping.signal.removeEventListener("abort", end);
+      for (const signal of signals) signal.removeEventListener("abort", end);
       resolve();
     };
     const timer = clock.setTimeout(end, ms);
-    stopping.signal.addEventListener("abort", end);
+    for (const signal of signals) signal.addEventListener("abort", end);
   });
 }

@@ -4,11 +4,21 @@
 import type { DispatchError } from "../contract/errors.ts";
 import type { Store } from "../contract/store.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
+import type { OpenCalls } from "./open-calls.ts";
 
 type Method = (...given: unknown[]) => unknown;
 
-/** The same store, each call of it held by the clock. `onSetBack` is called once for each loss that it finds from now on. */
-export function watchedStore(store: Store, clock: DispatchClock, onSetBack: (loss: DispatchError) => void): Store {
+/** The part of a runtime that is used here. */
+interface Watcher {
+  readonly clock: DispatchClock;
+  readonly calls: OpenCalls;
+}
+
+/**
+ * The same store, each call of it held by the clock and among the open calls. `onSetBack` is called once for each loss that it
+ * finds from now on.
+ */
+export function watchedStore(store: Store, { clock, calls }: Watcher, onSetBack: (loss: DispatchError) => void): Store {
   let known = store.setBack ?? null;
   /** The loss that was not told before, if there is one. */
   const tellNew = (): DispatchError | null => {
@@ -18,12 +28,12 @@ export function watchedStore(store: Store, clock: DispatchClock, onSetBack: (los
     onSetBack(found);
     return found;
   };
-  const watched = (method: Method): Method => {
+  const watched = (name: string, method: Method): Method => {
     return async (...given) => {
       const loss = tellNew();
       if (loss !== null) throw loss;
       try {
-        return await clock.hold(call(method, given));
+        return await calls.add(name, clock.hold(call(method, given)));
       } finally {
         tellNew();
       }
@@ -33,7 +43,7 @@ export function watchedStore(store: Store, clock: DispatchClock, onSetBack: (los
   return new Proxy({} as Store, {
     get(_none, name) {
       const value: unknown = Reflect.get(store, name);
-      return typeof value === "function" ? watched(value as Method) : value;
+      return typeof value === "function" ? watched(String(name), value as Method) : value;
     },
   });
 }

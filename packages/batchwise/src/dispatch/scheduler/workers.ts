@@ -172,6 +172,7 @@ export class Workers {
       await this.#failed(lease, error);
     } finally {
       lease.close();
+      await lease.giveBack();
       tellStuck(this.#runtime, lease.batch, writtenAt);
       this.#letGo(lease.batch);
     }
