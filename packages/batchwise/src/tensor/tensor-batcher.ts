@@ -1,10 +1,11 @@
 // The batcher below takes rows; this one takes calls of rows. It changes what goes in and what comes out, and decides
 // nothing about batches.
 
+import { bindOnRead } from "../core/contract/bind-methods.ts";
 import { NO_NAME, nameError } from "../core/contract/errors.ts";
 import { nameOfHandler } from "../core/contract/handler-defaults.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
-import { BatcherCore } from "../core/engine/batcher.ts";
+import { BatcherCore, HOT } from "../core/engine/batcher.ts";
 import { type InputCheck, inputCheckOf } from "./batch-input.ts";
 import type { RowResult } from "./batch-output.ts";
 import { TensorCall, type TensorRow } from "./call.ts";
@@ -18,6 +19,10 @@ import { ofRow, rowOptions } from "./user-functions.ts";
 type ManyOptions = SubmitManyOptions<unknown> | undefined;
 
 export class TensorBatcherCore extends BatcherCore {
+  static {
+    bindOnRead(TensorBatcherCore.prototype, HOT);
+  }
+
   readonly #padding: ResolvedPadding;
   /** Begins the messages of errors. */
   readonly #name: string;

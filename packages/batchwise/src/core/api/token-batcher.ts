@@ -1,11 +1,12 @@
 // A batcher in the words of language models: its cost is tokens. It is the same batcher; this file
 // changes the words of what goes in and of what is refused, and nothing else.
 
+import { bindOnRead } from "../contract/bind-methods.ts";
 import { NO_NAME, tooManyTokensError } from "../contract/errors.ts";
 import type { ShownOptions } from "../contract/options.ts";
 import type { SubmitOptions } from "../contract/types.ts";
 import { aCost, check } from "../contract/validate.ts";
-import { BatcherCore } from "../engine/batcher.ts";
+import { BatcherCore, HOT } from "../engine/batcher.ts";
 import type { BatcherMaker } from "./batcher-maker.ts";
 import { checkCount, countTokens } from "./count-tokens.ts";
 import {
@@ -48,6 +49,10 @@ export const createTokenBatcher: BatcherMaker<"tokens"> = (handler: unknown, opt
 type CostOptions = Omit<SubmitOptions, "cost" | "priority"> & { priority?: unknown; cost?: unknown };
 
 class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unknown> {
+  static {
+    bindOnRead(TokenBatcherCore.prototype, HOT);
+  }
+
   readonly #given: SplitOptions;
   #options: ResolvedTokenOptions;
 

@@ -14,6 +14,27 @@ export function bindMethods(object: object): void {
   for (const name of names) members[name] = (members[name] as CallableFunction).bind(object);
 }
 
+/**
+ * Makes the methods of a class work when they are taken off its objects, which stay as light as they are: a method is bound
+ * each time it is read. Leaves out those that the constructor binds. To be called once, for each class of a chain.
+ */
+export function bindOnRead(prototype: object, others: readonly string[]): void {
+  for (const [name, { value, enumerable = false }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+    if (name === "constructor" || others.includes(name) || typeof value !== "function") continue;
+    const method = value as CallableFunction;
+    Object.defineProperty(prototype, name, {
+      configurable: true,
+      enumerable,
+      get(this: object): unknown {
+        return method.bind(this);
+      },
+      set(this: object, own: unknown): void {
+        Object.defineProperty(this, name, { configurable: true, enumerable: true, writable: true, value: own });
+      },
+    });
+  }
+}
+
 function readMethods(prototype: object): readonly string[] {
   const names = new Set<string>();
   for (let level = prototype; level !== Object.prototype; level = Object.getPrototypeOf(level) as object) {

@@ -1,7 +1,7 @@
 // The batcher as users have it. It wires Intake, Admission and Scheduler together, takes items in and reports; it decides
 // nothing itself.
 
-import { bindMethods } from "../contract/bind-methods.ts";
+import { bindOnRead } from "../contract/bind-methods.ts";
 import { closedError, itemTooLargeError } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, printedName, type RunningBatch } from "../contract/events.ts";
 import { nameOfHandler, withHandlerDefaults } from "../contract/handler-defaults.ts";
@@ -45,6 +45,9 @@ import { warnOfIdle, warnOfWait } from "./warnings.ts";
 
 /** `map` takes no more items ahead of its reader, unless it is told to. */
 const MOST_PENDING = 10_000;
+
+/** Methods that each batcher binds once. The others are bound when they are read. */
+export const HOT = ["submit", "submitMany", "submitSettled", "map"] as const;
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -119,7 +122,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     );
     warnOfIdle(prepared, stages, events);
     this.#hasWarnedOfWait = warnOfWait(options, events);
-    bindMethods(this);
+    for (const name of HOT) this[name] = this[name].bind(this) as never;
   }
 
   submit(item: unknown, options?: SubmitOptions): Promise<unknown> {
@@ -293,6 +296,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   // Members that are not part of the public interface, and that `for in` does not show.
   static {
+    bindOnRead(BatcherCore.prototype, HOT);
     const value = function (this: BatcherCore, change: ChangeObserver): void {
       const services = this.#services;
       const warn = (error: unknown): void => services.events.warn("OBSERVER_FAILED", "A meter or tracer threw.", error);
