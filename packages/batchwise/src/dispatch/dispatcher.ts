@@ -77,7 +77,7 @@ import { type ResolvedOptions, resolveOptions } from "./options/resolve-options.
 import { readDeadLetters, redeliver } from "./outcomes/dead-letters.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./outcomes/deliverer.ts";
 import { OutcomeReader } from "./outcomes/outcome-reader.ts";
-import { checkStore } from "./runtime/check-store.ts";
+import { refuseBrokenStore } from "./runtime/refuse-broken-store.ts";
 import { Runtime } from "./runtime/runtime.ts";
 import { Sealer } from "./scheduler/sealer.ts";
 import { Workers } from "./scheduler/workers.ts";
@@ -157,7 +157,7 @@ class StoreDispatcher implements Dispatcher {
   }
 
   async #start(): Promise<void> {
-    await checkStore(this.#runtime);
+    await refuseBrokenStore(this.#runtime);
     if (this.#runtime.isStopping) return;
     const { sealing, working, sweeping, pruning, calling, posting, options, events } = this.#runtime;
     events.emit("loops", () => ({ running: true }));

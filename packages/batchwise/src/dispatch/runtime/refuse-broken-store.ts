@@ -11,7 +11,7 @@ const WAITED_MS = 5_000;
  * Writes to the store, once. Throws a fault that stays until a person has corrected something. Resolves for all others, which
  * the loops meet and report, and for a store that does not answer in time.
  */
-export async function checkStore(runtime: Runtime): Promise<void> {
+export async function refuseBrokenStore(runtime: Runtime): Promise<void> {
   const { clock, stopping } = runtime;
   const call = markLoops(runtime, clock.now()).catch((error: unknown) => {
     if (isPermanentFault(error)) throw error;
