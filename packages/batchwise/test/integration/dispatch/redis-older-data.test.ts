@@ -135,7 +135,7 @@ test("what a later version may have written is not touched", async () => {
   await store.enqueue(requests(1, "r"), NOW);
   await client.hset(`{${prefix}}:epoch`, "layout", 4);
   const refused = {
-    code: "STORE_UNAVAILABLE",
+    code: "STORE_SCHEMA",
     message: expect.stringContaining("layout 4, newer than this batchwise"),
   };
   await expect(store.enqueue(requests(1, "r"), NOW)).rejects.toMatchObject(refused);

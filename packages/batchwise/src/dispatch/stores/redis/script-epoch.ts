@@ -52,10 +52,23 @@ local function hasWritten(method, input, answer)
   return true
 end
 
-local function perform(method, input, id, run, writes)
+-- A command that is refused in the middle leaves half a call behind: what the user may not run is looked for first.
+local function forbidden()
+  local missing = {}
+  for _, command in ipairs(NEEDED) do
+    if not redis.acl_check_cmd(command, EPOCH) then missing[#missing + 1] = command end
+  end
+  return #missing > 0 and table.concat(missing, ', ') or nil
+end
+
+local function perform(method, input, id, run, writes, looks)
+  local missing = looks and redis.acl_check_cmd and forbidden()
+  if missing then
+    return redis.error_reply('NOPERM this user has no permissions to run ' .. missing .. ' on keys of ' .. P .. '*')
+  end
   local epoch = readEpoch()
   if epoch.layout > LAYOUT then
-    return redis.error_reply('ERR The data has layout ' .. epoch.layout .. ', newer than this batchwise knows (' .. LAYOUT .. ')')
+    return redis.error_reply('LAYOUT The data has layout ' .. epoch.layout .. ', newer than this batchwise knows (' .. LAYOUT .. ')')
   end
   -- What is lost as a whole is found out before a new epoch begins.
   if id ~= '' and id ~= epoch.id then return { 'set back' } end
@@ -69,5 +82,5 @@ local function perform(method, input, id, run, writes)
   return { epoch.id, epoch.run, str(epoch.writes), answer }
 end
 
-return perform(ARGV[1], cjson.decode(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5]))
+return perform(ARGV[1], cjson.decode(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6] ~= '')
 `;

@@ -21,8 +21,22 @@ export interface Script {
   readonly hash: string;
 }
 
-const WRITING: Script = script(`#!lua\nlocal WRITING = true\n${BODY}`);
-const READING: Script = script(`#!lua flags=no-writes\nlocal WRITING = false\n${BODY}`);
+/** Commands that change nothing. Those of a reader's rights; all others are a writer's. */
+const READING_COMMANDS: ReadonlySet<string> = new Set(
+  (
+    "EXISTS GET HEXISTS HGET HGETALL HKEYS HLEN HMGET HVALS LRANGE SCAN SMEMBERS SSCAN TIME XRANGE " +
+    "ZCARD ZCOUNT ZRANGE ZRANGEBYSCORE ZRANK ZREVRANGE ZREVRANK ZSCORE"
+  ).split(" "),
+);
+const COMMANDS: readonly string[] = [
+  ...new Set(Array.from(BODY.matchAll(/\b(?:call|gather)\('([A-Z]+)'/g), ([, command]) => String(command))),
+].sort();
+
+const WRITING: Script = script(true, COMMANDS);
+const READING: Script = script(
+  false,
+  COMMANDS.filter((command) => READING_COMMANDS.has(command)),
+);
 
 const READS: ReadonlySet<string> = new Set(["probe", "requests", "outcomes", "batches", "find", "usage", "readMarks"]);
 
@@ -31,6 +45,9 @@ export function scriptOf(method: string): Script {
   return READS.has(method) ? READING : WRITING;
 }
 
-function script(text: string): Script {
+function script(isWriting: boolean, needed: readonly string[]): Script {
+  const first = isWriting ? "#!lua" : "#!lua flags=no-writes";
+  const names = needed.map((command) => `'${command}'`).join(", ");
+  const text = `${first}\nlocal WRITING = ${isWriting}\nlocal NEEDED = { ${names} }\n${BODY}`;
   return { text, hash: hash("sha1", text, "hex") };
 }

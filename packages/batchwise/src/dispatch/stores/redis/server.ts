@@ -2,7 +2,8 @@
 // or not at all; does not repeat one whose answer was lost: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
-import { scriptOf } from "./script.ts";
+import { messageOf, storeError } from "./faults.ts";
+import { type Script, scriptOf } from "./script.ts";
 
 /** The part of ioredis that the store uses. The client's own types fit it; none is imported. */
 export interface IoRedisClient {
@@ -37,6 +38,8 @@ export class Server {
   readonly #client: RedisClient;
   readonly #keys: string;
   #known = NOTHING;
+  /** The scripts that have found the user's rights to suffice, and answered since. */
+  readonly #allowed: Set<Script> = new Set();
   #setBack: DispatchError | null = null;
 
   constructor(client: RedisClient, prefix: string) {
@@ -79,14 +82,27 @@ export class Server {
 
   async #call(method: string, text: string, { epoch, run, writes }: Known): Promise<Reply> {
     const script = scriptOf(method);
-    const rest = ["1", this.#keys, method, text, epoch, run, String(writes)];
+    const looks = this.#allowed.has(script) ? "" : "looks";
+    const rest = ["1", this.#keys, method, text, epoch, run, String(writes), looks];
     try {
-      return (await this.#send("EVALSHA", script.hash, ...rest)) as Reply;
+      const reply = await this.#evaluate(script, rest);
+      this.#allowed.add(script);
+      return reply;
+    } catch (error) {
+      // The next connection may be another user's.
+      this.#allowed.clear();
+      throw error;
+    }
+  }
+
+  async #evaluate({ hash, text }: Script, rest: readonly string[]): Promise<Reply> {
+    try {
+      return (await this.#send("EVALSHA", hash, ...rest)) as Reply;
     } catch (error) {
       if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
       // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no key: a cluster sends it
       // to any of its nodes.
-      return (await this.#send("EVAL", script.text, ...rest)) as Reply;
+      return (await this.#send("EVAL", text, ...rest)) as Reply;
     }
   }
 
@@ -108,28 +124,4 @@ function textOf(input: unknown): string {
 /** JSON has no Infinity: as good as none is the largest number. */
 function finite(_key: string, value: unknown): unknown {
   return value === Number.POSITIVE_INFINITY ? Number.MAX_VALUE : value;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-/** Redis says by the first word what it refuses. Reads go on in all of these but the last. */
-function storeError(error: unknown): DispatchError {
-  if (error instanceof DispatchError) return error;
-  const reason = messageOf(error);
-  switch (/^[A-Z]+/.exec(reason)?.[0]) {
-    case "OOM":
-      return new DispatchError("STORE_FULL", `Redis has no memory left: ${reason}.`, error);
-    case "MISCONF":
-      if (reason.includes("No space left")) {
-        return new DispatchError("STORE_FULL", `The disk of Redis is full: ${reason}.`, error);
-      }
-      return new DispatchError("STORE_READ_ONLY", `Redis cannot write to its disk: ${reason}.`, error);
-    case "READONLY":
-    case "NOREPLICAS":
-      return new DispatchError("STORE_READ_ONLY", `Redis cannot be written to: ${reason}.`, error);
-    default:
-      return new DispatchError("STORE_UNAVAILABLE", `Redis failed: ${reason}.`, error);
-  }
 }
