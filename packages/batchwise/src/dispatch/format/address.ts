@@ -13,7 +13,7 @@ export function secretsOfAddress(address: string | null): string[] {
 }
 
 /** True for an address that names a user or has a password. */
-export function hasCredentials(address: string): boolean {
+function hasCredentials(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { username, password } = new URL(address);
   return username !== "" || password !== "";

@@ -6,7 +6,7 @@
 import type { Account } from "../contract/account.ts";
 
 /** What stands in the place of a secret. */
-export const BLANK = "[secret]";
+const BLANK = "[secret]";
 
 const SHORTEST = 12;
 const LONGEST_CHAIN = 6;

@@ -181,7 +181,7 @@ test("SQLite files on a read-only file system, there or not, reject the start an
     const [program = "", ...enter] = disk.enter;
     return execFileSync(program, [...enter, ...command], { stdio: ["ignore", "pipe", "pipe"] }).toString();
   };
-  const child = join(import.meta.dirname, "read-only-child.ts");
+  const child = join(import.meta.dirname, "../fixtures/read-only-child.ts");
   const call = (...names: readonly string[]): unknown[] =>
     Object.values(JSON.parse(run(process.execPath, child, ...names.map((name) => join(folder, name)))));
   expect(call("old.db")).toEqual([["started", "read"]]);

@@ -35,7 +35,7 @@ function pathFor(name: string, why: string): string {
  * `.git`. Without one the folder alone: what is above it may be anybody's, as `/tmp/node_modules`
  * is.
  */
-export function projectFolders(folder: string): string[] {
+function projectFolders(folder: string): string[] {
   const folders = [resolve(folder)];
   for (let last = folders[0] as string; !isRoot(last); folders.push(last)) {
     if (dirname(last) === last) return folders.slice(0, 1);
