@@ -56,7 +56,8 @@ test("after a failover no connection to the read-only server is used again for a
   await query(place, `ALTER ROLE ${user} SET default_transaction_read_only = off`);
 
   const refusals: unknown[] = [];
-  const enqueue = (name: string) => store.enqueue(requests(1, name), NOW).catch((error: unknown) => refusals.push(error));
+  const enqueue = (name: string) =>
+    store.enqueue(requests(1, name), NOW).catch((error: unknown) => refusals.push(error));
   for (let n = 0; n < SESSIONS * 4; n += 1) await enqueue(`r${n}-`);
   expect(refusals.length).toBeGreaterThan(0);
   expect(refusals.length).toBeLessThanOrEqual(SESSIONS);

@@ -1,0 +1,216 @@
+// Bad days of real servers under a busy dispatcher: a full tablespace, a locked table, a server that is stopped or gone, a
+// failover to a standby. A stop ends within ten seconds, what hangs is reported, no request is lost or runs twice. Some
+// three minutes.
+
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import OpenAI from "openai";
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { Store } from "../src/dispatch/contract/store.ts";
+import { createDispatcher } from "../src/dispatch/dispatcher.ts";
+import { openaiAccount } from "../src/dispatch/providers/openai/index.ts";
+import { postgresStore } from "../src/dispatch/stores/postgres/index.ts";
+import { type FakeProvider, fakeProvider } from "../src/dispatch/testing/index.ts";
+import { emptyDisk, fillDisk } from "../test/integration/services/ballast.ts";
+import { postgresPlace, startOwnPostgres } from "../test/integration/services/kept.ts";
+import { type PostgresService, poolAt, query } from "../test/integration/services/postgres.ts";
+
+const SECOND = 1_000;
+const ask = (id: string) => ({
+  id,
+  body: { model: "m", max_tokens: 9, messages: [{ role: "user", content: randomBytes(1_000).toString("hex") }] },
+});
+const asks = (count: number, name: string) => Array.from({ length: count }, (_, n) => ask(`${name}-${n}`));
+
+async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 60 * SECOND; Date.now() < end; await sleep(25)) if (await happened()) return;
+  throw new Error("It did not happen in time.");
+}
+
+async function provider(): Promise<{ fake: FakeProvider; url: string }> {
+  const fake = fakeProvider({ plan: { validateMs: 50, runMs: 500, finalizeMs: 50 } });
+  const http = await fake.listen();
+  onTestFinished(() => http.close());
+  return { fake, url: `${http.url}/v1` };
+}
+
+function dispatcherOn(store: Store, url: string) {
+  const codes: string[] = [];
+  const account = openaiAccount({
+    client: new OpenAI({ apiKey: "key", baseURL: url }),
+    pollMs: 100,
+    requestTimeoutMs: 5 * SECOND,
+  });
+  const dispatcher = createDispatcher({
+    ...{ store, accounts: [account], leaseMs: 15 * SECOND, thresholds: { maxRequests: 100, maxAgeMs: 500 } },
+    onError: (error) => codes.push(String((error as { code?: unknown }).code)),
+  });
+  onTestFinished(() => dispatcher.stop());
+  return { dispatcher, codes };
+}
+
+async function secondsToStop(dispatcher: { stop(): Promise<void> }): Promise<number> {
+  const begunAt = performance.now();
+  await dispatcher.stop();
+  return (performance.now() - begunAt) / SECOND;
+}
+
+/** All have one outcome, from one run. */
+async function endsWell(
+  store: Store,
+  { fake, url }: { fake: FakeProvider; url: string },
+  count: number,
+): Promise<void> {
+  const { dispatcher } = dispatcherOn(store, url);
+  await dispatcher.start();
+  await until(async () => (await store.probe(1, Date.now())).cursor >= count);
+  await dispatcher.stop();
+  const outcomes = await store.outcomes({ after: 0, limit: 1_000_000 });
+  expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: count }, () => "succeeded"));
+  expect(Math.max(...fake.runs().values())).toBe(1);
+}
+
+describe("PostgreSQL", () => {
+  let server: PostgresService;
+  beforeAll(async () => {
+    server = await startOwnPostgres({ diskMb: 24 });
+  });
+  afterAll(() => server?.stop());
+
+  function storeAt(place: pg.PoolConfig): Store {
+    const pool = poolAt(place);
+    onTestFinished(() => pool.end());
+    return postgresStore({ pool });
+  }
+
+  test("refuses results for a full tablespace: the stop ends in time, the lease is given back or runs out", async () => {
+    const place = await server.place();
+    const store = storeAt(place);
+    const here = await provider();
+    const { dispatcher, codes } = dispatcherOn(store, here.url);
+    await dispatcher.start();
+    await dispatcher.enqueueMany(asks(100, "r"));
+    await until(() => here.fake.calls("batches.create") > 0);
+    fillDisk(server.folder);
+    onTestFinished(() => emptyDisk(server.folder));
+    await until(() => codes.includes("STORE_FULL"));
+    await sleep(5 * SECOND);
+    expect(await secondsToStop(dispatcher)).toBeLessThan(10);
+    emptyDisk(server.folder);
+    await endsWell(store, here, 100);
+  });
+
+  test("refuses one table and takes heartbeats: the stop ends in time, and the lease is given back", async () => {
+    const place = await server.place();
+    const user = `${place.application_name}_user`;
+    await storeAt(place).probe(1, Date.now());
+    const all = `IN SCHEMA ${place.application_name} TO ${user}`;
+    await query(place, `CREATE ROLE ${user} LOGIN; GRANT USAGE ON SCHEMA ${place.application_name} TO ${user}`);
+    await query(place, "GRANT CREATE ON TABLESPACE small TO public");
+    await query(place, `GRANT ALL ON ALL TABLES ${all}; GRANT USAGE ON ALL SEQUENCES ${all}`);
+    const store = storeAt({ ...place, user });
+    const here = await provider();
+    const { dispatcher, codes } = dispatcherOn(store, here.url);
+    await dispatcher.start();
+    await dispatcher.enqueueMany(asks(100, "r"));
+    await until(() => here.fake.calls("batches.create") > 0);
+    await query(place, `REVOKE INSERT ON batchwise_outcome FROM ${user}`);
+    await until(() => codes.includes("STORE_FORBIDDEN"));
+    await sleep(5 * SECOND);
+    expect(await secondsToStop(dispatcher)).toBeLessThan(10);
+    expect(await store.batches({ limit: 1 })).toMatchObject([{ state: "collecting", leaseUntil: 0 }]);
+    await query(place, `GRANT INSERT ON batchwise_outcome TO ${user}`);
+    await endsWell(store, here, 100);
+  });
+
+  test("has a table locked by another session: it is reported, the stop ends in time", async () => {
+    const place = await server.place();
+    const store = storeAt(place);
+    const here = await provider();
+    const { dispatcher, codes } = dispatcherOn(store, here.url);
+    await dispatcher.start();
+    await dispatcher.enqueueMany(asks(100, "r"));
+    const other = poolAt({ ...place, max: 1, idleTimeoutMillis: 0 });
+    onTestFinished(() => other.end());
+    await other.query("BEGIN; LOCK TABLE batchwise_request IN ACCESS EXCLUSIVE MODE");
+    const late = asks(10, "late");
+    const enqueued = dispatcher.enqueueMany(late).catch((error: unknown) => error);
+    await until(() => codes.includes("STORE_SLOW"));
+    await sleep(10 * SECOND);
+    expect(codes.filter((code) => code === "STORE_SLOW")).toHaveLength(1);
+    expect(await secondsToStop(dispatcher)).toBeLessThan(10);
+    expect(await enqueued).toMatchObject({ code: "STORE_UNAVAILABLE", retryable: true });
+    await other.query("ROLLBACK");
+    await dispatcherOn(store, here.url).dispatcher.enqueueMany(late);
+    await endsWell(store, here, 110);
+  });
+
+  test("is gone right after a create: the stop ends in time, and nothing runs twice", async () => {
+    const place = await server.place();
+    const pool = poolAt(place);
+    onTestFinished(() => pool.end());
+    const here = await provider();
+    let isGone = false;
+    const store = postgresStore({
+      pool: {
+        connect: (done) => {
+          if (isGone) done(Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED" }), undefined);
+          else pool.connect(done);
+        },
+      },
+    });
+    const { dispatcher } = dispatcherOn(store, here.url);
+    await dispatcher.start();
+    await dispatcher.enqueueMany(asks(100, "r"));
+    await until(() => here.fake.calls("batches.create") > 0);
+    isGone = true;
+    await sleep(2 * SECOND);
+    expect(await secondsToStop(dispatcher)).toBeLessThan(10);
+    isGone = false;
+    await endsWell(store, here, 100);
+  });
+});
+
+test("a producer that obeys `retryable` loses nothing in a failover of some seconds, and the busy pool leaves the reader", async () => {
+  const place = await postgresPlace();
+  const user = `${place.application_name}_failover`;
+  await query(place, `CREATE ROLE ${user} LOGIN SUPERUSER`);
+  const readOnly = (value: "on" | "off"): Promise<unknown> =>
+    query(place, `ALTER ROLE ${user} SET default_transaction_read_only = ${value}`);
+  const pool = poolAt({ ...place, user });
+  onTestFinished(() => pool.end());
+  const store = postgresStore({ pool });
+  const here = await provider();
+  const { dispatcher } = dispatcherOn(store, here.url);
+  await dispatcher.start();
+  const cut = (): Promise<unknown> =>
+    query(place, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`);
+  let stored = 0;
+  const producing = (async () => {
+    for (let n = 0; n < 1_500; n += 1) {
+      for (;;) {
+        try {
+          await dispatcher.enqueue(ask(`r-${n}`));
+          stored += 1;
+          break;
+        } catch (error) {
+          expect(error).toMatchObject({ retryable: true });
+          await sleep(50);
+        }
+      }
+    }
+  })();
+  await until(() => stored > 100);
+  await readOnly("on");
+  await cut();
+  await sleep(8 * SECOND);
+  const during = stored;
+  // Sessions keep what the role had at their login: those of the reader stay read-only.
+  await readOnly("off");
+  await sleep(6 * SECOND);
+  expect(stored).toBeGreaterThan(during);
+  await producing;
+  await dispatcher.stop();
+  await endsWell(store, here, 1_500);
+});
