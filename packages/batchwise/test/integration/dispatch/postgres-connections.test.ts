@@ -65,3 +65,14 @@ test("after a failover no connection to the read-only server is used again for a
   expect((await store.probe(100, NOW)).lanes[0]?.ready).toBe(SESSIONS * 4 - refusals.length);
   await store.close();
 });
+
+test("times come back whole where the role's sessions shorten numbers", async () => {
+  const place = await postgresPlace();
+  const pool = poolAt({ ...place, options: `${place.options} -c extra_float_digits=-3` });
+  onTestFinished(() => pool.end());
+  const store = postgresStore({ pool });
+  const at = NOW + 123_457;
+  await store.enqueue(requests(1, "r"), at);
+  expect((await store.probe(1, at)).lanes[0]?.oldestAt).toBe(at);
+  await store.close();
+});
