@@ -102,7 +102,8 @@ const TRIES = 8;
 /** Read-only, or about to end: another connection of the pool may be of the server that has taken over. */
 const WRONG_SERVER = ["25006", "57P01", "57P02", "57P03"];
 /** Read committed, whatever the role's default: a statement that has waited for a lock sees what was done under it. */
-const WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on; SET LOCAL extra_float_digits = 1";
+const WRITE =
+  "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on; SET LOCAL extra_float_digits = 1";
 /**
  * A read is a page, and each of its rows has an index, in the order that the page wants. The planner, whose figures may be of
  * another time, takes a page for large or a table for empty now and then, and goes over whole tables to join them.
