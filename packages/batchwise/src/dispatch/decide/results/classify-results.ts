@@ -35,6 +35,7 @@ const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 /** Codes that say: the same request will be refused again. Every other code without a response is tried again. */
 const FINAL_CODES: ReadonlySet<string> = new Set([
   OUTCOME_CODES.answerTooLarge,
+  OUTCOME_CODES.unreadable,
   "content_filter",
   "content_policy_violation",
   "context_length_exceeded",

@@ -1,8 +1,9 @@
 // The results of a batch, out of one or several sources. A result that cannot be read costs its own request alone: all
-// others are given before its error is thrown.
+// others are given before its error is thrown. One that cannot be converted is the failure of the request it names.
 
 import type { ResultLine } from "../../contract/account.ts";
-import { DispatchError } from "../../contract/errors.ts";
+import { DispatchError, OUTCOME_CODES } from "../../contract/errors.ts";
+import { objectOf, text } from "./sdk-error.ts";
 
 /**
  * The results of all sources, each opened when the one before it is read. Rejects at once with whatever a source rejects
@@ -19,7 +20,7 @@ export async function* readResults<Source, Value>(
       for await (const value of open(source)) {
         const line = lineOrError(value, toLine);
         if (line instanceof DispatchError) unreadable ??= line;
-        else yield line;
+        else if (line !== null) yield line;
       }
     } catch (error) {
       if (!isUnreadable(error)) throw error;
@@ -29,13 +30,27 @@ export async function* readResults<Source, Value>(
   if (unreadable !== null) throw unreadable;
 }
 
-function lineOrError<Value>(value: Value, toLine: (value: Value) => ResultLine): ResultLine | DispatchError {
+/** null for a value that cannot be converted and names no request: it is passed over. */
+function lineOrError<Value>(value: Value, toLine: (value: Value) => ResultLine): ResultLine | DispatchError | null {
   try {
     return toLine(value);
   } catch (error) {
     if (isUnreadable(error)) return error;
-    return new DispatchError("RESULTS_UNREADABLE", "A result has a shape that cannot be converted.", error);
+    const customId = nameIn(value);
+    return customId === null ? null : unconverted(customId, error);
   }
+}
+
+/** The request that a result names, where each provider writes it. */
+function nameIn(value: unknown): string | null {
+  const { custom_id, recordId, key, metadata } = objectOf(value);
+  return text(custom_id) ?? text(recordId) ?? text(key) ?? text(objectOf(metadata).key);
+}
+
+function unconverted(customId: string, thrown: unknown): ResultLine {
+  const words = String((thrown as Error | null)?.message ?? thrown);
+  const message = `The provider's result has a shape that cannot be converted: ${words}.`;
+  return { customId, response: null, error: { code: OUTCOME_CODES.unreadable, message }, usage: null };
 }
 
 function isUnreadable(error: unknown): error is DispatchError {
