@@ -1,7 +1,8 @@
 // The command over real servers: Postgres through `pg` and Redis through `ioredis`, both loaded by the command itself.
 
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { postgresPlace, startOwnRedis } from "../../../batchwise/test/integration/services/kept.ts";
+import { clientAt } from "../../../batchwise/test/integration/services/redis.ts";
 import { ended, Practice } from "../support/practice.ts";
 
 async function postgresUrl(): Promise<string> {
@@ -34,4 +35,20 @@ test.each([
   expect(run).toMatchObject({ code: 0, output: expect.stringContaining("20 outcomes (20 succeeded)") });
   const list = await practice.done("jobs", "list", "--store", url, "--json");
   expect(JSON.parse(list.stdout)).toMatchObject({ jobs: [{ job: "in", succeeded: 20, open: 0 }] });
+});
+
+test("doctor has a problem with a Redis that evicts keys, and run does not start on it", async () => {
+  const practice = await Practice.start();
+  practice.writeLines("in.jsonl", 1);
+  const { port } = await startOwnRedis();
+  const admin = clientAt(port);
+  onTestFinished(() => admin.disconnect());
+  await admin.config("SET", "maxmemory", 120_000_000);
+  await admin.config("SET", "maxmemory-policy", "allkeys-lru");
+  const url = `redis://127.0.0.1:${port}`;
+  const doctor = await practice.done("jobs", "doctor", "--store", url);
+  expect(doctor).toMatchObject({ code: 3, output: expect.stringMatching(/PROBLEM store: .*allkeys-lru/) });
+  const run = await ended(practice.run("in.jsonl", "--store", url));
+  expect(run.code).not.toBe(0);
+  expect(run.output).toContain("allkeys-lru");
 });

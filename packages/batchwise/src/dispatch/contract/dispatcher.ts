@@ -28,7 +28,7 @@ export interface Dispatcher extends OperatorMethods {
    * one that does not answer is tried again by the loops.
    *
    * @throws DispatchError with what a person has to correct in the store: `STORE_FORBIDDEN`, `STORE_SCHEMA`,
-   * `STORE_DAMAGED`, `STORE_READ_ONLY` of a file. Nothing runs then, and `start` may be called again. Later such faults are
+   * `STORE_DAMAGED`, `STORE_EVICTS`, `STORE_READ_ONLY` of a file. Nothing runs then, and `start` may be called again. Later such faults are
    * told to `onError`, and the loops go on trying.
    */
   start(): Promise<void>;

@@ -12,6 +12,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `STORE_FORBIDDEN` (a right or a login is missing), `STORE_SCHEMA` (tables of a later version, or a place that is not
  * there), `STORE_DAMAGED` (the data, or the file that holds them, are not what they were). Told to `onError`: `STORE_SLOW` (a
  * call is open for 5 s; and once more when the store answers again).
+ * `STORE_EVICTS` (a server that throws requests away when its memory is full; `start` rejects with it), `STORE_AT_RISK`
+ * (told to `onError` only: other settings of a server that can lose data).
  * `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its outcome was let go of. `RESULTS_UNREADABLE`: a
  * result source was cut, short or damaged. `OBJECT_NOT_FOUND`: an ObjectStorage has no such object. `BATCH_STUCK`: a batch has not ended in its time. `BATCH_BUSY`: another process
  * works on the batch. `ADOPTION_REFUSED`: the provider's batch that an operator named is not the one. `BELOW_MINIMUM`: told to `onError`,
@@ -43,6 +45,8 @@ export type DispatchErrorCode =
   | "STORE_SCHEMA"
   | "STORE_DAMAGED"
   | "STORE_SLOW"
+  | "STORE_EVICTS"
+  | "STORE_AT_RISK"
   | "RESULTS_UNREADABLE"
   | "OBJECT_NOT_FOUND"
   | "BELOW_MINIMUM"
@@ -98,6 +102,7 @@ const PERMANENT: ReadonlySet<string> = new Set<DispatchErrorCode>([
   "STORE_SCHEMA",
   "STORE_DAMAGED",
   "STORE_READ_ONLY",
+  "STORE_EVICTS",
 ]);
 
 /** True of a fault of the store that stays until a person has corrected something. */

@@ -193,6 +193,13 @@ export interface Store {
   readonly setBack?: DispatchError | null;
 
   /**
+   * What the store has found last in the settings of its server that can lose data; null or absent where it found nothing.
+   * `STORE_EVICTS`: no dispatcher is to start on it. `STORE_AT_RISK`: it is only reported. The same object as long as
+   * nothing changes.
+   */
+  readonly risk?: DispatchError | null;
+
+  /**
    * Adds requests, in order, as ready. One answer each, in order: `stored`; `same` when the id is there with the same
    * digest, in whatever state (nothing changes, not even defaults or priority); `conflict` when it is there with
    * another digest (nothing changes; the other items of the call are stored all the same). The same holds for an id

@@ -24,6 +24,7 @@ export async function refuseBrokenStore(runtime: Runtime): Promise<void> {
   stopping.signal.addEventListener("abort", enough);
   try {
     await Promise.race([call, patience]);
+    if (isPermanentFault(runtime.store.risk)) throw runtime.store.risk;
   } finally {
     clock.clearTimeout(timer);
     stopping.signal.removeEventListener("abort", enough);

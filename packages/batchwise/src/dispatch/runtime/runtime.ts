@@ -120,6 +120,10 @@ export class Runtime {
     return () => this.#setBackListeners.delete(listener);
   }
 
+  onRisk(risk: DispatchError): void {
+    this.report(risk, { operation: "store" });
+  }
+
   #whenSetBack(loss: DispatchError): void {
     this.report(loss, { operation: "store" });
     this.events.emit("setBack", () => ({ code: loss.code, message: loss.message }));

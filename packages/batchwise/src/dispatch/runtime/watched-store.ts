@@ -12,13 +12,16 @@ type Method = (...given: unknown[]) => unknown;
 interface Watcher {
   readonly clock: DispatchClock;
   readonly calls: OpenCalls;
+  /** Called with each risk of the store that was not known before. */
+  onRisk(risk: DispatchError): void;
 }
 
 /**
  * The same store, each call of it held by the clock and among the open calls. `onSetBack` is called once for each loss that it
  * finds from now on.
  */
-export function watchedStore(store: Store, { clock, calls }: Watcher, onSetBack: (loss: DispatchError) => void): Store {
+export function watchedStore(store: Store, watcher: Watcher, onSetBack: (loss: DispatchError) => void): Store {
+  const { clock, calls } = watcher;
   let known = store.setBack ?? null;
   /** The loss that was not told before, if there is one. */
   const tellNew = (): DispatchError | null => {
@@ -28,6 +31,12 @@ export function watchedStore(store: Store, { clock, calls }: Watcher, onSetBack:
     onSetBack(found);
     return found;
   };
+  let knownRisk: DispatchError | null = null;
+  const tellRisk = (): void => {
+    const { risk = null } = store;
+    if (risk !== null && risk !== knownRisk) watcher.onRisk(risk);
+    knownRisk = risk;
+  };
   const watched = (name: string, method: Method): Method => {
     return async (...given) => {
       const loss = tellNew();
@@ -36,6 +45,7 @@ export function watchedStore(store: Store, { clock, calls }: Watcher, onSetBack:
         return await calls.add(name, clock.hold(call(method, given)));
       } finally {
         tellNew();
+        tellRisk();
       }
     };
   };

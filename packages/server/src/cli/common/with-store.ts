@@ -6,6 +6,8 @@ import { standIns } from "./stand-ins.ts";
 import { openStore } from "./stores.ts";
 import { warn } from "./terminal.ts";
 
+const RISKS: ReadonlySet<unknown> = new Set(["STORE_AT_RISK", "STORE_EVICTS"]);
+
 export interface Opened {
   readonly store: Store;
   readonly dispatcher: Dispatcher;
@@ -20,7 +22,11 @@ export async function withStoreOf<Result>(
   const { store, name, close } = await openStore(url, { create: false });
   try {
     const accounts = await accountsOf(store);
-    const onError = (error: unknown): void => warn(`batchwise: ${wordsOf(error)}`);
+    const onError = (error: unknown): void => {
+      // `jobs doctor` and `run` say what is wrong with the settings of a server.
+      if (RISKS.has((error as { readonly code?: unknown }).code)) return;
+      warn(`batchwise: ${wordsOf(error)}`);
+    };
     const dispatcher = createDispatcher({ store, accounts, onError });
     try {
       return await action({ store, dispatcher, name });

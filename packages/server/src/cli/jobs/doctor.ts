@@ -23,6 +23,7 @@ import {
   limitsFinding,
   nodeFinding,
   proxyFindings,
+  riskFindings,
   waitingFinding,
 } from "./findings.ts";
 import type { DoctorFlags } from "./jobs-flags.ts";
@@ -58,12 +59,13 @@ function linesOf({ check, level, found, advice }: Finding): string[] {
 
 async function storeFindings({ store: url }: DoctorFlags): Promise<Finding[]> {
   try {
-    return await withStoreOf(url, async ({ dispatcher, name }) => {
+    return await withStoreOf(url, async ({ dispatcher, name, store }) => {
       const begunAt = performance.now();
       await dispatcher.stats();
       const found = `${name} answers in ${duration(performance.now() - begunAt)}, and its schema is this version's`;
       return [
         { check: "store", level: "ok", found, advice: null },
+        ...riskFindings(store.risk ?? null),
         ...filesFinding(readableFiles(url)),
         ...(await workFindings(dispatcher, storeFlag(url))),
       ];

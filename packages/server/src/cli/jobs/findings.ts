@@ -1,6 +1,6 @@
 // What the facts that `doctor` has gathered mean, and what to do about them. Pure.
 
-import type { BatchRecord, DispatcherStats, ProviderLimits } from "batchwise/dispatch";
+import type { BatchRecord, DispatchError, DispatcherStats, ProviderLimits } from "batchwise/dispatch";
 import { quoted } from "../common/command-line.ts";
 import { counted, duration, plural } from "../common/print.ts";
 
@@ -65,6 +65,13 @@ export function proxyFindings(environment: NodeJS.ProcessEnv, version: string, o
   if (isOn) return [ok(check, `${name} is used`)];
   const found = `${name} is set, and Node.js ${version} uses it only when asked to`;
   return [{ check, level: "notice", found, advice: "Set NODE_USE_ENV_PROXY=1 if the provider is behind it." }];
+}
+
+/** `risk`: what the store has found in the settings of its server. */
+export function riskFindings(risk: DispatchError | null): Finding[] {
+  if (risk === null) return [];
+  const level = risk.code === "STORE_EVICTS" ? "problem" : "notice";
+  return [{ check: "store", level, found: risk.message, advice: null }];
 }
 
 /** `files`: those of the store that any user of the machine may read. */

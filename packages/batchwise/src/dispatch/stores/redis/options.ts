@@ -1,7 +1,19 @@
 // The options of the Redis store, checked once.
 
 import { check, checkIsObject, type Rule, refuseUnknown } from "../../../core/contract/validate.ts";
-import type { RedisClient } from "./server.ts";
+
+/** The part of ioredis that the store uses. The client's own types fit it; none is imported. */
+export interface IoRedisClient {
+  call(command: string, ...args: (string | number)[]): Promise<unknown>;
+}
+
+/** The part of node-redis that the store uses: of a client or a pool of them, connected. */
+export interface NodeRedisClient {
+  sendCommand(args: string[]): Promise<unknown>;
+}
+
+/** A client of ioredis or node-redis, by the methods that the store calls. */
+export type RedisClient = IoRedisClient | NodeRedisClient;
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
@@ -9,6 +21,11 @@ export interface RedisStoreOptions {
   readonly client: RedisClient;
   /** Start of every key's hash tag: two stores with different ones share nothing. Default "batchwise". */
   readonly prefix?: string;
+  /**
+   * Start on a server that throws keys of any kind away when its memory is full (`maxmemory` with an `allkeys-` policy):
+   * requests and outcomes go with them, in silence. Default false: `start()` rejects with `STORE_EVICTS`.
+   */
+  readonly allowEviction?: boolean;
 }
 
 const DEFAULT_PREFIX = "batchwise";
@@ -23,10 +40,11 @@ const A_CLIENT: Rule = {
 
 export function resolveRedisStoreOptions(options: RedisStoreOptions): Required<RedisStoreOptions> {
   checkIsObject("options", options);
-  refuseUnknown(options, ["client", "prefix"]);
-  const { client, prefix = DEFAULT_PREFIX } = options;
+  refuseUnknown(options, ["client", "prefix", "allowEviction"]);
+  const { client, prefix = DEFAULT_PREFIX, allowEviction = false } = options;
   check("client", A_CLIENT, client);
   const isName = (name: string): boolean => /^[^{}]+$/.test(name);
   check("prefix", { expected: "a text without braces", type: "string", test: isName }, prefix);
-  return { client, prefix };
+  check("allowEviction", { expected: "true or false", type: "boolean", test: () => true }, allowEviction);
+  return { client, prefix, allowEviction };
 }

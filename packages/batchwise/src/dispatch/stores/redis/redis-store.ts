@@ -55,8 +55,7 @@ const MOST = 2 ** 31 - 1;
  * ```
  */
 export function redisStore(options: RedisStoreOptions): Store {
-  const { client, prefix } = resolveRedisStoreOptions(options);
-  return new RedisStore(new Server(client, prefix));
+  return new RedisStore(new Server(resolveRedisStoreOptions(options)));
 }
 
 class RedisStore implements Store {
@@ -70,6 +69,10 @@ class RedisStore implements Store {
 
   get setBack(): DispatchError | null {
     return this.#server.setBack;
+  }
+
+  get risk(): DispatchError | null {
+    return this.#server.risk;
   }
 
   async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {

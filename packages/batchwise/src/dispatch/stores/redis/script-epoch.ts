@@ -19,6 +19,17 @@ local function serverRun()
   return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
 end
 
+-- What decides whether data can be lost; each "" where it cannot be read.
+local function risks()
+  local info = ''
+  for _, section in ipairs({ 'memory', 'persistence', 'replication' }) do
+    local part = redis.pcall('INFO', section)
+    if type(part) == 'string' then info = info .. '\\n' .. part end
+  end
+  local function valueOf(name) return string.match(info, '\\n' .. name .. ':([^\\r\\n]*)') or '' end
+  return { valueOf('maxmemory_policy'), valueOf('maxmemory'), valueOf('aof_enabled'), valueOf('role') }
+end
+
 local function readEpoch()
   local f = call('HMGET', EPOCH, 'id', 'run', 'writes', 'layout')
   return { id = f[1] or '', run = f[2] or '', writes = tonumber(f[3] or '0'), layout = tonumber(f[4] or '1') }
@@ -79,7 +90,7 @@ local function perform(method, input, id, run, writes, looks)
   if WRITING and hasWritten(method, input, answer) then
     epoch.writes = call('HINCRBY', EPOCH, 'writes', 1)
   end
-  return { epoch.id, epoch.run, str(epoch.writes), answer }
+  return { epoch.id, epoch.run, str(epoch.writes), looks and risks() or false, answer }
 end
 
 return perform(ARGV[1], cjson.decode(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6] ~= '')

@@ -3,20 +3,9 @@
 
 import { DispatchError } from "../../contract/errors.ts";
 import { messageOf, storeError } from "./faults.ts";
+import type { RedisClient, RedisStoreOptions } from "./options.ts";
+import { riskOf } from "./risks.ts";
 import { type Script, scriptOf } from "./script.ts";
-
-/** The part of ioredis that the store uses. The client's own types fit it; none is imported. */
-export interface IoRedisClient {
-  call(command: string, ...args: (string | number)[]): Promise<unknown>;
-}
-
-/** The part of node-redis that the store uses: of a client or a pool of them, connected. */
-export interface NodeRedisClient {
-  sendCommand(args: string[]): Promise<unknown>;
-}
-
-/** A client of ioredis or node-redis, by the methods that the store calls. */
-export type RedisClient = IoRedisClient | NodeRedisClient;
 
 const SET_BACK =
   "Redis has lost data that it had answered for: it was flushed, or came back without its last writes. Requests, outcomes " +
@@ -38,13 +27,21 @@ export class Server {
   readonly #client: RedisClient;
   readonly #keys: string;
   #known = NOTHING;
-  /** The scripts that have found the user's rights to suffice, and answered since. */
-  readonly #allowed: Set<Script> = new Set();
+  readonly #allowEviction: boolean;
+  /** The scripts that have looked at the user's rights and at the server's risks on this connection, and answered. */
+  readonly #looked: Set<Script> = new Set();
   #setBack: DispatchError | null = null;
+  #risk: DispatchError | null = null;
 
-  constructor(client: RedisClient, prefix: string) {
+  constructor({ client, prefix, allowEviction }: Required<RedisStoreOptions>) {
     this.#client = client;
     this.#keys = `{${prefix}}:`;
+    this.#allowEviction = allowEviction;
+  }
+
+  /** What was found at the last look at the server. The same object as long as nothing changes. */
+  get risk(): DispatchError | null {
+    return this.#risk;
   }
 
   /** The last loss that a call has met. */
@@ -66,7 +63,7 @@ export class Server {
 
   /** `setBack`: the last loss when the call began. What is answered to a call from before a later one is not learned. */
   #learn(reply: Reply, setBack: DispatchError | null): Reply {
-    const [epoch, run, writes, answer] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
+    const [epoch, run, writes, risks, answer] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
     const isFirst = setBack === this.#setBack;
     if (writes === undefined) {
       if (!isFirst && this.#setBack !== null) throw this.#setBack;
@@ -75,22 +72,31 @@ export class Server {
       throw this.#setBack;
     }
     const seen = { epoch: String(epoch), run: String(run), writes: Number(writes) };
+    // Another run of the server may have other settings.
+    if (this.#known.run !== "" && seen.run !== this.#known.run) this.#looked.clear();
+    else if (Array.isArray(risks)) this.#learnRisk(risks);
     // Answers can come in another order than the server gave them.
     if (isFirst && seen.writes >= this.#known.writes) this.#known = seen;
     return answer ?? null;
   }
 
+  #learnRisk(risks: readonly Reply[]): void {
+    const risk = riskOf(risks.map(String), this.#allowEviction);
+    if (risk?.message !== this.#risk?.message) this.#risk = risk;
+  }
+
   async #call(method: string, text: string, { epoch, run, writes }: Known): Promise<Reply> {
     const script = scriptOf(method);
-    const looks = this.#allowed.has(script) ? "" : "looks";
+    // What keeps a dispatcher from starting may have been corrected since.
+    const looks = this.#looked.has(script) && this.#risk?.code !== "STORE_EVICTS" ? "" : "looks";
     const rest = ["1", this.#keys, method, text, epoch, run, String(writes), looks];
     try {
       const reply = await this.#evaluate(script, rest);
-      this.#allowed.add(script);
+      this.#looked.add(script);
       return reply;
     } catch (error) {
-      // The next connection may be another user's.
-      this.#allowed.clear();
+      // The next connection may be another user's, or lead to another server.
+      this.#looked.clear();
       throw error;
     }
   }
