@@ -31,9 +31,9 @@ export interface AppOptions {
   /** For large bodies. Whoever gives it closes it; without one, the thread of the app's own never ends. */
   readonly parser?: RequestParser;
   readonly maxBodyBytes?: number;
-  /** Most that the bodies of all connections have together. Default: eight of the largest. */
+  /** Most that has come of the bodies of all connections together; half of it of one caller's. Default: eight of the largest. */
   readonly maxUploadBytes?: number;
-  /** The longest time without a byte of a body. Default 30,000. */
+  /** The longest time without a byte of a body; after it a body comes with at least 16,000 bytes a second. Default 30,000. */
   readonly uploadStallMs?: number;
   /** Most that large answers which are being read have together, before more texts are refused. Default 256 MiB. */
   readonly maxAnswerBytes?: number;
@@ -85,7 +85,10 @@ export function createApp(options: AppOptions): Hono {
       options.answerStallMs ?? DEFAULT_STALL_MS,
     ),
     // One body of the largest size always fits.
-    uploads: new Uploads(Math.max(maxBodyBytes, options.maxUploadBytes ?? DEFAULT_UPLOADS * maxBodyBytes)),
+    uploads: new Uploads(
+      Math.max(maxBodyBytes, options.maxUploadBytes ?? DEFAULT_UPLOADS * maxBodyBytes),
+      maxBodyBytes,
+    ),
   };
   const requests = new RateMeter();
   const startedAt = new Date();

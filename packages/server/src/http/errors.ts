@@ -122,10 +122,19 @@ export function encodedBody(encoding: string): ApiError {
   return new ApiError(415, message, { code: "unsupported_content_encoding", headers: NOT_AGAIN });
 }
 
+/** What has not come of the body is not read. */
+const LATER = { "retry-after": "1", connection: "close" } as const;
+
 /** 503: bodies of other requests take all the memory that bodies may take. */
 export function uploadsFull(maxBytes: number): ApiError {
   const message = `The server is reading other requests' bodies, and all have at most ${maxBytes} bytes together.`;
-  return new ApiError(503, message, { code: "uploads_full", headers: { "retry-after": "1" } });
+  return new ApiError(503, message, { code: "uploads_full", headers: LATER });
+}
+
+/** 503: bodies of the same caller take all that one caller's may take. */
+export function shareTaken(share: number): ApiError {
+  const message = `The server is reading other bodies of the same caller, and they have at most ${Math.floor(share)} bytes together now.`;
+  return new ApiError(503, message, { code: "uploads_full", headers: LATER });
 }
 
 /** 503: answers that others have not read yet take all the memory that answers may take. */
@@ -137,6 +146,14 @@ export function answersFull(maxBytes: number): ApiError {
 /** 408: a body that stops half-way keeps others out. */
 export function uploadStalled(stallMs: number): ApiError {
   return new ApiError(408, `Nothing came of the request's body for ${stallMs} ms.`, {
+    code: "upload_stalled",
+    headers: { connection: "close" },
+  });
+}
+
+/** 408: a slow body takes room from others for as long as it comes. */
+export function uploadTooSlow(bytesPerSecond: number): ApiError {
+  return new ApiError(408, `The request's body came more slowly than ${bytesPerSecond} bytes a second.`, {
     code: "upload_stalled",
     headers: { connection: "close" },
   });

@@ -36,22 +36,30 @@ describe("uploads", () => {
   const statusOf = async (socket: Socket): Promise<string> => String(await once(socket, "data"));
   const text = JSON.stringify("a".repeat(MIB / 2));
 
-  test("of all connections together are bounded: the next gets 503, and is answered once there is room", async () => {
+  test("that announce much and send little hold no room", async () => {
+    const service = await startSmall({ maxBodyBytes: MIB, maxUploadBytes: 8 * MIB });
+    const sockets = await Promise.all(Array.from({ length: 12 }, () => halfSent(service, MIB, 1)));
+    // The text is too long for the model: the body was read.
+    expect((await embed(service, text)).status).toBe(400);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  test("of one caller have half of the room at most: the next gets 503, and others are read", async () => {
     const service = await startSmall({ maxBodyBytes: MIB, maxUploadBytes: 4 * MIB });
-    const sockets = await Promise.all(Array.from({ length: 12 }, () => halfSent(service, MIB, 1000)));
+    const sockets = await Promise.all(Array.from({ length: 12 }, () => halfSent(service, MIB, MIB - 1000)));
     const refused: string[] = [];
     for (const socket of sockets) socket.on("data", (chunk) => refused.push(chunk.toString()));
-    await until(() => refused.length === 8);
+    await until(() => refused.length === 10);
     for (const answer of refused) {
       expect(answer).toMatch(/^HTTP\/1.1 503 /);
       expect(answer).toMatch(/\r\nretry-after: \d+\r\n/i);
-      expect(answer).toContain(`at most ${4 * MIB} bytes`);
+      expect(answer).toContain(`at most ${2 * MIB} bytes`);
     }
-    // Small requests go on, and large ones as soon as the bodies before them have left.
+    // Small requests go on, large ones of others too, and its own as soon as the bodies before them have left.
     expect((await embed(service, "small")).status).toBe(200);
     expect((await embed(service, text)).status).toBe(503);
+    expect((await embed(service, text, { authorization: "Bearer other" })).status).toBe(400);
     for (const socket of sockets) socket.destroy();
-    // The text is too long for the model: the body was read.
     const later = async (): Promise<number> => {
       const { status } = await embed(service, text);
       return status === 503 ? await later() : status;
@@ -61,12 +69,14 @@ describe("uploads", () => {
 
   test("that do not say their length are counted as they come", async () => {
     const service = await startSmall({ maxBodyBytes: MIB, maxUploadBytes: MIB });
-    const held = await halfSent(service, MIB - 1000, 1000);
+    const held = await halfSent(service, MIB, MIB - 1000);
     const chunked = connect(service.port, "127.0.0.1");
     chunked.on("error", () => undefined);
     chunked.write("POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n");
     chunked.write(`transfer-encoding: chunked\r\n\r\n40000\r\n${" ".repeat(0x4_0000)}\r\n`);
-    expect(await statusOf(chunked)).toMatch(/^HTTP\/1.1 503 /);
+    // That of which less had come when both together were too much.
+    expect(await Promise.race([statusOf(chunked), statusOf(held)])).toMatch(/^HTTP\/1.1 503 /);
+    chunked.destroy();
     held.destroy();
   });
 
@@ -76,6 +86,15 @@ describe("uploads", () => {
     expect(await statusOf(stalled)).toMatch(/^HTTP\/1.1 408 [\s\S]*Nothing came of the request's body for 100 ms/);
     expect((await embed(service, text)).status).toBe(400);
     stalled.destroy();
+  });
+
+  test("that come too slowly are given up, though they never stop", async () => {
+    const service = await startSmall({ uploadStallMs: 200 });
+    const slow = await halfSent(service, MIB, 1);
+    const drip = setInterval(() => slow.write(" "), 50);
+    expect(await statusOf(slow)).toMatch(/^HTTP\/1.1 408 [\s\S]*more slowly than 16000 bytes a second/);
+    clearInterval(drip);
+    slow.destroy();
   });
 });
 

@@ -77,7 +77,9 @@ async function readRequest(
   { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
   signal: AbortSignal,
 ): Promise<TokenRequest> {
-  const upload = new Upload(uploads);
+  // Without a key, an address may be that of a proxy with many callers behind it.
+  const caller = callerOf(unread.request.headers, null) || unread.exchange.address;
+  const upload = new Upload(uploads, caller);
   try {
     const bytes = await readBytes(unread, bodyLimits, upload, signal);
     const { inputs, ...asked } = await parser.parse(bytes, signal);

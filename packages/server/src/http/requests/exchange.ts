@@ -23,6 +23,11 @@ export class Exchange {
     return this.#answer?.req.socket.destroyed ?? false;
   }
 
+  /** The IP address that the connection comes from; empty where the app is asked without a socket. */
+  get address(): string {
+    return this.#answer?.req.socket.remoteAddress ?? "";
+  }
+
   /**
    * True while no body can come: Node.js reads nothing of the connection, because answers wait there to
    * be read by the caller; or the caller waits for a `100 Continue` that earlier answers hold up.

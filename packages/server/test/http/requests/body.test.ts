@@ -20,7 +20,7 @@ function read(chunks: Iterator<Uint8Array>, headers: Record<string, string> = {}
   return readBytes(
     { request, exchange: new Exchange(undefined) },
     LIMITS,
-    new Upload(new Uploads(LIMITS.maxBytes)),
+    new Upload(new Uploads(LIMITS.maxBytes, LIMITS.maxBytes), ""),
     signal,
   );
 }
@@ -71,5 +71,29 @@ describe("bytes that are no UTF-8", () => {
 
   test("are not those of a file that begins with a byte order mark", () => {
     expect(jsonObjectIn(Buffer.from('\ufeff{"input":"caf\u00e9"}'))).toEqual({ input: "caf\u00e9" });
+  });
+});
+
+describe("JSON", () => {
+  const nested = (depth: number): Uint8Array => Buffer.from(`{"x":${"[".repeat(depth)}${"]".repeat(depth)}}`);
+
+  test("is refused at the first bracket that is too deep", () => {
+    expect(jsonObjectIn(nested(99))).toHaveProperty("x");
+    for (const bytes of [nested(100), Buffer.from('{"x":'.repeat(101)), Buffer.from("[".repeat(4_000_000))]) {
+      expect(() => jsonObjectIn(bytes)).toThrow(expect.objectContaining({ status: 400, code: "invalid_json" }));
+    }
+  });
+
+  test("may have any brackets in its texts, and any number side by side", () => {
+    const text = `${"[{".repeat(200)}\\"[\\\\`;
+    expect(jsonObjectIn(Buffer.from(JSON.stringify({ text })))).toEqual({ text });
+    const many = { x: Array.from({ length: 500 }, () => [{}]) };
+    expect(jsonObjectIn(Buffer.from(JSON.stringify(many)))).toEqual(many);
+  });
+
+  test.each(["[]", "{}", '{"a":1}'])("is refused with too many of %s", (part) => {
+    const bytes = Buffer.from(`{"x":[${`${part},`.repeat(20_000)}1]}`);
+    const message = expect.stringContaining("more than 20000 arrays, objects and fields");
+    expect(() => jsonObjectIn(bytes)).toThrow(expect.objectContaining({ status: 400, message }));
   });
 });
