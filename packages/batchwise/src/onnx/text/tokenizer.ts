@@ -84,9 +84,33 @@ function idsOf(tokenizer: Tokenizer, text: string, maxTokens: number, left: bool
   const longest = maxTokens * MAX_CHARACTERS_PER_TOKEN;
   for (let perToken = LOOKED_AT_PER_TOKEN; ; perToken *= 2) {
     const length = Math.min(longest, Math.max(SMALL_TEXT, maxTokens * perToken));
-    const ids = tokenizer.encode(streamSafe(cut(text, length, left)));
+    const part = cut(text, length, left);
+    checkRuns(part);
+    const ids = tokenizer.encode(streamSafe(part));
     const isSure = ids.length > SURELY_TOO_LONG * maxTokens + TOKENS_OF_A_WORD;
     if (isSure || text.length <= length || length === longest) return ids;
+  }
+}
+
+/** Characters without white space that are tokenised in one row. */
+const MAX_RUN = 4096;
+
+/**
+ * Throws for a text that would stop the event loop: of a row of characters without white space, Unigram and byte-level
+ * BPE take time that grows with its square, seconds for 50,000. Several rows count as the one that takes as long.
+ */
+function checkRuns(text: string): void {
+  if (text.length <= MAX_RUN) return;
+  let squares = 0;
+  for (const [run] of text.matchAll(/\S+/g)) squares += run.length ** 2;
+  if (squares > MAX_RUN ** 2) throw new LongRunError(Math.ceil(Math.sqrt(squares)));
+}
+
+class LongRunError extends Error {
+  constructor(length: number) {
+    super(
+      `has rows of characters without white space that take as long to tokenise as one of ${length}, and at most ${MAX_RUN} are taken. Split them, or leave out what is no text`,
+    );
   }
 }
 
@@ -118,7 +142,8 @@ export interface TokenizeOptions {
 
 /**
  * Tokenises texts in order, giving way to other work every few milliseconds, however many do so at once. Rejects with
- * MODEL_INPUT for a text on which the tokenizer throws, or for which it gives an id that is none.
+ * MODEL_INPUT for a text on which the tokenizer throws, or for which it gives an id that is none, or with more than 4,096
+ * characters in a row without white space.
  */
 export async function tokenizeAll(
   tokenizer: Tokenizer,
@@ -148,6 +173,7 @@ function countNamed(name: string, count: () => TokenCount): TokenCount {
   try {
     return count();
   } catch (error) {
+    if (error instanceof LongRunError) throw modelInputError(`\`${name}\` ${error.message}`);
     throw tokenizerFailedError(name, error);
   }
 }
