@@ -180,12 +180,21 @@ function answerFailure(
   embedder: Embedder,
   onFailure: AppOptions["onFailure"],
 ): Response {
-  // The failure may be that the connection broke, of which the signal tells only later.
-  if (context.req.raw.signal.aborted || exchangeOf(context).isCut) return new Response(null, { status: CALLER_LEFT });
+  const { signal } = context.req.raw;
+  const hasLeft = signal.aborted || exchangeOf(context).isCut;
   const error = fromFailure(failure, () => secondsUntilRoom(embedder));
-  if (error.status === 500) onFailure?.(failure);
-  return error.toResponse();
+  if (error.status === 500 && !(hasLeft && isDeparture(failure, signal))) onFailure?.(failure);
+  return hasLeft ? new Response(null, { status: CALLER_LEFT }) : error.toResponse();
 }
+
+/** Whether the failure is that the caller has left: the signal's reason, or one of a connection that broke. */
+function isDeparture(failure: unknown, { reason }: AbortSignal): boolean {
+  if (failure === reason || !(failure instanceof Error)) return true;
+  const { code } = failure as NodeJS.ErrnoException;
+  return failure.name === "AbortError" || failure.message === String(reason) || DEPARTURES.has(code ?? "");
+}
+
+const DEPARTURES: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE", "ABORT_ERR"]);
 
 /** How long the queue of now takes at the pace of now. */
 function secondsUntilRoom(embedder: Embedder): number {

@@ -129,6 +129,27 @@ describe.each(["close", "reset"] as const)("a caller who leaves by %s", (way) =>
   });
 });
 
+test("a failure of the service's own reaches the log, though its caller has left", async () => {
+  const { service, records, failures } = await watched();
+  const { batcher } = service.embedder;
+  const bug = new Error("A bug.");
+  let fail = (_: Error): void => undefined;
+  const submitted = vi.spyOn(batcher, "submit").mockReturnValue(
+    new Promise((_, reject) => {
+      fail = reject;
+    }),
+  );
+  const socket = await ask(service, question("a"));
+  await until(() => submitted.mock.calls.length > 0);
+  socket.destroy();
+  await until(() => submitted.mock.calls[0]?.[1]?.signal?.aborted === true);
+  fail(bug);
+  await until(() => records.length > 0);
+  expect(records).toMatchObject([{ status: 499 }]);
+  await until(() => failures.length > 0);
+  expect(failures).toEqual([bug]);
+});
+
 describe("an answer that was sent whole", () => {
   test.each(["keep-alive", "close"])("is logged with its own status, with connection: %s", async (connection) => {
     const { service, records } = await watched();

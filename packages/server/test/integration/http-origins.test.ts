@@ -36,6 +36,7 @@ describe("the Host header", () => {
   test("may be a loopback name, an IP address or the name that the service listens on", async () => {
     const service = await startSmall({ host: "localhost" });
     const own = ["localhost", "LOCALHOST:80", "app.localhost:3000", "127.0.0.1", "10.0.0.7:8080", "[::1]:8080"];
+    own.push("localhost.", "LOCALHOST.:80", "127.1", "127.1:8080", "0x7f.1", "2130706433");
     for (const host of own) {
       expect({ host, ...(await post(service, { ...JSON_TYPE, host })) }).toMatchObject({ host, status: 200 });
     }

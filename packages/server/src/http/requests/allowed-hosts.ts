@@ -50,10 +50,11 @@ function isOwn(origin: string, host: string, named: ReadonlySet<string>): boolea
   return page.host === host.toLowerCase() || named.has(nameIn(page.host));
 }
 
-/** A Host header without its port, and without the brackets of IPv6. */
+/**
+ * A Host header without its port, the brackets of IPv6 and the dot of an absolute name. An IPv4 address is written in
+ * full, as a URL has it: 127.1 is 127.0.0.1.
+ */
 function nameIn(host: string): string {
-  return host
-    .toLowerCase()
-    .replace(/:\d+$/, "")
-    .replace(/^\[(.*)\]$/, "$1");
+  const written = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host.toLowerCase();
+  return written.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }
