@@ -92,8 +92,10 @@ function idsOf(tokenizer: Tokenizer, text: string, maxTokens: number, left: bool
   }
 }
 
-/** Characters without white space that are tokenised in one row. */
+/** Characters without white space and punctuation that are tokenised in one row. */
 const MAX_RUN = 4096;
+/** The same with punctuation: Chinese and Japanese have no other gaps. */
+const MAX_LINE = 16_384;
 
 /**
  * Throws for a text that would stop the event loop: of a row of characters without white space, Unigram and byte-level
@@ -101,9 +103,15 @@ const MAX_RUN = 4096;
  */
 function checkRuns(text: string): void {
   if (text.length <= MAX_RUN) return;
+  const length = Math.max(asOneRun(text, /[^\s\p{P}]+|\p{P}+/gu), (asOneRun(text, /\S+/g) * MAX_RUN) / MAX_LINE);
+  if (length > MAX_RUN) throw new LongRunError(Math.ceil(length));
+}
+
+/** The length of the one row that takes as long as all of them. */
+function asOneRun(text: string, row: RegExp): number {
   let squares = 0;
-  for (const [run] of text.matchAll(/\S+/g)) squares += run.length ** 2;
-  if (squares > MAX_RUN ** 2) throw new LongRunError(Math.ceil(Math.sqrt(squares)));
+  for (const [run] of text.matchAll(row)) squares += run.length ** 2;
+  return Math.sqrt(squares);
 }
 
 class LongRunError extends Error {

@@ -74,4 +74,11 @@ describe.each(["WordPiece", "Unigram", "byte-level BPE"] as const)("with %s", (k
     const tokenizer = await load(kind);
     expect(countTokens(tokenizer, "aaaa ".repeat(10_000), 100_000).ids).not.toBeNull();
   });
+
+  test("a long text of a script without white space is taken, by its punctuation", async () => {
+    const tokenizer = await load(kind);
+    expect(countTokens(tokenizer, "aaaaaaaaaaaaaaaaaaaaaaa\u3002".repeat(500), 100_000).ids).not.toBeNull();
+    const answer = tokenizeAll(tokenizer, ["aaaa\u3002".repeat(10_000)], 100_000);
+    await expect(answer).rejects.toMatchObject({ code: "MODEL_INPUT" });
+  });
 });
