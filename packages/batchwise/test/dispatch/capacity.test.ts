@@ -91,7 +91,7 @@ describe("a request that is alone", () => {
 
   test("is not ended where it is larger than the limit that the provider tells, and goes once that is raised", async () => {
     const { time, store, start, until } = world();
-    const end = time.now() + 30 * 60 * MINUTE;
+    const end = time.now() + 20 * 60 * MINUTE;
     const fate = (operation: string): Fate =>
       operation === "create" && time.now() < end ? { refuse: limited(3) } : {};
     const sim = new SimProvider({ time, fate });

@@ -12,7 +12,7 @@ const SHORTEST = 12;
 const LONGEST_CHAIN = 6;
 const MOST_VALUES = 2_000;
 /** A key that is not known: one from a function, or of another service. Words such as "Bearer authentication" have no digit. */
-const CREDENTIALS = /\b(Bearer|Basic)(\s+|%20)(?=[\w.~+/=-]*\d)[\w.~+/=-]{12,}/gi;
+const CREDENTIALS = /\b(Bearer|Basic)(\s+|%20)(?=[\w.~+/=-]*\d)([\w.~+/=-]{12,})/gi;
 /** How the platform begins and ends to tell of a header that it refuses, with its value between: as it is, or in JSON. */
 const REFUSAL = " is an invalid header value";
 const REFUSED = /(Headers\.\w+: (\\?)")(.*)$/s;
@@ -30,10 +30,18 @@ export class Secrets {
     return blanked(text, this.#forms());
   }
 
-  /** The same value where nothing in it is secret; else a copy of the same class. Texts in causes and fields are blanked too. */
+  /**
+   * The same value where nothing in it is secret; else a copy of the same class. Texts in causes and fields are blanked too.
+   * Never throws: of an error that cannot be copied, its words are left.
+   */
   error(error: unknown): unknown {
-    const blanking = new Blanking(this.#forms());
-    return blanking.finds(error) ? blanking.copy(error) : error;
+    const forms = this.#forms();
+    try {
+      const blanking = new Blanking(forms);
+      return blanking.finds(error) ? blanking.copy(error) : error;
+    } catch {
+      return new Error(blanked(wordsOf(error), forms));
+    }
   }
 
   /** Each form in which a secret may stand in a text, the longest first. */
@@ -65,8 +73,27 @@ function encoded(text: string): string {
 function blanked(text: string, forms: readonly string[]): string {
   let left = text;
   for (const form of forms) if (left.includes(form)) left = left.replaceAll(form, BLANK);
-  left = left.replace(CREDENTIALS, `$1$2${BLANK}`);
+  left = left.replace(CREDENTIALS, (whole, scheme: string, gap: string, value: string) => {
+    return scheme.toLowerCase() === "bearer" || isLogin(value) ? scheme + gap + BLANK : whole;
+  });
   return withoutRefusedHeaders(left);
+}
+
+/** True for a name and a password as "Basic" has them: the word stands in other texts, too. */
+function isLogin(value: string): boolean {
+  try {
+    return atob(value).includes(":");
+  } catch {
+    return false;
+  }
+}
+
+function wordsOf(error: unknown): string {
+  try {
+    return String(error);
+  } catch {
+    return "An error that cannot be read.";
+  }
 }
 
 /** In one pass: a hostile text may have thousands of beginnings and ends. */
@@ -99,7 +126,9 @@ class Blanking {
   finds(value: unknown, depth: number = 0, seen: Set<object> = new Set()): boolean {
     if (typeof value === "string") return blanked(value, this.#forms) !== value;
     if (typeof value !== "object" || value === null || seen.has(value)) return false;
-    if (depth > LONGEST_CHAIN || seen.size >= MOST_VALUES) return false;
+    if (depth > LONGEST_CHAIN) return false;
+    // What is not looked at may hold a secret.
+    if (seen.size >= MOST_VALUES) return true;
     seen.add(value);
     const held = value instanceof Headers ? [...value].flat() : namesOf(value).map((name) => Reflect.get(value, name));
     if (isOfFetch(value)) held.push(value.headers, value.url);
@@ -112,7 +141,8 @@ class Blanking {
     const known = this.#copies.get(value);
     if (known !== undefined) return known;
     // Objects of other classes have more than their fields: they stay, unless they have to be taken apart.
-    if (!(value instanceof Error) && !isPlain(value) && !this.finds(value)) return value;
+    if (!isPlain(value) && !this.finds(value)) return value;
+    if (value instanceof DOMException) return new DOMException(blanked(value.message, this.#forms), value.name);
     if (value instanceof Headers) {
       return new Headers([...value].map(([name, text]) => [name, blanked(text, this.#forms)]));
     }

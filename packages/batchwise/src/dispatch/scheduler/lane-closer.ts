@@ -199,12 +199,14 @@ export class LaneCloser {
   async #sealAlone(
     input: SealInput,
     head: NonNullable<Refusal["head"]>,
-    { account, limits }: AccountChoice<Account>,
+    choice: AccountChoice<Account>,
     maxTokens: number,
     refused: SealResult,
   ): Promise<SealResult> {
-    const isLearned = head.tokens <= Math.min(maxTokens, limits.tokens) && head.bytes <= input.maxBytes;
-    if (!isLearned || account.capabilities.limits.minRequests > 1) return refused;
+    const told = choice.limits.tokens;
+    const isLearned = head.tokens <= Math.min(maxTokens, told) && head.bytes <= input.maxBytes;
+    if (!isLearned || choice.account.capabilities.limits.minRequests > 1) return refused;
+    const limits = this.#waiting.limitsOf(input.lane, { ...choice, tokenLimit: told });
     return this.#runtime.store.seal({ ...input, limits, maxTokens, minRequests: 1, maxRequests: 1 });
   }
 

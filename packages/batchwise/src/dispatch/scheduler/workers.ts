@@ -28,6 +28,8 @@ const MOST_EXECUTED = 2;
 const LEFT_TO_OTHERS_MS = 1_000;
 /** How many waiting batches are read when capacity on a ledger is released. */
 const WAITING_LOOKED_AT = 100;
+/** A batch that waits for room is tried again each hour at least. */
+const LONGEST_WAIT_MS = 3_600_000;
 
 export class Workers {
   readonly #runtime: Runtime;
@@ -250,7 +252,9 @@ export class Workers {
   async #wakeWaiting({ account, ledger }: BatchRow): Promise<void> {
     const states = ["waiting_capacity"] as const;
     const waiting = await this.#runtime.store.batches({ account, states, limit: WAITING_LOOKED_AT });
-    const first = waiting.findLast((batch) => batch.ledger === ledger);
+    // One that waits for a day is too large for the limit itself.
+    const soon = this.#runtime.clock.now() + LONGEST_WAIT_MS;
+    const first = waiting.findLast((batch) => batch.ledger === ledger && batch.nextAt <= soon);
     if (first !== undefined) await this.hurry([first.key]);
   }
 }

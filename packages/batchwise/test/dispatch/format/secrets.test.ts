@@ -8,6 +8,10 @@ import { Secrets } from "../../../src/dispatch/format/secrets.ts";
 const KEY = "sk-live-0123456789";
 const secrets = new Secrets(() => [KEY]);
 
+function fail(): never {
+  throw new Error(`No prototype for ${KEY}.`);
+}
+
 describe("a text", () => {
   test("is given back without a known secret, however it is written", () => {
     const odd = new Secrets(() => ['pass"word/with ümlaut']);
@@ -22,7 +26,9 @@ describe("a text", () => {
 
   test("loses what follows Bearer or Basic, known or not, and keeps plain words behind them", () => {
     expect(secrets.text("authorization: Bearer abcdef-123456")).toBe("authorization: Bearer [secret]");
-    expect(secrets.text("Basic dXNlcjpwYXNzd29yZA1==")).toBe("Basic [secret]");
+    expect(secrets.text("Basic dXNlcjpwYXNzd29yZA==")).toBe("Basic [secret]");
+    const plan = "Upgrade the basic gpt-4o-mini-2024-07-18 plan.";
+    expect(secrets.text(plan)).toBe(plan);
     expect(secrets.text("It wants Bearer authentication.")).toBe("It wants Bearer authentication.");
   });
 
@@ -72,6 +78,23 @@ describe("an error", () => {
     expect(inspect(told, { depth: 10, showHidden: true })).not.toContain(KEY);
     // The client's own object stays as it is.
     expect(error.message).toContain(KEY);
+  });
+
+  test("whose cause is a DOMException, or that cannot be copied, is blanked and throws nothing", () => {
+    const aborted = AbortSignal.abort().reason as DOMException;
+    const told = secrets.error(new Error(`Unauthorized: Bearer abcdefghijkl12345`, { cause: aborted })) as Error;
+    expect(told.message).toBe("Unauthorized: Bearer [secret]");
+    expect([(told.cause as Error).name, (told.cause as Error).message]).toEqual([aborted.name, aborted.message]);
+    const secret = secrets.error(new Error(KEY, { cause: new DOMException(KEY, "TimeoutError") })) as Error;
+    expect(inspect(secret)).not.toContain(KEY);
+    const hostile = Object.defineProperty(new Error(KEY), "rows", { value: new Proxy({}, { getPrototypeOf: fail }) });
+    expect(String(secrets.error(hostile))).not.toContain(KEY);
+  });
+
+  test("of thousands of values is blanked behind them, too", () => {
+    const rows = Array.from({ length: 2_500 }, (_, id) => ({ id }));
+    const told = secrets.error(Object.assign(new Error("Failed."), { rows, config: { auth: KEY } }));
+    expect(JSON.stringify(told)).not.toContain(KEY);
   });
 
   test("with a request of the client in it shows no headers, and one that holds itself ends", () => {

@@ -15,7 +15,7 @@ import {
   pauseAfter,
   streakOf,
 } from "../retry-policy.ts";
-import { learnedLimit } from "../sealing/learned-limit.ts";
+import { LEARNED_FOR_MS, learnedLimit } from "../sealing/learned-limit.ts";
 import { backoff } from "../times/backoff.ts";
 import { afterPendingFile } from "./pending-file.ts";
 import { afterWholeFailure, type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
@@ -205,10 +205,11 @@ function afterTokenLimit(
   };
   const isTooLarge = batch.tokens > (failure.limitTokens ?? learnedLimit(ledger, now));
   if (isTooLarge && batch.requests === 1) {
-    // It says nothing of the room for others, and takes none while it waits for a higher limit.
+    // It says nothing of the room for others, and takes none while it waits for a higher limit: for a day, as long as what
+    // was learned holds.
     const { strikes: before = 0, blockedUntil: blocked = 0 } = ledger ?? {};
     const same = { learnedTokens: failure.limitTokens, strikes: before, blockedUntil: blocked };
-    return plan(batch, "waiting_capacity", now + CAPACITY_MOST_MS, { ...common, ledger: same, release: true });
+    return plan(batch, "waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: same, release: true });
   }
   if (isTooLarge) {
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });

@@ -5,7 +5,8 @@
 import type { Account, Failure } from "../../contract/account.ts";
 import type { LedgerRow } from "../../contract/rows.ts";
 
-const LEARNED_FOR_MS = 24 * 3_600_000;
+/** How long it holds. */
+export const LEARNED_FOR_MS: number = 24 * 3_600_000;
 
 type TokenLimit = Extract<Failure, { kind: "tokenLimit" }>;
 

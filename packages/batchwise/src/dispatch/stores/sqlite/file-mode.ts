@@ -15,9 +15,14 @@ export function makeFile(path: string, mode: number): void {
     // It is there, or SQLite cannot make it either and says so.
     return;
   }
-  // The umask has taken bits away.
-  fchmodSync(descriptor, mode);
-  closeSync(descriptor);
+  try {
+    // The umask has taken bits away.
+    fchmodSync(descriptor, mode);
+  } catch {
+    // Some file systems have no modes.
+  } finally {
+    closeSync(descriptor);
+  }
 }
 
 /**

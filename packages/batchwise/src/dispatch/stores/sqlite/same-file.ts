@@ -2,8 +2,7 @@
 // `-wal` beside it, was removed or replaced: it goes on in files that have no name, and all that it has committed there is
 // gone when the process ends. Only names are looked up: to open a file and close it again drops SQLite's own locks.
 
-import { statSync } from "node:fs";
-import { resolve } from "node:path";
+import { realpathSync, statSync } from "node:fs";
 import { DispatchError } from "../../contract/errors.ts";
 
 export class SameFile {
@@ -12,7 +11,8 @@ export class SameFile {
 
   /** To be made as soon as the file is open. */
   constructor(path: string) {
-    this.#path = resolve(path);
+    // SQLite puts the `-wal` beside the file that a link leads to.
+    this.#path = realpathSync(path);
     this.#checkOne(this.#path);
   }
 

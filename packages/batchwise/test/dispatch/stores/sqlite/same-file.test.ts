@@ -1,7 +1,7 @@
 // The file, or the `-wal` beside it, removed or replaced while a store has it open. SQLite goes on without a word; the store
 // acknowledges nothing from then on.
 
-import { copyFileSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
@@ -25,6 +25,17 @@ const damage: readonly (readonly [string, string, (path: string) => void])[] = [
     },
   ],
 ];
+
+test("a store behind a link looks at the files that the link leads to", async () => {
+  const path = folder.file();
+  const link = folder.file();
+  await sqliteStore({ path }).close();
+  symlinkSync(path, link);
+  const store = sqliteStore({ path: link });
+  await store.enqueue(requests(3, "before"), NOW);
+  rmSync(`${path}-wal`);
+  await expect(store.enqueue(requests(3, "after"), NOW)).rejects.toMatchObject({ code: "STORE_DAMAGED" });
+});
 
 describe.each(damage)("while a store runs, %s", (_what, words, spoil) => {
   test("no call is acknowledged from then on, and each says so", async () => {
