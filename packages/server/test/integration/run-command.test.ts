@@ -231,7 +231,7 @@ describe("batchwise run", () => {
       ],
       ["an output in no folder", '{"input":"a"}', ["--output", "no/o.jsonl"], "There is no folder no for the output."],
       ["an output that is a folder", '{"input":"a"}', ["--output", "folder"], "The output folder is a folder"],
-      ["an unknown store", '{"input":"a"}', ["--store", "mysql://u:secret@h/d"], 'got "mysql://u:…@h/d"'],
+      ["an unknown store", '{"input":"a"}', ["--store", "mysql://u:secret@h/d"], 'got an address of "mysql"'],
       ["an unknown account", '{"input":"a"}', ["--account", "cohere"], "Allowed choices are openai, anthropic, gemini"],
       ["a price in words", '{"input":"a"}', ["--price", "cheap"], "such as 0.05/0.20"],
       ["an account without its key", '{"input":"a"}', ["--account", "anthropic"], "ANTHROPIC_API_KEY is not set"],

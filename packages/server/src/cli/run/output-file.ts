@@ -49,10 +49,10 @@ export function openOutput(path: string, force: boolean): { readonly stream: Nod
  * lock.
  */
 export function takeOutput(path: string, input: string, force: boolean): OutputFile {
-  checkOutput(path, force);
   if (existsSync(path) && realpathSync(path) === realpathSync(input)) {
     throw new CommandError(`The output ${path} is the input: name another file.`);
   }
+  checkOutput(path, force);
   if (isStdout(path) || isSpecial(path))
     return passing(() => (isStdout(path) ? process.stdout : createWriteStream(path)));
   const taken = takeOwn(`${path}.lock`, path);
