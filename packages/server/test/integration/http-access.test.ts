@@ -42,7 +42,7 @@ describe("the access log", () => {
     }
   });
 
-  test.each(["/x%0Aforged", "/x%20200%209%20texts", "/v1/models/x%0D%0Aforged"])(
+  test.each(["/v1/models/x%0Aforged", "/v1/models/x%20200%209%20texts", "/v1/models/x%0D%0Aforged"])(
     "has the path as it was sent: %s",
     async (path) => {
       const records: AccessRecord[] = [];
