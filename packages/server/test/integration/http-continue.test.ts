@@ -48,7 +48,7 @@ describe("a caller who waits for 100 Continue", () => {
   });
 
   test("behind a slow answer gets its turn before the clock of its body starts", async () => {
-    const service = await startSmall({ maxWaitMs: 600, uploadStallMs: 150 });
+    const service = await startSmall({ maxWaitMs: 1200, uploadStallMs: 800 });
     const socket = connect(service.port, "127.0.0.1");
     onTestFinished(() => void socket.destroy());
     const head = `POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\n${JSON_TYPE}content-length: ${BODY.length}\r\n`;

@@ -90,10 +90,10 @@ describe("a large answer", () => {
   });
 
   test("is not cut off while an earlier answer of its connection is not sent yet", async () => {
-    const answers = new LargeAnswers(1_000, 100);
+    const answers = new LargeAnswers(1_000, 500);
     const large = "x".repeat(1_000_000);
     const server = createServer((request, response) => {
-      if (request.url === "/first") setTimeout(() => response.end("first"), 400);
+      if (request.url === "/first") setTimeout(() => response.end("first"), 1_000);
       else {
         const exchange = new Exchange(response);
         const body = answers.send({ pieces: ["second", large, large, large, "last"], bytes: 1_000, exchange });
@@ -110,14 +110,14 @@ describe("a large answer", () => {
   });
 
   test("that is unread holds back what its caller sends, who is not blamed for that", async () => {
-    const service = await startSmall({ ...WIDE, uploadStallMs: 200 });
+    const service = await startSmall({ ...WIDE, uploadStallMs: 600 });
     const socket = await slowReader(service);
     // Until the connection takes no more of the answer.
     await new Promise((resolve) => setTimeout(resolve, 300));
     socket.write(`${QUESTION}\r\n\r\n`);
     await new Promise((resolve) => setTimeout(resolve, 100));
     socket.write(BODY);
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
     const text = await readAnswers(socket, 2);
     expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 200"]);
   });

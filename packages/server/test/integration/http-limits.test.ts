@@ -89,7 +89,7 @@ describe("uploads", () => {
   });
 
   test("that come too slowly are given up, though they never stop", async () => {
-    const service = await startSmall({ uploadStallMs: 200 });
+    const service = await startSmall({ uploadStallMs: 800 });
     const slow = await halfSent(service, MIB, 1);
     const drip = setInterval(() => slow.write(" "), 50);
     expect(await statusOf(slow)).toMatch(/^HTTP\/1.1 408 [\s\S]*more slowly than 16000 bytes a second/);
