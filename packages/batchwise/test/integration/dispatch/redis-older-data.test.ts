@@ -127,16 +127,41 @@ test("a new one that waits is found when all of the older ones have ended before
   expect(await ids(store, { states: ["ready", "claimed"] })).toEqual(["inside"]);
 });
 
+test("the ready ones of the layout before are counted once, while others come, go and are claimed", async () => {
+  const { port, prefix } = await redisPlace();
+  const client = clientAt(port);
+  onTestFinished(() => client.disconnect());
+  const store = redisStore({ client, prefix });
+  await store.enqueue(requests(2_500, "old"), NOW);
+  await store.seal({ ...sealInput("first"), maxRequests: 1_150 });
+  await client.del(`{${prefix}}:ready`);
+  await client.hdel(`{${prefix}}:meta`, "readied");
+  await client.hset(`{${prefix}}:epoch`, "layout", 3);
+  const found = ids(store, { states: ["ready"] }, 10_000);
+  await store.amend({ kind: "cancel", ids: ["old1200", "old2400"], payload: "{}", code: "c" }, [], LATER);
+  await store.seal({ ...sealInput("second"), maxRequests: 100 });
+  await store.enqueue(requests(250, "new"), LATER);
+  await found;
+  const lane = sealInput("").lane;
+  await store.amend({ kind: "retry", ids: ["old1200"], lanes: [lane] }, [], LATER);
+  const waiting = await ids(store, { states: ["ready"] }, 10_000);
+  expect(waiting).toHaveLength(2_500 - 1_150 - 100 - 1 + 250);
+  expect(waiting).toContain("old1200");
+  const counts = Object.values(await client.hgetall(`{${prefix}}:ready`)).map(Number);
+  expect(counts.reduce((sum, count) => sum + count)).toBe(waiting.length);
+  expect(Math.max(...counts)).toBeLessThanOrEqual(100);
+});
+
 test("what a later version may have written is not touched", async () => {
   const { port, prefix } = await redisPlace();
   const client = clientAt(port);
   onTestFinished(() => client.disconnect());
   const store = redisStore({ client, prefix });
   await store.enqueue(requests(1, "r"), NOW);
-  await client.hset(`{${prefix}}:epoch`, "layout", 4);
+  await client.hset(`{${prefix}}:epoch`, "layout", 5);
   const refused = {
     code: "STORE_SCHEMA",
-    message: expect.stringContaining("layout 4, newer than this batchwise"),
+    message: expect.stringContaining("layout 5, newer than this batchwise"),
   };
   await expect(store.enqueue(requests(1, "r"), NOW)).rejects.toMatchObject(refused);
   await expect(store.probe(1, NOW)).rejects.toMatchObject(refused);
@@ -152,5 +177,5 @@ test("its first write refuses processes of the layouts before", async () => {
   const store = redisStore({ client, prefix });
   await store.find({ match: {}, after: 0, limit: 1 });
   await store.enqueue(requests(1, "r"), NOW);
-  expect(await client.hget(epoch, "layout")).toBe("3");
+  expect(await client.hget(epoch, "layout")).toBe("4");
 });

@@ -47,6 +47,7 @@ local function claim(input, taken)
     if r.deadline and (not deadline or r.deadline < deadline) then deadline = r.deadline end
     local seq = tonumber(string.sub(r.entry, 37, 54))
     first, last = math.min(first or seq, seq), math.max(last or seq, seq)
+    countReady(seq, -1)
     if r.deadline then forgetDeadline(input.lane, seq, r.id) end
     bytes, tokens = bytes + r.bytes, tokens + r.tokens
     -- They are in order: the last of a priority has its highest rank.

@@ -24,7 +24,7 @@ local function num(key, field) return tonumber(call('HGET', key, field) or '0') 
 -- Commands that only add to a set or take away from one wait for flush, which gives each as many members as Lua's stack
 -- has room for. What waits is not seen by reads: who reads such a set afterwards flushes first.
 local SOME = 1000
-local waiting, grown, counters, opened, open = {}, {}, {}, {}, {}
+local waiting, grown, counters, opened, counts = {}, {}, {}, {}, { open = {}, ready = {} }
 
 local function gather(command, key, one, other)
   local name = command .. key
@@ -43,11 +43,13 @@ local function flush()
   for key, own in pairs(grown) do
     for field, more in pairs(own) do call('HINCRBY', key, field, str(more)) end
   end
-  for chunk, more in pairs(open) do
-    if call('HINCRBY', P .. 'open', str(chunk), str(more)) <= 0 then call('HDEL', P .. 'open', str(chunk)) end
+  for name, chunks in pairs(counts) do
+    for chunk, more in pairs(chunks) do
+      if more ~= 0 and call('HINCRBY', P .. name, str(chunk), str(more)) <= 0 then call('HDEL', P .. name, str(chunk)) end
+    end
   end
   for lane in pairs(opened) do call('SADD', P .. 'lanes', lane) end
-  waiting, grown, counters, opened, open = {}, {}, {}, {}, {}
+  waiting, grown, counters, opened, counts = {}, {}, {}, {}, { open = {}, ready = {} }
 end
 
 local function grow(key, field, more)
@@ -109,8 +111,31 @@ end
 -- In the order of deadlines, and of arrival among equals.
 local function untilMember(seq, id) return string.format('%018.0f', seq) .. id end
 
+local CHUNK = 100
+
+local function chunkOf(seq) return math.floor(seq / CHUNK) end
+
+local function count(name, seq, more)
+  local chunk = chunkOf(seq)
+  counts[name][chunk] = (counts[name][chunk] or 0) + more
+end
+
+-- Chunks below this have a count of their ready requests: all, unless an earlier version began the store.
+local EVERY = 2 ^ 53
+local readied
+
+local function readiedTo()
+  readied = readied or num(P .. 'meta', 'readied')
+  return readied
+end
+
+local function countReady(seq, more)
+  if chunkOf(seq) < readiedTo() then count('ready', seq, more) end
+end
+
 -- Into its lane; what has to wait for its notBefore stands apart, in no claim's way, until a seal wakes it.
 local function makeReady(r, now)
+  countReady(r.seq, 1)
   if r.notBefore > now then gather('ZADD', P .. 'later:' .. r.lane, str(r.notBefore), r.id)
   else gather('ZADD', P .. 'q:' .. r.lane, 0, entry(r)) end
   opened[r.lane] = true

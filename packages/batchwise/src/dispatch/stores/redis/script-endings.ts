@@ -5,9 +5,6 @@
 // passes over chunks without any.
 
 export const ENDINGS = `
-local CHUNK = 100
-
-local function chunkOf(seq) return math.floor(seq / CHUNK) end
 local function akey(chunk) return P .. 'at:' .. str(chunk) end
 
 -- A store of an earlier version has requests that are not among the arrivals, or whose status has no mark, before they have
@@ -25,17 +22,14 @@ end
 
 local function mark(seq, status) gather('HSET', P .. 'st:' .. status, str(chunkOf(seq)), 1) end
 
-local function countOpen(seq, more)
-  local chunk = chunkOf(seq)
-  open[chunk] = (open[chunk] or 0) + more
-end
+local function countOpen(seq, more) count('open', seq, more) end
 
 local function hasArrived(seq) return isIndexed() or call('HEXISTS', akey(chunkOf(seq)), str(seq)) == 1 end
 
 local function arrive(r)
   if r.seq == 1 then
-    call('HSET', P .. 'meta', 'indexed', 1, 'marked', 1)
-    indexed, marked = true, true
+    call('HSET', P .. 'meta', 'indexed', 1, 'marked', 1, 'readied', str(EVERY))
+    indexed, marked, readied = true, true, EVERY
   end
   gather('HSET', akey(chunkOf(r.seq)), str(r.seq), r.id)
   countOpen(r.seq, 1)

@@ -10,8 +10,9 @@ export const EPOCH = `
 local EPOCH = P .. 'epoch'
 
 -- How the data is laid out; who knows only earlier layouts is refused. 1, which is not noted: bodies in the requests'
--- hashes, outcomes as hashes, no arrivals. 2: no marks of statuses, tombstones without a time.
-local LAYOUT = 3
+-- hashes, outcomes as hashes, no arrivals. 2: no marks of statuses, tombstones without a time. 3: no counts of ready
+-- requests.
+local LAYOUT = 4
 
 -- Who may not ask for it gets no answer: then a loss shows by the epoch and the count alone.
 local function serverRun()

@@ -105,8 +105,8 @@ end
 local function keysOf(states)
   local keys = {}
   for state in pairs(states) do
-    local isOpen = state == 'ready' or state == 'claimed'
-    table.insert(keys, isOpen and P .. 'open' or P .. 'st:' .. state)
+    local name = state == 'claimed' and 'open' or state == 'ready' and 'ready' or 'st:' .. state
+    table.insert(keys, P .. name)
   end
   return keys
 end
@@ -115,7 +115,7 @@ function methods.find(query)
   local match, rows = query.match, {}
   local from, last = between(match, query.after + 1, num(P .. 'meta', 'seq'))
   local states = match.states and asSet(match.states)
-  if last > 0 and not (isIndexed() and isMarked()) then return { 'unindexed' } end
+  if last > 0 and not (isIndexed() and isMarked() and readiedTo() == EVERY) then return { 'unindexed' } end
   if from > last or (states and not next(states)) then return { 'ok', rows, false } end
   local first, final = chunkOf(from), chunkOf(last)
   local chunks = given(match.job) and match.job ~= '' and counted({ P .. 'ja:' .. match.job }, first, final)
@@ -137,9 +137,28 @@ function methods.find(query)
   return { 'ok', rows, stopped and stopped < last and str(stopped) or false }
 end
 
+-- One step through the chunks of a store that an earlier version began: counts their ready requests. Answers 'ready'
+-- until it has counted those of all.
+local function readySome()
+  local chunk, last = readiedTo(), chunkOf(num(P .. 'meta', 'seq'))
+  if chunk == EVERY then return '0' end
+  local final = math.min(last, chunk + LOOK / CHUNK - 1)
+  while chunk <= final do
+    local ready = 0
+    for _, one in ipairs(arrivedIn(chunk, 0, EVERY)) do
+      local r = call('HMGET', rkey(one[2]), 'lane', 'batchKey', 'cursor')
+      if r[1] and not r[2] and not r[3] then ready = ready + 1 end
+    end
+    if ready > 0 then call('HSET', P .. 'ready', str(chunk), ready) end
+    chunk = chunk + 1
+  end
+  call('HSET', P .. 'meta', 'readied', str(final == last and EVERY or chunk))
+  return final == last and '0' or 'ready'
+end
+
 -- One step through all keys, some of which are requests that an earlier version has stored. The last one has cursor 0.
 function methods.index(input)
-  if isIndexed() and isMarked() then return '0' end
+  if isIndexed() and isMarked() then return readySome() end
   local pattern = string.gsub(P .. 'r:', '[%*%?%[%]%^%-\\\\]', '\\\\%0') .. '*'
   local found = call('SCAN', input.cursor, 'MATCH', pattern, 'COUNT', LOOK)
   for _, key in ipairs(found[2]) do
@@ -149,8 +168,9 @@ function methods.index(input)
       countOpen(tonumber(r[1]), 1)
     end
   end
-  if found[1] == '0' then call('HSET', P .. 'meta', 'indexed', 1, 'marked', 1) end
-  return found[1]
+  if found[1] ~= '0' then return found[1] end
+  call('HSET', P .. 'meta', 'indexed', 1, 'marked', 1)
+  return 'ready'
 end
 
 -- Some of the sums, from 'cursor' of their set on.

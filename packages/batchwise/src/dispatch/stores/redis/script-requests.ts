@@ -71,6 +71,7 @@ end
 
 local function takeOut(id, change, status, sinks, now)
   local r = standing(id)
+  countReady(r.seq, -1)
   call('ZREM', P .. 'q:' .. r.lane, entry(r))
   if r.notBefore > 0 then call('ZREM', P .. 'later:' .. r.lane, id) end
   if r.deadline then forgetDeadline(r.lane, r.seq, id) end
@@ -89,6 +90,7 @@ local function move(change, now)
     call('ZREM', P .. 'until:' .. from, id)
     call('HSET', rkey(id), 'lane', change.to)
     r.lane = change.to
+    countReady(r.seq, -1)
     makeReady(r, now)
     table.insert(answers, id)
     table.insert(answers, 'changed')
