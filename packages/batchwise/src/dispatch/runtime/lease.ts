@@ -13,6 +13,7 @@ import { CANCELLED } from "../format/payload.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import { tellWritten, UsageTold } from "./lease-events.ts";
 import type { Runtime } from "./runtime.ts";
+import { tellStuck } from "./tell-stuck.ts";
 import { pause } from "./wait-out.ts";
 
 /** Thrown by an operation whose lease is lost. Not reported: the next owner continues the batch. */
@@ -41,6 +42,8 @@ export class Lease {
   #spanMs: number;
   #isOver = false;
   #isGivenUp = false;
+  /** When the batch was written last, as far as `tellStuck` has looked. */
+  #toldUntil: number;
   /** A store that was set back gives the same fences out again: no lease from before counts after it. */
   readonly #forgetSetBack: () => void;
   readonly #usage: UsageTold;
@@ -50,6 +53,7 @@ export class Lease {
     this.#runtime = runtime;
     this.account = account;
     this.#batch = batch;
+    this.#toldUntil = batch.updatedAt;
     this.#usage = new UsageTold(runtime);
     this.#renewedAt = renewedAt;
     this.#spanMs = runtime.options.leaseMs;
@@ -122,6 +126,13 @@ export class Lease {
     const changes = { leaseUntil: 0, nextAt: Math.min(nextAt, clock.now()) };
     // The next owner waits until the lease expires, as after a crash.
     await this.#inTurn(() => store.transition(key, fence, changes, clock.now())).catch(() => {});
+  }
+
+  /** Reports a batch that has become stuck since the last look. */
+  tellStuck(): void {
+    const before = this.#toldUntil;
+    this.#toldUntil = this.#batch.updatedAt;
+    tellStuck(this.#runtime, this.#batch, before);
   }
 
   /** Applies decisions about members. */
@@ -210,6 +221,7 @@ export class Lease {
       if (this.#isOver) return;
       this.write({}).then(
         () => {
+          this.tellStuck();
           if (!this.#isOver) this.#armHeartbeat();
         },
         () => {},

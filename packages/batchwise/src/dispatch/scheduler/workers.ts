@@ -3,6 +3,7 @@
 
 import type { Account } from "../contract/account.ts";
 import type { BatchChanges, BatchRow } from "../contract/rows.ts";
+import type { LeaseInput } from "../contract/store.ts";
 import { LIVE, nextStep } from "../decide/batch/life-cycle.ts";
 import type { Disposal } from "../format/payload.ts";
 import { Lease, LeaseLost } from "../runtime/lease.ts";
@@ -16,12 +17,11 @@ import { reconcile } from "../steps/find/reconcile.ts";
 import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
 import { stepFailed } from "../steps/step-failed.ts";
 import { submit } from "../steps/submit/submit.ts";
-import { tellStuck } from "../steps/tell-stuck.ts";
-import { Semaphore } from "./semaphore.ts";
+import { Places, shareOf } from "./places.ts";
 
-/** Leases held at once by one process. */
+/** Leases held at once by one process. An account may hold its share beyond this. */
 const MOST_LEASES = 100;
-/** Uploads, collections and disposals that run at once: these take memory. */
+/** Uploads, collections and disposals that run at once: these take memory. See `Places`. */
 const HEAVY_PLACES = 4;
 /** Batches that one account runs at once in this process; the others are left to other processes for so long. */
 const MOST_EXECUTED = 2;
@@ -33,8 +33,9 @@ const LONGEST_WAIT_MS = 3_600_000;
 
 export class Workers {
   readonly #runtime: Runtime;
-  readonly #heavy: Semaphore = new Semaphore(HEAVY_PLACES);
-  readonly #running: Set<Promise<void>> = new Set();
+  readonly #heavy: Places = new Places(HEAVY_PLACES);
+  /** The runs of leases, each with its account. */
+  readonly #running: Map<Promise<void>, string> = new Map();
   readonly #executed: Map<Account, number> = new Map();
   readonly #ender: BatchEnder;
   /** When batches that this process has released fall due, by key. */
@@ -48,10 +49,20 @@ export class Workers {
   /** The loop's turn: leases due batches. The sealer's probes wake it for batches that other processes released. */
   readonly turn = async (): Promise<number> => {
     const now = this.#runtime.clock.now();
-    const limit = MOST_LEASES - this.#running.size;
-    if (limit > 0 && !this.#runtime.isStopping) await this.#lease({ limit });
+    if (!this.#runtime.isStopping) await this.#leaseDue();
     return this.#nextDueAt(now);
   };
+
+  /** An account with very many due batches, or with batches that never end, leaves the others their share of leases. */
+  async #leaseDue(): Promise<void> {
+    const limit = MOST_LEASES - this.#running.size;
+    const accounts = [...this.#runtime.options.accounts.keys()];
+    if (limit > 0) return this.#lease({ limit, accounts });
+    const share = shareOf(MOST_LEASES, accounts.length);
+    const held = [...this.#running.values()];
+    const below = accounts.filter((name) => held.filter((account) => account === name).length < share);
+    if (below.length > 0) await this.#lease({ limit: share, accounts: below });
+  }
 
   /** The earliest due time after `now`. Batches due before are leased by now, or wait for a free place. */
   #nextDueAt(now: number): number {
@@ -76,7 +87,8 @@ export class Workers {
   /** Leases batches before they are due, but for those that are leased already; as many as there are places, or one. */
   async hurry(keys: readonly string[]): Promise<void> {
     const limit = Math.min(keys.length, Math.max(1, MOST_LEASES - this.#running.size));
-    if (limit > 0 && !this.#runtime.isStopping) await this.#lease({ limit, keys });
+    const accounts = [...this.#runtime.options.accounts.keys()];
+    if (limit > 0 && !this.#runtime.isStopping) await this.#lease({ limit, keys, accounts });
   }
 
   /** Sends the members of quarantined batches back to their lanes. Returns the number of batches. */
@@ -113,16 +125,15 @@ export class Workers {
 
   /** Resolves when no operation runs any more. */
   async idle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.all(this.#running);
+    while (this.#running.size > 0) await Promise.all(this.#running.keys());
   }
 
-  async #lease(which: { readonly limit: number; readonly keys?: readonly string[] }): Promise<void> {
+  async #lease(which: Pick<LeaseInput, "accounts" | "keys" | "limit">): Promise<void> {
     const { store, clock, options } = this.#runtime;
     const begunAt = clock.monotonic();
     const now = clock.now();
-    const accounts = [...options.accounts.keys()];
     const { owner, leaseMs } = options;
-    this.#begin(await store.lease({ owner, now, leaseUntil: now + leaseMs, accounts, ...which }), begunAt);
+    this.#begin(await store.lease({ owner, now, leaseUntil: now + leaseMs, ...which }), begunAt);
   }
 
   #begin(batches: readonly BatchRow[], begunAt: number): void {
@@ -157,11 +168,10 @@ export class Workers {
       this.#running.delete(run);
       if (wasFull) this.#runtime.working.wake();
     });
-    this.#running.add(run);
+    this.#running.set(run, lease.account.name);
   }
 
   async #run(lease: Lease, look: Promise<void> | null): Promise<void> {
-    const writtenAt = lease.batch.updatedAt;
     try {
       await look;
       while (!lease.isOver) {
@@ -175,7 +185,7 @@ export class Workers {
     } finally {
       lease.close();
       await lease.giveBack();
-      tellStuck(this.#runtime, lease.batch, writtenAt);
+      lease.tellStuck();
       this.#letGo(lease.batch);
     }
   }
@@ -204,7 +214,7 @@ export class Workers {
     switch (step.kind) {
       case "submit":
       case "repeat":
-        return this.#heavily(() => submit(runtime, lease, step.attempt));
+        return this.#heavily(lease, () => submit(runtime, lease, step.attempt));
       case "reconcile":
         return reconcile(runtime, lease, step.since, step.mayRecreate);
       case "poll":
@@ -214,9 +224,9 @@ export class Workers {
       case "cancel":
         return cancelBatch(runtime, lease);
       case "collect":
-        return this.#heavily(() => collect(runtime, lease));
+        return this.#heavily(lease, () => collect(runtime, lease));
       case "dispose":
-        return this.#heavily(() => dispose(runtime, lease));
+        return this.#heavily(lease, () => dispose(runtime, lease));
       case "drop":
         return drop(lease);
       case "none":
@@ -241,9 +251,9 @@ export class Workers {
     }
   }
 
-  /** Runs `work` under the semaphore. After the stop it does nothing: the lease is given back. */
-  #heavily(work: () => Promise<void>): Promise<void> {
-    return this.#heavy.run(async () => {
+  /** Runs `work` in a place of the account. After the stop it does nothing: the lease is given back. */
+  #heavily({ account }: Lease, work: () => Promise<void>): Promise<void> {
+    return this.#heavy.run(account.name, async () => {
       if (!this.#runtime.isStopping) await work();
     });
   }

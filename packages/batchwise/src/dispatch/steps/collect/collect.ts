@@ -4,7 +4,7 @@
 // counts more lines than it gave.
 
 import { Timer } from "../../../core/time/clock.ts";
-import { hasEnded, type ProviderBatch, type ProviderState, type ResultLine } from "../../contract/account.ts";
+import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError, UnnamedResults } from "../../contract/errors.ts";
 import { laneProper } from "../../contract/lanes.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
@@ -33,8 +33,9 @@ import { undoAdoption } from "../find/undo-adoption.ts";
 import { noteBadHour, noteSuccess, noteWithoutSuccess } from "../lane-health.ts";
 import { eachOpen } from "../open-members.ts";
 import { tellOfPause } from "../tell-of-pause.ts";
+import { endedBatch } from "./ended-batch.ts";
 import { HeldFailures } from "./held-failures.ts";
-import { putOff } from "./put-off.ts";
+import { collectFailed, FOREIGN_LINES } from "./put-off.ts";
 import { sendAsFile } from "./send-as-file.ts";
 import { readAgain, shortReads, stillMissing, UnreadResults } from "./unread-results.ts";
 
@@ -46,8 +47,19 @@ const CHUNK_LINES = 1_000;
 const CHUNK_CHARS = 1_000_000;
 const BUSY_MS = 5_000;
 
+/** A line is settled after this long at the latest, as soon as another line comes. */
+const LONGEST_HELD_MS = 5_000;
+/** Lines of one download that name no member, or one that had a line: so many, and as many a request of the batch. */
+const USELESS_LINES = 10_000;
+const USELESS_LINES_EACH = 10;
+
 /** Thrown when the results of an unverified adoption carry custom ids of another batch. */
 class ForeignResults extends Error {}
+
+/** Thrown in a download that could go on for ever without a word about the batch. */
+class UselessLines extends Error {
+  readonly code = FOREIGN_LINES;
+}
 
 export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
   try {
@@ -72,33 +84,6 @@ export async function leaveOpen(lease: Lease): Promise<void> {
   if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
 }
 
-/** The provider's batch with its result addresses; null, and the lease ended, when it cannot be collected yet. */
-async function endedBatch(runtime: Runtime, lease: Lease): Promise<ProviderBatch | null> {
-  const { account } = lease;
-  const id = lease.batch.providerBatchId;
-  if (id === null) throw new Error(`Batch ${lease.batch.key} has no results to collect.`);
-  const seen = lease.seen ?? (await readFor(runtime, lease, (call) => account.retrieve(id, call)));
-  lease.seen = null;
-  if (seen === null) {
-    await notEnded(runtime, lease, "batch_vanished", "The provider does not know the batch any more.");
-    return null;
-  }
-  if (hasEnded(seen)) return seen;
-  await notEnded(runtime, lease, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`);
-  return null;
-}
-
-/** Tells of a batch that had ended and, by what the provider says now, has not. One that stays away is put aside. */
-async function notEnded(
-  runtime: Runtime,
-  lease: Lease,
-  code: "batch_vanished" | "not_ended",
-  message: string,
-): Promise<void> {
-  runtime.report(new Error(`Batch ${lease.batch.key}: ${message} It is asked again.`), lease.context("retrieve"));
-  await putOff(lease, code, message, code === "batch_vanished");
-}
-
 /** One pass over the results of one batch. */
 class Collection {
   readonly #runtime: Runtime;
@@ -110,12 +95,15 @@ class Collection {
   readonly #ran: Set<number> = new Set();
   readonly #failures = new HeldFailures();
   #items: Settlement[] = [];
+  /** When the first of the items was added. */
+  #heldSince = 0;
   #chars = 0;
   #settling: Promise<void> = Promise.resolve();
   #isPaused = false;
   #lines = 0;
-  /** Lines of members. */
-  #found = 0;
+  /** Places of members that have had a line. */
+  readonly #found: Set<number> = new Set();
+  #useless = 0;
   #countedSuccesses = 0;
   #isBadHour = false;
 
@@ -153,7 +141,7 @@ class Collection {
   /** With the successes that the provider counts and that may be among the lines that are not read yet. */
   get #tally(): LineTally {
     const { tally } = this.#failures;
-    const unread = Math.min(this.#countedSuccesses - tally.succeeded, this.#lease.batch.requests - this.#found);
+    const unread = Math.min(this.#countedSuccesses - tally.succeeded, this.#lease.batch.requests - this.#found.size);
     return { ...tally, succeeded: tally.succeeded + Math.max(0, unread) };
   }
 
@@ -188,7 +176,7 @@ class Collection {
   /** Throws UnreadResults where members without a line may have one that the provider has not shown yet. */
   #checkRead(seen: ProviderBatch, counted: number | null): void {
     const { batch } = this.#lease;
-    const due = linesDue(seen, counted, this.#found, batch);
+    const due = linesDue(seen, counted, this.#found.size, batch);
     const read = { counted, due, lines: this.#ran.size, remaining: batch.remaining };
     const reading = afterReading(read, shortReads(batch.lastError), this.#runtime.clock.now());
     if (reading.kind === "unread") throw new UnreadResults(reading, batch, read);
@@ -245,13 +233,13 @@ class Collection {
   async #read(lines: AsyncIterable<ResultLine>, cut: AbortSignal, moved: () => void): Promise<void> {
     for await (const line of lines) {
       cut.throwIfAborted();
-      moved();
-      await this.#take(line);
-      if (this.#items.length < CHUNK_LINES && this.#chars < CHUNK_CHARS) continue;
+      const isProgress = await this.#take(line);
+      if (isProgress) moved();
+      if (!this.#isFull && !this.#isHeldLong()) continue;
       await this.#flush();
       await this.#runtime.options.failpoint("mid-results");
       if (this.#runtime.isStopping) throw new Error("The dispatcher is stopping.");
-      moved();
+      if (isProgress) moved();
     }
     cut.throwIfAborted();
     // Some providers count bad lines as done.
@@ -259,30 +247,43 @@ class Collection {
     await this.#settleFailures();
   }
 
-  async #take(line: ResultLine): Promise<void> {
+  /** True for the first line of a member in this download: only these show that it goes on. */
+  async #take(line: ResultLine): Promise<boolean> {
     this.#lines += 1;
+    const { verified, requests } = this.#lease.batch;
     const name = parseCustomId(line.customId);
-    if (name === null || name.prefix !== this.#prefix) {
-      if (!this.#lease.batch.verified) throw new ForeignResults();
+    const isForeign = name === null || name.prefix !== this.#prefix;
+    if (isForeign && !verified) throw new ForeignResults();
+    // One beyond the requests of the batch must not count for a member whose line is missing.
+    if (isForeign || name.ord >= requests) {
       this.#runtime.ignoredResults += 1;
-      return;
+      this.#countUseless();
+      return false;
     }
-    // Of no request of the batch: it must not count for one whose line is missing.
-    if (name.ord >= this.#lease.batch.requests) {
-      this.#runtime.ignoredResults += 1;
-      return;
-    }
-    this.#found += 1;
-    if (!this.#lease.batch.verified) await this.#lease.write({ verified: true });
-    if (hasRun(line)) this.#ran.add(name.ord);
+    const isFirst = !this.#found.has(name.ord);
+    if (isFirst) this.#found.add(name.ord);
+    else this.#countUseless();
+    if (!verified) await this.#lease.write({ verified: true });
+    await this.#takeOf(name.ord, line);
+    return isFirst;
+  }
+
+  #countUseless(): void {
+    this.#useless += 1;
+    if (this.#useless <= USELESS_LINES + USELESS_LINES_EACH * this.#lease.batch.requests) return;
+    throw new UselessLines(`The results have ${this.#useless} lines that are of no member, or of one that had a line.`);
+  }
+
+  async #takeOf(ord: number, line: ResultLine): Promise<void> {
+    if (hasRun(line)) this.#ran.add(ord);
     if (isSuccess(line)) {
-      this.#failures.succeeded(name.ord);
-      this.#add(classifySuccess(name.ord, line));
+      this.#failures.succeeded(ord);
+      this.#add(classifySuccess(ord, line));
       return;
     }
     const blame = accountBlameOf(line);
     if (blame === "code") await this.#pauseAccount(wordsOf(line));
-    const member = (await this.#open()).get(name.ord);
+    const member = (await this.#open()).get(ord);
     if (member === undefined) this.#runtime.ignoredResults += 1;
     else this.#hold(member, line, blame === null ? causeOf(line) : null, blame === "words");
     if (this.#failures.isFull) await this.#settleFailures();
@@ -307,7 +308,7 @@ class Collection {
       if (failed.blamesByWords) {
         this.#add(classifyWords(settlement, member, again.has(member.ord), this.#rules, wordsUntil));
       } else this.#add(isProviders ? uncharged(settlement, this.#rules.lane, clock.now()) : settlement);
-      if (this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS) await this.#flush();
+      if (this.#isFull) await this.#flush();
     }
     await this.#flush();
   }
@@ -339,7 +340,16 @@ class Collection {
     tellOfPause(this.#runtime, error, blockedUntil, "results", this.#lease.context("results"));
   }
 
+  get #isFull(): boolean {
+    return this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS;
+  }
+
+  #isHeldLong(): boolean {
+    return this.#items.length > 0 && this.#runtime.clock.now() - this.#heldSince >= LONGEST_HELD_MS;
+  }
+
   #add(item: Settlement): void {
+    if (this.#items.length === 0) this.#heldSince = this.#runtime.clock.now();
     this.#items.push(item);
     this.#chars += item.kind === "final" ? item.payload.length : 0;
   }
@@ -371,26 +381,6 @@ class Collection {
     await eachOpen(this.#runtime, this.#lease, (member) => this.#hold(member, line, "other"));
     await this.#settleFailures();
   }
-}
-
-async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
-  if (runtime.isStopping) {
-    // With the last member decided it needs no more of the provider, and still ends.
-    if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now }));
-    return;
-  }
-  const failure = failureOf(lease.account, error, "results");
-  const context = lease.context("results");
-  // What cannot be read is about the results, not about the account.
-  if (failure.kind === "authOrBilling" || failure.kind === "rateLimited") {
-    runtime.troubles.add({ error, failure, context });
-  } else runtime.report(error, context);
-  // The official clients' own errors have a code that is undefined.
-  const own = error instanceof Error && "code" in error ? error.code : undefined;
-  const code = typeof own === "string" ? own : failure.code;
-  const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";
-  const leastMs = failure.kind === "rateLimited" ? (failure.retryAfterMs ?? 0) : 0;
-  await putOff(lease, code, failure.message, isGone || code === "RESULTS_UNREADABLE", leastMs);
 }
 
 /** Thrown by accounts after the last line, for lines that they cannot read. */

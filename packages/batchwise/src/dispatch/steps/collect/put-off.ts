@@ -3,10 +3,14 @@
 
 import { backoff } from "../../decide/times/backoff.ts";
 import type { Lease } from "../../runtime/lease.ts";
+import { failureOf } from "../../runtime/provider-calls.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
 import { shortReads } from "./unread-results.ts";
 
 const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 300_000;
+/** The code of results with very many lines that tell nothing. */
+export const FOREIGN_LINES = "foreign_lines";
 /** How often results may be unreadable or gone before the batch is quarantined. */
 const UNREADABLE_TRIES = 20;
 
@@ -32,4 +36,31 @@ export async function putOff(lease: Lease, code: string, message: string, counts
 function failuresOf(lastError: string | null): { readonly tries: number; readonly failures: number } {
   const none = { tries: 0, failures: 0 };
   return lastError === null ? none : { ...none, ...(JSON.parse(lastError) as Partial<typeof none>) };
+}
+
+/** Puts off a batch whose results could not be read to their end. */
+export async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
+  if (runtime.isStopping) {
+    // With the last member decided it needs no more of the provider, and still ends.
+    if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now }));
+    return;
+  }
+  const failure = failureOf(lease.account, error, "results");
+  const context = lease.context("results");
+  // What cannot be read is about the results, not about the account.
+  if (failure.kind === "authOrBilling" || failure.kind === "rateLimited") {
+    runtime.troubles.add({ error, failure, context });
+  } else runtime.report(error, context);
+  // The official clients' own errors have a code that is undefined.
+  const own = error instanceof Error && "code" in error ? error.code : undefined;
+  const code = typeof own === "string" ? own : failure.code;
+  const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";
+  const leastMs = failure.kind === "rateLimited" ? (failure.retryAfterMs ?? 0) : 0;
+  await putOff(
+    lease,
+    code,
+    failure.message,
+    isGone || code === "RESULTS_UNREADABLE" || code === FOREIGN_LINES,
+    leastMs,
+  );
 }

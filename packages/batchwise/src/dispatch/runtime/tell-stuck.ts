@@ -4,7 +4,7 @@ import { DispatchError } from "../contract/errors.ts";
 import type { BatchRow } from "../contract/rows.ts";
 import { LIVE } from "../decide/batch/life-cycle.ts";
 import { ageOf, isStuckSince } from "../decide/times/stuck.ts";
-import type { Runtime } from "../runtime/runtime.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** `before`: when the batch was last written before this lease. */
 export function tellStuck(runtime: Runtime, batch: BatchRow, before: number): void {

@@ -1,0 +1,67 @@
+// Bounds how many heavy operations of one process run at once. Each account has a share of the places for itself; places
+// beyond the shares go to any account. So an account whose operations never end delays its own work only.
+
+interface Waiter {
+  readonly account: string;
+  readonly start: () => void;
+}
+
+/** An account's share: an equal part, and at least one. */
+export function shareOf(places: number, accounts: number): number {
+  return Math.max(1, Math.floor(places / accounts));
+}
+
+export class Places {
+  readonly #places: number;
+  readonly #line: Waiter[] = [];
+  /** Running operations by account; absent where there are none. */
+  readonly #running: Map<string, number> = new Map();
+  #total = 0;
+
+  /** At most `places` operations run, and beyond these each account's share. */
+  constructor(places: number) {
+    this.#places = places;
+  }
+
+  /** Runs `work` as soon as the account may have a place. Of those who wait, the account with the fewest goes first. */
+  async run<T>(account: string, work: () => Promise<T>): Promise<T> {
+    if (this.#mayStart(account)) this.#add(account, 1);
+    else await new Promise<void>((start) => this.#line.push({ account, start }));
+    try {
+      return await work();
+    } finally {
+      this.#add(account, -1);
+      this.#startNext();
+    }
+  }
+
+  #held(account: string): number {
+    return this.#running.get(account) ?? 0;
+  }
+
+  #mayStart(account: string): boolean {
+    if (this.#total < this.#places) return true;
+    const active = new Set([account, ...this.#running.keys(), ...this.#line.map((waiter) => waiter.account)]);
+    return this.#held(account) < shareOf(this.#places, active.size);
+  }
+
+  #add(account: string, more: number): void {
+    this.#total += more;
+    const held = this.#held(account) + more;
+    if (held === 0) this.#running.delete(account);
+    else this.#running.set(account, held);
+  }
+
+  /** A place passes directly to the next in line, so that a new caller cannot take it first. */
+  #startNext(): void {
+    let next: Waiter | undefined;
+    for (const waiter of this.#line) {
+      if (next === undefined || this.#held(waiter.account) < this.#held(next.account)) next = waiter;
+    }
+    if (next === undefined || !this.#mayStart(next.account)) return;
+    this.#line.splice(this.#line.indexOf(next), 1);
+    this.#add(next.account, 1);
+    next.start();
+    this.#startNext();
+  }
+}

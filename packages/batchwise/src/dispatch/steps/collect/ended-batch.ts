@@ -1,0 +1,34 @@
+// Asks for the provider's batch once more before its results are read: it may be gone, or run again.
+
+import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import { readFor } from "../../runtime/provider-calls.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { putOff } from "./put-off.ts";
+
+/** The provider's batch with its result addresses; null, and the lease ended, when it cannot be collected yet. */
+export async function endedBatch(runtime: Runtime, lease: Lease): Promise<ProviderBatch | null> {
+  const { account } = lease;
+  const id = lease.batch.providerBatchId;
+  if (id === null) throw new Error(`Batch ${lease.batch.key} has no results to collect.`);
+  const seen = lease.seen ?? (await readFor(runtime, lease, (call) => account.retrieve(id, call)));
+  lease.seen = null;
+  if (seen === null) {
+    await notEnded(runtime, lease, "batch_vanished", "The provider does not know the batch any more.");
+    return null;
+  }
+  if (hasEnded(seen)) return seen;
+  await notEnded(runtime, lease, "not_ended", `The provider says ${seen.rawState} of a batch that had ended.`);
+  return null;
+}
+
+/** Tells of a batch that had ended and, by what the provider says now, has not. One that stays away is put aside. */
+async function notEnded(
+  runtime: Runtime,
+  lease: Lease,
+  code: "batch_vanished" | "not_ended",
+  message: string,
+): Promise<void> {
+  runtime.report(new Error(`Batch ${lease.batch.key}: ${message} It is asked again.`), lease.context("retrieve"));
+  await putOff(lease, code, message, code === "batch_vanished");
+}
