@@ -28,6 +28,7 @@ interface ServeFlags {
   readonly timeoutMs?: number;
   readonly maxUploadBytes?: number;
   readonly keepAliveMs?: number;
+  readonly maxConnections?: number;
   readonly drainDelayMs?: number;
   readonly accessLog?: "json" | "text";
   readonly allowHost?: readonly string[];
@@ -66,6 +67,11 @@ export function serveCommand(): Command {
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
     .option("--max-upload-bytes <bytes>", "request bodies held at one time, in sum (default: 67108864)", positive)
     .option("--keep-alive-ms <ms>", "how long an idle connection stays open (default: 65000)", positive)
+    .option(
+      "--max-connections <count>",
+      "connections open at once; unset: what the limit on open files allows",
+      positive,
+    )
     .option("--drain-delay-ms <ms>", "on a stop, health checks fail for so long first (default: 0)", integerFrom(0))
     .option("--allow-host <name...>", "other names under which it may be asked; '*' for any")
     .addOption(new Option("--access-log <format>", "a line a request on standard output").choices(["json", "text"]))

@@ -26,6 +26,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     ...(accessLog === undefined ? {} : { onAccess: (record) => print(formatAccess(record, accessLog)) }),
     anyPortWillDo: !options.portAsked,
     onFailure: (failure) => warn(linesOf(inspect(failure))),
+    onWarning: (message) => warn(`Warning: ${message}`),
   });
   if (!options.portAsked && service.port !== options.port) {
     print([`Port ${options.port} is taken; using ${service.port} instead.`, ""]);

@@ -43,6 +43,8 @@ export interface AppOptions {
   readonly leaving?: () => boolean;
   /** True from the moment no more texts are taken. */
   readonly draining?: () => boolean;
+  /** Connections that the socket has closed because too many were open, since the start. Default 0. */
+  readonly droppedConnections?: () => number;
   /** Told of failures that are the server's own, for the log. */
   readonly onFailure?: (failure: unknown) => void;
   /** Called for each request once all of its answer was sent, or its caller has left. */
@@ -93,7 +95,8 @@ export function createApp(options: AppOptions): Hono {
   const requests = new RateMeter();
   const startedAt = new Date();
   const answersTexts = (): boolean => embedder.ready && services.answers.hasRoom;
-  const metrics = new ServiceMetrics(embedder, Object.keys(METHODS), answersTexts);
+  const { droppedConnections = () => 0 } = options;
+  const metrics = new ServiceMetrics(embedder, Object.keys(METHODS), { answersTexts, droppedConnections });
   const app = new Hono();
 
   // An id that comes with the request is kept where it is short and has no odd characters.

@@ -14,12 +14,13 @@ import { getRequestListener } from "@hono/node-server";
 import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { RequestParser } from "./embeddings/request-parser.ts";
+import { limitConnections } from "./requests/connection-limit.ts";
 import { Connections } from "./requests/connections.ts";
 import { answerUnreadable, checkAddress, explainRefusals, shortenAddress } from "./requests/unreadable-requests.ts";
 
 export interface ServiceOptions
   extends EmbedderOptions,
-    Omit<AppOptions, "embedder" | "parser" | "draining" | "leaving"> {
+    Omit<AppOptions, "embedder" | "parser" | "draining" | "leaving" | "droppedConnections"> {
   /** 0 takes any free port. */
   readonly port: number;
   /** When the port is taken, listen on a free one instead of failing. */
@@ -29,6 +30,10 @@ export interface ServiceOptions
   readonly drainTimeoutMs?: number;
   /** How long a connection on which nothing is asked stays open. Default 65,000. */
   readonly keepAliveMs?: number;
+  /** Most connections that are open at once. Default: what the process's limit on open files leaves room for. */
+  readonly maxConnections?: number;
+  /** Called with a sentence about what whoever runs the service should change. */
+  readonly onWarning?: (message: string) => void;
 }
 
 export interface Service {
@@ -58,6 +63,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     parser,
     leaving: () => closing !== undefined,
     draining: () => draining,
+    droppedConnections: () => connectionLimit.dropped,
   });
   const answer = getRequestListener(
     (request, environment) => app.fetch(checkAddress(request, environment.incoming), environment),
@@ -76,6 +82,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   );
   const connections = new Connections(server);
   explainRefusals(server, connections);
+  const connectionLimit = limitConnections(server, options.maxConnections, (message) => options.onWarning?.(message));
   try {
     await listen(server, host, options.port, options.anyPortWillDo ?? false);
   } catch (error) {

@@ -25,8 +25,15 @@ export interface CachedModel {
 
 /** Where generated models live unless the user names a folder. */
 export function defaultModelDirectory(env: NodeJS.ProcessEnv = process.env): string {
-  const base = env.XDG_CACHE_HOME || env.LOCALAPPDATA || join(homedir(), ".cache");
+  const base = env.XDG_CACHE_HOME || env.LOCALAPPDATA || join(home(), ".cache");
   return join(base, "batchwise");
+}
+
+/** Throws where there is none: an empty one would be the working folder. */
+function home(): string {
+  const folder = homedir();
+  if (folder === "") throw new Error("HOME is empty, so there is no cache folder");
+  return folder;
 }
 
 /** Finds the model of this config in `directory`, or writes it there. */

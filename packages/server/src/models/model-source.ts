@@ -8,7 +8,7 @@
 import type { ModelFileOptions, Pooling } from "batchwise/onnx";
 import { DEFAULT_ENCODER, type EncoderConfig } from "./encoder-model.ts";
 import { hashingTokenizer } from "./hashing-tokenizer.ts";
-import { cachedEncoder, defaultModelDirectory } from "./model-cache.ts";
+import { type CachedModel, cachedEncoder, defaultModelDirectory } from "./model-cache.ts";
 
 export interface ModelOptions {
   /** An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`. Unset: the built-in model. */
@@ -42,14 +42,18 @@ async function builtInModel(options: ModelOptions): Promise<ModelFileOptions> {
     throw new Error("A way of pooling was named without a model; the built-in model pools by itself");
   }
   const config: EncoderConfig = { ...DEFAULT_ENCODER, ...options.encoder };
-  const directory = options.modelDirectory ?? defaultModelDirectory();
-  const { path } = await cachedEncoder(directory, config).catch((error: unknown) => {
+  const { path } = await keptEncoder(options, config).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`Cannot keep the built-in model in ${directory}: ${reason}; name another folder`, { cause: error });
+    throw new Error(`Cannot keep the built-in model: ${reason}; name a folder with --model-dir`, { cause: error });
   });
   return {
     name: options.modelName ?? BUILT_IN_MODEL_NAME,
     model: { path, tokenizer: hashingTokenizer(config.vocabulary), maxTokens: config.maxTokens },
     maxTokens: options.maxTokens,
   };
+}
+
+/** Rejects also where the user has no home folder. */
+async function keptEncoder({ modelDirectory }: ModelOptions, config: EncoderConfig): Promise<CachedModel> {
+  return cachedEncoder(modelDirectory ?? defaultModelDirectory(), config);
 }

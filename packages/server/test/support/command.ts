@@ -44,6 +44,8 @@ export interface CommandPlace {
   readonly env?: Readonly<Record<string, string>>;
   /** The command as `bundledCommand` answers it, in place of the sources. */
   readonly bundle?: string;
+  /** Most files and sockets that the process may open. Default: as many as the tests. */
+  readonly openFiles?: number;
 }
 
 let bundle: Promise<string> | undefined;
@@ -59,9 +61,11 @@ export function startCommand(...args: readonly string[]): Command {
   return startCommandIn({}, ...args);
 }
 
-export function startCommandIn({ cwd, env, bundle }: CommandPlace, ...args: readonly string[]): Command {
+export function startCommandIn({ cwd, env, bundle, openFiles }: CommandPlace, ...args: readonly string[]): Command {
   const program = bundle === undefined ? ["--import", NAMES, fileURLToPath(MAIN)] : [bundle];
-  const child = spawn(process.execPath, [...program, ...args], {
+  const limited = openFiles === undefined ? [] : ["sh", "-c", `ulimit -n ${openFiles}; exec "$0" "$@"`];
+  const [file = "", ...rest] = [...limited, process.execPath, ...program, ...args];
+  const child = spawn(file, rest, {
     stdio: ["ignore", "pipe", "pipe"],
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env: { ...KEPT, ...env } }),

@@ -18,6 +18,12 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 
 
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
+/** Read whenever the metrics are. */
+interface Readings {
+  readonly answersTexts: () => boolean;
+  readonly droppedConnections: () => number;
+}
+
 export class ServiceMetrics {
   readonly #exporter: PrometheusExporter = new PrometheusExporter({ preventServerStart: true });
   /** Without labels of the program and of the instrumented library: all series would have the same. */
@@ -28,7 +34,7 @@ export class ServiceMetrics {
   readonly #tokens: Counter;
 
   /** `routes`: the known paths; one that ends in `/*` stands for all below it. */
-  constructor(embedder: Embedder, routes: readonly string[], answersTexts: () => boolean) {
+  constructor(embedder: Embedder, routes: readonly string[], { answersTexts, droppedConnections }: Readings) {
     this.#routes = routes;
     const meter = new MeterProvider({ readers: [this.#exporter] }).getMeter("@batchwise/server");
     instrument(embedder.batcher, { meter, tracer: null });
@@ -48,6 +54,10 @@ export class ServiceMetrics {
     const restarts = { unit: "{restart}", description: "Threads of the model that died and were replaced." };
     meter.createObservableCounter("batchwise.server.restarts", restarts).addCallback((result) => {
       result.observe(embedder.restarts);
+    });
+    const dropped = { unit: "{connection}", description: "Connections closed because too many were open." };
+    meter.createObservableCounter("batchwise.server.connections.dropped", dropped).addCallback((result) => {
+      result.observe(droppedConnections());
     });
     const ready = { unit: "1", description: "1 while texts can be answered, else 0." };
     meter.createObservableGauge("batchwise.server.ready", ready).addCallback((result) => {

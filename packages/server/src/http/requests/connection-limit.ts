@@ -1,0 +1,63 @@
+/**
+ * The bound on open connections, so that they never use up the file descriptors of the process: a connection that comes
+ * then is closed by the operating system's own means, and nothing here learns of it.
+ *
+ * Guarantees: a connection beyond the bound is closed at once, counted, and reported at most once a minute.
+ */
+
+import { readdirSync } from "node:fs";
+import type { Server } from "node:http";
+
+/** Descriptors for all else: files, threads that are replaced. A quarter of what is free where that is less. */
+const RESERVE = 64;
+const REPORT_EVERY_MS = 60_000;
+
+export interface ConnectionLimit {
+  /** Undefined where the process has no limit on open files that it can read. */
+  readonly limit: number | undefined;
+  /** Connections that were closed because of it, since the start. */
+  readonly dropped: number;
+}
+
+/** Call it once the service has opened its files. `asked`: the bound that the user wants. */
+export function limitConnections(
+  server: Server,
+  asked: number | undefined,
+  report: (message: string) => void,
+): ConnectionLimit {
+  const possible = possibleConnections();
+  const limit = asked ?? possible;
+  let dropped = 0;
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  if (limit !== undefined) server.maxConnections = limit;
+  if (asked !== undefined && possible !== undefined && asked > possible) {
+    report(`${asked} connections may be open, but the process's limit on open files leaves room for ${possible}.`);
+  }
+  server.on("drop", () => {
+    dropped += 1;
+    const now = performance.now();
+    if (now - reportedAt < REPORT_EVERY_MS) return;
+    reportedAt = now;
+    const more = "Raise --max-connections, or the limit on open files (ulimit -n), or start more processes.";
+    report(`A connection was closed because ${limit} are open; ${dropped} since the start. ${more}`);
+  });
+  return {
+    limit,
+    get dropped() {
+      return dropped;
+    },
+  };
+}
+
+function possibleConnections(): number | undefined {
+  const { userLimits } = process.report.getReport() as unknown as { readonly userLimits?: UserLimits };
+  const most = Number(userLimits?.open_files.soft);
+  // "unlimited", or a platform without such limits.
+  if (!Number.isFinite(most)) return undefined;
+  const free = most - readdirSync("/dev/fd").length;
+  return Math.max(1, free - Math.min(RESERVE, Math.ceil(free / 4)));
+}
+
+interface UserLimits {
+  readonly open_files: { readonly soft: number | string };
+}
