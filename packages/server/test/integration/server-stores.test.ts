@@ -31,6 +31,7 @@ test.each([
   const url = await urlOf();
   const doctor = await practice.done("jobs", "doctor", "--store", url);
   expect(doctor).toMatchObject({ code: 0, output: expect.stringContaining("its schema is this version's") });
+  expect(doctor.output).toContain("clock: agrees with the store's");
   const run = await ended(practice.run("in.jsonl", "--store", url));
   expect(run).toMatchObject({ code: 0, output: expect.stringContaining("20 outcomes (20 succeeded)") });
   const list = await practice.done("jobs", "list", "--store", url, "--json");

@@ -11,7 +11,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * a file), `STORE_SET_BACK` (what it had answered for is gone),
  * `STORE_FORBIDDEN` (a right or a login is missing), `STORE_SCHEMA` (tables of a later version, or a place that is not
  * there), `STORE_DAMAGED` (the data, or the file that holds them, are not what they were). Told to `onError`: `STORE_SLOW` (a
- * call is open for 5 s; and once more when the store answers again).
+ * call is open for 5 s; and once more when the store answers again), `CLOCK_DIFFERS` (the clocks of this process and of the
+ * store's server are 30 s apart or more; and once more when they agree).
  * `STORE_EVICTS` (a server that throws requests away when its memory is full; `start` rejects with it), `STORE_AT_RISK`
  * (told to `onError` only: other settings of a server that can lose data).
  * `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its outcome was let go of. `RESULTS_UNREADABLE`: a
@@ -45,6 +46,7 @@ export type DispatchErrorCode =
   | "STORE_SCHEMA"
   | "STORE_DAMAGED"
   | "STORE_SLOW"
+  | "CLOCK_DIFFERS"
   | "STORE_EVICTS"
   | "STORE_AT_RISK"
   | "RESULTS_UNREADABLE"

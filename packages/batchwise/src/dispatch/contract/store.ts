@@ -109,6 +109,8 @@ export type SealResult =
 export interface LeaseInput {
   readonly owner: string;
   readonly now: number;
+  /** A batch whose lease ends by then is free. By the same clock as `leaseUntil`. Default `now`. */
+  readonly freeAt?: number;
   readonly leaseUntil: number;
   /** Only batches of these accounts. */
   readonly accounts: readonly string[];
@@ -200,6 +202,12 @@ export interface Store {
   readonly risk?: DispatchError | null;
 
   /**
+   * The time of the store's own clock, in epoch ms. Leases of all processes go by it. Absent where the store has none but
+   * that of its process.
+   */
+  now?(): Promise<number>;
+
+  /**
    * Adds requests, in order, as ready. One answer each, in order: `stored`; `same` when the id is there with the same
    * digest, in whatever state (nothing changes, not even defaults or priority); `conflict` when it is there with
    * another digest (nothing changes; the other items of the call are stored all the same). The same holds for an id
@@ -254,7 +262,7 @@ export interface Store {
   seal(input: SealInput): Promise<SealResult>;
 
   /**
-   * Takes up to `limit` batches whose lease is free (`leaseUntil <= now`), that have not ended (state other than `done`
+   * Takes up to `limit` batches whose lease is free (`leaseUntil <= freeAt`), that have not ended (state other than `done`
    * and `quarantined`) and are due (`nextAt <= now`), the longest due first: sets owner and leaseUntil, adds 1 to
    * fence, answers the rows. With `keys`: these batches if their lease is free, whatever state and nextAt. Two callers
    * never get the same batch with the same fence.

@@ -8,6 +8,7 @@ import { CANCELLED, type Disposal } from "../format/payload.ts";
 import { Lease } from "../runtime/lease.ts";
 import { callFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { leaseInput } from "../runtime/store-time.ts";
 import { noteUncancelled } from "../steps/sweep/late-cancels.ts";
 
 const PAGE = 10_000;
@@ -82,15 +83,14 @@ async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | 
 /** Leases the batch, once nobody works on it any more. */
 export async function take(runtime: Runtime, key: string): Promise<Lease> {
   const { store, clock, options } = runtime;
-  const { owner, leaseMs, accounts } = options;
+  const { leaseMs, accounts } = options;
   const until = clock.monotonic() + leaseMs;
   while (clock.monotonic() <= until) {
     const account = accounts.get((await known(runtime, key)).account);
     if (account === undefined) throw new DispatchError("NO_ACCOUNT", `Batch ${key} is of an account that is not here.`);
     const begunAt = clock.monotonic();
-    const now = clock.now();
     const which = { accounts: [account.name], limit: 1, keys: [key] };
-    const [batch] = await store.lease({ owner, now, leaseUntil: now + leaseMs, ...which });
+    const [batch] = await store.lease(await leaseInput(runtime, which));
     if (batch !== undefined) return new Lease(runtime, account, batch, begunAt);
     await runtime.sleep(LOOK_AGAIN_MS);
   }

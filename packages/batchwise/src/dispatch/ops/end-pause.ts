@@ -8,12 +8,13 @@ import { outageOn } from "../decide/sealing/outage.ts";
 import { everyBatch } from "../runtime/every-batch.ts";
 import { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { leaseInput } from "../runtime/store-time.ts";
 
 /** Batches that are made due at once; the others follow when they fall due. */
 const MOST = 100;
 
 export async function endPause(runtime: Runtime, account: Account): Promise<void> {
-  const { store, clock, options } = runtime;
+  const { store, clock } = runtime;
   const now = clock.now();
   const ledger = await runtime.ledger(account.name);
   if (ledger === null || !isOfKey(ledger, now)) return;
@@ -22,8 +23,7 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
   const keys = waiting.slice(0, MOST).map(({ key }) => key);
   if (keys.length === 0) return;
   const begunAt = clock.monotonic();
-  const { owner, leaseMs } = options;
-  const input = { owner, now, leaseUntil: now + leaseMs, accounts: [account.name], limit: keys.length, keys };
+  const input = await leaseInput(runtime, { accounts: [account.name], limit: keys.length, keys });
   for (const row of await store.lease(input)) await makeDue(runtime, account, row, begunAt);
 }
 

@@ -8,11 +8,13 @@ import type { Runtime } from "../runtime/runtime.ts";
 const MOST = 100;
 
 /** The earliest end of these leases; null where a batch goes on without them, or none is left. */
-export async function heldUntil({ store, clock, options }: Runtime, probe: Probe): Promise<number | null> {
+export async function heldUntil(runtime: Runtime, probe: Probe): Promise<number | null> {
+  const { store, clock, options, storeTime } = runtime;
   const now = clock.now();
   const live = LIVE.reduce((sum, state) => sum + probe.batches[state], 0);
   if (live === 0 || live > MOST || (probe.batchDueAt ?? 0) <= now) return null;
   const found = await store.batches({ states: LIVE, limit: MOST });
-  const isHeld = found.every(({ leaseOwner, leaseUntil }) => leaseUntil > now && leaseOwner !== options.owner);
-  return isHeld && found.length > 0 ? Math.min(...found.map(({ leaseUntil }) => leaseUntil)) : null;
+  const ends = found.map(({ leaseUntil }) => leaseUntil - storeTime.aheadMs);
+  const isHeld = found.every(({ leaseOwner }) => leaseOwner !== options.owner) && ends.every((at) => at > now);
+  return isHeld && found.length > 0 ? Math.min(...ends) : null;
 }

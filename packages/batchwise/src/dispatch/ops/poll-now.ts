@@ -7,6 +7,7 @@ import type { BatchRow } from "../contract/rows.ts";
 import type { BatchState } from "../contract/types.ts";
 import { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { leaseInput } from "../runtime/store-time.ts";
 
 const POLLED: readonly BatchState[] = ["submitted", "running"];
 const MOST = 10_000;
@@ -33,11 +34,9 @@ export async function pollNow(runtime: Runtime, { batch, providerBatchId, accoun
 
 async function hurry(runtime: Runtime, keys: readonly string[]): Promise<number> {
   const { store, clock, options } = runtime;
-  const { owner, leaseMs, accounts } = options;
   const begunAt = clock.monotonic();
-  const now = clock.now();
-  const input = { owner, now, leaseUntil: now + leaseMs, accounts: [...accounts.keys()], limit: keys.length, keys };
-  const taken = await store.lease(input);
+  const which = { accounts: [...options.accounts.keys()], limit: keys.length, keys };
+  const taken = await store.lease(await leaseInput(runtime, which));
   await Promise.all(taken.map((row) => makeDue(runtime, row, begunAt)));
   return taken.length;
 }

@@ -56,6 +56,8 @@ export interface ResolvedOptions {
   readonly failpoint: (name: string) => void | Promise<void>;
   readonly owner: string;
   readonly clock: DispatchClock;
+  /** A clock of the caller's, as in tests, in place of the machine's. */
+  readonly isClockGiven: boolean;
   readonly random: () => number;
 }
 
@@ -153,6 +155,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     failpoint,
     owner,
     clock,
+    isClockGiven: options.clock !== undefined,
     random,
   });
 }

@@ -88,7 +88,7 @@ export class Lease {
 
   /** Writes changes and renews the lease. Returns refusals, except for the fence, which throws LeaseLost. */
   write(changes: Changes): Promise<TransitionResult> {
-    return this.#inTurn(() => this.#transition(changes, (now) => now + this.#spanMs));
+    return this.#inTurn(() => this.#transition(changes, (now) => this.#untilFrom(now)));
   }
 
   /** Like `write`, and makes this and later renewals long enough for a call of `timeoutMs`. */
@@ -96,7 +96,7 @@ export class Lease {
     const { leaseMs } = this.#runtime.options;
     return this.#inTurn(() => {
       this.#spanMs = Math.max(leaseMs, timeoutMs + leaseMs / 3);
-      return this.#transition(changes, (now) => now + this.#spanMs);
+      return this.#transition(changes, (now) => this.#untilFrom(now));
     });
   }
 
@@ -172,6 +172,11 @@ export class Lease {
       throw this.#lose("taken");
     }
     return result;
+  }
+
+  /** By the store's clock. */
+  #untilFrom(now: number): number {
+    return now + this.#runtime.storeTime.aheadMs + this.#spanMs;
   }
 
   /**

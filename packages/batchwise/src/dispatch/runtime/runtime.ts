@@ -20,6 +20,7 @@ import { OpenCalls } from "./open-calls.ts";
 import { Prospects } from "./prospects.ts";
 import { SteadyClock } from "./steady-clock.ts";
 import { storableStore } from "./storable-store.ts";
+import { StoreTime } from "./store-time.ts";
 import { watchedStore } from "./watched-store.ts";
 
 export const CALLBACK_SINK = "callback";
@@ -33,6 +34,7 @@ export class Runtime {
   readonly clock: SteadyClock;
   /** Of the store. */
   readonly calls: OpenCalls;
+  readonly storeTime: StoreTime;
   readonly accounts: readonly Account[];
   /** Where each new outcome is delivered. */
   readonly sinks: readonly string[];
@@ -75,6 +77,8 @@ export class Runtime {
     this.calls = new OpenCalls(this.clock, (error) => this.report(error, { operation: "store" }));
     const store = storableStore(options.store, this.secrets);
     this.store = watchedStore(store, this, (loss) => this.#whenSetBack(loss));
+    const timed = options.isClockGiven ? {} : this.store;
+    this.storeTime = new StoreTime(timed, this.clock, (error) => this.report(error, { operation: "store" }));
     this.troubles = new AccountTroubles(
       (error, context) => this.report(error, context),
       () => this.clock.monotonic(),

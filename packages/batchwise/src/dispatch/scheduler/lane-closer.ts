@@ -155,13 +155,14 @@ export class LaneCloser {
 
   /** `isProbe`: of as few requests as the account takes, to find out whether it takes the lane again. */
   async #seal(lane: string, choice: AccountChoice<Account>, isProbe = false): Promise<SealResult> {
-    const { store, clock, options } = this.#runtime;
+    const { store, clock, options, storeTime } = this.#runtime;
     const { thresholds, owner, leaseMs } = options;
     const { limits } = choice.account.capabilities;
     const caps = batchCaps(thresholds, limits, parseLane(lane).inputs);
     const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
     const minRequests = Math.max(1, limits.minRequests);
     const avoidCounts = await this.#countsToAvoid(choice.account);
+    await storeTime.measure();
     const begunAt = clock.monotonic();
     const now = clock.now();
     const input = {
@@ -176,7 +177,7 @@ export class LaneCloser {
       ...(isProbe ? { maxRequests: minRequests } : {}),
       avoidCounts,
       owner,
-      leaseUntil: now + leaseMs,
+      leaseUntil: now + storeTime.aheadMs + leaseMs,
       now,
     };
     let result = await store.seal(input);

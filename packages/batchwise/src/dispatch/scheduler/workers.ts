@@ -9,6 +9,7 @@ import type { Disposal } from "../format/payload.ts";
 import { Lease, LeaseLost } from "../runtime/lease.ts";
 import { failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { leaseInput } from "../runtime/store-time.ts";
 import { collect } from "../steps/collect/collect.ts";
 import { BatchEnder, isSettled } from "../steps/collect/end-batch.ts";
 import { dispose, drop } from "../steps/dispose.ts";
@@ -109,10 +110,9 @@ export class Workers {
   async #takeOut(keys: readonly string[], changes: (batch: BatchRow) => BatchChanges): Promise<number> {
     const { store, clock, options } = this.#runtime;
     const begunAt = clock.monotonic();
-    const now = clock.now();
     const accounts = [...options.accounts.keys()];
-    const { owner, leaseMs } = options;
-    const input = { owner, now, leaseUntil: now + leaseMs, accounts, limit: keys.length, keys };
+    const input = await leaseInput(this.#runtime, { accounts, limit: keys.length, keys });
+    const { now } = input;
     let count = 0;
     for (const batch of await store.lease(input)) {
       const lease = new Lease(this.#runtime, options.accounts.get(batch.account) as Account, batch, begunAt);
@@ -129,11 +129,9 @@ export class Workers {
   }
 
   async #lease(which: Pick<LeaseInput, "accounts" | "keys" | "limit">): Promise<void> {
-    const { store, clock, options } = this.#runtime;
+    const { store, clock } = this.#runtime;
     const begunAt = clock.monotonic();
-    const now = clock.now();
-    const { owner, leaseMs } = options;
-    this.#begin(await store.lease({ owner, now, leaseUntil: now + leaseMs, ...which }), begunAt);
+    this.#begin(await store.lease(await leaseInput(this.#runtime, which)), begunAt);
   }
 
   #begin(batches: readonly BatchRow[], begunAt: number): void {
@@ -203,7 +201,7 @@ export class Workers {
   /** Remembers when the batch falls due. A lease that was not given back expires first. */
   #letGo({ key, state, nextAt, leaseUntil }: BatchRow): void {
     if (!LIVE.includes(state)) return;
-    const at = Math.max(nextAt, leaseUntil);
+    const at = Math.max(nextAt, leaseUntil - this.#runtime.storeTime.aheadMs);
     this.#dueAt.set(key, at);
     this.#runtime.working.wakeAt(at);
   }

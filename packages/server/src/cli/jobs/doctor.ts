@@ -3,7 +3,7 @@
 // one it says so and checks the rest.
 
 import { statSync } from "node:fs";
-import type { BatchState, Dispatcher } from "batchwise/dispatch";
+import type { BatchState, Dispatcher, Store } from "batchwise/dispatch";
 import { accountFault } from "../accounts/account-fault.ts";
 import { chooseProvider, openAccount, wantedKeys } from "../accounts/open-account.ts";
 import type { OpenAccount } from "../accounts/opened.ts";
@@ -66,6 +66,7 @@ async function storeFindings({ store: url }: DoctorFlags): Promise<Finding[]> {
       return [
         { check: "store", level: "ok", found, advice: null },
         ...riskFindings(store.risk ?? null),
+        ...(await storeClock(store)),
         ...filesFinding(readableFiles(url)),
         ...(await workFindings(dispatcher, storeFlag(url))),
       ];
@@ -76,6 +77,14 @@ async function storeFindings({ store: url }: DoctorFlags): Promise<Finding[]> {
     const advice = isSaid ? null : "Check the address, the server and its rights; --store names another.";
     return [{ check: "store", level: "problem", found: wordsOf(error), advice }];
   }
+}
+
+/** None of a store without a clock of its own. */
+async function storeClock(store: Store): Promise<Finding[]> {
+  const begunAt = Date.now();
+  const at = await store.now?.();
+  if (at === undefined) return [];
+  return [clockFinding((begunAt + Date.now()) / 2 - at, "store")];
 }
 
 /** The files of a SQLite store that any user of the machine may read. */

@@ -82,12 +82,13 @@ export function filesFinding(files: readonly string[]): Finding[] {
 }
 
 /** `aheadMs`: of the provider's clock; null where it gave no time. */
-export function clockFinding(aheadMs: number | null): Finding {
+/** `whose`: the provider or the store. */
+export function clockFinding(aheadMs: number | null, whose: "provider" | "store" = "provider"): Finding {
   const check = "clock";
-  if (aheadMs === null) return { check, level: "notice", found: "the provider tells no time", advice: null };
+  if (aheadMs === null) return { check, level: "notice", found: `the ${whose} tells no time`, advice: null };
   const off = Math.abs(aheadMs);
-  const found = `${duration(off)} ${aheadMs > 0 ? "ahead of" : "behind"} the provider's`;
-  if (off < SKEW_NOTICE_MS) return ok(check, "agrees with the provider's");
+  const found = `${duration(off)} ${aheadMs > 0 ? "ahead of" : "behind"} the ${whose}'s`;
+  if (off < SKEW_NOTICE_MS) return ok(check, `agrees with the ${whose}'s`);
   const level = off < SKEW_PROBLEM_MS ? "notice" : "problem";
   return { check, level, found, advice: "Set the machine's clock by NTP: deadlines and retries go by it." };
 }

@@ -9,6 +9,7 @@ import { storedMessage } from "../../format/stored-code.ts";
 import { Lease } from "../../runtime/lease.ts";
 import { callFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { leaseInput } from "../../runtime/store-time.ts";
 
 const PREFIX = "uncancelled ";
 /** A day of tries: providers end a batch in that time. */
@@ -50,15 +51,14 @@ export async function cancelLate(runtime: Runtime): Promise<void> {
 
 async function tryAgain(runtime: Runtime, mark: MarkRow): Promise<void> {
   const { store, clock, options } = runtime;
-  const { owner, leaseMs, accounts } = options;
   const note = JSON.parse(mark.value) as Note;
-  const account = accounts.get(note.account);
+  const account = options.accounts.get(note.account);
   const now = clock.now();
   // A bit less, so that a turn that comes early is not lost.
   if (account === undefined || Math.abs(now - note.at) < SWEEP_EVERY_MS / 2) return;
   const begunAt = clock.monotonic();
   const which = { accounts: [account.name], limit: 1, keys: [note.batch] };
-  const [row] = await store.lease({ owner, now, leaseUntil: now + leaseMs, ...which });
+  const [row] = await store.lease(await leaseInput(runtime, which));
   if (row === undefined) {
     const known = await store.batches({ keys: [note.batch], limit: 1 });
     if (known.length === 0) await replace(runtime, mark, null);
@@ -68,7 +68,7 @@ async function tryAgain(runtime: Runtime, mark: MarkRow): Promise<void> {
   try {
     const isOfRecord = row.providerBatchId === note.providerBatchId;
     if (isOfRecord) await replace(runtime, mark, null);
-    else await cancel(runtime, lease, mark, { ...note, tries: note.tries + 1, at: now, owner });
+    else await cancel(runtime, lease, mark, { ...note, tries: note.tries + 1, at: now, owner: options.owner });
     await lease.end({});
   } finally {
     lease.close();

@@ -9,6 +9,7 @@ import { everyBatch } from "../../runtime/every-batch.ts";
 import { Lease } from "../../runtime/lease.ts";
 import { failureOf, readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { leaseInput } from "../../runtime/store-time.ts";
 
 const EVERY_MS = 3_600_000;
 /** Looked for in one turn; others that are due wait for the next. */
@@ -30,10 +31,10 @@ function hasVanished({ providerBatchId, lastError }: BatchRow): boolean {
 }
 
 async function look(runtime: Runtime, account: Account, key: string): Promise<void> {
-  const { store, clock, options } = runtime;
-  const [begunAt, now] = [clock.monotonic(), clock.now()];
+  const { store, clock } = runtime;
+  const begunAt = clock.monotonic();
   const which = { accounts: [account.name], limit: 1, keys: [key] };
-  const [row] = await store.lease({ owner: options.owner, now, leaseUntil: now + options.leaseMs, ...which });
+  const [row] = await store.lease(await leaseInput(runtime, which));
   if (row === undefined) return;
   const lease = new Lease(runtime, account, row, begunAt);
   try {

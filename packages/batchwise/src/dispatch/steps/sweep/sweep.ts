@@ -14,6 +14,7 @@ import { batchName } from "../../format/encode.ts";
 import { Lease } from "../../runtime/lease.ts";
 import { bounded, failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { leaseInput } from "../../runtime/store-time.ts";
 import { findOrList, pages } from "../find/list-batches.ts";
 import { cancelExtra } from "../find/reconcile.ts";
 import { parseFileName } from "../submit/batch-input.ts";
@@ -136,17 +137,10 @@ async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<strin
 
 /** Cancels duplicates under the batch's lease, if its row, read again, still shows them as such. */
 async function stop(runtime: Runtime, account: Account, key: string, seen: ProviderBatch, swept: Swept): Promise<void> {
-  const { store, clock, options } = runtime;
+  const { store, clock } = runtime;
   const begunAt = clock.monotonic();
-  const now = clock.now();
-  const [row] = await store.lease({
-    owner: options.owner,
-    now,
-    leaseUntil: now + options.leaseMs,
-    accounts: [account.name],
-    limit: 1,
-    keys: [key],
-  });
+  const which = { accounts: [account.name], limit: 1, keys: [key] };
+  const [row] = await store.lease(await leaseInput(runtime, which));
   if (row === undefined) return;
   const lease = new Lease(runtime, account, row, begunAt);
   try {

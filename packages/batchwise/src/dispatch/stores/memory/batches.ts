@@ -49,10 +49,10 @@ export class Batches {
     return batch;
   }
 
-  lease({ owner, now, leaseUntil, accounts, limit, keys }: LeaseInput): MemoryBatch[] {
+  lease({ owner, now, freeAt = now, leaseUntil, accounts, limit, keys }: LeaseInput): MemoryBatch[] {
     const due = [...this.#live].filter(({ state, nextAt }) => state !== "quarantined" && nextAt <= now);
     const asked = keys === undefined ? due : this.#known(keys);
-    const free = asked.filter(({ leaseUntil: until, account }) => until <= now && accounts.includes(account));
+    const free = asked.filter(({ leaseUntil: until, account }) => until <= freeAt && accounts.includes(account));
     const taken = free.sort((a, b) => a.nextAt - b.nextAt || (a.key < b.key ? -1 : 1)).slice(0, limit);
     for (const batch of taken) Object.assign(batch, { leaseOwner: owner, leaseUntil, fence: batch.fence + 1 });
     return taken;

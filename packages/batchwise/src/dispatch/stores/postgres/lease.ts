@@ -8,7 +8,7 @@ import { type Connection, isStorable } from "./database.ts";
 import { postgres } from "./dialect.ts";
 
 export async function leaseBatches(db: Connection, input: LeaseInput): Promise<BatchRow[]> {
-  const { owner, now, leaseUntil, accounts, limit, keys } = input;
+  const { owner, now, freeAt = now, leaseUntil, accounts, limit, keys } = input;
   const which =
     keys === undefined
       ? "state <> 'done' AND state <> 'quarantined' AND next_at <= $1::float8"
@@ -19,7 +19,7 @@ export async function leaseBatches(db: Connection, input: LeaseInput): Promise<B
        SELECT id FROM batchwise_batch WHERE ${which} AND lease_until <= $4 AND account = ANY($5::text[])
        ORDER BY next_at, key LIMIT $6 FOR UPDATE SKIP LOCKED
      ) RETURNING *`,
-    ...[keys?.filter(isStorable) ?? now, owner, leaseUntil, now, accounts, atMost(limit)],
+    ...[keys?.filter(isStorable) ?? now, owner, leaseUntil, freeAt, accounts, atMost(limit)],
   );
   taken.sort((a, b) => a.next_at - b.next_at || (a.key < b.key ? -1 : 1));
   return db.follow(withOrphans(postgres, taken));

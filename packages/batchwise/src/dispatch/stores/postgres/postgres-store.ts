@@ -119,6 +119,13 @@ class PooledStore extends SqlStore implements PostgresStore {
     });
   }
 
+  async now(): Promise<number> {
+    const rows = await this.#tracked(read, (db) =>
+      db.all<{ now: number }>("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now"),
+    );
+    return rows[0]?.now ?? Number.NaN;
+  }
+
   async amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]> {
     return this.#tracked(write, async (db) => {
       const { answers, endings } = await db.follow(amend(postgres, change, now));

@@ -75,6 +75,10 @@ class RedisStore implements Store {
     return this.#server.risk;
   }
 
+  async now(): Promise<number> {
+    return number(await this.#run("now", {}));
+  }
+
   async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
     return list(await this.#run("enqueue", { requests, now })) as readonly EnqueueResult[];
   }

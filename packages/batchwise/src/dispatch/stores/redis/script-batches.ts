@@ -116,7 +116,7 @@ function methods.lease(input)
     if #rows >= input.limit then break end
     local b = call('HMGET', bkey(key), 'account', 'leaseUntil', 'state')
     local may = input.keys or b[3] ~= 'quarantined'
-    if may and wanted[b[1]] and tonumber(b[2]) <= input.now then
+    if may and wanted[b[1]] and tonumber(b[2]) <= (input.freeAt or input.now) then
       call('HSET', bkey(key), 'leaseOwner', input.owner, 'leaseUntil', str(input.leaseUntil))
       call('HINCRBY', bkey(key), 'fence', 1)
       table.insert(rows, readBatch(key))

@@ -194,5 +194,10 @@ function methods.marks(input)
   return call('HGETALL', P .. 'marks')
 end
 
+function methods.now()
+  local time = call('TIME')
+  return str(time[1] * 1000 + math.floor(time[2] / 1000))
+end
+
 function methods.readMarks() return call('HGETALL', P .. 'marks') end
 `;

@@ -38,7 +38,16 @@ const READING: Script = script(
   COMMANDS.filter((command) => READING_COMMANDS.has(command)),
 );
 
-const READS: ReadonlySet<string> = new Set(["probe", "requests", "outcomes", "batches", "find", "usage", "readMarks"]);
+const READS: ReadonlySet<string> = new Set([
+  "probe",
+  "requests",
+  "outcomes",
+  "batches",
+  "find",
+  "usage",
+  "now",
+  "readMarks",
+]);
 
 /** The script that a method of the store is run in. */
 export function scriptOf(method: string): Script {

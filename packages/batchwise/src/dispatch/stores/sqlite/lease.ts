@@ -8,7 +8,7 @@ import type { Connection } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 
 export function leaseBatches(db: Connection, input: LeaseInput): BatchRow[] {
-  const { owner, now, leaseUntil, accounts, limit, keys } = input;
+  const { owner, now, freeAt = now, leaseUntil, accounts, limit, keys } = input;
   const which =
     keys === undefined
       ? "state <> 'done' AND state <> 'quarantined' AND next_at <= ?"
@@ -17,7 +17,7 @@ export function leaseBatches(db: Connection, input: LeaseInput): BatchRow[] {
     `SELECT key FROM batchwise_batch
      WHERE ${which} AND lease_until <= ? AND account IN (SELECT value FROM json_each(?))
      ORDER BY next_at, key LIMIT ?`,
-    ...[keys === undefined ? now : JSON.stringify(keys), now, JSON.stringify(accounts), atMost(limit)],
+    ...[keys === undefined ? now : JSON.stringify(keys), freeAt, JSON.stringify(accounts), atMost(limit)],
   );
   for (const { key } of free) {
     db.run(

@@ -30,6 +30,21 @@ const leaseCases: readonly StoreCase[] = [
     deepEqual(await leased(store), []);
   }),
 
+  storeCase("takes a lease as over by `freeAt` where that is given, and what is due by `now`", async (store) => {
+    await sealed(store, 1, 1);
+    await sealed(store, 2, 1);
+    await store.transition(keyOf(2), 1, { nextAt: LATER + 1 }, NOW);
+    deepEqual(await leased(store, { freeAt: LATER - 1 }), []);
+    deepEqual(await leased(store, { now: NOW - 1, freeAt: LATER }), []);
+    deepEqual(await leased(store, { now: NOW, freeAt: LATER }), [keyOf(1)]);
+  }),
+
+  storeCase("tells its own time in epoch ms, if any, which goes on", async (store) => {
+    const begunAt = Date.now();
+    const [first, second] = [(await store.now?.()) ?? begunAt, (await store.now?.()) ?? begunAt];
+    deepEqual([first <= second, Math.abs(first - begunAt) < 86_400_000], [true, true]);
+  }),
+
   storeCase("leases what is due, the longest due first, of the accounts asked for, as many as asked", async (store) => {
     for (const n of [1, 2, 3, 4]) await sealed(store, n, 1, { account: n === 4 ? "other" : "openai" });
     await store.transition(keyOf(1), 1, { nextAt: LATER - 5 }, NOW);
