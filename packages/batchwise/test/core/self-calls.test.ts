@@ -156,6 +156,86 @@ describe("a handler that awaits an item equal to one of its own batch", () => {
   });
 });
 
+describe("handlers of several batchers that await one another while no slot is left", () => {
+  /** Batchers in a ring: the handler of each submits `depth - 1` to the next, and awaits that. */
+  function ring(count: number, isSync: boolean, options: object = {}) {
+    const clock = virtualClock();
+    const warnings: WarningEvent[] = [];
+    const batchers: Batcher<number, number>[] = Array.from({ length: count }, (_, n) => {
+      const handler = async (items: number[]): Promise<number[]> => {
+        if (!isSync) await sleep(clock, 5);
+        const [depth = 0] = items;
+        if (depth > 0) await batchers[(n + 1) % count]?.submit(depth - 1);
+        return items;
+      };
+      const batcher = createBatcher(handler, { clock, name: `b${n}`, ...options });
+      batcher.on("warning", (warning) => warnings.push(warning));
+      return batcher;
+    });
+    return { clock, batchers, warnings };
+  }
+
+  test.each([
+    [2, true],
+    [2, false],
+    [3, true],
+  ])("%i of them warn, once, and name each other (in one turn: %s)", async (count, isSync) => {
+    const { clock, batchers, warnings } = ring(count, isSync);
+    void batchers[0]?.submit(count);
+    await clock.advance(10_000);
+    expect(warnings).toMatchObject([{ code: "SELF_CALL", message: expect.stringContaining("submit to one another") }]);
+    for (const { name } of batchers.map((batcher) => batcher.options))
+      expect(warnings[0]?.message).toContain(`"${name}"`);
+  });
+
+  test("do not warn where one of them has a slot left, or what they await comes late", async () => {
+    const { clock, batchers, warnings } = ring(2, true, { concurrency: 2 });
+    const answer = batchers[0]?.submit(2);
+    await clock.advance(10_000);
+    expect(await answer).toBe(2);
+    const slow = createBatcher(
+      async (items: number[]) => {
+        await sleep(clock, 30_000);
+        return items;
+      },
+      { clock },
+    );
+    const front = createBatcher(async (items: number[]) => slow.submitMany(items), { clock });
+    for (const batcher of [slow, front]) batcher.on("warning", (warning) => warnings.push(warning));
+    const all = Promise.all(range(5).map((n) => front.submit(n)));
+    void slow.submitMany(range(100));
+    await clock.advance(600_000);
+    expect(await all).toEqual(range(5));
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe.each(["close", "idle"] as const)("a handler that calls %s() of its own batcher", (method) => {
+  test.each([true, false])("and awaits it is warned of, once (in one turn: %s)", async (isSync) => {
+    const { clock, batcher, warnings } = selfish(async (items, self) => {
+      if (!isSync) await sleep(clock, 5);
+      await self()[method]();
+      return items;
+    });
+    void batcher.submit(0);
+    await clock.advance(999);
+    expect(warnings).toEqual([]);
+    await clock.advance(10_000);
+    expect(warnings).toMatchObject([{ code: "SELF_CALL", message: expect.stringContaining("close() or idle()") }]);
+  });
+
+  test("and does not await it ends, without a warning", async () => {
+    const { clock, batcher, codes } = selfish(async (items, self) => {
+      void self()[method]();
+      await sleep(clock, 500);
+      return items;
+    });
+    const answer = batcher.submit(3);
+    await clock.advance(5_000);
+    expect([await answer, codes, clock.timers]).toEqual([3, [], 0]);
+  });
+});
+
 describe("no warning", () => {
   test("comes from a slow handler under load, however long all slots are busy and whatever waits", async () => {
     const { clock, batcher, codes } = selfish(async (items) => {

@@ -47,8 +47,9 @@ export interface ItemEvent {
  * `cache.nullIsResult`. `HELD_AT_EXIT`: items that `maxWaitMs: Infinity` held were sent because the
  * process was about to end; call `flush()` or `close()` after the last submit. Those of a paused
  * batcher are lost; call `resume()` or `close()`. `SELF_CALL`: for 1 s every slot was taken by a
- * batch whose handler has submitted to its own batcher, or a handler had submitted an item equal to
- * one of its own batch; where it awaits that, none of them ends.
+ * batch whose handler has submitted to its own batcher, or to another whose handlers submitted to
+ * it; or a handler had submitted an item equal to one of its own batch, or called `close()` or
+ * `idle()` of its own batcher. Where it awaits that, none of them ends.
  */
 export type WarningCode =
   | "LISTENER_FAILED"

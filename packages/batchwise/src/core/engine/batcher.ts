@@ -58,6 +58,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #admission: Admission;
   readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
+  readonly #selfCalls: SelfCalls;
   readonly #opening: Opening;
   readonly #scheduler: Scheduler;
   #isPreferredUnset: boolean;
@@ -102,6 +103,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#opening = new Opening(stages, prepared.givenName);
     const { prepareItem } = stages;
     const selfCalls = new SelfCalls(services, options);
+    this.#selfCalls = selfCalls;
     const parts = { services, turn, inContext, selfCalls, admission: this.#admission };
     this.#intake = new Intake({ ...parts, inFlight, pending: this.#pending, prepareItem, tooLargeError }, options);
     this.#scheduler = new Scheduler(
@@ -170,6 +172,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   idle(): Promise<void> {
     if (this.#isAtRest()) return Promise.resolve();
+    this.#selfCalls.noteEnd();
     return this.#atRest().then(afterRejections);
   }
 
@@ -254,6 +257,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       return Promise.reject(error);
     }
     const isFirst = this.#closing === null;
+    this.#selfCalls.noteEnd();
     this.#intake.close();
     // The promise is kept for good, so it is made in the batcher's own async context.
     this.#closing ??= this.#inContext(() => this.#end());

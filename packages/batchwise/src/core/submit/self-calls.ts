@@ -1,10 +1,10 @@
-// Notices a handler that submits to its own batcher. Where it awaits that and all slots are taken by such batches, none of
-// them ever ends; nor does a batch whose handler awaits an item equal to one of the batch (`dedupe`). After 1 s a warning
-// says so, once.
+// Notices handlers that wait for themselves, where nothing ever ends: a handler that awaits its own batcher, or several
+// that await each other's, while all slots are taken by such batches; one that awaits an item equal to one of its own batch
+// (`dedupe`); one that awaits `close()` or `idle()` of its own batcher. After 1 s a warning says so, once.
 //
-// A submit is known to be the handler's while the handler runs synchronously, and after an `await` by its async context,
+// A call is known to be the handler's while the handler runs synchronously, and after an `await` by its async context,
 // where the runtime has one that costs nothing (Node.js 24). Nothing is guessed: however slow a handler is, a batch whose
-// handler has not submitted never counts. Whether the handler awaits what it submitted cannot be known.
+// handler has not called a batcher never counts. Whether the handler awaits what it called cannot be known.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Entry } from "../queue/entry.ts";
@@ -12,7 +12,7 @@ import { cheapStorage } from "../time/async-context.ts";
 import { Timeout } from "../time/deadlines.ts";
 import type { Services } from "./services.ts";
 
-/** How long all slots have to be taken by batches that wait for their own batcher. */
+/** How long a batch has to wait for itself. */
 const STUCK_MS = 1000;
 
 /** An async context costs about half a microsecond a batch: nothing to a batch that runs this long. */
@@ -25,23 +25,27 @@ export interface CallingBatch {
   readonly holdsSlot: boolean;
 }
 
-interface OwnSubmit {
-  /** What the handler submitted last, or an item of the batch itself that it joined; and when. */
-  entry: Entry;
-  at: number;
+/** What a handler has called last. */
+interface OwnCall {
   readonly timeout: Timeout;
+  at: number;
+  /** Whose batcher it called. */
+  to: SelfCalls;
+  /** What it submitted, or an item of its own batch that this joined; null after `close()` or `idle()`. */
+  entry: Entry | null;
 }
 
+/** The batch whose handler runs synchronously now, of any batcher. */
+let calling: CallingBatch | null = null;
 let storage: ReturnType<typeof cheapStorage> | undefined;
 
 export class SelfCalls {
-  /** The batch whose handler runs synchronously now. */
-  calling: CallingBatch | null = null;
   readonly #services: Services;
   #concurrency: number;
   #isLong = true;
   #hasWarned = false;
-  readonly #submits: Map<CallingBatch, OwnSubmit> = new Map();
+  /** By batch of this batcher. */
+  readonly #calls: Map<CallingBatch, OwnCall> = new Map();
 
   constructor(services: Services, options: ResolvedOptions) {
     this.#services = services;
@@ -54,95 +58,123 @@ export class SelfCalls {
 
   /** Calls the handler for a batch. */
   call<Answer>(batch: CallingBatch, handler: () => Answer): Answer {
-    const before = this.calling;
-    this.calling = batch;
+    const before = calling;
+    calling = batch;
     try {
       if (!this.#isLong || this.#hasWarned) return handler();
       if (storage === undefined) storage = cheapStorage();
       return storage === null ? handler() : storage.run(batch, handler);
     } finally {
-      this.calling = before;
+      calling = before;
     }
   }
 
-  /** True while a handler runs synchronously, or one runs that has submitted. */
+  /** True while a handler runs synchronously, or one of this batcher runs that has called a batcher. */
   get isWatching(): boolean {
-    return this.calling !== null || this.#submits.size > 0;
+    return calling !== null || this.#calls.size > 0;
   }
 
-  /** To be called for an item that was submitted while it is watching, or that is the first of its turn. */
+  /** To be called for an item that was submitted here while it is watching, or that is the first of its turn. */
   note(entry: Entry): void {
-    const batch = this.#caller();
-    if (batch === undefined || batch.selfCalls !== this || batch.isOver || this.#hasWarned) return;
-    const { at } = entry.moment;
-    let own = this.#submits.get(batch);
-    if (own === undefined) {
-      own = { entry, at, timeout: new Timeout(this.#services.deadlines) };
-      this.#submits.set(batch, own);
-    } else if (!isOfBatch(own, batch)) {
-      own.entry = entry;
-      own.at = at;
-    }
-    if (!own.timeout.isSet) own.timeout.start(STUCK_MS, () => this.#look(batch));
+    const batch = caller();
+    if (batch !== undefined) batch.selfCalls.#add(batch, this, entry);
+  }
+
+  /** To be called where somebody asks for the end of all that this batcher has. */
+  noteEnd(): void {
+    const batch = caller();
+    if (batch?.selfCalls === this) this.#add(batch, this, null);
   }
 
   /** To be called where an item that may have been noted shares the place of an equal one. */
   joined(entry: Entry, shared: Entry): void {
-    if (this.#submits.size === 0) return;
-    const batch = this.#caller();
-    const own = batch && this.#submits.get(batch);
-    if (own !== undefined && (own.entry === entry || shared.holder === (batch as unknown))) own.entry = shared;
-  }
-
-  #caller(): CallingBatch | undefined {
-    return this.calling ?? (storage?.getStore() as CallingBatch | undefined);
+    const batch = caller();
+    if (batch === undefined) return;
+    const own = batch.selfCalls.#calls.get(batch);
+    if (own?.entry && (own.entry === entry || shared.holder === (batch as unknown))) own.entry = shared;
   }
 
   /** A batch has ended that ran so long. */
   ended(batch: CallingBatch, runMs: number): void {
     this.#isLong = runMs >= LONG_RUN_MS;
-    if (this.#submits.size === 0) return;
-    this.#submits.get(batch)?.timeout.clear();
-    this.#submits.delete(batch);
+    if (this.#calls.size === 0) return;
+    this.#calls.get(batch)?.timeout.clear();
+    this.#calls.delete(batch);
   }
 
-  /** Warns where a batch waits for itself, or every slot is taken by a batch that waits for one without a slot. */
+  #add(batch: CallingBatch, to: SelfCalls, entry: Entry | null): void {
+    if (batch.isOver || this.#hasWarned) return;
+    const at = this.#services.clock.now();
+    let own = this.#calls.get(batch);
+    if (own === undefined) {
+      own = { entry, at, to, timeout: new Timeout(this.#services.deadlines) };
+      this.#calls.set(batch, own);
+    } else if (own.entry !== null && !isOfBatch(own.entry, batch)) {
+      Object.assign(own, { entry, at, to });
+    }
+    if (!own.timeout.isSet) own.timeout.start(STUCK_MS, () => this.#look(batch));
+  }
+
+  /** Warns where the batch waits for itself: alone, or with others that do. */
   #look(looking: CallingBatch): void {
-    const own = this.#submits.get(looking);
+    const own = this.#calls.get(looking);
     if (this.#hasWarned || own === undefined) return;
-    const now = this.#services.clock.now();
-    const restMs = own.at + STUCK_MS - now;
+    const restMs = own.at + STUCK_MS - this.#services.clock.now();
     if (restMs > 0) own.timeout.start(restMs, () => this.#look(looking));
-    else if (isOfBatch(own, looking))
-      this.#warn("A slot is taken by a handler that submitted an item equal to one of its own batch (dedupe)");
-    else if (this.#isStuck(own, now)) this.#lookAtAll(now);
+    else if (own.entry === null) this.#warn("A handler called close() or idle() of its own batcher");
+    else if (isOfBatch(own.entry, looking))
+      this.#warn("A handler submitted an item equal to one of its own batch (dedupe)");
+    else this.#lookAtAll(looking);
   }
 
-  #lookAtAll(now: number): void {
-    let stuck = 0;
-    for (const [batch, own] of this.#submits) if (batch.holdsSlot && this.#isStuck(own, now)) stuck += 1;
-    if (stuck < this.#concurrency) return;
-    const slots = this.#concurrency === 1 ? "The one slot is" : `All ${stuck} slots are`;
-    this.#warn(`${slots} taken by a handler that submitted to its own batcher`);
-  }
-
-  /** True where what it submitted waits, or is part of a batch that has submitted, too. */
-  #isStuck({ entry, at }: OwnSubmit, now: number): boolean {
-    if (entry.recipient === null || at + STUCK_MS > now) return false;
-    return entry.isWaiting || this.#submits.has(entry.holder as never);
+  #lookAtAll(looking: CallingBatch): void {
+    const circle = SelfCalls.#circleOf(looking);
+    if (circle === null) return;
+    const names = new Set<string>();
+    for (const { selfCalls } of circle) {
+      selfCalls.#hasWarned = true;
+      names.add(`"${selfCalls.#services.name}"`);
+    }
+    this.#warn(`All slots of ${[...names].join(" and ")} are taken by handlers that submit to one another`);
   }
 
   #warn(cause: string): void {
     this.#hasWarned = true;
     this.#services.events.warn(
       "SELF_CALL",
-      `${cause}, for ${STUCK_MS} ms: if it awaits that, neither ends. ` +
+      `${cause}, for ${STUCK_MS} ms: if it awaits that, none ends. ` +
         "Do not await it in the handler, or give that work a batcher of its own.",
     );
   }
+
+  /** The batches that this one waits for, directly or through others, where each waits for some of them; null else. */
+  static #circleOf(first: CallingBatch): ReadonlySet<CallingBatch> | null {
+    const circle = new Set([first]);
+    for (const batch of circle) {
+      const own = batch.selfCalls.#calls.get(batch);
+      if (own === undefined || own.at + STUCK_MS > batch.selfCalls.#services.clock.now()) return null;
+      const { entry, to } = own;
+      if (entry?.recipient === null) return null;
+      if (entry?.isWaiting) {
+        const callers = [...to.#calls.keys()].filter(({ holdsSlot }) => holdsSlot);
+        if (callers.length < to.#concurrency) return null;
+        for (const each of callers) circle.add(each);
+      } else if (entry !== null) {
+        const holder = entry.holder as unknown as CallingBatch | null;
+        if (!holder?.selfCalls) return null;
+        circle.add(holder);
+      }
+    }
+    return circle;
+  }
+}
+
+/** The batch whose handler calls now, if any. */
+function caller(): CallingBatch | undefined {
+  return calling ?? (storage?.getStore() as CallingBatch | undefined);
 }
 
 /** True where it is an item of the batch itself, which has no answer yet. */
-function isOfBatch({ entry }: OwnSubmit, batch: CallingBatch): boolean {
+function isOfBatch(entry: Entry, batch: CallingBatch): boolean {
   return entry.recipient !== null && entry.holder === (batch as unknown);
 }

@@ -54,10 +54,15 @@ export class Workers {
     return this.#nextDueAt(now);
   };
 
-  /** An account with very many due batches, or with batches that never end, leaves the others their share of leases. */
+  /**
+   * An account with very many due batches, or with batches that never end, leaves the others their share of leases. Batches
+   * of one that runs as many as it may are left to other processes.
+   */
   async #leaseDue(): Promise<void> {
     const limit = MOST_LEASES - this.#running.size;
-    const accounts = [...this.#runtime.options.accounts.keys()];
+    const all = [...this.#runtime.options.accounts.values()];
+    const accounts = all.filter((account) => !this.#executesMost(account)).map(({ name }) => name);
+    if (accounts.length === 0) return;
     if (limit > 0) return this.#lease({ limit, accounts });
     const share = shareOf(MOST_LEASES, accounts.length);
     const held = [...this.#running.values()];
@@ -237,7 +242,7 @@ export class Workers {
   async #execute(lease: Lease): Promise<void> {
     const { account } = lease;
     const count = this.#executed.get(account) ?? 0;
-    if (count >= MOST_EXECUTED) {
+    if (this.#executesMost(account)) {
       await lease.end((now) => ({ nextAt: now + LEFT_TO_OTHERS_MS }));
       return;
     }
@@ -245,8 +250,14 @@ export class Workers {
     try {
       await execute(this.#runtime, lease);
     } finally {
+      const wasMost = this.#executesMost(account);
       this.#executed.set(account, (this.#executed.get(account) ?? 1) - 1);
+      if (wasMost) this.#runtime.working.wake();
     }
+  }
+
+  #executesMost(account: Account): boolean {
+    return (this.#executed.get(account) ?? 0) >= MOST_EXECUTED;
   }
 
   /** Runs `work` in a place of the account. After the stop it does nothing: the lease is given back. */
