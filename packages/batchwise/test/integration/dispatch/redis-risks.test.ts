@@ -32,8 +32,16 @@ async function set(settings: Readonly<Record<string, string | number>>): Promise
 
 /** The settings are those of a server without risks again at the end of the test. */
 async function setForTest(settings: Readonly<Record<string, string | number>>): Promise<void> {
-  onTestFinished(() => set({ maxmemory: 0, "maxmemory-policy": "noeviction", appendonly: "yes" }));
+  onTestFinished(async () => {
+    await set({ maxmemory: 0, "maxmemory-policy": "noeviction", appendonly: "yes" });
+    await expect.poll(isRewriting, { timeout: 20_000 }).toBe(false);
+  });
   await set(settings);
+}
+
+/** A server that begins an append-only file anew loses what it answers until the file is written. */
+async function isRewriting(): Promise<boolean> {
+  return /aof_rewrite_(in_progress|scheduled):1/.test(await admin.info("persistence"));
 }
 
 async function freshStore(options: Partial<RedisStoreOptions> = {}): Promise<Store> {
