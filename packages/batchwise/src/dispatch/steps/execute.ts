@@ -9,13 +9,16 @@ import { laneProper } from "../contract/lanes.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { LedgerRow, RequestRow } from "../contract/rows.ts";
 import { afterBreak, breaksOf } from "../decide/after/break.ts";
-import { classifyFailure, classifySuccess, isSuccess, type RetryRules } from "../decide/results/classify-results.ts";
+import { classifySuccess, isSuccess } from "../decide/results/classify-results.ts";
+import { healthOf, isKeptBack } from "../decide/sealing/lane-health.ts";
 import { maySendAt } from "../decide/sealing/outage.ts";
 import { batchName, customId, parseCustomId } from "../format/encode.ts";
 import { type Disposal, EXPIRED } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { failureOf, onAbort } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { placeOf } from "./lane-health.ts";
+import { LineFailures } from "./line-failures.ts";
 import { isUrgentAtFallback, mayChangeAccount } from "./submit/competing-batches.ts";
 import { tellOfPause } from "./tell-of-pause.ts";
 import { isHeld } from "./wait-for-operator.ts";
@@ -48,9 +51,17 @@ export async function execute(runtime: Runtime, lease: Lease): Promise<void> {
   if (lease.isOver) throw error;
   if (run.settled > 0) runtime.troubles.worked(lease.account.name, "execute");
   if (error !== null && !runtime.isStopping) await brokenOff(runtime, lease, error, run.settled);
-  else if (lease.batch.remaining > 0)
-    await lease.end((now) => ({ nextAt: now + (run.isHeld ? HELD_MS : pause(runtime)) }));
-  else await lease.write((now) => ({ state: "collecting", releaseAt: now, lastError: null }));
+  else if (lease.batch.remaining === 0) {
+    await run.failures.noteEnd();
+    await lease.write((now) => ({ state: "collecting", releaseAt: now, lastError: null }));
+  } else if (run.failures.isBadHour) await sendBack(lease, "lane_paused");
+  else await lease.end((now) => ({ nextAt: now + (run.isHeld ? HELD_MS : pause(runtime)) }));
+}
+
+/** Its open members go back to their lane, uncharged. */
+async function sendBack(lease: Lease, code: string): Promise<void> {
+  const disposal = JSON.stringify({ kind: "requeue", code } satisfies Disposal);
+  await lease.write((now) => ({ state: "collecting", disposal, releaseAt: now }));
 }
 
 /** True for urgent requests that another account takes now. */
@@ -63,18 +74,17 @@ function pause(runtime: Runtime): number {
   return runtime.isStopping ? 0 : BUSY_MS;
 }
 
-/** True while the account or the lane is paused. */
+/** True while the account or the lane is paused. A lane that has no capacity gets its requests back. */
 async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
   const ledgers = await runtime.ledgers();
   const until = maySendAt(lease.batch, ledgers.get(lease.account.name), runtime.clock.now());
   const waitsUntil = until > runtime.clock.now() ? until : null;
-  if (waitsUntil === null && !(await isHeld(runtime, lease))) return false;
-  if (maySendElsewhere(runtime, lease, ledgers)) {
-    const disposal = JSON.stringify({ kind: "requeue", code: "account_paused" } satisfies Disposal);
-    await lease.write((now) => ({ state: "collecting", disposal, releaseAt: now }));
-  } else {
-    await lease.end((now) => ({ nextAt: waitsUntil ?? now + HELD_MS }));
-  }
+  if (waitsUntil === null && !(await isHeld(runtime, lease))) {
+    const health = healthOf(runtime.lastPauses.healths, placeOf(lease.batch));
+    if (!isKeptBack(health, lease.batch.key, runtime.clock.now())) return false;
+    await sendBack(lease, "lane_paused");
+  } else if (maySendElsewhere(runtime, lease, ledgers)) await sendBack(lease, "account_paused");
+  else await lease.end((now) => ({ nextAt: waitsUntil ?? now + HELD_MS }));
   return true;
 }
 
@@ -103,7 +113,9 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
 class Execution {
   readonly #runtime: Runtime;
   readonly #lease: Lease;
-  readonly #rules: RetryRules;
+  /** Where lines that are run again wait. */
+  readonly #lane: string;
+  readonly failures: LineFailures;
   /** Members whose lines were given out and that have not been settled. */
   readonly #running: Map<number, RequestRow> = new Map();
   readonly #cut: AbortController = new AbortController();
@@ -120,7 +132,8 @@ class Execution {
   constructor(runtime: Runtime, lease: Lease) {
     this.#runtime = runtime;
     this.#lease = lease;
-    this.#rules = { ...runtime.options.retry, lane: laneProper(lease.batch.lane) };
+    this.#lane = laneProper(lease.batch.lane);
+    this.failures = new LineFailures(runtime, lease, { ...runtime.options.retry, lane: this.#lane });
   }
 
   /** Runs what is open. What ended before an error or a stop is settled all the same; after a lost lease nothing is. */
@@ -139,7 +152,7 @@ class Execution {
       forget();
       this.#cut.abort(new Error("The pass is over."));
       clock.clearTimeout(this.#timer);
-      if (!this.#lease.isOver) await this.#flush();
+      if (!this.#lease.isOver) await this.#settleAll();
       const durationMs = clock.monotonic() - begunAt;
       events.emit("collect", () => ({ account: account.name, batch: batch.key, lines: this.#lines, durationMs, code }));
     }
@@ -158,6 +171,7 @@ class Execution {
     for await (const line of run(this.#open(), { signal }, batchName(this.#lease.batch))) {
       signal.throwIfAborted();
       this.#take(line);
+      if (this.failures.isDue) await this.#settleFailures();
       if (this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS) await this.#flush();
       await this.#runtime.options.failpoint("mid-results");
     }
@@ -173,6 +187,7 @@ class Execution {
       const readAt = clock.monotonic();
       const page = await store.requests({ batchKey, fromOrd, limit: PAGE, bodies: true });
       for (const row of page) {
+        if (this.failures.isBadHour) return;
         if (clock.monotonic() - readAt > STALE_MS) break;
         fromOrd = (row.ord as number) + 1;
         const line = this.#lineOf(row);
@@ -191,10 +206,9 @@ class Execution {
     const { clock } = this.#runtime;
     const { account, batch } = this.#lease;
     const ord = row.ord as number;
-    const { lane } = this.#rules;
     if (row.cancelRequested) {
       // The store ends it as cancelled.
-      this.#add({ ord, kind: "requeue", code: "cancelled", charged: false, notBefore: 0, lane });
+      this.#add({ ord, kind: "requeue", code: "cancelled", charged: false, notBefore: 0, lane: this.#lane });
       return null;
     }
     if (row.deadlineAt !== null && row.deadlineAt <= clock.now()) {
@@ -227,8 +241,22 @@ class Execution {
       return;
     }
     this.#running.delete(ord);
-    if (isSuccess(line)) this.#add(classifySuccess(ord, line));
-    else this.#add(classifyFailure({ ...member, ord }, line, this.#rules, this.#runtime.clock.now()));
+    if (isSuccess(line)) {
+      this.failures.succeeded();
+      this.#add(classifySuccess(ord, line));
+      return;
+    }
+    const failed = this.failures.failed({ ...member, ord }, line);
+    if (failed !== null) this.#add(failed);
+  }
+
+  async #settleFailures(): Promise<void> {
+    for (const failed of await this.failures.decide()) this.#add(failed);
+  }
+
+  async #settleAll(): Promise<void> {
+    await this.#settleFailures();
+    await this.#flush();
   }
 
   #add(item: Settlement): void {

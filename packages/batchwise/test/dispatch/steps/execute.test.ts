@@ -1,31 +1,12 @@
 // Accounts that run lines themselves, as badly as an account can: the store says what is open, whatever they give.
 
-import { localAccount } from "batchwise/dispatch/local";
 import { describe, expect, test } from "vitest";
-import type { Account, ResultLine } from "../../../src/dispatch/contract/account.ts";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { CollectEvent } from "../../../src/dispatch/contract/events.ts";
 import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
+import { executing as account, type Execute, nameOf, success } from "../support/executing.ts";
 import { ask, isAtRest, type World, world } from "../support/world.ts";
-
-type Execute = NonNullable<Account["execute"]>;
-
-/** An account that runs lines in this way, told how often it was asked to. */
-function account(execute: Execute, changes: Partial<Account> = {}): Account {
-  const made = localAccount({ handler: () => ({}), pollMs: 1_000 });
-  const value: Execute = (...given) => execute(...given);
-  for (const [name, own] of Object.entries({ ...changes, execute: value }))
-    Object.defineProperty(made, name, { value: own });
-  return made;
-}
-
-const nameOf = (line: string): string => JSON.parse(line).custom_id;
-const success = (line: string): ResultLine => ({
-  customId: nameOf(line),
-  response: { statusCode: 200, body: { ok: true } },
-  error: null,
-  usage: null,
-});
 
 async function outcomes({ store }: World) {
   const rows = await store.outcomes({ after: 0, limit: 100 });

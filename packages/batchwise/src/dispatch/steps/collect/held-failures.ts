@@ -23,12 +23,29 @@ export interface Failed {
   readonly words: OutcomeError;
 }
 
+/** Counts failures by code. */
+export class CommonWords {
+  readonly #codes: Map<string, { readonly words: OutcomeError; count: number }> = new Map();
+
+  count(words: OutcomeError, by: 1 | -1 = 1): void {
+    const known = this.#codes.get(words.code);
+    if (known !== undefined) known.count += by;
+    else if (this.#codes.size < MOST_CODES) this.#codes.set(words.code, { words, count: by });
+  }
+
+  /** The words of the most common code; null where nothing is counted. */
+  get most(): OutcomeError | null {
+    const [first] = [...this.#codes.values()].toSorted((a, b) => b.count - a.count);
+    return first === undefined || first.count === 0 ? null : first.words;
+  }
+}
+
 export class HeldFailures {
   /** By place. */
   readonly #held: Map<number, Failed> = new Map();
   readonly #succeeded: Set<number> = new Set();
   readonly #counts = { overload: 0, fault: 0, faultAgain: 0, notRun: 0, other: 0 };
-  readonly #codes: Map<string, { readonly words: OutcomeError; count: number }> = new Map();
+  readonly #words = new CommonWords();
   #chars = 0;
 
   get isFull(): boolean {
@@ -42,8 +59,7 @@ export class HeldFailures {
 
   /** The words of the most common code so far; null where no failure was counted. */
   get mostWords(): OutcomeError | null {
-    const [first] = [...this.#codes.values()].toSorted((a, b) => b.count - a.count);
-    return first === undefined || first.count === 0 ? null : first.words;
+    return this.#words.most;
   }
 
   /** The request at this place has an answer: no failure of it counts. */
@@ -67,9 +83,7 @@ export class HeldFailures {
   #count({ cause, member, words }: Failed, by: 1 | -1): void {
     if (cause === null) return;
     this.#counts[cause === "fault" && member.attempts > 0 ? "faultAgain" : cause] += by;
-    const known = this.#codes.get(words.code);
-    if (known !== undefined) known.count += by;
-    else if (this.#codes.size < MOST_CODES) this.#codes.set(words.code, { words, count: by });
+    this.#words.count(words, by);
   }
 
   /** The words of each request, held by now, of which only the words blame the account, by place. */

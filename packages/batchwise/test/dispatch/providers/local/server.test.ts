@@ -136,6 +136,21 @@ describe("a server", () => {
     expect(model.asked.get("never")).toBe(3);
   });
 
+  test("that has no capacity pauses the lane, and no request is charged", async () => {
+    let isWell = false;
+    const model = await server(() => (isWell ? {} : { status: 503, body: { error: { message: "No room." } } }));
+    const dispatcher = await dispatch({ baseURL: model.baseURL, maxRetries: 0 });
+    await dispatcher.enqueueMany(names(300).map((name) => ask(name)));
+    await expect.poll(() => dispatcher.errors.length).toBeGreaterThan(0);
+    await expect.poll(async () => (await dispatcher.stats()).inBatches).toBe(0);
+    expect(model.times.length).toBeLessThan(150);
+    expect(dispatcher.errors).toMatchObject([{ code: "LANE_PAUSED", message: expect.stringContaining("No room.") }]);
+    isWell = true;
+    await dispatcher.resumeLane({ endpoint: "/v1/chat/completions", model: "m" });
+    const seen = [...(await outcomes(dispatcher, 300)).values()];
+    expect(seen.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+  });
+
   test("that closes the connection of one line costs that line alone", async () => {
     const model = await server(({ said }) => (said === "r3" ? { body: "drop" } : {}));
     const dispatcher = await dispatch({ baseURL: model.baseURL, maxRetries: 1 }, { retry: { attempts: 1 } });

@@ -1,0 +1,115 @@
+// The failures in one pass of an account that runs lines itself. A failure that may be the server's is held until enough
+// lines have ended to tell: where nearly all of them have failed so, nothing is charged, the lane pauses, and the pass is to
+// end. A held failure that is lost with its process costs nothing: its line runs again.
+
+import type { ResultLine } from "../contract/account.ts";
+import type { Settlement } from "../contract/outcome-rows.ts";
+import { causeOf, type LineTally } from "../decide/results/bad-hour.ts";
+import {
+  classifyFailure,
+  type Member,
+  type RetryRules,
+  uncharged,
+  wordsOf,
+} from "../decide/results/classify-results.ts";
+import { accountBlameOf } from "../format/account-blame.ts";
+import type { Lease } from "../runtime/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import { CommonWords } from "./collect/held-failures.ts";
+import { noteBadHour, noteSuccess, noteWithoutSuccess } from "./lane-health.ts";
+
+/** Lines that end before it is decided whose their failures are. */
+const WINDOW_LINES = 100;
+
+const NO_LINES: LineTally = { succeeded: 0, overload: 0, fault: 0, faultAgain: 0, other: 0 };
+
+export class LineFailures {
+  readonly #runtime: Runtime;
+  readonly #lease: Lease;
+  readonly #rules: RetryRules;
+  readonly #isWhole: boolean;
+  /** Of lines since the last decision, and of the lines before that one. */
+  #tally: LineTally = NO_LINES;
+  #before: LineTally = NO_LINES;
+  #held: Settlement[] = [];
+  #words = new CommonWords();
+  readonly #allWords = new CommonWords();
+  #hasSucceeded = false;
+  /** The lane pauses for lack of capacity: no line is to be started. */
+  isBadHour = false;
+
+  constructor(runtime: Runtime, lease: Lease, rules: RetryRules) {
+    this.#runtime = runtime;
+    this.#lease = lease;
+    this.#rules = rules;
+    this.#isWhole = lease.batch.remaining === lease.batch.requests;
+  }
+
+  succeeded(): void {
+    this.#hasSucceeded = true;
+    this.#count("succeeded");
+  }
+
+  /** The decision for a line that failed; null while it is held. */
+  failed(member: Member, line: ResultLine): Settlement | null {
+    const settlement = classifyFailure(member, line, this.#rules, this.#runtime.clock.now());
+    if (accountBlameOf(line) === "code") return settlement;
+    const words = wordsOf(line);
+    this.#allWords.count(words);
+    const cause = causeOf(line);
+    if (cause !== "overload" && cause !== "fault") {
+      if (cause === "other") this.#count("other");
+      return settlement;
+    }
+    this.#count(cause === "fault" && member.attempts > 0 ? "faultAgain" : cause);
+    this.#words.count(words);
+    this.#held.push(settlement);
+    return null;
+  }
+
+  #count(kind: keyof LineTally): void {
+    this.#tally = { ...this.#tally, [kind]: this.#tally[kind] + 1 };
+  }
+
+  /** True where enough lines have ended for a decision. */
+  get isDue(): boolean {
+    return linesOf(this.#tally) >= WINDOW_LINES;
+  }
+
+  /** Decides about the failures that are held. The last lines of a pass are too few without those before them. */
+  async decide(): Promise<readonly Settlement[]> {
+    const tally = this.isDue ? this.#tally : sum(this.#before, this.#tally);
+    const words = this.#words.most;
+    const held = this.#held;
+    this.#before = this.#tally;
+    this.#tally = NO_LINES;
+    this.#words = new CommonWords();
+    this.#held = [];
+    const { batch } = this.#lease;
+    const isBad = words !== null && (await noteBadHour(this.#runtime, batch, tally, words));
+    this.isBadHour ||= isBad;
+    if (!isBad && tally.succeeded > 0) await noteSuccess(this.#runtime, batch);
+    return isBad ? held.map((each) => uncharged(each, this.#rules.lane, this.#runtime.clock.now())) : held;
+  }
+
+  /** Reports a batch that has ended without a success. One that an earlier pass has begun may have had one. */
+  async noteEnd(): Promise<void> {
+    const { most } = this.#allWords;
+    if (most === null || this.#hasSucceeded || !this.#isWhole || this.isBadHour) return;
+    await noteWithoutSuccess(this.#runtime, this.#lease.batch, most);
+  }
+}
+
+function linesOf({ succeeded, overload, fault, faultAgain, other }: LineTally): number {
+  return succeeded + overload + fault + faultAgain + other;
+}
+
+function sum(a: LineTally, b: LineTally): LineTally {
+  return {
+    succeeded: a.succeeded + b.succeeded,
+    overload: a.overload + b.overload,
+    fault: a.fault + b.fault,
+    faultAgain: a.faultAgain + b.faultAgain,
+    other: a.other + b.other,
+  };
+}
