@@ -128,6 +128,30 @@ test("that was started anew with other settings is looked at again, also where n
   expect(store.risk).toBeNull();
 });
 
+test("that was set to evict while a connection was lost, without a failed call, is looked at again after a minute", async () => {
+  const { prefix } = await server.place();
+  const client = clientAt(server.port);
+  onTestFinished(() => client.disconnect());
+  let secondsPassed = 0;
+  // Calls end with the moment of the last look: it is moved into the past, as if time had passed since.
+  const call: Redis["call"] = (command: string, ...args: unknown[]) => {
+    const lookedAt = String(args.pop());
+    return client.call(command, ...(args as string[]), lookedAt && String(Number(lookedAt) - secondsPassed));
+  };
+  const store = redisStore({ client: { call }, prefix });
+  await store.enqueue(requests(1, "before"), NOW);
+  const connection = await client.client("ID");
+  await setForTest({ maxmemory: MEMORY, "maxmemory-policy": "allkeys-lru" });
+  await admin.client("KILL", "ID", connection);
+  await expect.poll(() => client.status).toBe("ready");
+  secondsPassed = 50;
+  await store.enqueue(requests(1, "soon"), NOW);
+  expect(store.risk).toBeNull();
+  secondsPassed = 61;
+  await store.enqueue(requests(1, "later"), NOW);
+  expect(store.risk).toMatchObject({ code: "STORE_EVICTS", message: expect.stringContaining("allkeys-lru") });
+});
+
 test("of a user who may not run INFO refuses nothing, and says what is not known", async () => {
   const { prefix } = await server.place();
   await admin.call("ACL", "SETUSER", prefix, "reset", "on", ">pw", "~*", "+@all", "-info");

@@ -20,15 +20,18 @@ local function serverRun()
   return type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
 end
 
--- What decides whether data can be lost; each "" where it cannot be read.
-local function risks()
+-- Most seconds between two looks at the user's rights and at the server's risks.
+local LOOKS_EACH = 60
+
+-- What decides whether data can be lost; each "" where it cannot be read. The last is when it was read.
+local function risks(at)
   local info = ''
   for _, section in ipairs({ 'memory', 'persistence', 'replication' }) do
     local part = redis.pcall('INFO', section)
     if type(part) == 'string' then info = info .. '\\n' .. part end
   end
   local function valueOf(name) return string.match(info, '\\n' .. name .. ':([^\\r\\n]*)') or '' end
-  return { valueOf('maxmemory_policy'), valueOf('maxmemory'), valueOf('aof_enabled'), valueOf('role') }
+  return { valueOf('maxmemory_policy'), valueOf('maxmemory'), valueOf('aof_enabled'), valueOf('role'), at }
 end
 
 local function readEpoch()
@@ -73,7 +76,10 @@ local function forbidden()
   return #missing > 0 and table.concat(missing, ', ') or nil
 end
 
-local function perform(method, input, id, run, writes, looks)
+-- lookedAt: when this process was last answered with the risks, in seconds; nil where it was not, or has met a failure since.
+local function perform(method, input, id, run, writes, lookedAt)
+  local seconds = tonumber(redis.pcall('TIME')[1])
+  local looks = not lookedAt or not seconds or math.abs(seconds - lookedAt) >= LOOKS_EACH
   local missing = looks and redis.acl_check_cmd and forbidden()
   if missing then
     return redis.error_reply('NOPERM this user has no permissions to run ' .. missing .. ' on keys of ' .. P .. '*')
@@ -91,8 +97,8 @@ local function perform(method, input, id, run, writes, looks)
   if WRITING and hasWritten(method, input, answer) then
     epoch.writes = call('HINCRBY', EPOCH, 'writes', 1)
   end
-  return { epoch.id, epoch.run, str(epoch.writes), looks and risks() or false, answer }
+  return { epoch.id, epoch.run, str(epoch.writes), looks and risks(seconds) or false, answer }
 end
 
-return perform(ARGV[1], cjson.decode(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5]), ARGV[6] ~= '')
+return perform(ARGV[1], cjson.decode(ARGV[2]), ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6]))
 `;

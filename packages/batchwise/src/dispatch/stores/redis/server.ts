@@ -28,8 +28,8 @@ export class Server {
   readonly #keys: string;
   #known = NOTHING;
   readonly #allowEviction: boolean;
-  /** The scripts that have looked at the user's rights and at the server's risks on this connection, and answered. */
-  readonly #looked: Set<Script> = new Set();
+  /** When each script last looked at the user's rights and at the server's risks: seconds, by the server's clock. */
+  readonly #lookedAt: Map<Script, string> = new Map();
   #setBack: DispatchError | null = null;
   #risk: DispatchError | null = null;
 
@@ -51,18 +51,19 @@ export class Server {
 
   async run(method: string, input: unknown): Promise<Reply> {
     const text = textOf(input);
+    const script = scriptOf(method);
     const [known, setBack] = [this.#known, this.#setBack];
     let reply: Reply;
     try {
-      reply = await this.#call(method, text, known);
+      reply = await this.#call(script, method, text, known);
     } catch (error) {
       throw storeError(error);
     }
-    return this.#learn(reply, setBack);
+    return this.#learn(reply, setBack, script);
   }
 
   /** `setBack`: the last loss when the call began. What is answered to a call from before a later one is not learned. */
-  #learn(reply: Reply, setBack: DispatchError | null): Reply {
+  #learn(reply: Reply, setBack: DispatchError | null, script: Script): Reply {
     const [epoch, run, writes, risks, answer] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
     const isFirst = setBack === this.#setBack;
     if (writes === undefined) {
@@ -73,30 +74,28 @@ export class Server {
     }
     const seen = { epoch: String(epoch), run: String(run), writes: Number(writes) };
     // Another run of the server may have other settings.
-    if (this.#known.run !== "" && seen.run !== this.#known.run) this.#looked.clear();
-    else if (Array.isArray(risks)) this.#learnRisk(risks);
+    if (this.#known.run !== "" && seen.run !== this.#known.run) this.#lookedAt.clear();
+    else if (Array.isArray(risks)) this.#learnRisk(risks.map(String), script);
     // Answers can come in another order than the server gave them.
     if (isFirst && seen.writes >= this.#known.writes) this.#known = seen;
     return answer ?? null;
   }
 
-  #learnRisk(risks: readonly Reply[]): void {
-    const risk = riskOf(risks.map(String), this.#allowEviction);
+  #learnRisk(risks: readonly string[], script: Script): void {
+    this.#lookedAt.set(script, risks.at(-1) ?? "");
+    const risk = riskOf(risks.slice(0, -1), this.#allowEviction);
     if (risk?.message !== this.#risk?.message) this.#risk = risk;
   }
 
-  async #call(method: string, text: string, { epoch, run, writes }: Known): Promise<Reply> {
-    const script = scriptOf(method);
+  async #call(script: Script, method: string, text: string, { epoch, run, writes }: Known): Promise<Reply> {
     // What keeps a dispatcher from starting may have been corrected since.
-    const looks = this.#looked.has(script) && this.#risk?.code !== "STORE_EVICTS" ? "" : "looks";
-    const rest = ["1", this.#keys, method, text, epoch, run, String(writes), looks];
+    const lookedAt = this.#risk?.code === "STORE_EVICTS" ? "" : (this.#lookedAt.get(script) ?? "");
+    const rest = ["1", this.#keys, method, text, epoch, run, String(writes), lookedAt];
     try {
-      const reply = await this.#evaluate(script, rest);
-      this.#looked.add(script);
-      return reply;
+      return await this.#evaluate(script, rest);
     } catch (error) {
       // The next connection may be another user's, or lead to another server.
-      this.#looked.clear();
+      this.#lookedAt.clear();
       throw error;
     }
   }
