@@ -199,6 +199,42 @@ describe("a cost function", () => {
     );
   });
 
+  // At its submit each item alone, then the whole batch once after each turn. One item a turn is 10.5 and 130.5 times.
+  test.each([
+    ["maxWaitMs", 20, 1],
+    ["maxWaitMs", 260, 1],
+    ["maxWaitMs", 260, 5],
+    ["a limiter", 20, 1],
+    ["a limiter", 260, 1],
+    ["a limiter", 260, 5],
+  ] as const)(
+    "sees the whole batch once a turn while %s holds it: %i items, %i a turn",
+    async (holder, size, aTurn) => {
+      let looks = 0;
+      const batchCost = (items: readonly number[]): number => {
+        looks += items.length;
+        return items.length;
+      };
+      const { clock } = rig();
+      const used = rateLimiter({ costPerMinute: 60_000, burstMs: 1_000, clock });
+      const holds = holder === "maxWaitMs" ? { maxWaitMs: 1_000 } : { limiter: used, concurrency: 2 };
+      const of = rig<number>({ clock, ...holds, batchCost, maxBatchCost: 1_000, maxBatchSize: 100_000 });
+      if (holder === "a limiter") void of.batcher.submitMany(range(1_000));
+      await clock.settle();
+      looks = 0;
+      const sizes = range(size / aTurn).map((turn) => (turn + 1) * aTurn);
+      for (const _ of sizes) {
+        void of.batcher.submitMany(range(aTurn));
+        await clock.settle();
+      }
+      const whole = sizes.reduce((sum, each) => sum + each, 0);
+      // The first two turns may be measured once more.
+      expect(looks - size).toBeGreaterThanOrEqual(whole - sizes.length);
+      expect(looks - size).toBeLessThanOrEqual(whole + 2 * aTurn);
+      expect(of.handler.calls.length).toBe(holder === "maxWaitMs" ? 0 : 1);
+    },
+  );
+
   test("is not asked again of a batch that has not changed while a limiter holds it", async () => {
     let looks = 0;
     const { clock } = rig();
