@@ -101,6 +101,31 @@ describe("a request that is alone", () => {
     expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
   });
 
+  test("counts on its ledger while it is sent and runs, and not while it waits for a higher limit", async () => {
+    const { time, store, start, until } = world();
+    let creates = 0;
+    const fate = (operation: string): Fate => {
+      if (operation !== "create") return {};
+      creates += 1;
+      return creates === 1 ? { refuse: limited(3) } : {};
+    };
+    const sim = new SimProvider({ time, fate, plan: () => ({ runMs: 20 * MINUTE }) });
+    const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxRequests: 1 } });
+    const booked = async () => {
+      const { batches, ledgers } = await dispatcher.stats();
+      const [{ tokens, requests } = { tokens: -1, requests: -1 }] = ledgers;
+      return { waiting: batches.waiting_capacity, running: batches.running, isBooked: tokens > 0 && requests === 1 };
+    };
+    await dispatcher.enqueue(ask("r0"));
+    await until(async () => (await booked()).waiting === 1);
+    expect(await booked()).toMatchObject({ isBooked: false });
+    await until(async () => (await booked()).running === 1);
+    expect(await booked()).toMatchObject({ isBooked: true });
+    await until(() => isAtRest(store, time.now()));
+    expect(await booked()).toMatchObject({ isBooked: false });
+    expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
+  });
+
   test("goes alone past a limit that was learned, and holds nothing behind it back", async () => {
     const { time, store, start, until } = world();
     const sim = new SimProvider({ time, enqueuedTokens: 100 });

@@ -262,8 +262,8 @@ type BatchFields =
 export type BatchChanges = Partial<Pick<BatchRow, BatchFields>> & {
   /** Refuse with `busy` while another batch of the account is `submitting` or `unknown`. */
   readonly exclusive?: boolean;
-  /** The reservation stops counting at this time. */
-  readonly releaseAt?: number;
+  /** The reservation stops counting at this time; null: it counts, also where it was released, until the next release. */
+  readonly releaseAt?: number | null;
   readonly ledgers?: readonly LedgerChanges[];
   /** Added to the batch's orphans; one with the same provider id replaces the earlier row. */
   readonly orphans?: readonly Orphan[];

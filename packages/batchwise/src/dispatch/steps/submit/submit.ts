@@ -152,6 +152,8 @@ async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Pro
     // Kept while a create of this token may run: see decide/after/repeat.ts.
     unknownSince: mayRunUnderToken(lease.batch, lease.account) ? (unknownSince ?? submitStartedAt ?? now) : null,
     exclusive,
+    // One that waited for a higher limit was released.
+    releaseAt: null,
   }));
   if (intent.ok) return true;
   await lease.end({ nextAt: runtime.clock.now() + BUSY_MS });

@@ -64,7 +64,7 @@ export class Batches {
     if (batch === undefined || reason !== null) return { ok: false, reason: reason ?? "fence" };
     const { exclusive: _exclusive, releaseAt, ledgers = [], orphans = [], ...fields } = changes;
     const ends = fields.state === "done" && batch.state !== "done";
-    if (releaseAt !== undefined) batch.releaseAt = releaseAt;
+    if (releaseAt !== undefined) batch.releaseAt = releaseAt ?? Infinity;
     else if (ends) batch.releaseAt = Math.min(batch.releaseAt, now);
     Object.assign(batch, fields, { updatedAt: now, orphans: merged(batch.orphans, orphans) });
     if (batch.state === "done") this.#live.delete(batch);

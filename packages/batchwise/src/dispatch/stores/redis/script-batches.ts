@@ -174,7 +174,8 @@ function methods.transition(input)
   changes.updatedAt = now
   writeFields(key, changes, before)
   local booked = P .. 'booked:' .. before[5]
-  if releaseAt then call('ZADD', booked, str(releaseAt), key)
+  if releaseAt == null then call('ZADD', booked, '+inf', key)
+  elseif releaseAt then call('ZADD', booked, str(releaseAt), key)
   elseif changes.state == 'done' and before[2] ~= 'done' then call('ZADD', booked, 'LT', str(now), key) end
   for _, ledger in ipairs(ledgers) do writeLedger(ledger) end
   for _, o in ipairs(orphans) do

@@ -6,7 +6,7 @@ import type { TransitionResult } from "../../contract/store.ts";
 import type { BatchState, Orphan } from "../../contract/types.ts";
 import { count } from "./counters.ts";
 import type { Dialect } from "./dialect.ts";
-import { writeLedgers } from "./ledgers.ts";
+import { NEVER, writeLedgers } from "./ledgers.ts";
 import { atMost, type SqlBound } from "./statement.ts";
 import { all, get, run, runAll, type Steps } from "./steps.ts";
 
@@ -116,10 +116,11 @@ export function* transition(
   if (before === undefined) return { ok: false, reason: "fence" };
   const reason = yield* refusal(dialect, before, changes);
   if (reason !== null) return { ok: false, reason };
-  const { exclusive: _exclusive, ledgers = [], orphans = [], ...fields } = changes;
-  yield* write(before.id, { ...fields }, now);
+  const { exclusive: _exclusive, ledgers = [], orphans = [], releaseAt, ...fields } = changes;
+  const released = releaseAt === undefined ? {} : { releaseAt: releaseAt ?? NEVER };
+  yield* write(before.id, { ...fields, ...released }, now);
   const ends = changes.state === "done" && before.state !== "done";
-  if (ends && changes.releaseAt === undefined) {
+  if (ends && releaseAt === undefined) {
     yield* run("UPDATE batchwise_batch SET release_at = ? WHERE id = ? AND release_at > ?", now, before.id, now);
   }
   for (const { providerBatchId, seenAt, action } of orphans) {

@@ -180,6 +180,22 @@ const ledgerCases: readonly StoreCase[] = [
     deepEqual((await claimed(store, 3, { limits, now: NOW + 50 })).length, 2);
   }),
 
+  storeCase("counts a reservation again that was released, until its next release", async (store) => {
+    const limits = { ...INFINITE, batches: 1 };
+    const batch = await sealed(store, 1, 2, { limits });
+    await store.transition(batch.key, 1, { releaseAt: NOW }, NOW);
+    deepEqual((await ledger(store, LEDGER, NOW + 1))?.tokens, 0);
+    await store.transition(batch.key, 1, { releaseAt: null }, NOW + 1);
+    const late = NOW + 400 * 86_400_000;
+    await store.amend({ kind: "hasten", after: NOW + 1 }, [], NOW + 1);
+    deepEqual((await ledger(store, LEDGER, late))?.tokens, 20);
+    await store.enqueue(many(2), NOW);
+    await refused(store, sealInput(2, { limits, now: late }), "no_headroom");
+    await store.settle(settleInput(batch, [final(0), final(1)]));
+    await store.transition(batch.key, 1, { state: "done" }, late);
+    deepEqual((await ledger(store, LEDGER, late))?.tokens, 0);
+  }),
+
   storeCase("releases the reservation of a batch that is done", async (store) => {
     const batch = await sealed(store, 1, 1);
     await store.settle(settleInput(batch, [final(0)]));
