@@ -23,7 +23,7 @@ const state: PolicyState = {
   isQueueFull: false,
   isDraining: false,
   isPaused: false,
-  hasGathered: true,
+  gate: "open",
 };
 
 function entries(more: (place: number) => Partial<NewEntry>): NewEntry[] {

@@ -5,7 +5,7 @@ import type { Fault } from "./fault.ts";
 const packing: readonly Fault[] = [
   {
     name: "takes one item more than maxBatchSize",
-    file: "core/engine/scheduler.ts",
+    file: "core/engine/next-batch.ts",
     find: "const whole = pack(lane, caps, now, upTo);",
     replace: "const whole = pack(lane, { ...caps, maxBatchSize: caps.maxBatchSize + 1 }, now, upTo);",
   },
@@ -141,7 +141,7 @@ const waiting: readonly Fault[] = [
   {
     name: "sends before the turn is over",
     file: "core/policy/decide.ts",
-    find: "if (!state.hasGathered) return HOLD;",
+    find: 'if (state.gate !== "open") return HOLD;',
     replace: "",
   },
   {
@@ -247,8 +247,8 @@ const admission: readonly Fault[] = [
   {
     name: "leaves room empty that a retry has made",
     file: "core/engine/scheduler.ts",
-    find: "this.#grantSlots();\n    this.#admitBlocked(now, hasGathered);",
-    replace: "this.#admitBlocked(now, hasGathered);\n    this.#grantSlots();",
+    find: "this.#grantSlots();\n    this.#admitBlocked(now, atEvent);",
+    replace: "this.#admitBlocked(now, atEvent);\n    this.#grantSlots();",
   },
   {
     name: "takes a part of a call that can never fit",

@@ -3,6 +3,7 @@
 // batch could grow, so there "auto" waits for the end of the pass.
 
 import type { ResolvedOptions } from "../contract/options.ts";
+import type { Gate } from "../policy/decide.ts";
 import type { Batch } from "../run/batch.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { endOfPass, endOfTurn } from "../time/turn.ts";
@@ -24,8 +25,17 @@ export class Gathering {
     this.#onPassEnd = onPassEnd;
   }
 
-  /** True when a batch gathers to the end of the pass. */
-  isByPass({ gather, maxWaitMs, clock }: ResolvedOptions): boolean {
+  /** The gate of an event that may come in the middle of a turn. */
+  gateBefore(options: ResolvedOptions): Gate {
+    return this.#isByPass(options) ? "pass" : "turn";
+  }
+
+  /** The gate at the end of a turn. */
+  gateAfter(options: ResolvedOptions): Gate {
+    return this.#isByPass(options) ? "pass" : "open";
+  }
+
+  #isByPass({ gather, maxWaitMs, clock }: ResolvedOptions): boolean {
     if (maxWaitMs > 0 || gather === "turn") return false;
     return gather === "tick" || (this.#wasQuick && clock === systemClock);
   }

@@ -11,8 +11,7 @@ import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
 import type { PackedBatch } from "../policy/caps.ts";
-import { type Choice, chooseLane } from "../policy/choose-lane.ts";
-import { pack } from "../policy/pack.ts";
+import type { Gate } from "../policy/decide.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
@@ -31,6 +30,7 @@ import { tellOfEnd } from "./ended-batch.ts";
 import { Gathering } from "./gathering.ts";
 import { LearnedCaps } from "./learned-caps.ts";
 import { LimiterGate } from "./limiter-gate.ts";
+import { NextBatch } from "./next-batch.ts";
 import { Slots } from "./slots.ts";
 import { WakeUp } from "./wake-up.ts";
 import { warnOfHeldItems } from "./warnings.ts";
@@ -61,16 +61,15 @@ export class Scheduler implements BatchOwner<Batch> {
   readonly #onStep: () => void;
   readonly #starter: BatchStarter;
   readonly #slots: Slots;
-  readonly #gate: LimiterGate | null;
-  readonly #again: () => void = () => this.#pump(true);
+  readonly #limiter: LimiterGate | null;
+  readonly #next: NextBatch;
+  readonly #again: () => void = () => this.#pump("open");
   readonly #wake: WakeUp;
   readonly #learned: LearnedCaps = new LearnedCaps();
   readonly #gathering: Gathering;
   #options: ResolvedOptions;
   #isPumping = false;
   #pumpAgain = false;
-  #isPaused = false;
-  #isDraining = false;
   #hasWarnedOfPause = false;
 
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
@@ -87,7 +86,8 @@ export class Scheduler implements BatchOwner<Batch> {
     const around = { services, stages, opening, inContext, selfCalls, owner: this, keepsTaken, options };
     this.#starter = new BatchStarter(parts.queue, around, prepared);
     this.#slots = new Slots(stages);
-    this.#gate = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
+    this.#limiter = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
+    this.#next = new NextBatch({ ...parts, learned: this.#learned, limiter: this.#limiter }, options);
     this.#gathering = new Gathering(services.clock, this.#again);
     this.#wake = new WakeUp(services.clock, this.#again, () => this.#sendHeld());
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
@@ -106,7 +106,7 @@ export class Scheduler implements BatchOwner<Batch> {
   get slotWaitMs(): number {
     if (this.#queue.size === 0 || this.#slots.isFree(this.#options)) return -Infinity;
     const now = this.#services.clock.now();
-    const choice = this.#inContext(() => this.#choose(now, true));
+    const choice = this.#inContext(() => this.#next.lane("open", Infinity, now));
     return now - (choice.lane === null ? choice.wakeAt : this.#queue.oldestAt());
   }
 
@@ -117,25 +117,25 @@ export class Scheduler implements BatchOwner<Batch> {
   /** To be called at the end of a turn in which something happened. */
   turnEnded(): void {
     this.#gathering.turnEnded();
-    const isByPass = this.#gathering.isByPass(this.#options) && this.#queue.size > 0;
-    this.#pump(!isByPass);
-    if (isByPass && this.#queue.size > 0) this.#gathering.waitForPass(this.#options);
+    const gate = this.#gathering.gateAfter(this.#options);
+    this.#pump(gate);
+    if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.#options);
   }
 
   /** Sends what waits in the lane of a key, or in all; `done` is called when all of it has settled. */
   flush(key: string | undefined, done: () => void): void {
     const pausing = [...this.#slots.pausing].filter(({ facts }) => key === undefined || facts.key === key);
     this.#queue.flush(key, this.#turn.endMoment(), pausing, done);
-    this.#pump(false);
+    this.#look();
   }
 
   pause(): void {
-    this.#isPaused = true;
-    if (this.#gate !== null) this.#pump(false);
+    this.#next.isPaused = true;
+    if (this.#limiter !== null) this.#look();
   }
 
   resume(): void {
-    this.#isPaused = false;
+    this.#next.isPaused = false;
     this.#reconsider();
   }
 
@@ -145,13 +145,14 @@ export class Scheduler implements BatchOwner<Batch> {
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
+    this.#next.configure(options);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
     this.#reconsider();
   }
 
   drain(): void {
-    this.#isDraining = true;
-    this.#pump(false);
+    this.#next.isDraining = true;
+    this.#look();
   }
 
   /** Rejects these and all that waits, and aborts all that runs, with CLOSED. All leave before anyone is told of it. */
@@ -167,7 +168,7 @@ export class Scheduler implements BatchOwner<Batch> {
 
   close(): void {
     this.#wake.clear();
-    this.#gate?.close();
+    this.#limiter?.close();
   }
 
   /** Runs work in which callers leave: the room that they make is not used before all have left and been told. */
@@ -182,7 +183,7 @@ export class Scheduler implements BatchOwner<Batch> {
     } finally {
       this.#isPumping = false;
     }
-    if (this.#pumpAgain) this.#pump(false);
+    if (this.#pumpAgain) this.#look();
   }
 
   slotReleased(): void {
@@ -204,7 +205,7 @@ export class Scheduler implements BatchOwner<Batch> {
 
   wantsSlot(batch: Batch): void {
     this.#slots.enqueue(batch);
-    this.#pump(false);
+    this.#look();
   }
 
   ended(batch: Batch, now: number): void {
@@ -221,7 +222,7 @@ export class Scheduler implements BatchOwner<Batch> {
 
   /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
   #slotFreed(): void {
-    if (!this.#waitsForTurn()) this.#pump(false);
+    if (!this.#waitsForTurn()) this.#look();
     // A step in progress has yet to give slots to the batches that wait for one.
     const mayStart = this.#isPumping || this.#slots.mayStart(this.#options);
     if (mayStart && this.#queue.size > 0) this.#turn.lookAgain();
@@ -232,7 +233,8 @@ export class Scheduler implements BatchOwner<Batch> {
     const { size, flushes } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
     const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
-    if (size === 0 || mayBeFull || !flushes.isEmpty || this.#admission.blocked > 0 || this.#isDraining) return false;
+    if (size === 0 || mayBeFull || !flushes.isEmpty || this.#admission.blocked > 0 || this.#next.isDraining)
+      return false;
     return this.#slots.next === undefined;
   }
 
@@ -242,7 +244,12 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#turn.lookAgain();
   }
 
-  #pump(hasGathered: boolean): void {
+  /** Looks at what waits at an event that may come in the middle of a turn. */
+  #look(): void {
+    this.#pump(this.#gathering.gateBefore(this.#options));
+  }
+
+  #pump(gate: Gate): void {
     if (this.#isPumping) {
       this.#pumpAgain = true;
       return;
@@ -252,7 +259,7 @@ export class Scheduler implements BatchOwner<Batch> {
       this.#inContext(() => {
         do {
           this.#pumpAgain = false;
-          while (this.#sendNext(hasGathered));
+          while (this.#sendNext(gate));
         } while (this.#pumpAgain);
       });
     } finally {
@@ -262,37 +269,39 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#onStep();
   }
 
-  /** Sends one batch, if one may go. True when there may be another. */
-  #sendNext(hasGathered: boolean): boolean {
+  /** Sends one batch, if one may go. True when there may be another. A user's function may open a turn at any moment. */
+  #sendNext(atEvent: Gate): boolean {
     if (this.#hasNothingToDo()) return this.#waitForEvent();
     const now = this.#services.clock.now();
     this.#services.deadlines.fireDue(now);
     // A batch that calls again makes room in the queue.
     this.#grantSlots();
-    this.#admitBlocked(now, hasGathered);
+    this.#admitBlocked(now, atEvent);
     if (!this.#mayClose()) return this.#waitForEvent();
     const { departures } = this.#queue;
-    const isTurnOver = hasGathered && !this.#turn.isOpen;
-    // Who has asked the limiter has gathered, and keeps its place in the order.
-    const choice = this.#choose(now, isTurnOver || this.#gate?.hasAsked === true);
+    const gate = this.#turn.isOpen ? "turn" : atEvent;
+    const choice = this.#next.lane(gate, this.#gathering.passedAt, now);
     for (const lane of choice.notReady) this.#queue.markCold(lane);
     if (choice.lane === null) {
-      this.#gate?.withdraw();
-      // Before all has gathered nobody was asked how long the lanes may be held: what was set stays.
-      const isHeld = this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.#isFlushOnly());
-      if (isTurnOver) this.#wake.set(choice.wakeAt, now, isHeld);
+      this.#limiter?.withdraw();
+      if (gate === "open") this.#wake.set(choice.wakeAt, now, this.#isHeld());
       return false;
     }
-    const isFlushOnly = this.#isFlushOnly();
-    const batch = this.#packLane(choice.lane, isFlushOnly, now);
+    const { isFlushOnly } = this.#next;
+    const batch = this.#next.pack(choice.lane, this.#slots.free(this.#options), now);
     if (batch === null) return this.#waitForEvent();
     this.#services.signals.sendAway(batch.entries);
     // A cost function may have paused the batcher; it or a signal may have sent callers away who are in the batch.
-    const isStale = this.#queue.departures !== departures || this.#isFlushOnly() !== isFlushOnly;
+    const isStale = this.#queue.departures !== departures || this.#next.isFlushOnly !== isFlushOnly;
     if (isStale) return true;
     if (batch.entries.length === 0) return this.#waitForEvent();
     this.#send(batch, batch.full ?? (isFlushOnly ? "flush" : choice.reason), choice.lane, now);
     return true;
+  }
+
+  /** True where only a flush, `close()` or another submit sends what waits. */
+  #isHeld(): boolean {
+    return this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.#next.isFlushOnly);
   }
 
   /** True when it need not even read the time. Then nothing is asked of the limiter any more. */
@@ -309,7 +318,7 @@ export class Scheduler implements BatchOwner<Batch> {
 
   /** The process is about to end: sends what only a `flush()` or `close()` would, unless it is paused. */
   #sendHeld(): void {
-    const isPaused = this.#isFlushOnly();
+    const isPaused = this.#next.isFlushOnly;
     if (isPaused && this.#hasWarnedOfPause) return;
     this.#hasWarnedOfPause = isPaused;
     warnOfHeldItems(this.#queue.size, isPaused, this.#services.events);
@@ -322,15 +331,15 @@ export class Scheduler implements BatchOwner<Batch> {
   #mayClose(): boolean {
     const mayStart = this.#slots.mayStart(this.#options);
     if (mayStart && this.#queue.size > 0) return true;
-    if (mayStart || !this.#slots.isFree(this.#options)) this.#gate?.withdraw();
+    if (mayStart || !this.#slots.isFree(this.#options)) this.#limiter?.withdraw();
     return false;
   }
 
   /** Lets blocked submits in. Where nobody has gathered yet, they are looked at at the end of the turn. */
-  #admitBlocked(now: number, hasGathered: boolean): void {
+  #admitBlocked(now: number, gate: Gate): void {
     const { size } = this.#queue;
     this.#admission.admit(now);
-    if (!hasGathered && this.#queue.size > size) this.#turn.lookAgain();
+    if (gate !== "open" && this.#queue.size > size) this.#turn.lookAgain();
   }
 
   /** Gives free slots to batches that wait for one; another call of a batch needs a grant of the limiter, too. */
@@ -338,12 +347,12 @@ export class Scheduler implements BatchOwner<Batch> {
     for (let batch = this.#slots.next; batch !== undefined; batch = this.#slots.next) {
       if (!this.#slots.isFree(this.#options)) return;
       if (batch.phase === "pausing") {
-        const cost = this.#gate === null ? null : batch.nextCost;
+        const cost = this.#limiter === null ? null : batch.nextCost;
         // A cost function may have sent its callers away.
         if (this.#slots.next !== batch) continue;
-        if (this.#gate !== null && cost !== null) {
-          if (this.#gate.ask(cost, true) === null) return;
-          this.#gate.use(cost);
+        if (this.#limiter !== null && cost !== null) {
+          if (this.#limiter.ask(cost, true) === null) return;
+          this.#limiter.use(cost);
         }
         batch.countedAs = batch.live;
         this.#admission.retrying -= batch.live;
@@ -353,45 +362,10 @@ export class Scheduler implements BatchOwner<Batch> {
     }
   }
 
-  #choose(now: number, hasGathered: boolean): Choice {
-    const { preferredBatchSize, maxWaitMs } = this.#options;
-    const isMidPass = !hasGathered && !this.#turn.isOpen && this.#gathering.isByPass(this.#options);
-    const state = {
-      preferredBatchSize,
-      maxWaitMs,
-      leadMs: maxWaitMs > 0 ? this.#learned.leadMs : undefined,
-      isQueueFull: this.#admission.isFull,
-      isDraining: this.#isDraining,
-      isPaused: this.#isPaused,
-      hasGathered,
-      passedAt: isMidPass ? this.#gathering.passedAt : Infinity,
-    };
-    return chooseLane(this.#queue, this.#learned.limits(this.#options), state, now);
-  }
-
-  /** While paused a flush may send what it covers and no more. */
-  #isFlushOnly(): boolean {
-    return this.#isPaused && !this.#isDraining;
-  }
-
-  /** The next batch of a lane; null while the limiter says no. */
-  #packLane(lane: Lane, isFlushOnly: boolean, now: number): PackedBatch | null {
-    const upTo = isFlushOnly ? lane.flushedUpTo : Infinity;
-    const freeSlots = this.#slots.free(this.#options);
-    const waiting = isFlushOnly ? lane.size : this.#queue.size;
-    const caps = this.#learned.capsOf(lane, this.#options, freeSlots, waiting);
-    const whole = pack(lane, caps, now, upTo);
-    if (this.#gate === null || whole.entries.length === 0) return whole;
-    const granted = this.#gate.ask(whole.cost, false);
-    if (granted === null) return null;
-    if (granted >= whole.cost) return whole;
-    return { ...pack(lane, { ...caps, maxBatchCost: granted }, now, upTo), full: whole.full };
-  }
-
   #send(packed: PackedBatch, reason: BatchReason, lane: Lane, now: number): void {
     const batch = this.#starter.start(packed, reason, lane, now, this.#options);
     batch.holdsSlot = this.#slots.add(batch, this.#options);
-    this.#gate?.use(packed.cost);
+    this.#limiter?.use(packed.cost);
     batch.begin();
     if (batch.phase !== "done") this.#gathering.began(batch, this.#options);
     this.#starter.warnOfSize(batch.facts, this.#options);

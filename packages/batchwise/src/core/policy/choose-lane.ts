@@ -28,7 +28,7 @@ const NONE: readonly Lane[] = [];
 const NOT_YET: Choice = { lane: null, wakeAt: Infinity, notReady: NONE };
 
 export interface ChoiceState extends PolicyState {
-  /** When the last pass ended, at the end of a turn in which batches gather by pass; Infinity otherwise. */
+  /** When the last pass ended for which batches gathered. */
   readonly passedAt: number;
 }
 
@@ -37,7 +37,7 @@ export function chooseLane(queue: Queue, options: ResolvedOptions, state: Choice
   if (urgent === undefined) return NOT_YET;
   const first = judge(urgent, options, state, now);
   if (first.reason !== null) return { lane: urgent, reason: first.reason, notReady: NONE };
-  if (!state.hasGathered && !state.isPaused) return chooseHot(queue, options, state, now, Infinity);
+  if (state.gate !== "open" && !state.isPaused) return chooseHot(queue, options, state, now, Infinity);
   let wakeAt = Infinity;
   for (const lane of [queue.oldestLane, queue.earliestDueLane]) {
     if (lane === undefined) continue;
@@ -52,8 +52,8 @@ export function chooseLane(queue: Queue, options: ResolvedOptions, state: Choice
 function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number, wakeAt: number): Choice {
   if (queue.hot.size === 0) return { lane: null, wakeAt, notReady: NONE };
   const notReady: Lane[] = [];
-  const isFlushOnly = !state.hasGathered && !state.isPaused && queue.oldestAt() < state.passedAt;
-  if ((isFlushOnly || state.isPaused) && queue.flushes.isEmpty) return { lane: null, wakeAt, notReady };
+  const isFlushOnly = state.isPaused || state.gate === "turn" || hasWaitedForPass(queue, state);
+  if (isFlushOnly && queue.flushes.isEmpty) return { lane: null, wakeAt, notReady };
   for (const lane of queue.hot) {
     if (isFlushOnly && lane.flushed === 0) continue;
     const { reason } = judge(lane, options, state, now);
@@ -61,6 +61,11 @@ function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, n
     if (!state.isPaused) notReady.push(lane);
   }
   return { lane: null, wakeAt, notReady };
+}
+
+/** True where all gather by pass and the oldest entry was there before this one. */
+function hasWaitedForPass(queue: Queue, { gate, passedAt }: ChoiceState): boolean {
+  return gate === "pass" && queue.oldestAt() < passedAt;
 }
 
 /** True when a lane is to be looked at again even while others are more urgent: it may be full, or have to go early. */
@@ -87,7 +92,7 @@ function fullness(lane: Lane, options: ResolvedOptions, state: ChoiceState, now:
   if (lane.size >= maxBatchSize) return "size";
   if (maxBatchCost === Infinity) return null;
   if (batchCost === "sum") return lane.cost >= maxBatchCost ? "cost" : null;
-  const isHeld = state.hasGathered ? state.maxWaitMs > 0 : state.passedAt < Infinity;
+  const isHeld = state.gate === "pass" || (state.gate === "open" && state.maxWaitMs > 0);
   if (!isHeld) return null;
   return pack(lane, options, now, Infinity).full;
 }

@@ -17,6 +17,12 @@ export interface LaneView {
   readonly isFlushed: boolean;
 }
 
+/**
+ * How far what comes together has gathered. "turn": the turn is not over. "pass": it is, and callers on other sockets may
+ * follow in this pass of the event loop. "open": all has come, and a batch need not be full to go.
+ */
+export type Gate = "open" | "turn" | "pass";
+
 /** What the decision needs to know of the batcher. */
 export interface PolicyState {
   readonly preferredBatchSize: number;
@@ -26,8 +32,7 @@ export interface PolicyState {
   readonly isQueueFull: boolean;
   readonly isDraining: boolean;
   readonly isPaused: boolean;
-  /** True at the end of a turn, or of a pass of the event loop where `gather` asks for that. */
-  readonly hasGathered: boolean;
+  readonly gate: Gate;
 }
 
 /** Send now, and why; or hold, and look again at `wakeAt` (Infinity: at the next event). */
@@ -41,7 +46,7 @@ export function decide(lane: LaneView, state: PolicyState, now: number): Verdict
   if (state.isPaused) return HOLD;
   if (lane.full !== null) return { reason: lane.full };
   if (state.isQueueFull) return { reason: "size" };
-  if (!state.hasGathered) return HOLD;
+  if (state.gate !== "open") return HOLD;
   if (state.maxWaitMs === 0) return { reason: "idle" };
   if (lane.size >= state.preferredBatchSize) return { reason: "preferred" };
   const heldUntil = lane.oldestAt + state.maxWaitMs;

@@ -11,14 +11,14 @@ import { Kit, type NewEntry, otherHolder } from "../support/queue-kit.ts";
 const NEVER = Number.POSITIVE_INFINITY;
 
 const resting: ChoiceState = {
-  passedAt: Number.POSITIVE_INFINITY,
   preferredBatchSize: 4,
   maxWaitMs: 0,
   leadMs: undefined,
   isQueueFull: false,
   isDraining: false,
   isPaused: false,
-  hasGathered: true,
+  gate: "open",
+  passedAt: Number.POSITIVE_INFINITY,
 };
 
 function optionsOf(given: object): ResolvedOptions {
@@ -45,7 +45,7 @@ class Lanes {
   /** What the policy says of one lane by itself. */
   verdict(lane: Lane, state: ChoiceState): Verdict {
     const packed = pack(lane, this.options, this.now, NEVER).full;
-    const isKnown = this.options.batchCost === "sum" || (state.maxWaitMs > 0 && state.hasGathered);
+    const isKnown = this.options.batchCost === "sum" || (state.maxWaitMs > 0 && state.gate === "open");
     const { size, earliestDueAt, flushed } = lane;
     const full = size >= this.options.maxBatchSize ? "size" : isKnown ? packed : null;
     const view = { size, full, earliestDueAt, isFlushed: flushed > 0 };
@@ -64,11 +64,11 @@ class Lanes {
       queue.markCold(lane);
     }
     const mayGo =
-      state.hasGathered || state.isPaused ? ready : ready.filter((lane) => lane === urgent || lane.flushed > 0);
+      state.gate === "open" || state.isPaused ? ready : ready.filter((lane) => lane === urgent || lane.flushed > 0);
     if (choice.lane === null) {
       expect(mayGo).toEqual([]);
       const wakes = [...verdicts.values()].map((verdict) => (verdict.reason === null ? verdict.wakeAt : NEVER));
-      if (state.hasGathered) expect(choice.wakeAt).toBe(Math.min(NEVER, ...wakes));
+      if (state.gate === "open") expect(choice.wakeAt).toBe(Math.min(NEVER, ...wakes));
       return;
     }
     expect(mayGo).toContain(choice.lane);
@@ -92,7 +92,7 @@ const step = fc.oneof(
   { arbitrary: fc.record({ advance: fc.nat(12) }), weight: 2 },
   { arbitrary: fc.record({ flush: fc.constantFrom(undefined, "a", "b") }), weight: 1 },
   {
-    arbitrary: fc.record({ hasGathered: fc.boolean(), isPaused: fc.boolean(), isQueueFull: fc.boolean() }),
+    arbitrary: fc.record({ gate: fc.constantFrom("open", "turn"), isPaused: fc.boolean(), isQueueFull: fc.boolean() }),
     weight: 2,
   },
 );

@@ -11,7 +11,7 @@ const state: PolicyState = {
   isQueueFull: false,
   isDraining: false,
   isPaused: false,
-  hasGathered: true,
+  gate: "open",
 };
 const hold: Verdict = { reason: null, wakeAt: NEVER };
 
@@ -83,7 +83,9 @@ describe("before all has gathered", () => {
     ["a draining lane goes", {}, { isDraining: true }, 100, { reason: "drain" }],
   ];
   test.each(cases)("%s", (_name, of, within, now, verdict) => {
-    expect(decide({ ...lane, ...of }, { ...state, ...within, hasGathered: false }, now)).toEqual(verdict);
+    for (const gate of ["turn", "pass"] as const) {
+      expect(decide({ ...lane, ...of }, { ...state, ...within, gate }, now)).toEqual(verdict);
+    }
   });
 });
 
