@@ -9,10 +9,10 @@ interface Step {
   readonly command: string;
 }
 
-/** Whether the command ended well; what it prints goes straight through. */
-export function run(command: string): boolean {
+/** Whether the command ended well, in a folder or where we are; what it prints goes straight through. */
+export function run(command: string, cwd = "."): boolean {
   const [file = "", ...args] = command.split(" ");
-  return spawnSync(file, args, { stdio: "inherit" }).status === 0;
+  return spawnSync(file, args, { stdio: "inherit", cwd }).status === 0;
 }
 
 /** Prints a line per step when all have run; the process ends with a failure if one of them failed. */

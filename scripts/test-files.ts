@@ -2,7 +2,10 @@
 // this. A test looks that each names a file that is there.
 
 export const unit: string[] = ["packages/*/test/**/*.test.ts", "bench/**/*.test.ts", "examples/**/*.test.ts"];
-export const integration: string[] = ["packages/*/test/{house,integration,tools}/**/*.test.ts"];
+export const integration: string[] = [
+  "packages/*/test/{house,integration,tools}/**/*.test.ts",
+  "compat/*/test/**/*.test.ts",
+];
 
 /** Run in threads: vitest refuses to fake process.nextTick in a child process. */
 export const inThreads: string[] = ["packages/batchwise/test/core/fake-timers.test.ts"];
@@ -34,19 +37,19 @@ export const slow: string[] = [
   "packages/batchwise/test/core/learned-cost.test.ts",
   "packages/batchwise/test/simulation/simulation.test.ts",
   "packages/batchwise/test/integration/dispatch/kill-matrix.test.ts",
-  "packages/batchwise/test/tools/next.test.ts",
+  "compat/frameworks/test/next.test.ts",
   "packages/batchwise/test/integration/dispatch/hostile.test.ts",
   "packages/server/test/integration/run-command.test.ts",
   "packages/batchwise/test/integration/dispatch/postgres-conformance.test.ts",
   "packages/server/test/integration/packed.test.ts",
   "packages/server/test/integration/jobs-command.test.ts",
   "packages/batchwise/test/integration/dispatch/postgres-fleet.test.ts",
-  "packages/batchwise/test/integration/queues/queues.test.ts",
+  "compat/frameworks/test/queues/queues.test.ts",
   "packages/batchwise/test/integration/otel/alerts.test.ts",
   "packages/server/test/integration/run-accounts.test.ts",
   "packages/server/test/integration/service.test.ts",
   "packages/batchwise/test/integration/dispatch/nightly-classification.test.ts",
-  "packages/batchwise/test/tools/jsr.test.ts",
+  "compat/runtimes/test/jsr.test.ts",
   "packages/batchwise/test/integration/dispatch/postgres-transactions.test.ts",
   "packages/batchwise/test/integration/dispatch/redis-store.test.ts",
   "packages/batchwise/test/integration/dispatch/troubled-servers.test.ts",

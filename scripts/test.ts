@@ -1,7 +1,8 @@
-// Builds, runs every test, and ends with one line: `N passed, N failed`.
+// Installs the folders that tests need, builds, runs every test, and ends with one line: `N passed, N failed`.
 // A test file that does not load and an error outside of any test count as failures, and so does a run of nothing.
 
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { install, tested } from "./folders.ts";
 import { run } from "./steps.ts";
 import { tally, type VitestReport } from "./tally.ts";
 
@@ -17,6 +18,8 @@ function report(): VitestReport | undefined {
 
 mkdirSync(".cache", { recursive: true });
 rmSync(reportFile, { force: true });
+
+install(tested);
 
 const ended =
   run("node scripts/build.ts") &&

@@ -17,7 +17,7 @@ const PATTERNS = [
   "README.md",
   "CONTRIBUTING.md",
   "docs/**/*.{md,svg,png}",
-  "{examples,packages}/*/README.md",
+  "{examples,packages,compat/*/examples}/*/README.md",
   "bench/README.md",
 ];
 

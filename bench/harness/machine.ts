@@ -1,6 +1,6 @@
 /** What ran where: machine, versions and commit, for the head of the report. Reads, changes nothing. */
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import os from "node:os";
 
 const peerNames = ["dataloader", "@yornaath/batshit", "@tanstack/pacer", "promise-batcher", "async", "p-limit"];
@@ -33,9 +33,13 @@ function commit(): string {
   }
 }
 
-/** A package that is installed at the root, and its version. */
+/** A package that is installed for the benchmarks or at the root, and its version. */
 export function versionOf(name: string): string {
-  const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url);
+  const files = ["..", "../.."].map(
+    (folder) => new URL(`${folder}/node_modules/${name}/package.json`, import.meta.url),
+  );
+  const file = files.find((url) => existsSync(url));
+  if (file === undefined) return `${name}, not installed`;
   const { version } = JSON.parse(readFileSync(file, "utf8")) as { version: string };
   return `${name} ${version}`;
 }

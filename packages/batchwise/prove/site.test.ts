@@ -7,9 +7,7 @@ import { filesMatching, root } from "../test/house/repository.ts";
 test("the site is built by one command, with every page, a reference of every entry, and search", {
   timeout: 240_000,
 }, () => {
-  const { status, stderr } = spawnSync(process.execPath, ["--no-warnings", `${root}site/build.ts`], {
-    encoding: "utf8",
-  });
+  const { status, stderr } = spawnSync("npm", ["run", "--silent", "site"], { cwd: root, encoding: "utf8" });
   expect({ status, stderr }).toMatchObject({ status: 0 });
   for (const entry of entries().keys())
     expect(existsSync(`${root}site/dist/api/batchwise${entry.slice(1)}.html`), entry).toBe(true);

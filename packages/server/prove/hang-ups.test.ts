@@ -5,8 +5,8 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import { runtimes } from "../../../compat/runtimes/runtimes.ts";
 import { built, root } from "../../batchwise/test/house/repository.ts";
-import { runtimes } from "../../batchwise/test/house/runtimes.ts";
 import { commandOf } from "../test/support/command.ts";
 import { temporaryFolder } from "../test/support/folders.ts";
 

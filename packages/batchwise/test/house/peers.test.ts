@@ -1,6 +1,6 @@
 // The packages of users that the library works with. Only what the built files import is a peer dependency, and every
 // version of it may be installed: npm enforces the ranges of optional peers too, for users of the engine alone. The
-// versions that work are in the docs; each major of them is installed for the tests.
+// versions that work are in the docs; each major of them is installed for the tests, at the root or in compat.
 
 import { globSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -20,7 +20,8 @@ const documented = [...textOf("docs/deployment.md").matchAll(/^\| `([^`]+)` \| (
 
 /** What the tests have of a package, under its own name or another ("npm:openai@5.23.2"): name to import, and major. */
 function installed(peer: string): { readonly name: string; readonly major: number }[] {
-  return Object.entries(manifestOf(".").devDependencies ?? {}).flatMap(([name, spec]) => {
+  const all = [".", "compat/versions", "compat/models"].map((folder) => manifestOf(folder).devDependencies ?? {});
+  return all.flatMap(Object.entries<string>).flatMap(([name, spec]) => {
     const [, of = name, major] = /^(?:npm:(.+)@)?[~^]?(\d+)\./.exec(spec) ?? [];
     return of === peer ? [{ name, major: Number(major) }] : [];
   });
@@ -55,7 +56,7 @@ describe("the peer dependencies", () => {
 });
 
 describe("a package of the docs", () => {
-  const tests = filesMatching("packages/batchwise/test/**/*.ts").map(textOf);
+  const tests = filesMatching("packages/batchwise/test/**/*.ts", "compat/*/test/**/*.ts").map(textOf);
 
   test.each(documented)("%s is installed for the tests in the versions %j, and imported by one", (name, majors) => {
     const imported = installed(name).filter((copy) =>

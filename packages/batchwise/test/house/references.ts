@@ -1,6 +1,6 @@
 // Finds the tests that a Markdown page names, and the titles that a test file has. A page names a test as
 // `core/waits` › a full batch goes at once: the file below packages/batchwise/test (`server/...` below
-// packages/server/test) without its ending, and the test's title, alone or after those of its `describe`s.
+// packages/server/test, `compat/runtimes/...` below compat/runtimes/test) without its ending, and the test's title, alone or after those of its `describe`s.
 
 import { existsSync } from "node:fs";
 import { type CallExpression, type Expression, Visitor } from "oxc-parser";
@@ -17,10 +17,10 @@ export function referencesIn(markdown: string): Reference[] {
 }
 
 function pathOf(name: string): string {
-  const [room, ...rest] = name.split("/");
-  return room === "server"
-    ? `packages/server/test/${rest.join("/")}.test.ts`
-    : `packages/batchwise/test/${name}.test.ts`;
+  const [room = "", ...rest] = name.split("/");
+  if (room === "server") return `packages/server/test/${rest.join("/")}.test.ts`;
+  if (room === "compat") return `compat/${rest[0]}/test/${rest.slice(1).join("/")}.test.ts`;
+  return `packages/batchwise/test/${name}.test.ts`;
 }
 
 /** The cells of every table row of a page, head rows left out. */

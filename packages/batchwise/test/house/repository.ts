@@ -47,10 +47,13 @@ export function parse(path: string, text: string): Program {
   return program;
 }
 
-/** A fresh folder inside the repository, so that packages resolve from it as they do from anywhere in the workspace. */
-export function scratchFolder(name: string): string {
-  mkdirSync(`${root}.cache`, { recursive: true });
-  return `${mkdtempSync(`${root}.cache/${name}-`)}/`;
+/**
+ * A fresh folder inside `home`, a folder of the repository whose path ends in a slash, so that packages resolve from
+ * it as they do from `home`.
+ */
+export function scratchFolder(name: string, home: string = root): string {
+  mkdirSync(`${home}.cache`, { recursive: true });
+  return `${mkdtempSync(`${home}.cache/${name}-`)}/`;
 }
 
 /** The absolute path of a built file; tests of what users install stand on `npm run build`. */

@@ -1,16 +1,27 @@
 import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { writePrismaClient } from "./recipes.ts";
-import { built, filesMatching, root, scratchFolder, textOf } from "./repository.ts";
-import { docstringSnippetsIn, snippetsIn } from "./snippets.ts";
+import { home as frameworks, writePrismaClient } from "../../../../compat/frameworks/recipes.ts";
+import { built, filesMatching, manifestOf, root, scratchFolder, textOf } from "./repository.ts";
+import { docstringSnippetsIn, packagesIn, type Snippet, snippetsIn } from "./snippets.ts";
 
-const pages = filesMatching("README.md", "docs/**/*.md", "{packages,examples}/**/README.md");
+const pages = filesMatching("README.md", "docs/**/*.md", "{packages,examples,compat}/**/README.md");
 const sources = filesMatching("packages/batchwise/src/**/*.ts");
 const snippets = [
   ...pages.flatMap((page) => snippetsIn(page, textOf(page))),
   ...sources.flatMap((source) => docstringSnippetsIn(source, textOf(source))),
 ];
+
+/** The folders from which a block finds what it imports. A block that needs nothing of the others belongs to the root. */
+const homes = [frameworks, `${root}compat/models/`, `${root}bench/`, root];
+
+function homeOf({ code }: Snippet): string | undefined {
+  return homes.find((home) => {
+    const { devDependencies = {} } = manifestOf(home.slice(root.length) || ".");
+    const needs = code.includes("./generated/client.ts") ? ["prisma"] : packagesIn(code);
+    return home === root || needs.some((name) => name in devDependencies);
+  });
+}
 
 describe("a page's TypeScript blocks", () => {
   const page = ["# Page", "```ts", "one();", "```", "```sh", "npm test", "```", "```ts run", "two();", "```"];
@@ -25,16 +36,17 @@ describe("a page's TypeScript blocks", () => {
   });
 });
 
-describe("the documentation", () => {
-  const folder = scratchFolder("snippets");
+describe.each(homes)("the documentation, compiled in %s", (home) => {
+  const folder = scratchFolder("snippets", home);
+  const own = snippets.filter((snippet) => homeOf(snippet) === home);
 
   beforeAll(() => {
     built("index.js");
     const compilerOptions = { noUnusedLocals: false, jsx: "react-jsx" };
     const config = { extends: `${root}tsconfig.json`, compilerOptions, include: [folder] };
     writeFileSync(`${folder}tsconfig.json`, JSON.stringify({ ...config, exclude: [] }));
-    for (const { name, code } of snippets) writeFileSync(folder + name, code);
-    writePrismaClient(folder);
+    for (const { name, code } of own) writeFileSync(folder + name, code);
+    if (home === frameworks) writePrismaClient(folder);
     writeFileSync(`${folder}page-that-compiles.ts`, "console.log(1);\n");
   });
   afterAll(() => rmSync(folder, { recursive: true }));
@@ -45,8 +57,8 @@ describe("the documentation", () => {
   });
 
   test("has running blocks that all run to their end", () => {
-    const running = snippets.filter((snippet) => snippet.runs);
-    expect(running).not.toEqual([]);
+    const running = own.filter((snippet) => snippet.runs);
+    expect(own).not.toEqual([]);
     for (const { name } of running) {
       const { status, stderr } = spawnSync(process.execPath, [folder + name], { encoding: "utf8", timeout: 30_000 });
       expect({ name, status, stderr }).toEqual({ name, status: 0, stderr: "" });

@@ -20,6 +20,19 @@ export function snippetsIn(page: string, markdown: string): Snippet[] {
   return snippets;
 }
 
+/** The packages that a block imports. */
+export function packagesIn(code: string): string[] {
+  const specifiers = [...code.matchAll(/(?:from|import|import\() ?"([^".][^"]*)"/g)].map(
+    ([, specifier = ""]) => specifier,
+  );
+  return specifiers.map((specifier) =>
+    specifier
+      .split("/")
+      .slice(0, specifier.startsWith("@") ? 2 : 1)
+      .join("/"),
+  );
+}
+
 /** The examples in the docstrings of a source file, which are type-checked like the blocks of a page. */
 export function docstringSnippetsIn(file: string, source: string): Snippet[] {
   return snippetsIn(file.replace(/\.ts$/, ""), source.replaceAll(/^ *\* ?/gm, ""));

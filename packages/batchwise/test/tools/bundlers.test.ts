@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { build as esbuild, type Format } from "esbuild";
 import { build as vite } from "vite";
 import { describe, expect, test } from "vitest";
-import { oldestRuntime } from "../house/runtimes.ts";
+import { oldestRuntime } from "../../../../compat/runtimes/runtimes.ts";
 import { Project, specifiers } from "./project.ts";
 
 /** Uses entries of each kind: portable, of Node.js alone, with a store, and names something of every other. */

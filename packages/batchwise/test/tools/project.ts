@@ -38,19 +38,23 @@ export interface Ended {
   readonly output: string;
 }
 
-/** A program among those that npm installs for this machine alone, by a pattern in node_modules. */
+/** A program of compat/runtimes, which npm installs for this machine alone, by a pattern in node_modules. */
 export function programOf(pattern: string): string {
-  const [file] = globSync(`node_modules/${pattern}`, { cwd: root });
-  if (file === undefined) throw new Error(`no ${pattern} for this machine: run \`npm ci\``);
-  return root + file;
+  const home = `${root}compat/runtimes/`;
+  const [file] = globSync(`node_modules/${pattern}`, { cwd: home });
+  if (file === undefined) throw new Error(`no ${pattern} for this machine: run \`npm run compat\``);
+  return home + file;
 }
 
 export class Project {
   readonly folder: string;
 
-  /** Removed when the test has ended. */
-  constructor(name: string, files: Readonly<Record<string, string | object>>) {
-    this.folder = scratchFolder(name);
+  readonly #home: string;
+
+  /** Removed when the test has ended. `home`: the folder of the repository whose packages it finds. */
+  constructor(name: string, files: Readonly<Record<string, string | object>>, home: string = root) {
+    this.#home = home;
+    this.folder = scratchFolder(name, home);
     onTestFinished(() => rmSync(this.folder, { recursive: true }));
     const library = `${this.folder}node_modules/batchwise`;
     mkdirSync(library, { recursive: true });
@@ -61,9 +65,9 @@ export class Project {
     }
   }
 
-  /** Runs a program of this repository's node_modules, or another by its whole path. */
+  /** Runs a program of its home's node_modules, or another by its whole path. */
   run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Ended {
-    const file = program.startsWith("/") ? program : `${root}node_modules/${program}`;
+    const file = program.startsWith("/") ? program : `${this.#home}node_modules/${program}`;
     const [command, all] = /\.m?js$|bin\/(tsc|jest)$/.test(file) ? [process.execPath, [file, ...args]] : [file, args];
     const { status, stdout, stderr } = spawnSync(command, all, {
       cwd: this.folder,

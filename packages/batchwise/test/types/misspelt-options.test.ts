@@ -90,7 +90,8 @@ function reported(compiler: string, source: string): Reported[] {
   const config = { compilerOptions: { ...options, skipLibCheck: true }, files: ["main.mts"] };
   writeFileSync(`${folder}main.mts`, source);
   writeFileSync(`${folder}tsconfig.json`, JSON.stringify(config));
-  const tsc = `${root}node_modules/${compiler}/bin/tsc`;
+  const home = compiler === "typescript" ? root : `${root}compat/versions/`;
+  const tsc = `${home}node_modules/${compiler}/bin/tsc`;
   const { stdout } = spawnSync(process.execPath, [tsc, "-p", "."], { cwd: folder, encoding: "utf8" });
   rmSync(folder, { recursive: true });
   return stdout.split(/^(?=main\.mts)/m).map((text) => ({

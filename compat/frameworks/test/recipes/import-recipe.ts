@@ -1,0 +1,35 @@
+// A recipe of docs/recipes.md as a module: its blocks are written to a folder that is removed when the test file ends.
+
+import { rmSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
+import { afterAll } from "vitest";
+import { scratchFolder } from "../../../../packages/batchwise/test/house/repository.ts";
+import { blocksOf, home, writePrismaClient, writeRecipe } from "../../recipes.ts";
+
+const folders: string[] = [];
+
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true });
+});
+
+/** Imports the last block of a section, which may import those before it. `Exports` is what the block exports. */
+export async function importRecipe<Exports>(heading: string): Promise<Exports> {
+  const folder = scratchFolder("recipe", home);
+  folders.push(folder);
+  writeRecipe(heading, folder);
+  return (await import(pathToFileURL(folder + blocksOf(heading).at(-1)?.file).href)) as Exports;
+}
+
+/** The client that Prisma generates from the page's schema. */
+export async function importPrismaClient<Exports>(): Promise<Exports> {
+  const folder = scratchFolder("prisma", home);
+  folders.push(folder);
+  writePrismaClient(folder);
+  return (await import(pathToFileURL(`${folder}generated/client.ts`).href)) as Exports;
+}
+
+/** Waits for as long as the test may take. */
+export async function until(happened: () => boolean): Promise<void> {
+  while (!happened()) await sleep(5);
+}

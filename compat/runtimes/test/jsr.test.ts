@@ -1,0 +1,70 @@
+// The library on JSR, which takes its sources: what Deno's own check says before it publishes them, and that they run.
+
+import { spawnSync } from "node:child_process";
+import { rmSync, writeFileSync } from "node:fs";
+import { expect, onTestFinished, test } from "vitest";
+import { filesMatching, root, scratchFolder } from "../../../packages/batchwise/test/house/repository.ts";
+import { type Ended, programOf } from "../../../packages/batchwise/test/tools/project.ts";
+import { findEntries } from "../../../scripts/library/entries.ts";
+import { isJsrCurrent } from "../../../scripts/library/jsr.ts";
+
+const library = `${root}packages/batchwise/`;
+const fixtures = `${library}test/house/fixtures/`;
+
+/** Removed when the test has ended. */
+function scratch(name: string): string {
+  const folder = scratchFolder(name);
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+/** Deno with a cache of its own, in the library's folder, whose jsr.json it reads. */
+function deno(...args: readonly string[]): Ended {
+  const { status, stdout, stderr } = spawnSync(programOf("@deno/*/deno"), args, {
+    cwd: library,
+    env: { ...process.env, DENO_DIR: scratch("deno"), DENO_NO_UPDATE_CHECK: "1", NO_COLOR: "1" },
+    encoding: "utf8",
+    timeout: 110_000,
+  });
+  return { status, output: stdout + stderr };
+}
+
+test("jsr.json says what package.json and the source folders say", () => {
+  expect(isJsrCurrent(findEntries())).toBe(true);
+});
+
+test("Deno would publish the sources: no type error, no slow type, no file besides", () => {
+  const { status, output } = deno("publish", "--dry-run", "--allow-dirty");
+  expect(status, output).toBe(0);
+  // The import of a handler's own module, by the URL that the application gives.
+  expect(output.match(/^(warning|error).*\n.*$/gm)).toEqual([
+    expect.stringMatching(/unanalyzable-dynamic-import.*\n.*src\/threads\/handler-worker\.ts/),
+  ]);
+  const published = [...output.matchAll(/^ +file:\/\/(?<path>\S+) \(/gm)].map(({ groups }) => groups?.path);
+  const pages = ["CHANGELOG.md", "LICENSE", "README.md", "jsr.json"].map((name) => `packages/batchwise/${name}`);
+  const expected = [...filesMatching("packages/batchwise/src/**/*"), ...pages].map((path) => root + path);
+  expect(published.sort()).toEqual(expected.sort());
+});
+
+test("Deno loads every entry from the sources, and runs a handler in threads", () => {
+  const program = `${scratch("jsr")}program.mjs`;
+  const imports = findEntries().map(({ source }) => `import * as _${source.replaceAll(/\W/g, "_")} from "${source}";`);
+  const text = `${imports.join("\n")}
+import { createBatcher } from "${library}src/index.ts";
+import { threadHandler } from "${library}src/threads/index.ts";
+const batcher = createBatcher(threadHandler(new URL("file://${fixtures}triple-handler.mjs")));
+console.log(await batcher.submit(14));
+await batcher.close();
+`;
+  writeFileSync(program, text);
+  const { status, output } = deno(
+    "run",
+    "--allow-all",
+    "--no-prompt",
+    "--quiet",
+    "--no-lock",
+    "--config=jsr.json",
+    program,
+  );
+  expect({ status, output }).toEqual({ status: 0, output: "42\n" });
+});

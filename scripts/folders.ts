@@ -1,0 +1,39 @@
+// The folders that have a package.json and a lock of their own, outside the workspace. They hold what is large and few
+// need: `npm ci` at the root stays small, and each command installs the folders that it needs. Packages that such a
+// folder does not have are those of the root.
+
+import { existsSync, statSync } from "node:fs";
+import { run } from "./steps.ts";
+
+/** Each with what it holds and its size once installed, in MB. */
+const FOLDERS = {
+  "compat/runtimes": ["Node.js 20, 22 and 26, Bun, Deno, workerd", 861],
+  "compat/frameworks": ["Next.js, NestJS, Jest, Prisma, job queues and others", 726],
+  "compat/versions": ["other releases of the providers' clients and of TypeScript", 144],
+  "compat/models": ["trained models, transformers.js", 96],
+  "compat/publish": ["publint, Are The Types Wrong", 39],
+  site: ["VitePress, TypeDoc", 150],
+  bench: ["the libraries of the comparison", 4],
+} as const;
+
+export type Folder = keyof typeof FOLDERS;
+
+export const folders = Object.keys(FOLDERS) as readonly Folder[];
+
+/** The folders that hold tests of `npm test`. */
+export const tested: readonly Folder[] = folders.filter((folder) => !["compat/publish", "site"].includes(folder));
+
+/** Installs those that are missing or older than their lock. Says which and how large first; throws if one fails. */
+export function install(wanted: readonly Folder[]): void {
+  for (const folder of wanted.filter((name) => !isInstalled(name))) {
+    const [holds, megabytes] = FOLDERS[folder];
+    console.log(`Installing ${folder}: ${holds} (${megabytes} MB)`);
+    if (!run("npm ci --silent", folder)) throw new Error(`npm ci failed in ${folder}`);
+  }
+}
+
+/** npm writes the hidden lock at the end of an installation. */
+function isInstalled(folder: Folder): boolean {
+  const [lock, installed] = [`${folder}/package-lock.json`, `${folder}/node_modules/.package-lock.json`];
+  return existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs;
+}

@@ -1,0 +1,8 @@
+// `npm run compat`: installs the folders that it is given, or all.
+
+import { type Folder, folders, install } from "./folders.ts";
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !folders.includes(name as Folder));
+if (unknown.length > 0) throw new Error(`Expected ${folders.join(", ")}, got ${unknown.join(", ")}`);
+install(wanted.length > 0 ? (wanted as Folder[]) : folders);
