@@ -37,7 +37,7 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: "own process",
+          name: "own-process",
           include: ownProcess,
           exclude: ["**/node_modules/**", ...integration, ...inThreads],
           maxWorkers: cores,
