@@ -241,14 +241,14 @@ const admission: readonly Fault[] = [
   {
     name: "leaves the items of pausing batches out of the bound",
     file: "core/submit/admission.ts",
-    find: "this.#queue.size - this.retrying",
+    find: "this.#queue.size - this.#retrying",
     replace: "this.#queue.size",
   },
   {
     name: "leaves room empty that a retry has made",
     file: "core/engine/scheduler.ts",
-    find: "this.#grantSlots();\n    this.#admitBlocked(now, atEvent);",
-    replace: "this.#admitBlocked(now, atEvent);\n    this.#grantSlots();",
+    find: "this.#grantSlots();\n    this.#admitBlocked(now);",
+    replace: "this.#admitBlocked(now);\n    this.#grantSlots();",
   },
   {
     name: "takes a part of a call that can never fit",

@@ -10,17 +10,19 @@ import { endOfPass, endOfTurn } from "../time/turn.ts";
 
 export class Gathering {
   readonly #clock: Clock;
-  readonly #onPassEnd: () => void;
+  readonly #onPassEnd: () => boolean;
   #isWaiting = false;
   /** Stands for the turn in which a batch began last; null when it has ended. */
   #turn: object | null = null;
   /** The last batch settled in the turn in which it began. */
   #wasQuick = false;
-  /** When the last pass ended. */
+  /** When the last pass ended that left something waiting. */
   passedAt: number = -Infinity;
 
-  /** `onPassEnd` is called at the end of the pass in which `waitForPass` was called. */
-  constructor(clock: Clock, onPassEnd: () => void) {
+  /**
+   * `onPassEnd` is called at the end of the pass in which `waitForPass` was called. It returns whether anything waits on.
+   */
+  constructor(clock: Clock, onPassEnd: () => boolean) {
     this.#clock = clock;
     this.#onPassEnd = onPassEnd;
   }
@@ -45,8 +47,7 @@ export class Gathering {
     this.#isWaiting = true;
     const ended = (): void => {
       this.#isWaiting = false;
-      this.passedAt = this.#clock.now();
-      this.#onPassEnd();
+      if (this.#onPassEnd()) this.passedAt = this.#clock.now();
     };
     if (clock === systemClock) endOfPass(ended);
     else clock.setImmediate?.(ended);

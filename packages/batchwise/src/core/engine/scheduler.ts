@@ -68,6 +68,14 @@ export class Scheduler implements BatchOwner<Batch> {
   readonly #learned: LearnedCaps = new LearnedCaps();
   readonly #gathering: Gathering;
   #options: ResolvedOptions;
+  readonly #sendAll: () => void = () => {
+    do {
+      this.#pumpAgain = false;
+      while (this.#sendNext());
+    } while (this.#pumpAgain);
+  };
+  /** Of the event that is looked at. */
+  #gate: Gate = "open";
   #isPumping = false;
   #pumpAgain = false;
   #hasWarnedOfPause = false;
@@ -88,7 +96,10 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#slots = new Slots(stages);
     this.#limiter = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
     this.#next = new NextBatch({ ...parts, learned: this.#learned, limiter: this.#limiter }, options);
-    this.#gathering = new Gathering(services.clock, this.#again);
+    this.#gathering = new Gathering(services.clock, () => {
+      this.#pump("open");
+      return this.#queue.size > 0;
+    });
     this.#wake = new WakeUp(services.clock, this.#again, () => this.#sendHeld());
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
@@ -195,12 +206,12 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#slots.pause(batch);
     if (isDue) this.#slots.enqueue(batch);
     this.#services.recorder.rests(batch.countedAs, this.#services.clock.now());
-    this.#admission.retrying += batch.live;
+    this.#admission.noteRetrying(batch.live);
     this.#slotFreed();
   }
 
   pausingLeft(count: number): void {
-    this.#admission.retrying -= count;
+    this.#admission.noteRetrying(-count);
   }
 
   wantsSlot(batch: Batch): void {
@@ -254,32 +265,32 @@ export class Scheduler implements BatchOwner<Batch> {
       this.#pumpAgain = true;
       return;
     }
-    this.#isPumping = true;
-    try {
-      this.#inContext(() => {
-        do {
-          this.#pumpAgain = false;
-          while (this.#sendNext(gate));
-        } while (this.#pumpAgain);
-      });
-    } finally {
-      this.#isPumping = false;
+    if (this.#isQuiet()) {
+      this.#wake.clear();
+    } else {
+      this.#gate = gate;
+      this.#isPumping = true;
+      try {
+        this.#inContext(this.#sendAll);
+      } finally {
+        this.#isPumping = false;
+      }
     }
     this.#admission.announce();
     this.#onStep();
   }
 
   /** Sends one batch, if one may go. True when there may be another. A user's function may open a turn at any moment. */
-  #sendNext(atEvent: Gate): boolean {
+  #sendNext(): boolean {
     if (this.#hasNothingToDo()) return this.#waitForEvent();
     const now = this.#services.clock.now();
     this.#services.deadlines.fireDue(now);
     // A batch that calls again makes room in the queue.
     this.#grantSlots();
-    this.#admitBlocked(now, atEvent);
+    this.#admitBlocked(now);
     if (!this.#mayClose()) return this.#waitForEvent();
     const { departures } = this.#queue;
-    const gate = this.#turn.isOpen ? "turn" : atEvent;
+    const gate = this.#turn.isOpen ? "turn" : this.#gate;
     const choice = this.#next.lane(gate, this.#gathering.passedAt, now);
     for (const lane of choice.notReady) this.#queue.markCold(lane);
     if (choice.lane === null) {
@@ -302,6 +313,13 @@ export class Scheduler implements BatchOwner<Batch> {
   /** True where only a flush, `close()` or another submit sends what waits. */
   #isHeld(): boolean {
     return this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.#next.isFlushOnly);
+  }
+
+  /** True where nothing waits, for anything. */
+  #isQuiet(): boolean {
+    const { deadlines } = this.#services;
+    if (this.#queue.size > 0 || this.#admission.blocked > 0 || this.#limiter !== null) return false;
+    return this.#slots.next === undefined && deadlines.isEmpty;
   }
 
   /** True when it need not even read the time. Then nothing is asked of the limiter any more. */
@@ -336,10 +354,10 @@ export class Scheduler implements BatchOwner<Batch> {
   }
 
   /** Lets blocked submits in. Where nobody has gathered yet, they are looked at at the end of the turn. */
-  #admitBlocked(now: number, gate: Gate): void {
+  #admitBlocked(now: number): void {
     const { size } = this.#queue;
     this.#admission.admit(now);
-    if (gate !== "open" && this.#queue.size > size) this.#turn.lookAgain();
+    if (this.#gate !== "open" && this.#queue.size > size) this.#turn.lookAgain();
   }
 
   /** Gives free slots to batches that wait for one; another call of a batch needs a grant of the limiter, too. */
@@ -355,7 +373,7 @@ export class Scheduler implements BatchOwner<Batch> {
           this.#limiter.use(cost);
         }
         batch.countedAs = batch.live;
-        this.#admission.retrying -= batch.live;
+        this.#admission.noteRetrying(-batch.live);
         this.#services.recorder.runs(batch.countedAs, this.#services.clock.now());
       }
       this.#slots.grant();

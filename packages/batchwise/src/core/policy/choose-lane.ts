@@ -28,7 +28,7 @@ const NONE: readonly Lane[] = [];
 const NOT_YET: Choice = { lane: null, wakeAt: Infinity, notReady: NONE };
 
 export interface ChoiceState extends PolicyState {
-  /** When the last pass ended for which batches gathered. */
+  /** When the last pass ended that left something waiting. */
   readonly passedAt: number;
 }
 

@@ -48,12 +48,11 @@ export class Queue implements LaneOwner {
   readonly #recent: Line[] = [];
   /** Where the arrivals go. */
   #plain: Line | null = null;
-  /** Room for plain entries, and how many have come. They come into their line when the queue is looked at. */
+  /** Room for plain entries, and how many have come. They come into their line when its order is needed. */
   #arrivals: Entry[] = NO_ROOM;
   #arrived = 0;
-  /** So many entries without a key may be pushed before the bound is asked again. None when the queue has been looked at. */
-  room = 0;
-  #size = 0;
+  /** How many entries wait in lines. */
+  #placed = 0;
   /** Goes up whenever an entry has left, for a batch or early. */
   departures = 0;
 
@@ -65,26 +64,25 @@ export class Queue implements LaneOwner {
 
   /** How many entries wait. */
   get size(): number {
-    this.#placeArrivals();
-    return this.#size;
+    return this.#placed + this.#arrived;
   }
 
   push(entry: Entry): Lane {
-    if (this.#arrived > 0) this.#placeArrivals();
+    this.endRoom();
     const { priority } = entry;
     let line = this.#recent[priority & 7];
     if (line === undefined || !line.isFor(entry)) {
       line = this.#lineOf(this.#lane(entry.key), entry);
       this.#recent[priority & 7] = line;
     }
-    this.#size += 1;
+    this.#placed += 1;
     line.push(entry);
     return line.lane;
   }
 
   /** Takes plain entries and room for more: the first `arrived` places are filled. The array is the queue's own then. */
   receive(arrivals: Entry[], arrived: number): void {
-    this.#placeArrivals();
+    this.endRoom();
     const line = this.#lineOf(this.#lane(undefined), PLAIN);
     for (let index = 0; index < arrived; index += 1) (arrivals[index] as Entry).holder = line;
     this.#plain = line;
@@ -92,7 +90,7 @@ export class Queue implements LaneOwner {
     this.#arrived = arrived;
   }
 
-  /** Adds a plain entry; false where there is no room for it that was received, or the queue has been looked at since. */
+  /** Adds a plain entry; false where the room that was received is used up or has ended. */
   arrive(entry: Entry): boolean {
     if (this.#arrived === this.#arrivals.length) return false;
     entry.holder = this.#plain;
@@ -101,24 +99,24 @@ export class Queue implements LaneOwner {
     return true;
   }
 
-  #placeArrivals(): void {
-    this.room = 0;
+  /** Ends the room for plain entries: those that came are placed in their line. */
+  endRoom(): void {
     const arrivals = this.#arrivals;
     if (arrivals === NO_ROOM) return;
     const arrived = this.#arrived;
     this.#arrivals = NO_ROOM;
     this.#arrived = 0;
     if (arrived === 0) return;
-    this.#size += arrived;
+    this.#placed += arrived;
     this.#plain?.pushAll(arrivals, arrived);
   }
 
   /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
   raise(entry: Entry, priority: number): void {
-    this.#placeArrivals();
+    this.endRoom();
     const line = entry.holder as Line;
     entry.priority = priority;
-    this.#size += 1;
+    this.#placed += 1;
     this.#lineOf(line.lane, entry).push(entry);
     line.noteLeft([entry], 0, 1, entry.cost);
   }
@@ -131,7 +129,7 @@ export class Queue implements LaneOwner {
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
-    this.#size -= count;
+    this.#placed -= count;
     if (lane.size === 0) this.#forget(lane);
     if (!this.flushes.isEmpty) this.flushes.endDone(lane.key);
   }
@@ -181,25 +179,25 @@ export class Queue implements LaneOwner {
 
   /** The lane whose first entry goes before those of all other lanes. */
   get mostUrgent(): Lane | undefined {
-    this.#placeArrivals();
+    this.endRoom();
     return this.#byRank.first?.value;
   }
 
   /** The lane with the entry that has waited longest. */
   get oldestLane(): Lane | undefined {
-    this.#placeArrivals();
+    this.endRoom();
     return this.#byAge.first?.value;
   }
 
   /** The entry that has waited longest. */
   get oldest(): Entry | null {
-    this.#placeArrivals();
+    this.endRoom();
     return this.#byAge.first?.value.byAge.first?.value.oldest ?? null;
   }
 
   /** When that entry was submitted; Infinity when nothing waits. */
   oldestAt(): number {
-    this.#placeArrivals();
+    this.endRoom();
     return this.#byAge.first?.key ?? Infinity;
   }
 
@@ -253,7 +251,7 @@ export class Queue implements LaneOwner {
   /** Starts or stops to keep each lane's earliest deadline. */
   keepDeadlines(isKept: boolean): void {
     if (isKept === this.#keepsDeadlines) return;
-    this.#placeArrivals();
+    this.endRoom();
     this.#keepsDeadlines = isKept;
     this.#common?.keepDeadlines(isKept);
     for (const lane of this.#lanesOfKeys()) lane.keepDeadlines(isKept);
@@ -261,7 +259,7 @@ export class Queue implements LaneOwner {
 
   /** All lanes in which something waits. */
   *lanes(): Iterable<Lane> {
-    this.#placeArrivals();
+    this.endRoom();
     const common = this.#waitingCommon();
     if (common !== undefined) yield common;
     yield* this.#lanesOfKeys();

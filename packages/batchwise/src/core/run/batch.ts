@@ -197,8 +197,8 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
     const isStaged = stages.prepare !== undefined || stages.finish !== undefined;
     this.#hasRun = !isStaged;
     const run = isStaged ? () => runStages(this.#around, items, call, number, this) : () => stages.run(items, call);
-    const ask = (): unknown => this.selfCalls.call(this, run);
-    return this.watch === null ? ask() : this.watch.around(ask);
+    if (this.watch === null) return this.selfCalls.call(this, run);
+    return this.watch.around(() => this.selfCalls.call(this, run));
   }
 
   runs(): void {

@@ -31,11 +31,7 @@ export class Admission {
   /** Places given to producers in this turn and not taken yet. */
   #handedOut = 0;
   #options: ResolvedOptions;
-  /**
-   * Items of batches that pause before a retry: they count in the queue's bound. Where it has grown the queue is looked at
-   * next, which ends the room that plain entries were given.
-   */
-  retrying = 0;
+  #retrying = 0;
 
   constructor(services: Services, turn: Turn, queue: Queue, options: ResolvedOptions) {
     this.#services = services;
@@ -47,6 +43,16 @@ export class Admission {
   /** How many wait outside. */
   get blocked(): number {
     return this.#outside?.size ?? 0;
+  }
+
+  /** Items of batches that pause before a retry: they count in the queue's bound. */
+  get retrying(): number {
+    return this.#retrying;
+  }
+
+  noteRetrying(change: number): void {
+    this.#retrying += change;
+    this.#queue.endRoom();
   }
 
   get isFull(): boolean {
@@ -63,15 +69,9 @@ export class Admission {
    * may have flushed what waited before.
    */
   accept(entry: Entry): void {
-    const queue = this.#queue;
     entry.moment = this.#turn.moment;
-    if (queue.room > 0 && entry.key === undefined) {
-      queue.room -= 1;
-      queue.push(entry);
-    } else if (this.#hasRoom()) {
-      this.#enter(entry);
-      if (entry.key === undefined) queue.room = this.#plainRoom();
-    } else if (this.#options.onFull === "wait") this.#waitOutside(entry);
+    if (this.#hasRoom()) this.#enter(entry);
+    else if (this.#options.onFull === "wait") this.#waitOutside(entry);
     else if (this.#options.onFull === "drop-oldest") this.#replaceOldest(entry);
     else this.#refuse(entry, queueFullError(this.#services.name, this.#options.maxQueueSize));
   }
@@ -136,6 +136,7 @@ export class Admission {
     const given = this.#ready.splice(0, Math.max(0, this.#free() - this.#handedOut));
     if (this.#ready.length === 0) this.#ready = null;
     this.#handedOut += given.length;
+    this.#queue.endRoom();
     this.#turn.lookAgain();
     for (const resolve of given) resolve();
   }
@@ -153,7 +154,7 @@ export class Admission {
   }
 
   #free(): number {
-    return this.#options.maxQueueSize - this.#queue.size - this.retrying;
+    return this.#options.maxQueueSize - this.#queue.size - this.#retrying;
   }
 
   /** While somebody is blocked there is no room for anybody else. */

@@ -1,4 +1,4 @@
-// Plain entries that come in together: they wait in an array of their own until the queue is looked at.
+// Plain entries that come in together: they wait in an array of their own until their order is needed.
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -62,13 +62,14 @@ describe("plain entries", () => {
     );
   });
 
-  test("find no more room than was given, and none after a look at the queue", () => {
+  test("find no more room than was given, and none after a look at their order", () => {
     const { queue } = new Kit();
     expect(queue.arrive(entryOf({ id: 0 }))).toBe(false);
     queue.receive(roomFor(0, 2), 0);
     expect(range(3).map((id) => queue.arrive(entryOf({ id })))).toEqual([true, true, false]);
     queue.receive(roomFor(0), 0);
     expect(queue.size).toBe(2);
+    expect(queue.oldest?.item).toBe(0);
     expect(queue.arrive(entryOf({ id: 3 }))).toBe(false);
   });
 
