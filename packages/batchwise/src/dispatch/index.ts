@@ -133,7 +133,7 @@ export type {
   Store,
   TransitionResult,
 } from "./contract/store.ts";
-export type { TransactionalStore, TransactionIntake } from "./contract/transactions.ts";
+export type { TransactionalStore, TransactionIntake, WithinTransaction } from "./contract/transactions.ts";
 export type {
   BatchFilter,
   BatchLine,

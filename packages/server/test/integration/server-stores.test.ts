@@ -2,12 +2,19 @@
 
 import { expect, onTestFinished, test } from "vitest";
 import { postgresPlace, startOwnRedis } from "../../../batchwise/test/integration/services/kept.ts";
+import { query } from "../../../batchwise/test/integration/services/postgres.ts";
 import { clientAt } from "../../../batchwise/test/integration/services/redis.ts";
 import { ended, Practice } from "../support/practice.ts";
 
 async function postgresUrl(): Promise<string> {
   const { host, port, user, database } = (await postgresPlace()) as PostgresAddress;
   return `postgres://${user}@${encodeURIComponent(host)}:${port}/${database}`;
+}
+
+/** In a schema that no search path names. */
+async function schemaUrl(): Promise<string> {
+  await query(await postgresPlace(), 'CREATE SCHEMA IF NOT EXISTS "The ""command"""');
+  return `${await postgresUrl()}?schema=${encodeURIComponent('The "command"')}`;
 }
 
 interface PostgresAddress {
@@ -24,6 +31,7 @@ async function redisUrl(): Promise<string> {
 
 test.each([
   ["Postgres", postgresUrl],
+  ["a schema of Postgres", schemaUrl],
   ["Redis", redisUrl],
 ])("on %s a job runs to its end, and doctor finds the store well", async (_name, urlOf) => {
   const practice = await Practice.start();
@@ -36,6 +44,16 @@ test.each([
   expect(run).toMatchObject({ code: 0, output: expect.stringContaining("20 outcomes (20 succeeded)") });
   const list = await practice.done("jobs", "list", "--store", url, "--json");
   expect(JSON.parse(list.stdout)).toMatchObject({ jobs: [{ job: "in", succeeded: 20, open: 0 }] });
+});
+
+test("doctor names a schema of Postgres that is not there", async () => {
+  const practice = await Practice.start();
+  const url = `${await postgresUrl()}?schema=nobody%27s`;
+  const doctor = await practice.done("jobs", "doctor", "--store", url);
+  expect(doctor).toMatchObject({
+    code: 3,
+    output: expect.stringMatching(/PROBLEM store: .*schema "nobody's" does not/),
+  });
 });
 
 test("doctor has a problem with a Redis that evicts keys, and run does not start on it", async () => {

@@ -2,9 +2,17 @@
 // checks and encodes; the store knows the connection. So the dispatcher gives itself to the store when it is made.
 // Optional: a store that has no transactions to share leaves it out.
 
-import type { NewRequest } from "./rows.ts";
+import type { NewRequest, RequestQuery, RequestRow } from "./rows.ts";
 import type { Store } from "./store.ts";
 import type { BatchLine, DispatchRequest, EnqueuedMany } from "./types.ts";
+
+/**
+ * The part of a store that works in a caller's transaction. What is read of stored requests holds no figures: they may be
+ * rounded, because the session's settings stay the caller's.
+ */
+export interface WithinTransaction extends Pick<Store, "enqueue"> {
+  requests(query: RequestQuery): Promise<readonly Pick<RequestRow, "id" | "lane" | "body">[]>;
+}
 
 /** What a dispatcher does for a store that is given requests in a caller's transaction. */
 export interface TransactionIntake {
@@ -14,7 +22,7 @@ export interface TransactionIntake {
    * Stores the rows through `within`, whose two methods work in the caller's transaction, and wakes what looks for them
    * later. Rejects with DUPLICATE_ID after some rows were stored: the store undoes all of the call then.
    */
-  enqueue(rows: readonly NewRequest[], within: Pick<Store, "enqueue" | "requests">): Promise<EnqueuedMany>;
+  enqueue(rows: readonly NewRequest[], within: WithinTransaction): Promise<EnqueuedMany>;
 }
 
 /** A store with an `enqueueIn` of its own. */

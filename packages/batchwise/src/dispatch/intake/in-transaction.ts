@@ -4,7 +4,7 @@
 import { takenIdsError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
-import { isTransactional, type TransactionIntake } from "../contract/transactions.ts";
+import { isTransactional, type TransactionIntake, type WithinTransaction } from "../contract/transactions.ts";
 import type { EnqueuedMany } from "../contract/types.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
@@ -26,7 +26,7 @@ export function offerIntake(runtime: Runtime, sealer: Sealer, check: Transaction
 
 async function storeIn(
   rows: readonly NewRequest[],
-  within: Parameters<TransactionIntake["enqueue"]>[1],
+  within: WithinTransaction,
   { clock }: Runtime,
 ): Promise<EnqueuedMany> {
   const answers: EnqueueResult[] = [];

@@ -3,12 +3,13 @@
 // that id, the digests differ, and the bodies are compared here.
 
 import type { NewRequest } from "../contract/rows.ts";
-import type { EnqueueResult, Store } from "../contract/store.ts";
+import type { EnqueueResult } from "../contract/store.ts";
+import type { WithinTransaction } from "../contract/transactions.ts";
 import { parseLane } from "../format/encode.ts";
 
 /** Turns `conflict` into `same` where the stored body is equal. Calls the store once more if there is a conflict. */
 export async function compareBodies(
-  store: Pick<Store, "requests">,
+  store: Pick<WithinTransaction, "requests">,
   rows: readonly NewRequest[],
   answers: readonly EnqueueResult[],
 ): Promise<readonly EnqueueResult[]> {

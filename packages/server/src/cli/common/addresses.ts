@@ -47,6 +47,17 @@ export function passwordsOf(text: string): string[] {
   return written.filter((one) => one !== "").flatMap((one) => [one, decoded(one)]);
 }
 
+/** The address without `schema` in its query, and the value of that; null where it has none. */
+export function splitSchema(address: string): readonly [address: string, schema: string | null] {
+  let schema: string | null = null;
+  const { rest = "" } = addressOf(address) ?? {};
+  const shorter = rest.replace(/([?&])(schema=[^&#]*)(&?)/, (_, before: string, field: string, after: string) => {
+    schema = new URLSearchParams(field).get("schema") || null;
+    return after === "" ? "" : before;
+  });
+  return [address.slice(0, address.length - rest.length) + shorter, schema];
+}
+
 /** What stands before the address, and the address. */
 function wordIn(text: string): readonly [before: string, word: string] {
   const equals = text.startsWith("--") ? text.indexOf("=") + 1 : 0;

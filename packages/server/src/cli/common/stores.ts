@@ -3,7 +3,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Store } from "batchwise/dispatch";
-import { addressOf, withoutPassword } from "./addresses.ts";
+import { addressOf, splitSchema, withoutPassword } from "./addresses.ts";
 import { CommandError, EXIT, wordsOf } from "./failures.ts";
 import { loadPackage } from "./packages.ts";
 
@@ -67,10 +67,11 @@ interface Pg {
 async function postgres(url: string): Promise<OpenStore> {
   const { Pool } = loadPackage<Pg>("pg", "A Postgres store");
   const { postgresStore } = await import("batchwise/dispatch/postgres");
-  const pool = new Pool({ connectionString: url, connectionTimeoutMillis: CONNECT_MS });
+  const [connectionString, schema] = splitSchema(url);
+  const pool = new Pool({ connectionString, connectionTimeoutMillis: CONNECT_MS });
   // A connection that is cut while idle: the next call opens another.
   pool.on("error", () => {});
-  const store = postgresStore({ pool });
+  const store = postgresStore({ pool, ...(schema === null ? {} : { schema }) });
   const close = async (): Promise<void> => {
     await store.close();
     await pool.end();

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 import { webAddress } from "../../../src/cli/accounts/account-flags.ts";
-import { addressOf, passwordsOf, withoutPassword } from "../../../src/cli/common/addresses.ts";
+import { addressOf, passwordsOf, splitSchema, withoutPassword } from "../../../src/cli/common/addresses.ts";
 import { withoutSecrets } from "../../../src/cli/common/secrets.ts";
 
 const PASSWORD = "p@ss:w/rd?0123456";
@@ -32,6 +32,17 @@ test("passwords in the query are left out, and what is no address stays", () => 
     expect(withoutPassword(text)).toBe(text);
   }
   expect(passwordsOf("redis://:a%40b@host")).toEqual(["a%40b", "a@b"]);
+});
+
+test.each([
+  ["postgres://a?b:c?schema=d@host/db", "postgres://a?b:c?schema=d@host/db", null],
+  ["postgres://host/db?schema=a%22%20b", "postgres://host/db", 'a" b'],
+  ["postgres://host/db?schema=a+b&ssl=1#x", "postgres://host/db?ssl=1#x", "a b"],
+  ["postgres://host/db?ssl=1&schema=a&user=b", "postgres://host/db?ssl=1&user=b", "a"],
+  ["postgres://host/db?ssl=1&schema=a", "postgres://host/db?ssl=1", "a"],
+  ["postgres://host/db?the_schema=a&schema=", "postgres://host/db?the_schema=a", null],
+])("the schema of %s is taken out of its query", (address, without, schema) => {
+  expect(splitSchema(address)).toEqual([without, schema]);
 });
 
 test("an address of a provider is http or https, without a user and a password, and refused without quoting them", () => {

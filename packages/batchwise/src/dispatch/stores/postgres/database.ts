@@ -37,6 +37,18 @@ export interface PostgresPool {
   connect(done: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
+/** Where the tables are. */
+export interface Place {
+  readonly pool: PostgresPool;
+  /** null: in the first schema of the connection's search path. */
+  readonly schema: string | null;
+}
+
+/** The search path on which only the tables of that schema, and the server's own, are found. */
+export function pathTo(schema: string): string {
+  return `"${schema.replaceAll('"', '""')}"`;
+}
+
 /** Whole numbers as numbers and truth as boolean, whatever parsers the user has set; the rest as text. */
 const types: PostgresQuery["types"] = {
   getTypeParser: (oid) => {
@@ -119,10 +131,10 @@ const READ = [
 type Work<Result> = (db: Connection) => Promise<Result>;
 
 /** All of `work` or nothing; durable when it resolves. */
-export async function write<Result>(pool: PostgresPool, work: Work<Result>): Promise<Result> {
+export async function write<Result>(place: Place, work: Work<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await transaction(pool, WRITE, work);
+      return await transaction(place, WRITE, work);
     } catch (error) {
       if (!isCollision(error) || tries >= TRIES) throw storeError(error);
     }
@@ -130,9 +142,9 @@ export async function write<Result>(pool: PostgresPool, work: Work<Result>): Pro
 }
 
 /** All of `work` sees one state of the data. */
-export async function read<Result>(pool: PostgresPool, work: Work<Result>): Promise<Result> {
+export async function read<Result>(place: Place, work: Work<Result>): Promise<Result> {
   try {
-    return await transaction(pool, READ, work);
+    return await transaction(place, READ, work);
   } catch (error) {
     throw storeError(error);
   }
@@ -169,11 +181,15 @@ class Loan {
   }
 }
 
-async function transaction<Result>(pool: PostgresPool, begin: string, work: Work<Result>): Promise<Result> {
+async function transaction<Result>(
+  { pool, schema }: Place,
+  begin: typeof WRITE | typeof READ,
+  work: Work<Result>,
+): Promise<Result> {
   const loan = await Loan.take(pool);
   const db = new Connection(loan.client, begin === READ);
   try {
-    await db.run(begin);
+    await db.run(schema === null ? begin : `${begin}; SET LOCAL search_path TO ${pathTo(schema)}`);
     const result = await work(db);
     await db.run("COMMIT");
     return result;

@@ -27,7 +27,7 @@ import { readRequests } from "../sql/requests.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
 import type { Steps } from "../sql/steps.ts";
 import { seal, sumWaiting, wake } from "./claim.ts";
-import { type Connection, type PostgresPool, type PostgresTransaction, read, write } from "./database.ts";
+import { type Connection, type Place, type PostgresTransaction, read, write } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { postgres } from "./dialect.ts";
 import { end } from "./endings.ts";
@@ -63,7 +63,7 @@ const SUMMED_EACH = 500;
 
 /**
  * Makes a `Store` in the database that the pool connects to. Its tables, named `batchwise_...`, are made by the
- * first call, in the first schema of the connection's search path.
+ * first call, in `schema`, or else in the first schema of the connection's search path.
  *
  * @throws TypeError with `code: "INVALID_OPTION"` for an option that is unknown or not a pool.
  *
@@ -76,19 +76,19 @@ const SUMMED_EACH = 500;
  * ```
  */
 export function postgresStore(options: PostgresStoreOptions): PostgresStore {
-  return new PooledStore(resolvePostgresStoreOptions(options).pool);
+  return new PooledStore(resolvePostgresStoreOptions(options));
 }
 
 class PooledStore extends SqlStore implements PostgresStore {
-  readonly #pool: PostgresPool;
+  readonly #place: Place;
   readonly #dispatchers = new Set<TransactionIntake>();
   readonly #groups = new GroupWalk(postgres);
   #prepared: Promise<void> | null = null;
   #commits = 0;
 
-  constructor(pool: PostgresPool) {
+  constructor(place: Place) {
     super(postgres);
-    this.#pool = pool;
+    this.#place = place;
   }
 
   override async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
@@ -108,7 +108,7 @@ class PooledStore extends SqlStore implements PostgresStore {
       if (intake === undefined) throw noDispatcherError();
       const rows = intake.check(requests);
       refuseNul(rows);
-      return within(client, async (db) => {
+      return within(client, this.#place.schema, async (db) => {
         // Through the pool only where it must be: the caller may hold its last connection.
         if (!(await isMigrated(db))) await this.#prepare();
         return intake.enqueue(rows, {
@@ -185,11 +185,11 @@ class PooledStore extends SqlStore implements PostgresStore {
 
   async #run<Result>(how: typeof write, work: (db: Connection) => Promise<Result>): Promise<Result> {
     await this.#prepare();
-    return how(this.#pool, work);
+    return how(this.#place, work);
   }
 
   async #prepare(): Promise<void> {
-    this.#prepared ??= migrate(this.#pool);
+    this.#prepared ??= migrate(this.#place);
     try {
       await this.#prepared;
     } catch (error) {

@@ -3,7 +3,7 @@
 // the first two; bodies and payloads lie apart.
 
 import { DispatchError } from "../../contract/errors.ts";
-import { type Connection, type PostgresPool, write } from "./database.ts";
+import { type Connection, type Place, write } from "./database.ts";
 
 /** One step from each version to the next, applied in order. A step that has been released never changes. */
 const STEPS: readonly string[] = [
@@ -226,9 +226,10 @@ const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];
 const MIGRATION_LOCK = 7_305_128_419;
 
 /** Brings the tables to the present version. Needs no right to make any where they are there. */
-export async function migrate(pool: PostgresPool): Promise<void> {
-  await write(pool, async (db) => {
+export async function migrate(place: Place): Promise<void> {
+  await write(place, async (db) => {
     await refuseEncoding(db);
+    if (place.schema !== null) await refuseSchema(db, place.schema);
     await db.run("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK);
     const version = await versionOf(db);
     if (version === STEPS.length) return;
@@ -250,6 +251,13 @@ async function refuseEncoding(db: Connection): Promise<void> {
   if (ENCODINGS.includes(encoding)) return;
   const message = `The database has the encoding ${encoding}, which lacks characters that requests have.`;
   throw new DispatchError("STORE_SCHEMA", `${message} Make one with UTF8 (CREATE DATABASE ... ENCODING 'UTF8').`);
+}
+
+/** A path passes over a schema that is not there, or not to be used. Throws 3F000 with its name for the first. */
+async function refuseSchema(db: Connection, schema: string): Promise<void> {
+  const right = await db.get<{ has: boolean }>("SELECT has_schema_privilege($1, 'USAGE') AS has", schema);
+  if (right?.has) return;
+  throw new DispatchError("STORE_FORBIDDEN", `The role misses a right: USAGE on the schema "${schema}".`);
 }
 
 /** True where the connection sees the tables in the present version. */

@@ -3,7 +3,7 @@
 // the transaction, and takes no connection from the pool.
 
 import { DispatchError } from "../../contract/errors.ts";
-import { Connection, codeOf, type PostgresTransaction, storeError } from "./database.ts";
+import { Connection, codeOf, type PostgresTransaction, pathTo, storeError } from "./database.ts";
 
 /**
  * A deadlock with one other call is over once that one has gone on: the next try waits a little, or the two would meet
@@ -21,11 +21,14 @@ const NO_TABLE = "42P01";
 /** The last call on each client: savepoints of two calls at once would undo each other's work. */
 const lastOn: WeakMap<PostgresTransaction, Promise<unknown>> = new WeakMap();
 
+/** `schema`: where the tables are; null: on the search path of the client. */
 export function within<Result>(
   client: PostgresTransaction,
+  schema: string | null,
   work: (db: Connection) => Promise<Result>,
 ): Promise<Result> {
-  const call = (lastOn.get(client) ?? Promise.resolve()).then(() => withSavepoint(new Connection(client), work));
+  const inSchema = (db: Connection): Promise<Result> => (schema === null ? work(db) : onPath(db, pathTo(schema), work));
+  const call = (lastOn.get(client) ?? Promise.resolve()).then(() => withSavepoint(new Connection(client), inSchema));
   lastOn.set(
     client,
     call.catch(() => undefined),
@@ -51,6 +54,23 @@ async function withSavepoint<Result>(db: Connection, work: (db: Connection) => P
       await new Promise((resolve) => setTimeout(resolve, tries * PAUSE_MS * (1 + Math.random())));
     }
   }
+}
+
+/** On another search path. Where the work fails, the savepoint sets it back. */
+async function onPath<Result>(
+  db: Connection,
+  path: string,
+  work: (db: Connection) => Promise<Result>,
+): Promise<Result> {
+  // OFFSET 0: the setting is read before it is set.
+  const before = await db.get<{ path: string }>(
+    `SELECT path, set_config('search_path', $1, true)
+     FROM (SELECT current_setting('search_path') AS path OFFSET 0) AS before`,
+    path,
+  );
+  const result = await work(db);
+  await db.run("SELECT set_config('search_path', $1, true)", before?.path ?? "");
+  return result;
 }
 
 /** False where there is nothing left to go back to: the connection was cut, or the transaction has ended meanwhile. */
@@ -91,7 +111,7 @@ function whyFailed(error: unknown): DispatchError {
       );
     case NO_TABLE:
       return unusable(
-        "The client does not see the tables of the store: give it the database and the search path of the store's pool.",
+        "The client does not see the tables of the store: give it the database and the search path of the store's pool, or the store its `schema`.",
         error,
       );
     case DEADLOCK:

@@ -25,7 +25,7 @@ test.each([
   "a %s whose connection is cut as it is handed out fails alone, and the pool gets a broken one back",
   async (_name, work) => {
     const pool = poolThatIsCut();
-    await expect(work(pool, async () => "done")).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
+    await expect(work({ pool, schema: null }, async () => "done")).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
     expect(pool.client.destroyed).toEqual([true]);
     expect(pool.client.listenerCount("error")).toBe(0);
   },
@@ -35,7 +35,7 @@ test("a pool that has no connection to give fails the call", async () => {
   const pool = {
     connect: (done: (error: Error, client: undefined) => void) => done(new Error("connect ECONNREFUSED"), undefined),
   };
-  await expect(write(pool, async () => "done")).rejects.toMatchObject({
+  await expect(write({ pool, schema: null }, async () => "done")).rejects.toMatchObject({
     code: "STORE_UNAVAILABLE",
     message: expect.stringContaining("connect ECONNREFUSED"),
   });
