@@ -47,7 +47,7 @@ import { warnOfIdle, warnOfWait } from "./warnings.ts";
 const MOST_PENDING = 10_000;
 
 /** Methods that each batcher binds once. The others are bound when they are read. */
-export const HOT = ["submit", "submitMany", "submitSettled", "map"] as const;
+export const HOT = ["submit", "submitMany"] as const;
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -90,7 +90,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       observer: null,
       deadlines: new Deadlines(clock, inOneStep),
       signals: new AbortSignals(inOneStep),
-      changed: () => turn.lookAgain(),
+      turn,
     };
     this.#services = services;
     this.#options = options;
@@ -98,17 +98,23 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#isPreferredUnset = prepared.isPreferredUnset;
     const { fairBy, priorityAgingMs } = options;
     this.#queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
-    this.#admission = new Admission(services, turn, this.#queue, options);
+    this.#admission = new Admission(services, this.#queue, options);
     const inFlight = new InFlight(options.cache && new ResultCache(options.cache, events, inContext));
     this.#opening = new Opening(stages, prepared.givenName);
     const { prepareItem } = stages;
     const selfCalls = new SelfCalls(services, options);
     this.#selfCalls = selfCalls;
-    const parts = { services, turn, inContext, selfCalls, admission: this.#admission };
-    this.#intake = new Intake({ ...parts, inFlight, pending: this.#pending, prepareItem, tooLargeError }, options);
+    const admission = this.#admission;
+    const pending = this.#pending;
+    // Spreading common parts would give each batcher hidden classes of its own: half a kilobyte.
+    const intake = { services, inContext, selfCalls, admission, inFlight, pending, prepareItem, tooLargeError };
+    this.#intake = new Intake(intake, options);
     this.#scheduler = new Scheduler(
       {
-        ...parts,
+        services,
+        inContext,
+        selfCalls,
+        admission,
         stages,
         queue: this.#queue,
         opening: this.#opening,

@@ -8,6 +8,9 @@ import type { Batch } from "../run/batch.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { endOfPass, endOfTurn } from "../time/turn.ts";
 
+/** After a quick batch so many more are taken for quick: to watch the turn of one costs as much as a small batch. */
+const TAKEN_FOR_QUICK = 7;
+
 export class Gathering {
   readonly #clock: Clock;
   readonly #onPassEnd: () => boolean;
@@ -16,6 +19,8 @@ export class Gathering {
   #turn: object | null = null;
   /** The last batch settled in the turn in which it began. */
   #wasQuick = false;
+  /** So many batches to come are taken for quick. */
+  #taken = 0;
   /** When the last pass ended that left something waiting. */
   passedAt: number = -Infinity;
 
@@ -56,6 +61,10 @@ export class Gathering {
   /** To be called when a batch has begun and runs on. */
   began(batch: Batch, { gather, clock }: ResolvedOptions): void {
     if (gather !== "auto" || clock !== systemClock) return;
+    if (this.#taken > 0) {
+      this.#taken -= 1;
+      return;
+    }
     if (this.#turn === null) {
       const turn = {};
       this.#turn = turn;
@@ -72,5 +81,6 @@ export class Gathering {
 
   ended({ turn }: Batch): void {
     this.#wasQuick = turn === null || turn === this.#turn;
+    if (turn !== null) this.#taken = this.#wasQuick ? TAKEN_FOR_QUICK : 0;
   }
 }

@@ -12,14 +12,6 @@ import type { Admission } from "../submit/admission.ts";
 import type { LearnedCaps } from "./learned-caps.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 
-/** What the choice depends on. */
-export interface NextBatchParts {
-  readonly queue: Queue;
-  readonly admission: Admission;
-  readonly learned: LearnedCaps;
-  readonly limiter: LimiterGate | null;
-}
-
 export class NextBatch implements ChoiceState {
   readonly #queue: Queue;
   readonly #admission: Admission;
@@ -31,7 +23,13 @@ export class NextBatch implements ChoiceState {
   isPaused = false;
   isDraining = false;
 
-  constructor({ queue, admission, learned, limiter }: NextBatchParts, options: ResolvedOptions) {
+  constructor(
+    queue: Queue,
+    admission: Admission,
+    learned: LearnedCaps,
+    limiter: LimiterGate | null,
+    options: ResolvedOptions,
+  ) {
     this.#queue = queue;
     this.#admission = admission;
     this.#learned = learned;

@@ -39,7 +39,6 @@ import { warnOfHeldItems } from "./warnings.ts";
 export interface SchedulerParts {
   readonly services: Services;
   readonly queue: Queue;
-  readonly turn: Turn;
   readonly admission: Admission;
   readonly stages: Stages;
   readonly opening: Opening;
@@ -85,7 +84,7 @@ export class Scheduler implements BatchOwner<Batch> {
     const { options } = prepared;
     this.#services = services;
     this.#queue = parts.queue;
-    this.#turn = parts.turn;
+    this.#turn = services.turn;
     this.#admission = parts.admission;
     this.#inContext = inContext;
     this.#onStep = parts.onStep;
@@ -95,7 +94,7 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#starter = new BatchStarter(parts.queue, around, prepared);
     this.#slots = new Slots(stages);
     this.#limiter = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
-    this.#next = new NextBatch({ ...parts, learned: this.#learned, limiter: this.#limiter }, options);
+    this.#next = new NextBatch(parts.queue, parts.admission, this.#learned, this.#limiter, options);
     this.#gathering = new Gathering(services.clock, () => {
       this.#pump("open");
       return this.#queue.size > 0;

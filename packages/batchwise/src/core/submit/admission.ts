@@ -33,9 +33,9 @@ export class Admission {
   #options: ResolvedOptions;
   #retrying = 0;
 
-  constructor(services: Services, turn: Turn, queue: Queue, options: ResolvedOptions) {
+  constructor(services: Services, queue: Queue, options: ResolvedOptions) {
     this.#services = services;
-    this.#turn = turn;
+    this.#turn = services.turn;
     this.#queue = queue;
     this.#options = options;
   }

@@ -122,7 +122,7 @@ export class Caller implements Recipient, Due, SignalListener {
 
   aborted(reason: unknown): void {
     this.fail(reason, "cancelled", this.#services.clock.now());
-    this.#services.changed();
+    this.#services.turn.lookAgain();
   }
 
   expire(): boolean {
@@ -131,7 +131,7 @@ export class Caller implements Recipient, Due, SignalListener {
 
   expired(): void {
     this.fail(deadlineError(this.#services.name, this.#timeoutMs), "expired", this.#services.clock.now());
-    this.#services.changed();
+    this.#services.turn.lookAgain();
   }
 
   /** Counts the caller and returns who is to be told; null where that is over. */

@@ -34,7 +34,6 @@ type PrepareItem = ((item: unknown) => unknown) | undefined;
 
 /** What the intake works with. */
 export interface IntakeParts extends LateParts {
-  readonly turn: Turn;
   readonly selfCalls: SelfCalls;
   readonly prepareItem: PrepareItem;
   readonly tooLargeError: typeof itemTooLargeError;
@@ -56,7 +55,7 @@ export class Intake {
   constructor(parts: IntakeParts, options: ResolvedOptions) {
     this.#parts = parts;
     this.#recorder = parts.services.recorder;
-    this.#turn = parts.turn;
+    this.#turn = parts.services.turn;
     this.#selfCalls = parts.selfCalls;
     this.#admission = parts.admission;
     this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));

@@ -55,7 +55,7 @@ export class LateEntries {
     pending.start(entry, () => found(undefined));
     const value = cache.read(shared.cacheKey);
     if (!(value instanceof Promise)) found(value);
-    else inContext(() => value.then(found).then(() => services.changed()));
+    else inContext(() => value.then(found).then(() => services.turn.lookAgain()));
   }
 
   /** A promise of an item, in the place of the item. It may come to nothing before anyone awaits it, or when nobody does. */
@@ -73,7 +73,7 @@ export class LateEntries {
     const { admission, pending, services, inContext } = this.#parts;
     const settle = (use: () => void): void => {
       if (pending.end(entry)) use();
-      services.changed();
+      services.turn.lookAgain();
     };
     const enter = (item: unknown): void => {
       try {

@@ -44,8 +44,8 @@ export class SelfCalls {
   #concurrency: number;
   #isLong = true;
   #hasWarned = false;
-  /** By batch of this batcher. */
-  readonly #calls: Map<CallingBatch, OwnCall> = new Map();
+  /** By batch of this batcher. Made with the first call. */
+  #calls: Map<CallingBatch, OwnCall> | null = null;
 
   constructor(services: Services, options: ResolvedOptions) {
     this.#services = services;
@@ -71,7 +71,7 @@ export class SelfCalls {
 
   /** True while a handler runs synchronously, or one of this batcher runs that has called a batcher. */
   get isWatching(): boolean {
-    return calling !== null || this.#calls.size > 0;
+    return calling !== null || (this.#calls !== null && this.#calls.size > 0);
   }
 
   /** To be called for an item that was submitted here while it is watching, or that is the first of its turn. */
@@ -90,21 +90,21 @@ export class SelfCalls {
   joined(entry: Entry, shared: Entry): void {
     const batch = caller();
     if (batch === undefined) return;
-    const own = batch.selfCalls.#calls.get(batch);
+    const own = batch.selfCalls.#calls?.get(batch);
     if (own?.entry && (own.entry === entry || shared.holder === (batch as unknown))) own.entry = shared;
   }
 
   /** A batch has ended that ran so long. */
   ended(batch: CallingBatch, runMs: number): void {
     this.#isLong = runMs >= LONG_RUN_MS;
-    if (this.#calls.size === 0) return;
-    this.#calls.get(batch)?.timeout.clear();
-    this.#calls.delete(batch);
+    this.#calls?.get(batch)?.timeout.clear();
+    this.#calls?.delete(batch);
   }
 
   #add(batch: CallingBatch, to: SelfCalls, entry: Entry | null): void {
     if (batch.isOver || this.#hasWarned) return;
     const at = this.#services.clock.now();
+    this.#calls ??= new Map();
     let own = this.#calls.get(batch);
     if (own === undefined) {
       own = { entry, at, to, timeout: new Timeout(this.#services.deadlines) };
@@ -117,7 +117,7 @@ export class SelfCalls {
 
   /** Warns where the batch waits for itself: alone, or with others that do. */
   #look(looking: CallingBatch): void {
-    const own = this.#calls.get(looking);
+    const own = this.#calls?.get(looking);
     if (this.#hasWarned || own === undefined) return;
     const restMs = own.at + STUCK_MS - this.#services.clock.now();
     if (restMs > 0) own.timeout.start(restMs, () => this.#look(looking));
@@ -151,12 +151,12 @@ export class SelfCalls {
   static #circleOf(first: CallingBatch): ReadonlySet<CallingBatch> | null {
     const circle = new Set([first]);
     for (const batch of circle) {
-      const own = batch.selfCalls.#calls.get(batch);
+      const own = batch.selfCalls.#calls?.get(batch);
       if (own === undefined || own.at + STUCK_MS > batch.selfCalls.#services.clock.now()) return null;
       const { entry, to } = own;
       if (entry?.recipient === null) return null;
       if (entry?.isWaiting) {
-        const callers = [...to.#calls.keys()].filter(({ holdsSlot }) => holdsSlot);
+        const callers = [...(to.#calls?.keys() ?? [])].filter(({ holdsSlot }) => holdsSlot);
         if (callers.length < to.#concurrency) return null;
         for (const each of callers) circle.add(each);
       } else if (entry !== null) {

@@ -7,6 +7,7 @@ import type { ItemOutcome } from "../contract/outcome.ts";
 import type { Recorder } from "../stats/recorder.ts";
 import type { SteadyClock } from "../time/clock.ts";
 import type { Deadlines } from "../time/deadlines.ts";
+import type { Turn } from "../time/turn.ts";
 import type { AbortSignals } from "./abort-signals.ts";
 
 export interface Services {
@@ -18,8 +19,7 @@ export interface Services {
   observer: BatchObserver | null;
   readonly deadlines: Deadlines;
   readonly signals: AbortSignals;
-  /** A caller has left the queue or its batch: there may be something to decide at the end of this turn. */
-  changed(): void;
+  readonly turn: Turn;
 }
 
 /** Counts items that ended in one way, so long after their submit, and tells the observer and listeners. */

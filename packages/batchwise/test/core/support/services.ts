@@ -8,13 +8,12 @@ import { AbortSignals } from "../../../src/core/submit/abort-signals.ts";
 import type { Services } from "../../../src/core/submit/services.ts";
 import { SteadyClock } from "../../../src/core/time/clock.ts";
 import { Deadlines } from "../../../src/core/time/deadlines.ts";
+import { Turn } from "../../../src/core/time/turn.ts";
 
 export interface ServicesKit {
   readonly clock: VirtualClock;
   readonly services: Services;
   readonly warnings: WarningEvent[];
-  /** How often somebody said that there may be something to decide. */
-  readonly changes: () => number;
   readonly stats: () => BatcherStats;
 }
 
@@ -25,7 +24,6 @@ export function servicesKit(): ServicesKit {
   const warnings: WarningEvent[] = [];
   events.on("warning", (warning) => warnings.push(warning));
   const recorder = new Recorder();
-  let changes = 0;
   const services: Services = {
     name: "batch",
     clock: steady,
@@ -34,11 +32,9 @@ export function servicesKit(): ServicesKit {
     observer: null,
     deadlines: new Deadlines(steady, (work) => work()),
     signals: new AbortSignals((work) => work()),
-    changed: () => {
-      changes += 1;
-    },
+    turn: new Turn(steady, () => {}),
   };
   const stats = (): BatcherStats =>
     recorder.snapshot({ waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY, learned: null }, steady.now());
-  return { clock, services, warnings, changes: () => changes, stats };
+  return { clock, services, warnings, stats };
 }
