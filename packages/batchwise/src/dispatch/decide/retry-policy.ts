@@ -15,6 +15,9 @@ export interface LastError extends OutcomeError {
   readonly pendingSince?: number;
   /** When the batch was last refused as a whole. */
   readonly refusedAt?: number;
+  /** Steps in a row that failed by themselves. The words are of the last one; these are what stood there before. */
+  readonly steps?: number;
+  readonly beforeSteps?: OutcomeError;
 }
 
 /** Failed attempts in a row, and when the first was made. */

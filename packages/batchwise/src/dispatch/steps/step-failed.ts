@@ -3,7 +3,9 @@
 // does not answer, a lost lease and a stop are waited out.
 
 import { DispatchError } from "../contract/errors.ts";
+import type { OutcomeError } from "../contract/types.ts";
 import { nextStep } from "../decide/batch/life-cycle.ts";
+import type { LastError } from "../decide/retry-policy.ts";
 import { backoff } from "../decide/times/backoff.ts";
 import { wordsOf } from "../format/client-error.ts";
 import type { Lease } from "../runtime/lease.ts";
@@ -18,15 +20,23 @@ const MOST_TRIES = 20;
 export async function stepFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
   if (lease.isOver || runtime.isStopping || passes(error)) return;
   const { lastError: before } = lease.batch;
-  const known = before === null ? {} : (JSON.parse(before) as { readonly steps?: number });
-  const steps = (known.steps ?? 0) + 1;
+  const known = before === null ? null : (JSON.parse(before) as LastError);
+  const steps = (known?.steps ?? 0) + 1;
+  const beforeSteps = known === null || known.steps !== undefined ? {} : { beforeSteps: wordsIn(known) };
   // What else is counted there goes on.
-  const lastError = JSON.stringify({ ...known, code: "step_failed", message: wordsOf(error), steps });
+  const lastError = JSON.stringify({
+    ...{ ...known, ...beforeSteps },
+    ...({ code: "step_failed", message: wordsOf(error), steps } satisfies LastError),
+  });
   // A create that may be on its way is never left to a person, who might send it again.
   const { kind } = nextStep(lease.batch, lease.account, runtime.clock.now());
   const isAside = steps >= MOST_TRIES && kind !== "reconcile" && kind !== "repeat";
   const pauseMs = backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS, steps);
   await lease.end((now) => (isAside ? { state: "quarantined", lastError } : { nextAt: now + pauseMs, lastError }));
+}
+
+function wordsIn({ code, message }: LastError): OutcomeError {
+  return { code, message };
 }
 
 /** True for what is no fault of the step. */

@@ -3,7 +3,7 @@
 
 import { expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
-import { SimProvider } from "../support/sim-provider.ts";
+import { type Fate, SimProvider } from "../support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, storeDown, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
@@ -64,6 +64,32 @@ test("one whose create may have been taken is tried ever later, and goes on once
   expect(told()).toBeLessThan(200);
   mend();
   await until(() => isAtRest(store, time.now()));
+  expect(Object.fromEntries(sim.successes())).toEqual({ a: 1, b: 1 });
+  await dispatcher.stop();
+});
+
+test("a batch that is halved later is so with the words of the provider, not those of a step that failed", async () => {
+  const here = world();
+  let creates = 0;
+  let isOdd = false;
+  const fate = (operation: string): Fate => {
+    if (operation !== "create") return {};
+    creates += 1;
+    return creates <= 36 ? { drop: "before" } : {};
+  };
+  const sim = new SimProvider({ time: here.time, fate });
+  const account = oddAccount(sim.account({ tag: "metadata" }), "list", () => isOdd);
+  const dispatcher = await here.start({ accounts: [account], thresholds: { maxRequests: 2 } });
+  const codes: string[] = [];
+  dispatcher.on("split", ({ code }) => codes.push(code));
+  await dispatcher.enqueueMany(["a", "b"].map((name) => ask(name)));
+  await here.until(async () => creates === 36 && (await dispatcher.batches())[0]?.state === "unknown");
+  isOdd = true;
+  await here.until(async () => (await dispatcher.batches())[0]?.lastError?.code === "step_failed");
+  isOdd = false;
+  await here.until(() => isAtRest(here.store, here.time.now()));
+  expect(codes).toHaveLength(1);
+  expect(codes).not.toContain("step_failed");
   expect(Object.fromEntries(sim.successes())).toEqual({ a: 1, b: 1 });
   await dispatcher.stop();
 });

@@ -114,7 +114,8 @@ function decisionOn(
   const decision = decideRetry(batch.requests, streak, othersAccepted);
   if (decision === "again" || lastError === null) return null;
   if (decision === "quarantine") return plan(batch, "quarantined", now, { lastError });
-  const error = { code: lastError.code, message: lastError.message };
+  const { code, message } = lastError.beforeSteps ?? lastError;
+  const error = { code, message };
   const kind = decision === "halve" ? "split" : "refuse";
   return plan(batch, "collecting", now, { lastError, disposal: { kind, error } });
 }
