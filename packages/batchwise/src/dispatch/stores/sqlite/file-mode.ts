@@ -3,11 +3,12 @@
 // keeps its mode.
 
 import { closeSync, fchmodSync, openSync } from "node:fs";
+import { fileOf, makesFile } from "./address.ts";
 
 /** `path`: as the driver takes it. */
 export function makeFile(path: string, mode: number): void {
   const file = fileOf(path);
-  if (file === null) return;
+  if (file === null || !makesFile(path)) return;
   let descriptor: number;
   try {
     descriptor = openSync(file, "wx", mode);
@@ -23,16 +24,4 @@ export function makeFile(path: string, mode: number): void {
   } finally {
     closeSync(descriptor);
   }
-}
-
-/**
- * The file of a path or a `file:` URI; null for a database in memory, and for a URI that makes no
- * file.
- */
-function fileOf(path: string): string | null {
-  if (path === ":memory:") return null;
-  if (!path.startsWith("file:")) return path;
-  const [, name = "", query = ""] = /^file:(?:\/\/(?:localhost)?(?=\/))?([^?#]*)(?:\?([^#]*))?/.exec(path) ?? [];
-  const makesNone = /(?:^|&)(?:mode=(?:ro|rw|memory)|immutable=1)(?:&|$)/.test(query);
-  return name === "" || name === ":memory:" || makesNone ? null : decodeURIComponent(name);
 }

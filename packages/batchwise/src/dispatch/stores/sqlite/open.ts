@@ -1,9 +1,10 @@
 // From the user's options to a connection that is ready for work: which database, its settings, its tables.
 
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { check, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import { fileOf, makesFile } from "./address.ts";
 import { Connection, type SqliteDatabase } from "./database.ts";
 import { makeFile } from "./file-mode.ts";
 import { migrate } from "./schema.ts";
@@ -34,8 +35,8 @@ export interface ResolvedOptions {
   /** Only for what `open` has opened itself. */
   readonly close: (database: SqliteDatabase) => void;
   readonly isOwn: boolean;
-  /** Of a database that `open` opens in a file; null otherwise. */
-  readonly file: string | null;
+  /** Of a database that `open` opens itself; null otherwise. */
+  readonly path: string | null;
   readonly busyTimeoutMs: number;
 }
 
@@ -68,12 +69,11 @@ export function resolveSqliteStoreOptions(options: SqliteStoreOptions): Resolved
     if (fileMode !== undefined) {
       throw invalidOption(TypeError, "`fileMode` is for `path`: `database` has its file already");
     }
-    return { open: () => database, close: () => {}, isOwn: false, file: null, busyTimeoutMs };
+    return { open: () => database, close: () => {}, isOwn: false, path: null, busyTimeoutMs };
   }
   check("path", { expected: "a file name", type: "string", test: (name: string) => name !== "" }, path);
   const name = path ?? "";
-  const file = name === ":memory:" || name.startsWith("file:") ? null : name;
-  return { ...ownDatabase(name, fileMode ?? DEFAULT_FILE_MODE), isOwn: true, file, busyTimeoutMs };
+  return { ...ownDatabase(name, fileMode ?? DEFAULT_FILE_MODE), isOwn: true, path: name, busyTimeoutMs };
 }
 
 function ownDatabase(path: string, fileMode: number): Pick<ResolvedOptions, "open" | "close"> {
@@ -112,12 +112,11 @@ function opening<Database>(path: string, open: () => Database): Database {
 /** SQLite says the same of a missing folder, a missing right and a read-only file system. */
 export function whyNotOpened(path: string, error: unknown): DispatchError {
   const what = `The database ${path} cannot be opened:`;
-  const folder = dirname(path);
-  if (!path.startsWith("file:") && !existsSync(folder)) {
-    const message = `${what} the folder ${folder} does not exist. Make it, or correct the path.`;
-    return new DispatchError("STORE_SCHEMA", message, error);
-  }
-  const refused = refusedBySystem(existsSync(path) ? [path, folder] : [folder]);
+  const file = fileOf(path) ?? "";
+  const folder = dirname(file);
+  const wrong = wrongPath(path, file, folder);
+  if (wrong !== null) return new DispatchError("STORE_SCHEMA", `${what} ${wrong}, or correct the path.`, error);
+  const refused = refusedBySystem(existsSync(file) ? [file, folder] : [folder]);
   if (refused === "EROFS") {
     return new DispatchError("STORE_READ_ONLY", `${what} its file system is read-only.`, error, false);
   }
@@ -127,6 +126,13 @@ export function whyNotOpened(path: string, error: unknown): DispatchError {
     return new DispatchError("STORE_FORBIDDEN", message, error);
   }
   return new DispatchError("STORE_UNAVAILABLE", `${what} ${reason}.`, error);
+}
+
+function wrongPath(path: string, file: string, folder: string): string | null {
+  if (!existsSync(folder)) return `the folder ${folder} does not exist. Make it`;
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found?.isDirectory() === true) return "it is a folder. Give the name of a file in it";
+  return found === undefined && !makesFile(path) ? "there is no such file, and this address makes none. Make it" : null;
 }
 
 /** The code of the first refusal to read or write one of these; undefined where there is none. */

@@ -157,18 +157,26 @@ class SqliteStore extends SqlStore implements Store {
   }
 
   #toldError(error: unknown): DispatchError {
-    const { file } = this.#options;
-    return file !== null && isUnopened(error) ? whyNotOpened(file, error) : storeError(error);
+    const { path } = this.#options;
+    return path !== null && isUnopened(error) ? whyNotOpened(path, error) : storeError(error);
   }
 
   #open(): Connection {
     if (this.#connection !== null) return this.#connection;
-    const { file, isOwn } = this.#options;
+    const { isOwn } = this.#options;
     if (this.#database === null) {
       this.#database = this.#options.open();
-      this.#file = file === null ? null : new SameFile(file);
+      this.#file = isOwn ? sameFileOf(this.#database) : null;
     }
     this.#connection = prepare(this.#database, isOwn);
     return this.#connection;
   }
+}
+
+/** null for a database in memory. SQLite says which file it has opened, whatever the address. */
+function sameFileOf(database: SqliteDatabase): SameFile | null {
+  const { file } = database.prepare("SELECT file FROM pragma_database_list WHERE name = 'main'").get() as {
+    readonly file: string;
+  };
+  return file === "" ? null : new SameFile(file);
 }

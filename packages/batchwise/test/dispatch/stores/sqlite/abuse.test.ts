@@ -1,7 +1,7 @@
 // Databases that cannot take what they are given: full, read-only, failing. Real limits of SQLite, no mocks, but for
 // the error shape of another driver.
 
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
@@ -148,6 +148,24 @@ describe("a database that fails", () => {
       ...{ code: "STORE_SCHEMA", retryable: false },
       message: expect.stringMatching(`${path}.*the folder ${dirname(path)} does not exist`),
     });
+    await store.close();
+  });
+
+  test.each([
+    ["in a folder that does not exist", "/no-such-folder/store.db", /the folder .*no-such-folder does not exist/],
+    [
+      "in one, and that makes no file",
+      "/no-such-folder/store.db?mode=rw",
+      /the folder .*no-such-folder does not exist/,
+    ],
+    ["that makes no file, where there is none", "/store.db?mode=rw", /there is no such file/],
+    ["of a folder", "", /it is a folder/],
+  ])("a `file:` address %s is STORE_SCHEMA, and the message says so", async (_what, rest, words) => {
+    const inside = folder.file();
+    mkdirSync(inside);
+    const store = sqliteStore({ path: `file:${inside}${rest}` });
+    const refused = { code: "STORE_SCHEMA", retryable: false, message: expect.stringMatching(words) };
+    await expect(store.enqueue(requests(1, "s"), NOW)).rejects.toMatchObject(refused);
     await store.close();
   });
 

@@ -37,6 +37,30 @@ test("a store behind a link looks at the files that the link leads to", async ()
   await expect(store.enqueue(requests(3, "after"), NOW)).rejects.toMatchObject({ code: "STORE_DAMAGED" });
 });
 
+describe.each([
+  ["a `file:` address", (path: string) => `file:${path}`],
+  ["one with three slashes and a query", (path: string) => `file://${path}?mode=rwc&cache=private`],
+  ["one with escapes", (path: string) => `file:${path.replace("store", "%73tore")}`],
+])("a store of %s", (_what, addressOf) => {
+  test.each(damage)("is looked at, too: %s", async (_how, words, spoil) => {
+    const inside = folder.file();
+    mkdirSync(inside);
+    const path = `${inside}/store.db`;
+    const store = sqliteStore({ path: addressOf(path) });
+    await store.enqueue(requests(3, "before"), NOW);
+    spoil(path);
+    const refused = { code: "STORE_DAMAGED", message: expect.stringContaining(words) };
+    await expect(store.enqueue(requests(3, "after"), NOW)).rejects.toMatchObject(refused);
+    await store.close();
+  });
+});
+
+test("a `file:` address of a database in memory has no file to look at", async () => {
+  const store = sqliteStore({ path: `file:${folder.file()}?mode=memory` });
+  expect(await store.enqueue(requests(1, "a"), NOW)).toEqual(["stored"]);
+  await store.close();
+});
+
 describe.each(damage)("while a store runs, %s", (_what, words, spoil) => {
   test("no call is acknowledged from then on, and each says so", async () => {
     const inside = folder.file();
