@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import type { JobPause, JobProgress } from "../../src/dispatch/contract/jobs.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import { all, HOUR, type JobWorld, jobWorld, MINUTE, plain, runsOf } from "./support/job-world.ts";
-import { SimProcess } from "./support/world.ts";
+import { SimProcess, storeDown } from "./support/world.ts";
 
 const SENDS: readonly FakeOperation[] = ["files.create", "batches.create"];
 const CALLS: readonly FakeOperation[] = [...SENDS, "batches.list", "batches.retrieve", "files.content"];
@@ -192,4 +192,15 @@ test("an account that a person has paused stands in the progress, without an end
   here.time.setTimeout(() => void operator.resumeAccount("openai"), HOUR);
   expect(await here.settle(all(outcomes))).toHaveLength(5);
   expect(pauses[0]).toEqual({ account: "openai", until: null, reason: "paused by a person: the bill" });
+});
+
+test("a signal that is aborted by the listener of the store's outage ends the run at once", async () => {
+  const here = jobWorld();
+  const store = new SimProcess(here.time).wrap(here.store, () => Promise.reject(storeDown()));
+  const controller = new AbortController();
+  const began = here.time.now();
+  const onError = (): void => controller.abort(new Error("Enough."));
+  const ended = here.settle(all(here.run({ requests: plain(3), store, onError, signal: controller.signal })));
+  await expect(ended).rejects.toThrow();
+  expect(here.time.now() - began).toBeLessThan(400);
 });

@@ -132,3 +132,18 @@ test("a stop while the start waits for the store ends both, and no loop runs", a
   await here.time.advance(60 * MINUTE);
   expect([here.calls(), here.heard]).toEqual([1, []]);
 });
+
+test("a stop that comes with the first call of the store is heard", async () => {
+  let stopped: Promise<void> | null = null;
+  const here = shop(() => {
+    stopped ??= here.dispatcher.stop();
+    return new Promise(() => {});
+  });
+  let isOver = false;
+  void here.dispatcher.start().then(() => {
+    isOver = true;
+  });
+  await here.time.settle();
+  expect([isOver, here.calls(), here.heard]).toEqual([true, 1, []]);
+  await stopped;
+});

@@ -2,6 +2,7 @@
 
 import { isPermanentFault } from "../contract/errors.ts";
 import { markLoops } from "./loops-mark.ts";
+import { onAbort } from "./provider-calls.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** The loops start after that long, and go on trying. */
@@ -21,12 +22,12 @@ export async function refuseBrokenStore(runtime: Runtime): Promise<void> {
     enough = resolve;
   });
   const timer = clock.setTimeout(enough, WAITED_MS);
-  stopping.signal.addEventListener("abort", enough);
+  const forget = onAbort([stopping.signal], enough);
   try {
     await Promise.race([call, patience]);
     if (isPermanentFault(runtime.store.risk)) throw runtime.store.risk;
   } finally {
     clock.clearTimeout(timer);
-    stopping.signal.removeEventListener("abort", enough);
+    forget();
   }
 }

@@ -17,6 +17,8 @@ export async function waitOut(runtime: Runtime, error: unknown, failures: number
   const isAway = error instanceof DispatchError && AWAY.includes(error.code) && error.retryable;
   if (!isAway || runtime.isStopping) throw error;
   runtime.reportShared(error, { operation: "store" });
+  // Its listener may have stopped it.
+  if (runtime.isStopping) throw error;
   await pause(runtime.clock, backoff(FIRST_PAUSE_MS, LAST_PAUSE_MS, failures), [runtime.stopping.signal]);
   if (runtime.isStopping) throw error;
 }

@@ -71,8 +71,9 @@ export class Places {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
   }
 
-  /** Waits for the end of the pause. */
+  /** Waits for the end of the pause. Rejects with the signal's reason. */
   async open(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     for (let left = this.#left(); left > 0; left = this.#left()) await sleep(Math.ceil(left), signal);
   }
 
