@@ -1,6 +1,7 @@
 // Reads what an error of any official client says: its HTTP status, and its words with those of its causes. "Connection
 // error." says nothing: the innermost cause has the host and the code. Pure, but for the platform's word about proxies.
 
+import { DispatchError } from "../contract/errors.ts";
 import { proxyHint, thisPlatform } from "./proxy-hint.ts";
 
 const LONGEST_CHAIN = 8;
@@ -108,6 +109,32 @@ const CERTIFICATE = /^(?:SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(?:GE
 function isOfConnection(error: unknown): error is Told {
   const { code } = Object(error) as Told;
   return typeof code === "string" && (CONNECTION.test(code) || CERTIFICATE.test(code));
+}
+
+/** Codes of the platform for a call that was wrong, as ERR_INVALID_ARG_TYPE. */
+const OF_A_CALL = /^ERR_(?!HTTP2|SOCKET|SSL|STREAM|TLS)/;
+
+/** True for a connection that failed, in an error of any client. */
+export function isConnectionError(error: unknown): boolean {
+  const innermost = chainOf(error).at(-1);
+  return statusOf(error) === null && isOfConnection(innermost) && !OF_A_CALL.test(String(innermost.code));
+}
+
+/** How engines word a mistake. The platform's `fetch` throws a TypeError, too, where there is no network. */
+const MISTAKE =
+  /^Cannot (?!convert argument)|^Assignment to constant|^Converting circular|^Do not know how to serialize| is not (?:a function|a constructor|an object|iterable|async iterable|defined)\b/;
+
+/** True for a mistake in code, such as a field read of undefined: the same call fails again, however long one waits. */
+export function isMistake(error: unknown): boolean {
+  const innermost = chainOf(error).at(-1);
+  if (!(innermost instanceof Error) || "code" in innermost || statusOf(error) !== null) return false;
+  if (innermost instanceof ReferenceError || innermost instanceof RangeError) return true;
+  return innermost instanceof TypeError && MISTAKE.test(innermost.message);
+}
+
+/** True where the error, or one that caused it, is the store's. */
+export function isStoreError(error: unknown): boolean {
+  return chainOf(error).some((each) => each instanceof DispatchError && each.code.startsWith("STORE_"));
 }
 
 const NO_DESCRIPTOR: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE"]);

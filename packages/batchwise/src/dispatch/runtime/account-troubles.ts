@@ -12,6 +12,7 @@ import {
   troubleError,
   troubleOf,
 } from "../decide/account-trouble.ts";
+import { isMistake } from "../format/client-error.ts";
 import type { Secrets } from "../format/secrets.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 
@@ -64,8 +65,8 @@ export class AccountTroubles {
   add({ error: told, failure, context }: FailedCall): void {
     const { account, operation } = context;
     const error = this.#secrets.error(told);
-    // An error of the store, or of a line, is not about the account.
-    const trouble = error instanceof DispatchError ? null : troubleOf(failure);
+    // An error of the store, or of a line, is not about the account, nor is a mistake in code.
+    const trouble = error instanceof DispatchError || isMistake(error) ? null : troubleOf(failure);
     if (trouble === null) {
       this.#report(error, context);
       return;

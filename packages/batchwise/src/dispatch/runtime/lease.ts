@@ -181,14 +181,18 @@ export class Lease {
 
   /**
    * Repeats a write that failed, with growing pauses, until shortly before the lease expires; for some seconds where the
-   * dispatcher stops. All writes are idempotent.
+   * dispatcher stops. All writes are idempotent. Where heartbeats renew the lease meanwhile, a write fails with the store's
+   * error after the time of one lease, and the lease is still held.
    */
   async #insist<T>(attempt: (now: number) => Promise<T>): Promise<T> {
-    const begunAt = this.#runtime.clock.monotonic();
+    const { clock } = this.#runtime;
+    const begunAt = clock.monotonic();
     for (let failures = 1; ; failures += 1) {
       if (this.#isOver) throw new LeaseLost("The lease was given back or lost.");
+      // One that throws, instead of rejecting, has not called the store.
+      const write = attempt(clock.now());
       try {
-        return await attempt(this.#runtime.clock.now());
+        return await write;
       } catch (error) {
         this.#runtime.reportShared(error, { operation: "store" });
         const leftMs = this.#insistsFor(begunAt);
@@ -196,6 +200,7 @@ export class Lease {
           this.#isGivenUp = this.#runtime.isStopping;
           throw this.#lose("store");
         }
+        if (begunAt + this.#spanMs - FIRST_RETRY_MS <= clock.monotonic()) throw error;
         await this.#pause(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));
       }
     }

@@ -1,8 +1,9 @@
 // A store whose losses are noticed. A loss that it has found is told once, whatever call found it, before any later call;
 // the call that notices it, and those under way when it was found, reject with it.
 
-import type { DispatchError } from "../contract/errors.ts";
+import { DispatchError } from "../contract/errors.ts";
 import type { Store } from "../contract/store.ts";
+import { isConnectionError, wordsOf } from "../format/client-error.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
@@ -43,6 +44,8 @@ export function watchedStore(store: Store, watcher: Watcher, onSetBack: (loss: D
       if (loss !== null) throw loss;
       try {
         return await calls.add(name, clock.hold(call(method, given)));
+      } catch (error) {
+        throw unavailable(error);
       } finally {
         tellNew();
         tellRisk();
@@ -56,4 +59,10 @@ export function watchedStore(store: Store, watcher: Watcher, onSetBack: (loss: D
       return typeof value === "function" ? watched(String(name), value as Method) : value;
     },
   });
+}
+
+/** The same error, unless it is of a connection, and the store has not said what that means. */
+function unavailable(error: unknown): unknown {
+  if (error instanceof DispatchError || !isConnectionError(error)) return error;
+  return new DispatchError("STORE_UNAVAILABLE", wordsOf(error), error);
 }

@@ -21,6 +21,7 @@ import {
   mostUrgentFirst,
   sumOf,
 } from "../decide/sealing/thresholds.ts";
+import { isStoreError } from "../format/client-error.ts";
 import { parseLane } from "../format/encode.ts";
 import { EXPIRED } from "../format/payload.ts";
 import { noteLoops } from "../runtime/loops-mark.ts";
@@ -118,10 +119,18 @@ export class Sealer {
     if (await this.#expire(probe, now)) sealing.wake();
     const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
     let nextAt = now + this.#lookMs;
+    const faults: unknown[] = [];
     for (const lane of mostUrgentFirst(probe.lanes, options.thresholds.maxAgeMs)) {
       if (this.#runtime.isStopping) break;
-      nextAt = Math.min(nextAt, await this.#lookAt(lane, ledgers, pauses, now));
+      try {
+        nextAt = Math.min(nextAt, await this.#lookAt(lane, ledgers, pauses, now));
+      } catch (error) {
+        if (isStoreError(error)) throw error;
+        faults.push(error);
+      }
     }
+    // A mistake in one lane holds up no other.
+    if (faults.length > 0) throw faults[0];
     return Math.max(nextAt, now + LEAST_PAUSE_MS);
   };
 

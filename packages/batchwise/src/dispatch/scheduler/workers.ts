@@ -100,7 +100,7 @@ export class Workers {
   /** Sends the members of quarantined batches back to their lanes. Returns the number of batches. */
   requeue(keys: readonly string[]): Promise<number> {
     const disposal = JSON.stringify({ kind: "requeue", code: "requeued" } satisfies Disposal);
-    return this.#takeOut(keys, () => ({ state: "collecting", disposal }));
+    return this.#takeOut(keys, () => ({ state: "collecting", disposal, lastError: null }));
   }
 
   /** Lets quarantined batches go on where they stopped. Returns the number of batches. */

@@ -12,6 +12,7 @@ import { afterBreak, breaksOf } from "../decide/after/break.ts";
 import { classifySuccess, isSuccess } from "../decide/results/classify-results.ts";
 import { healthOf, isKeptBack } from "../decide/sealing/lane-health.ts";
 import { maySendAt } from "../decide/sealing/outage.ts";
+import { isMistake, isStoreError } from "../format/client-error.ts";
 import { batchName, customId, parseCustomId } from "../format/encode.ts";
 import { type Disposal, EXPIRED } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
@@ -91,6 +92,7 @@ async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
 /** Writes why a pass ended before its end, and when the next begins. */
 async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled: number): Promise<void> {
   const { account, batch } = lease;
+  if (isStoreError(error) || (isMistake(error) && settled === 0)) throw error;
   const failure = failureOf(account, error, "execute");
   runtime.troubles.add({ error, failure, context: lease.context("execute") });
   const breaks = settled > 0 ? 0 : breaksOf(batch.lastError);

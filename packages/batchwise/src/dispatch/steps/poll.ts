@@ -9,6 +9,7 @@ import { CLOCK_SKEW_MS } from "../decide/batch/life-cycle.ts";
 import type { Plan } from "../decide/batch/plan.ts";
 import { isRefuted, learnable } from "../decide/sealing/learned-limit.ts";
 import { outageOn } from "../decide/sealing/outage.ts";
+import { isMistake } from "../format/client-error.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { callFor, failureOf, readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -166,18 +167,14 @@ function outageOver(batch: BatchRow, ledger: LedgerRow | undefined, now: number)
   return { name: batch.account, blockedUntil: 0, note: null };
 }
 
-async function pollFailed(
-  runtime: Runtime,
-  lease: Lease,
-  error: unknown,
-  operation: "retrieve" | "cancel" = "retrieve",
-): Promise<void> {
+async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
   if (lease.isOver) throw error;
   if (runtime.isStopping) return;
   const { account, batch } = lease;
   const failure = failureOf(account, error, "retrieve");
-  runtime.troubles.add({ error, failure, context: lease.context(operation) });
-  if (operation === "retrieve") tellPolled(runtime, lease, false, null, failure.code);
+  tellPolled(runtime, lease, false, null, failure.code);
+  if (isMistake(error)) throw error;
+  runtime.troubles.add({ error, failure, context: lease.context("retrieve") });
   const told = failure.kind === "rateLimited" ? failure.retryAfterMs : null;
   const wait = Math.max(account.pollMs, batch.pollMs, told ?? 0);
   const lastError = JSON.stringify({ code: failure.code, message: failure.message });
@@ -205,14 +202,21 @@ export async function listSeen(runtime: Runtime, account: Account, leases: reado
   }
 }
 
-/** Cancels a batch at the provider when all of its open members are cancelled. Later polls see the result. */
+/**
+ * Cancels a batch at the provider when all of its open members are cancelled. Later polls see the result. Where the provider
+ * does not cancel it, the batch is polled: it ends there all the same, and the next step asks once more.
+ */
 export async function cancelBatch(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   try {
     lease.seen = await callFor(runtime, lease, (call) => account.cancel(batch.providerBatchId as string, call));
   } catch (error) {
-    await pollFailed(runtime, lease, error, "cancel");
+    if (lease.isOver) throw error;
+    if (runtime.isStopping) return;
+    const failure = failureOf(account, error, "cancel");
+    runtime.troubles.add({ error, failure, context: lease.context("cancel") });
+    await poll(runtime, lease);
     return;
   }
-  await lease.write((now) => ({ cancelSentAt: now }));
+  await lease.write((now) => ({ cancelSentAt: now, lastError: null }));
 }

@@ -2,12 +2,11 @@
 // mistake of an account or of ours. Each counts as a try, pauses grow, and a row of them puts the batch aside. A store that
 // does not answer, a lost lease and a stop are waited out.
 
-import { DispatchError } from "../contract/errors.ts";
 import type { OutcomeError } from "../contract/types.ts";
 import { nextStep } from "../decide/batch/life-cycle.ts";
 import type { LastError } from "../decide/retry-policy.ts";
 import { backoff } from "../decide/times/backoff.ts";
-import { wordsOf } from "../format/client-error.ts";
+import { isConnectionError, isStoreError, wordsOf } from "../format/client-error.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { CallTimeout } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -41,6 +40,5 @@ function wordsIn({ code, message }: LastError): OutcomeError {
 
 /** True for what is no fault of the step. */
 function passes(error: unknown): boolean {
-  if (error instanceof CallTimeout) return true;
-  return error instanceof DispatchError && error.code.startsWith("STORE_");
+  return error instanceof CallTimeout || isStoreError(error) || isConnectionError(error);
 }

@@ -2,6 +2,9 @@
 
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
+import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
+import type { RequestQuery } from "../../../src/dispatch/contract/rows.ts";
+import type { SettleInput, Store } from "../../../src/dispatch/contract/store.ts";
 import { SimProvider } from "../support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, storeDown, world } from "../support/world.ts";
 
@@ -113,4 +116,49 @@ describe("a lease", () => {
     expect(told.length).toBeGreaterThan(3);
     expect(told.length).toBeLessThan(8);
   });
+
+  test("whose results the store refuses, and whose heartbeats it takes, is given back ever longer, and others go on", async () => {
+    const { time, store, start, until } = world();
+    const sim = new SimProvider({ time });
+    let isFull = true;
+    const { store: full, keyOf } = refusing(store, (key) => isFull && key !== keyOf("e"));
+    const options = { store: full, accounts: [sim.account()], thresholds: { maxRequests: 1 }, onError: () => {} };
+    const dispatcher = await start(options);
+    await dispatcher.enqueueMany(names.map((name) => ask(name)));
+    await time.advance(60 * MINUTE);
+    expect(await store.outcomes({ after: 0, limit: 5 })).toMatchObject([{ id: "e", status: "succeeded" }]);
+    expect(await dispatcher.batches({ states: ["collecting"] })).toHaveLength(4);
+    const read = sim.calls.get("results") ?? 0;
+    await time.advance(60 * MINUTE);
+    // A pass lasts as long as one lease, and the next one begins five minutes later.
+    expect((sim.calls.get("results") ?? 0) - read).toBeLessThan(4 * 12);
+    isFull = false;
+    await until(() => isAtRest(store, time.now()));
+    expect([...sim.successes().values()]).toEqual(names.map(() => 1));
+  });
 });
+
+/** A store that takes the results of some batches only; the key of the batch that has a request. */
+function refusing(store: Store, refuses: (key: string) => boolean) {
+  const keys = new Map<string, string>();
+  const wrapped: Store = new Proxy(store, {
+    get(target, name) {
+      if (name === "settle") {
+        return async (input: SettleInput) => {
+          if (refuses(input.key)) throw new DispatchError("STORE_FULL", "The tablespace is full.");
+          return store.settle(input);
+        };
+      }
+      if (name === "requests") {
+        return async (query: RequestQuery) => {
+          const rows = await store.requests(query);
+          if ("batchKey" in query) for (const { id } of rows) keys.set(id, query.batchKey);
+          return rows;
+        };
+      }
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return { store: wrapped, keyOf: (id: string) => keys.get(id) };
+}

@@ -2,9 +2,10 @@
 
 import { expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { SealInput } from "../../../src/dispatch/contract/store.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { SIM_LIMITS, SimProvider } from "../support/sim-provider.ts";
-import { ask, isAtRest, world } from "../support/world.ts";
+import { ask, isAtRest, SimProcess, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const of = (model: string, id: string): DispatchRequest => ({
@@ -77,4 +78,25 @@ test("a model that always has full batches does not keep another one from the ac
   }
   const [row] = await here.store.requests({ ids: ["quiet"] });
   expect(row?.state).toBe("ended");
+});
+
+test("a lane whose batches a mistake keeps from being made holds up no other lane", async () => {
+  const here = world();
+  const sim = new SimProvider({ time: here.time });
+  const told: unknown[] = [];
+  let isOdd = true;
+  const store = new SimProcess(here.time).wrap(here.store, (name, call, [input]) => {
+    if (isOdd && name === "seal" && (input as SealInput).lane.includes("odd"))
+      throw new TypeError("x is not a function");
+    return call();
+  });
+  const options = { store, accounts: [sim.account()], onError: (error: unknown) => void told.push(error) };
+  const dispatcher = await here.start({ ...options, thresholds: { maxRequests: 1 } });
+  await dispatcher.enqueueMany([of("odd", "a"), of("even", "b")]);
+  await here.time.advance(60 * MINUTE);
+  expect(await here.store.outcomes({ after: 0, limit: 2 })).toMatchObject([{ id: "b" }]);
+  expect(told).toContainEqual(expect.objectContaining({ message: "x is not a function" }));
+  isOdd = false;
+  await here.until(() => isAtRest(here.store, here.time.now()));
+  expect(await here.store.outcomes({ after: 0, limit: 2 })).toMatchObject([{ id: "b" }, { id: "a" }]);
 });

@@ -57,6 +57,56 @@ test.each(["upload", "retrieve", "results"] as const)(
   },
 );
 
+/** A world whose store fails to read requests, and whose account fails to find batches, for most of an hour: some 15 tries. */
+async function forAnHour(side: "requests" | "retrieve") {
+  const here = world();
+  const sim = new SimProvider({ time: here.time });
+  let isOdd = false;
+  const account = oddAccount(sim.account(), "retrieve", () => isOdd && side === "retrieve");
+  const store = new SimProcess(here.time).wrap(here.store, (name, call) => (isOdd && name === side ? odd() : call()));
+  const options = { store, accounts: [account], thresholds: { maxRequests: 2 }, onError: () => {} };
+  const dispatcher = await here.start(options);
+  await dispatcher.enqueueMany(["a", "b"].map((name) => ask(name)));
+  const open = async () => (await dispatcher.batches()).map(({ state }) => state).filter((state) => state !== "done");
+  const oddHour = async (): Promise<void> => {
+    isOdd = true;
+    await here.time.advance(50 * MINUTE);
+    isOdd = false;
+  };
+  return { ...here, sim, dispatcher, open, oddHour };
+}
+
+test("a step that works in between begins the count anew", async () => {
+  const { time, open, oddHour } = await forAnHour("retrieve");
+  await time.advance(MINUTE);
+  for (let hour = 0; hour < 4; hour += 1) {
+    await oddHour();
+    expect(await open()).toHaveLength(1);
+    expect(await open()).not.toContain("quarantined");
+    // At most one look.
+    await time.advance(5 * MINUTE);
+    if ((await open()).length === 0) return;
+  }
+});
+
+test.each([
+  ["resume", "submitting"],
+  ["requeue", "collecting"],
+] as const)("%s begins the count anew", async (way, state) => {
+  const { store, time, dispatcher, open, oddHour, sim, until } = await forAnHour("requests");
+  await oddHour();
+  await oddHour();
+  expect(await open()).toEqual(["quarantined"]);
+  const [batch] = await dispatcher.batches();
+  await time.advance(HOUR);
+  const begun = dispatcher[way](batch?.key as string);
+  await oddHour();
+  await begun;
+  expect(await open()).toEqual([state]);
+  await until(() => isAtRest(store, time.now()));
+  expect(Object.fromEntries(sim.successes())).toEqual({ a: 1, b: 1 });
+});
+
 test("one whose create may have been taken is tried ever later, and goes on once that is mended", async () => {
   const { time, store, dispatcher, mend, sim, told, until } = await sent("create");
   await time.advance(6 * HOUR);
@@ -105,7 +155,8 @@ test("a store that does not answer is waited out, however long", async () => {
   isDown = true;
   await dispatcher.enqueueMany(["a", "b"].map((name) => ask(name)));
   await here.time.advance(6 * HOUR);
-  expect((await dispatcher.batches())[0]?.state).not.toBe("quarantined");
+  // Nor is it a try of the account that asked for the lines.
+  expect(await dispatcher.batches()).toMatchObject([{ state: "submitting", lastError: null }]);
   isDown = false;
   await here.until(() => isAtRest(here.store, here.time.now()));
   expect(Object.fromEntries(sim.successes())).toEqual({ a: 1, b: 1 });

@@ -2,6 +2,7 @@
 // when it is put aside.
 
 import { backoff } from "../../decide/times/backoff.ts";
+import { isMistake } from "../../format/client-error.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -38,13 +39,14 @@ function failuresOf(lastError: string | null): { readonly tries: number; readonl
   return lastError === null ? none : { ...none, ...(JSON.parse(lastError) as Partial<typeof none>) };
 }
 
-/** Puts off a batch whose results could not be read to their end. */
+/** Puts off a batch whose results could not be read to their end. Throws a mistake in code again. */
 export async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
   if (runtime.isStopping) {
     // With the last member decided it needs no more of the provider, and still ends.
     if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now }));
     return;
   }
+  if (isMistake(error)) throw error;
   const failure = failureOf(lease.account, error, "results");
   const context = lease.context("results");
   // What cannot be read is about the results, not about the account.

@@ -7,6 +7,7 @@ import { afterAbsence } from "../../decide/after/failure.ts";
 import { type Adoption, decideAdoption } from "../../decide/batch/adoption.ts";
 import { nextLookAt } from "../../decide/batch/life-cycle.ts";
 import { streakOf } from "../../decide/retry-policy.ts";
+import { isMistake } from "../../format/client-error.ts";
 import { batchName } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { callFor, failureOf } from "../../runtime/provider-calls.ts";
@@ -29,10 +30,11 @@ export async function reconcile(runtime: Runtime, lease: Lease, since: number, m
   } catch (error) {
     if (lease.isOver) throw error;
     if (runtime.isStopping) return;
+    if (isMistake(error)) throw error;
     const operation = account.find === undefined ? "list" : "find";
     const failure = failureOf(account, error, operation);
     runtime.troubles.add({ error, failure, context: lease.context(operation) });
-    await lookLater(lease);
+    await lookLater(lease, mayRecreate ? account.pollMs : 0);
     return;
   }
   if (adoption.kind === "adopt") await adopt(runtime, lease, adoption);
@@ -89,11 +91,12 @@ async function adopt(runtime: Runtime, lease: Lease, found: Extract<Adoption, { 
   for (const extra of extras) await cancelExtra(runtime, lease, extra);
 }
 
-async function lookLater(lease: Lease): Promise<void> {
+async function lookLater(lease: Lease, leastMs = 0): Promise<void> {
   const { account, batch } = lease;
   await lease.end((now) => {
     const unknownSince = batch.unknownSince ?? now;
-    return { state: "unknown", unknownSince, nextAt: nextLookAt({ ...batch, unknownSince }, account, now) };
+    const nextAt = Math.max(now + leastMs, nextLookAt({ ...batch, unknownSince }, account, now));
+    return { state: "unknown", unknownSince, nextAt };
   });
 }
 

@@ -21,6 +21,7 @@ import {
   pauseCode,
   withProbe,
 } from "../../decide/sealing/outage.ts";
+import { isMistake, isStoreError } from "../../format/client-error.ts";
 import { batchName } from "../../format/encode.ts";
 import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease.ts";
@@ -176,6 +177,8 @@ async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
     return { providerFileId: sent.fileId };
   } catch (error) {
     if (runtime.isStopping) await sealAgain(lease);
+    // Nothing runs from a file, so the step may just fail.
+    else if (isStoreError(error) || (isMistake(error) && refusal(error) === null)) throw error;
     else await failed(runtime, lease, error, "upload", tell);
     return null;
   }
