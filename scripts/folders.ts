@@ -8,7 +8,7 @@ import { run } from "./steps.ts";
 /** Each with what it holds and its size once installed, in MB. */
 const FOLDERS = {
   "compat/runtimes": ["Node.js 20, 22 and 26, Bun, Deno, workerd", 861],
-  "compat/frameworks": ["Next.js, NestJS, Jest, Prisma, job queues and others", 726],
+  "compat/frameworks": ["Next.js, NestJS, Jest, Prisma, LangChain, job queues and others", 823],
   "compat/versions": ["other releases of the providers' clients and of TypeScript", 144],
   "compat/models": ["trained models, transformers.js", 96],
   "compat/publish": ["publint, Are The Types Wrong", 39],

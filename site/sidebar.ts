@@ -36,6 +36,7 @@ export const sidebar: Group[] = [
   ]),
   group("Batch APIs", [
     ["The dispatcher", "docs/dispatch"],
+    ["Keep your client", "docs/keep-your-client"],
     ["How to use it from …", "docs/how-to-dispatch"],
     ["Providers", "docs/providers"],
     ["… OpenAI and its shape", "docs/providers/openai"],

@@ -110,15 +110,26 @@ export interface DispatcherParts {
   readonly workers: Workers;
   readonly sealer: Sealer;
   readonly enqueuer: Enqueuer;
+  readonly reader: OutcomeReader;
   readonly dispatcher: Dispatcher;
+}
+
+const made = new WeakMap<Dispatcher, DispatcherParts>();
+
+/** Undefined of what `createDispatcher` has not made. */
+export function partsOf(dispatcher: Dispatcher): DispatcherParts | undefined {
+  return made.get(dispatcher);
 }
 
 export function createDispatcherParts(options: ResolvedOptions): DispatcherParts {
   const runtime = new Runtime(options);
   const workers = new Workers(runtime);
   const sealer = new Sealer(runtime, workers);
-  const parts = { runtime, workers, sealer, enqueuer: new Enqueuer(runtime, sealer) };
-  return { ...parts, dispatcher: new StoreDispatcher(parts) };
+  const reader = new OutcomeReader(runtime, (lane, now) => sealer.closesAt(lane, now));
+  const parts = { runtime, workers, sealer, reader, enqueuer: new Enqueuer(runtime, sealer) };
+  const whole = { ...parts, dispatcher: new StoreDispatcher(parts) };
+  made.set(whole.dispatcher, whole);
+  return whole;
 }
 
 class StoreDispatcher implements Dispatcher {
@@ -132,12 +143,12 @@ class StoreDispatcher implements Dispatcher {
   #starting: Promise<void> | null = null;
   #stopped: Promise<void> | null = null;
 
-  constructor({ runtime, workers, sealer, enqueuer }: Omit<DispatcherParts, "dispatcher">) {
+  constructor({ runtime, workers, sealer, enqueuer, reader }: Omit<DispatcherParts, "dispatcher">) {
     this.#runtime = runtime;
     this.#workers = workers;
     this.#sealer = sealer;
     this.#enqueuer = enqueuer;
-    this.#reader = new OutcomeReader(runtime, (lane, now) => sealer.closesAt(lane, now));
+    this.#reader = reader;
     runtime.watching.start(this.#reader.turn);
     const { onOutcome, webhook } = runtime.options;
     this.#deliverers = [

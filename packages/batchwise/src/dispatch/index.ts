@@ -1,6 +1,7 @@
 // The public API of "batchwise/dispatch": names only.
 
 export type { Clock } from "../core/time/clock.ts";
+export { batchFetch } from "./batch-fetch.ts";
 export type {
   Account,
   AccountOptions,
@@ -187,6 +188,7 @@ export {
   type WriteOutcomesOptions,
   writeOutcomes,
 } from "./ops/write-outcomes.ts";
+export type { BatchedCall, BatchFetchOptions, PendingCall } from "./options/batch-fetch-options.ts";
 export type {
   DispatcherOptions,
   ErrorContext,

@@ -38,6 +38,7 @@ const coreFolders: readonly string[] = [
 
 /** The folders of the dispatcher, from the top down: each imports itself and those after it. */
 const dispatchFolders: readonly string[] = [
+  "doors",
   "intake",
   "ops",
   "outcomes",

@@ -317,6 +317,8 @@ export interface Account {
    * fewer than 12 characters they are not blanked. Absent: none are known.
    */
   secrets?(): readonly string[];
+  /** Beta versions that each of its batches has, as in the header `anthropic-beta`. Absent: none. */
+  readonly betas?: readonly string[];
   /** False: bodies of chat completions need not be what OpenAI's types say. Absent: they must. */
   readonly checkBodies?: boolean;
   /**

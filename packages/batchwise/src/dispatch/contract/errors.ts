@@ -25,6 +25,7 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * request of an endpoint and model after the other, or has no capacity for them; `BATCH_FAILED`: no request of a batch succeeded; `ACCOUNT_FULL`: a limit of the account is used up;
  * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. `NOT_STARTED`: a `result` waits and no process runs the loops;
  * `WAITS_FOR_BATCH`: it waits for a batch that closes much later; `NOT_ITERATED`: a `runBatch` whose outcomes nobody reads.
+ * Of `batchFetch`: `CALLER_LEFT`: a client gave up a call whose request goes on; `SHORT_TIMEOUT`: it will, within the hour.
  * Of `runBatch`: `ACCOUNT_REFUSED`: the keys of all accounts that
  * could go on are refused; `DEFAULTS_CHANGED`: an earlier run of the job had other `requestDefaults`.
  */
@@ -63,6 +64,8 @@ export type DispatchErrorCode =
   | "NOT_STARTED"
   | "WAITS_FOR_BATCH"
   | "NOT_ITERATED"
+  | "CALLER_LEFT"
+  | "SHORT_TIMEOUT"
   | "BATCH_REFUSED"
   | "LANE_PAUSED"
   | "BATCH_FAILED"

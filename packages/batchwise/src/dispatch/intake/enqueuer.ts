@@ -16,6 +16,11 @@ import { offerIntake } from "./in-transaction.ts";
 import { Intake, type RequestDefaults } from "./intake.ts";
 import { compareBodies } from "./repeated-ids.ts";
 
+interface Put {
+  readonly row: NewRequest;
+  readonly answer: EnqueueResult;
+}
+
 export class Enqueuer {
   readonly #runtime: Runtime;
   readonly #sealer: Sealer;
@@ -41,11 +46,17 @@ export class Enqueuer {
   }
 
   async one(request: DispatchRequest | BatchLine): Promise<Enqueued> {
+    const { row, answer } = await this.put(request);
+    return enqueued(row, answer);
+  }
+
+  /** Stores one request, and gives the row that it is. */
+  async put(request: DispatchRequest | BatchLine): Promise<Put> {
     const row = this.#rowOf(request);
     await this.#refuseNew([row], null);
     const answer = await this.#storeTogether(row);
     if (answer === "conflict") throw duplicateIdError(row.id);
-    return enqueued(row, answer);
+    return { row, answer };
   }
 
   async many(requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany> {

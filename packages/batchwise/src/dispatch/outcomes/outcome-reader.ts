@@ -19,6 +19,7 @@ const FIRST_LOOK_MS = 500;
 const LAST_LOOK_MS = 5_000;
 
 interface Waiter {
+  readonly isDoor: boolean;
   readonly resolve: (row: OutcomeRow) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -57,11 +58,14 @@ export class OutcomeReader {
     return isWatched ? this.#runtime.clock.now() + this.#lookMs : Number.POSITIVE_INFINITY;
   };
 
-  /** Resolves with the outcome of a request that exists; rejects with the signal's reason, or CLOSED at the stop. */
-  async result(id: string, signal: AbortSignal | undefined): Promise<Outcome> {
+  /**
+   * Resolves with the outcome of a request that exists; rejects with the signal's reason, or CLOSED at the stop. `isDoor`:
+   * who asks closes batches itself, so that one which closes late is not reported.
+   */
+  async result(id: string, signal: AbortSignal | undefined, isDoor: boolean = false): Promise<Outcome> {
     signal?.throwIfAborted();
     if (this.#runtime.isStopping) throw closed();
-    const waiting = this.#wait(id, signal);
+    const waiting = this.#wait(id, signal, isDoor);
     this.#watch.begin();
     // The waiter is registered before the log is read, so an outcome is seen either by this look-up or by the loop.
     this.#askFor(id);
@@ -160,7 +164,7 @@ export class OutcomeReader {
     return { heard, leave: () => this.#readers.delete(wake) };
   }
 
-  #wait(id: string, signal: AbortSignal | undefined): Promise<OutcomeRow> {
+  #wait(id: string, signal: AbortSignal | undefined, isDoor: boolean): Promise<OutcomeRow> {
     return new Promise<OutcomeRow>((resolve, reject) => {
       const leave = (): void => {
         signal?.removeEventListener("abort", onAbort);
@@ -168,6 +172,7 @@ export class OutcomeReader {
       };
       const onAbort = (): void => waiter.reject(signal?.reason);
       const waiter: Waiter = {
+        isDoor,
         resolve: (row) => {
           leave();
           resolve(row);
@@ -194,9 +199,11 @@ export class OutcomeReader {
   }
 
   #someWait(): ReturnType<ResultWatchInput["waiting"]> {
-    const [id] = this.#waiters.keys();
-    if (id !== undefined) return { call: `result("${id}")`, id };
-    return this.#iterators.size > 0 ? { call: "outcomes()", id: null } : null;
+    for (const [id, waiters] of this.#waiters) {
+      if ([...waiters].some(({ isDoor }) => !isDoor)) return { call: `result("${id}")`, id };
+    }
+    if (this.#iterators.size > 0) return { call: "outcomes()", id: null };
+    return this.#waiters.size > 0 ? { call: "batchFetch", id: null } : null;
   }
 
   #beginWatch(iterator: Idleness): void {

@@ -53,6 +53,8 @@ export class Sealer {
   #lastSeen = "";
   /** Requests enqueued by then are sealed without waiting for a full batch. */
   #flushedAt = Number.NEGATIVE_INFINITY;
+  /** The same of single lanes. */
+  readonly #flushedLanes: Map<string, number> = new Map();
 
   constructor(runtime: Runtime, workers: Workers) {
     this.#runtime = runtime;
@@ -61,9 +63,11 @@ export class Sealer {
     this.#near = new NearDeadlines(runtime);
   }
 
-  /** Closes batches of all requests that wait now. */
-  flush(): void {
-    this.#flushedAt = this.#runtime.clock.now();
+  /** Closes batches of all requests that wait now, or of those in these lanes. */
+  flush(lanes?: readonly string[]): void {
+    const now = this.#runtime.clock.now();
+    if (lanes === undefined) this.#flushedAt = now;
+    else for (const lane of lanes) this.#flushedLanes.set(lane, now);
     this.#runtime.sealing.wake();
   }
 
@@ -98,7 +102,8 @@ export class Sealer {
 
   /** When the lane closes a batch, as far as this process knows. */
   closesAt(lane: LaneRow, now: number): number {
-    return closesAt(lane, this.#capsOf(lane.lane), this.#runtime.options.thresholds.maxAgeMs, now, this.#flushedAt);
+    const flushedAt = Math.max(this.#flushedAt, this.#flushedLanes.get(lane.lane) ?? Number.NEGATIVE_INFINITY);
+    return closesAt(lane, this.#capsOf(lane.lane), this.#runtime.options.thresholds.maxAgeMs, now, flushedAt);
   }
 
   /** The loop's turn. */
@@ -136,7 +141,6 @@ export class Sealer {
 
   /** Closes a batch of the lane if it is time. Answers when it is to be looked at again; wakes the loop for at once. */
   async #lookAt(lane: LaneRow, ledgers: Ledgers, pauses: Pauses, now: number): Promise<number> {
-    const { thresholds } = this.#runtime.options;
     const serving = this.#serving(lane.lane);
     if (serving.first.length === 0) {
       this.#reportUnserved(lane);
@@ -149,9 +153,7 @@ export class Sealer {
       await this.#near.move(lane, look.before);
       return deadlineAt;
     }
-    const at = this.#needsProbe(lane, serving, now)
-      ? now
-      : closesAt(lane, this.#capsOf(lane.lane), thresholds.maxAgeMs, now, this.#flushedAt);
+    const at = this.#needsProbe(lane, serving, now) ? now : this.closesAt(lane, now);
     if (look.kind === "wait" && at > now) return Math.min(deadlineAt, at, look.until);
     if (await this.#closer.close(lane, serving, ledgers)) this.#runtime.sealing.wake();
     else if (look.kind === "close" && deadlineAt < look.before) await this.#near.move(lane, look.before);

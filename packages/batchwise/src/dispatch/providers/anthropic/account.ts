@@ -126,11 +126,13 @@ interface Manner {
 
 class AnthropicAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
+  readonly betas: readonly string[];
   readonly #manner: Manner;
 
   constructor(settings: AccountSettings, manner: Manner) {
     super(settings);
     this.#manner = manner;
+    this.betas = manner.params.betas ?? [];
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 

@@ -1,0 +1,44 @@
+// `batchFetch`: a dispatcher as the `fetch` of a client that knows nothing of batches.
+
+import { invalidOption } from "../core/contract/validate.ts";
+import type { Dispatcher } from "./contract/dispatcher.ts";
+import { partsOf } from "./dispatcher.ts";
+import { FetchDoor } from "./doors/fetch-door.ts";
+import { type BatchFetchOptions, batchFetchOptions } from "./options/batch-fetch-options.ts";
+
+/**
+ * A `fetch` for the client of a provider: calls to a model become requests of the dispatcher, and are
+ * answered when their batch has ended. Start the dispatcher first. Calls with equal bodies are one
+ * request, also in a second run, which gets what has succeeded from the store and sends the rest.
+ *
+ * Give the client a timeout of two days and no retries: a batch may take a day. Calls that no Batch API
+ * takes (models, files, `GET`) go through the platform's `fetch`. A call that no account takes is
+ * answered 404 and never sent live; one with `stream: true` is answered 400.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of
+ * range, or for a dispatcher that `createDispatcher` did not make.
+ *
+ * @example
+ * ```ts
+ * import { batchFetch, type Dispatcher } from "batchwise/dispatch";
+ * import OpenAI from "openai";
+ * async function ask(dispatcher: Dispatcher, questions: readonly string[]): Promise<void> {
+ *   await dispatcher.start();
+ *   const client = new OpenAI({ fetch: batchFetch(dispatcher), maxRetries: 0, timeout: 172_800_000 });
+ *   const answers = await Promise.all(
+ *     questions.map((content) =>
+ *       client.chat.completions.create({ model: "gpt-5-mini", messages: [{ role: "user", content }] }),
+ *     ),
+ *   );
+ *   console.log(answers.map(({ choices }) => choices[0]?.message.content));
+ * }
+ * ```
+ */
+export function batchFetch(dispatcher: Dispatcher, options: BatchFetchOptions = {}): typeof globalThis.fetch {
+  const plan = batchFetchOptions(options);
+  const parts = partsOf(dispatcher);
+  if (parts === undefined) {
+    throw invalidOption(TypeError, "Expected a dispatcher of `createDispatcher` as the first argument");
+  }
+  return new FetchDoor(parts, plan).fetch;
+}

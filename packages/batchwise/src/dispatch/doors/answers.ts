@@ -1,0 +1,118 @@
+// What callers of batchFetch get: an outcome, or a refusal, as the Response that the provider's own client expects, so
+// that each client returns its answer or throws its own class of error. A client that obeys `x-should-retry` does not
+// repeat a call whose request has ended.
+
+import { DispatchError } from "../contract/errors.ts";
+import type { Endpoint, JsonObject, Outcome } from "../contract/types.ts";
+import { CallError } from "./read-call.ts";
+
+/** Statuses of refusals by code; 503 is for what may pass. */
+const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
+  INVALID_REQUEST: 400,
+  MISSING_MODEL: 400,
+  UNKNOWN_ENDPOINT: 404,
+  NO_ACCOUNT: 404,
+  DUPLICATE_ID: 409,
+  PRUNED: 410,
+  REQUEST_TOO_LARGE: 413,
+};
+
+const STATUS_OF_OUTCOME: Readonly<Record<string, number>> = {
+  request_too_large: 413,
+  batch_refused: 400,
+  below_minimum: 400,
+  answer_too_large: 502,
+  result_unreadable: 502,
+};
+
+interface Fault {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  /** The client may ask again. Default false. */
+  readonly isPassing?: boolean;
+}
+
+/** The answer of a request that has ended. `asBase64`: the caller asked for embeddings in base64. */
+export function answerOf(outcome: Outcome, endpoint: Endpoint, asBase64: boolean): Response {
+  const { id, status, response, error } = outcome;
+  if (response !== null && isHttp(response.statusCode) && isSuccess(response.statusCode) === (status === "succeeded")) {
+    const body = asBase64 ? withBase64(response.body) : response.body;
+    const retries = status === "succeeded" ? {} : { "x-should-retry": "false" };
+    return jsonResponse(body, response.statusCode, { ...identified(endpoint, id), ...retries });
+  }
+  const code = error?.code ?? "no_answer";
+  const ended = status === "cancelled" ? 499 : status === "expired" ? 504 : (STATUS_OF_OUTCOME[code] ?? 502);
+  return faultResponse(
+    { status: ended, code, message: error?.message ?? "The request ended without an answer." },
+    endpoint,
+    id,
+  );
+}
+
+/** The answer to a call that was not taken. Throws what is none of ours. */
+export function refusalOf(error: unknown, endpoint: Endpoint, accounts: Iterable<string>): Response {
+  if (error instanceof CallError) return faultResponse(error, endpoint);
+  if (!(error instanceof DispatchError)) throw error;
+  const status = STATUS_OF_REFUSAL[error.code] ?? 503;
+  const isModel = error.code === "NO_ACCOUNT" || error.code === "UNKNOWN_ENDPOINT";
+  const code = isModel ? "model_not_found" : error.code.toLowerCase();
+  const message = isModel ? `${error.message} The accounts are: ${[...accounts].join(", ")}.` : error.message;
+  return faultResponse({ status, code, message, isPassing: status === 503 && error.retryable }, endpoint);
+}
+
+function faultResponse(fault: Fault, endpoint: Endpoint, id?: string): Response {
+  const { status, isPassing = false } = fault;
+  const headers = {
+    ...(id === undefined ? {} : identified(endpoint, id)),
+    ...(isPassing ? {} : { "x-should-retry": "false" }),
+  };
+  return jsonResponse(inShapeOf(endpoint, fault), status, headers);
+}
+
+/** The body of an error as the provider of the endpoint writes it. */
+function inShapeOf(endpoint: Endpoint, { status, code, message }: Fault): JsonObject {
+  if (endpoint === "/v1/messages") return { type: "error", error: { type: anthropicType(status), message, code } };
+  if (endpoint.startsWith("/v1beta/")) return { error: { code: status, message, status: code.toUpperCase() } };
+  return { error: { message, type: status < 500 ? "invalid_request_error" : "server_error", param: null, code } };
+}
+
+function anthropicType(status: number): string {
+  if (status === 404) return "not_found_error";
+  if (status === 413) return "request_too_large";
+  return status < 500 ? "invalid_request_error" : "api_error";
+}
+
+/** The header in which the provider's client looks for the request's id. */
+function identified(endpoint: Endpoint, id: string): Record<string, string> {
+  return { [endpoint === "/v1/messages" ? "request-id" : "x-request-id"]: id };
+}
+
+function jsonResponse(body: JsonObject, status: number, headers: Readonly<Record<string, string>>): Response {
+  return new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json", ...headers } });
+}
+
+/** A status with which a Response that has a body can be made. */
+function isHttp(status: number): boolean {
+  return status >= 200 && status <= 599 && status !== 204 && status !== 205 && status !== 304;
+}
+
+function isSuccess(status: number): boolean {
+  return status < 300;
+}
+
+/** Floats as base64 of 32-bit numbers, lowest byte first, as OpenAI's service writes them. */
+function withBase64(body: JsonObject): JsonObject {
+  const data = body.data;
+  if (!Array.isArray(data)) return body;
+  return {
+    ...body,
+    data: data.map((row) => (Array.isArray(row?.embedding) ? { ...row, embedding: encoded(row.embedding) } : row)),
+  };
+}
+
+function encoded(values: readonly number[]): string {
+  const bytes = Buffer.alloc(values.length * 4);
+  for (const [index, value] of values.entries()) bytes.writeFloatLE(value, index * 4);
+  return bytes.toString("base64");
+}

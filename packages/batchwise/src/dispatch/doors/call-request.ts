@@ -1,0 +1,80 @@
+// Makes the request of a call: what is stored, and the id by which an equal call finds it again. The id is a digest of
+// tenant, job, endpoint and the body that is sent; the order of the body's own keys does not count.
+
+import { hash } from "node:crypto";
+import type { Account } from "../contract/account.ts";
+import type { DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
+import type { Defaults } from "../intake/defaults.ts";
+import type { BatchFetchPlan } from "../options/batch-fetch-options.ts";
+import { CallError, type Target } from "./read-call.ts";
+
+export interface CallRequestInput {
+  readonly target: Target;
+  readonly body: JsonObject;
+  readonly headers: Headers;
+  readonly plan: BatchFetchPlan;
+  readonly defaults: Defaults;
+  readonly accounts: Iterable<Account>;
+  /** In ms since 1970. */
+  readonly now: number;
+}
+
+export interface CallRequest {
+  readonly request: DispatchRequest & { readonly id: string };
+  /** The caller asked for embeddings in base64; the request asks for numbers. */
+  readonly asBase64: boolean;
+}
+
+/** Throws a CallError for what a batch cannot do. */
+export function callRequest(input: CallRequestInput): CallRequest {
+  const { target, headers, plan, defaults, now } = input;
+  const { endpoint } = target;
+  if (target.isStream || input.body.stream === true) {
+    throw new CallError(400, "stream_not_supported", "A batch gives no stream: ask without `stream: true`.");
+  }
+  const { stream: _off, encoding_format: format, ...rest } = input.body;
+  const isPlain = endpoint !== "/v1/embeddings" || !(format === "base64" || format === "float");
+  const given = isPlain && format !== undefined ? { ...rest, encoding_format: format } : rest;
+  const betas = betasOf(headers, input.accounts, endpoint);
+  const body = inOrder(defaults.bodyOf({ body: given }, endpoint));
+  const tenant = headers.get("x-batchwise-tenant") ?? plan.tenant;
+  const sample = headers.get("x-batchwise-id") ?? plan.idOf?.({ endpoint, body: input.body, headers }) ?? "";
+  const digest = hash("sha256", JSON.stringify([tenant, plan.job, endpoint, betas, sample, body]), "base64url");
+  const [priority, deadlineMs] = [wholeNumber(headers, "priority"), wholeNumber(headers, "deadline-ms")];
+  const request = {
+    ...{ id: `fetch-${digest}`, endpoint, body },
+    ...(tenant === "" ? {} : { tenant }),
+    ...(plan.job === "" ? {} : { job: plan.job }),
+    ...(priority === null ? {} : { priority }),
+    ...(deadlineMs === null ? {} : { deadlineAt: now + deadlineMs }),
+  };
+  return { request, asBase64: !isPlain && format === "base64" };
+}
+
+function wholeNumber(headers: Headers, name: string): number | null {
+  const text = headers.get(`x-batchwise-${name}`);
+  if (text === null) return null;
+  const value = Number(text);
+  if (text.trim() !== "" && Number.isSafeInteger(value)) return value;
+  throw new CallError(
+    400,
+    "invalid_header",
+    `Expected the header x-batchwise-${name} to be a whole number, got "${text}".`,
+  );
+}
+
+/** Stores compare bodies as text. Inside of values order counts, as it may for a model. */
+function inOrder(body: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(body).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** The beta versions of a call. A batch has those of its account alone. */
+function betasOf(headers: Headers, accounts: Iterable<Account>, endpoint: Endpoint): string[] {
+  const named = ["anthropic-beta", "openai-beta"].flatMap((name) => headers.get(name)?.split(",") ?? []);
+  const betas = [...new Set(named.map((beta) => beta.trim()))].filter((beta) => beta !== "").sort();
+  const serving = [...accounts].filter(({ capabilities }) => capabilities.endpoints.includes(endpoint));
+  const missing = betas.find((beta) => !serving.every((account) => account.betas?.includes(beta)));
+  if (missing === undefined) return betas;
+  const way = `make the account with \`betas: ["${missing}"]\``;
+  throw new CallError(400, "beta_not_supported", `A batch has the beta versions of its account: ${way}.`);
+}

@@ -1,0 +1,160 @@
+// A `fetch` whose calls are requests of a dispatcher: it stores each, waits for its outcome, and closes batches when no
+// new calls come. Keeps no answers: a second run finds them in the store by the digest of the call.
+
+import { attempt } from "../../core/contract/thenable.ts";
+import { DispatchError } from "../contract/errors.ts";
+import type { Endpoint, Outcome } from "../contract/types.ts";
+import { Defaults } from "../intake/defaults.ts";
+import type { Enqueuer } from "../intake/enqueuer.ts";
+import { retryRequests } from "../ops/retry-requests.ts";
+import type { BatchFetchPlan, PendingCall } from "../options/batch-fetch-options.ts";
+import type { OutcomeReader } from "../outcomes/outcome-reader.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Sealer } from "../scheduler/sealer.ts";
+import { answerOf, refusalOf } from "./answers.ts";
+import { type CallRequest, callRequest } from "./call-request.ts";
+import { Quiet } from "./quiet.ts";
+import {
+  batchedEndpoints,
+  bodyOf,
+  type FetchInit,
+  type FetchInput,
+  headersOf,
+  passOn,
+  signalOf,
+  type Target,
+  targetOf,
+} from "./read-call.ts";
+
+const WINDOW_MS = 86_400_000;
+/** A client that gives up sooner rarely sees the answer of a batch. */
+const SHORT_TIMEOUT_S = 3_600;
+const WAYS = "give the client `timeout: 172_800_000` and `maxRetries: 0`";
+
+export interface FetchDoorInput {
+  readonly runtime: Runtime;
+  readonly sealer: Sealer;
+  readonly enqueuer: Enqueuer;
+  readonly reader: OutcomeReader;
+}
+
+export class FetchDoor {
+  readonly #parts: FetchDoorInput;
+  readonly #plan: BatchFetchPlan;
+  readonly #endpoints: ReadonlySet<Endpoint>;
+  readonly #defaults: Defaults;
+  readonly #quiet: Quiet;
+  /** How many calls wait for each id. */
+  readonly #waiting = new Map<string, number>();
+  /** Ids whose error this door has given: it repeats the error. */
+  readonly #failed = new Set<string>();
+  readonly #reported = new Set<string>();
+
+  constructor(parts: FetchDoorInput, plan: BatchFetchPlan) {
+    const { runtime, sealer } = parts;
+    this.#parts = parts;
+    this.#plan = plan;
+    const accounts = [...runtime.options.accounts.values()];
+    this.#endpoints = batchedEndpoints(accounts.flatMap(({ capabilities }) => capabilities.endpoints));
+    this.#defaults = new Defaults(runtime.options);
+    this.#quiet = new Quiet(runtime.clock, plan.flushAfterMs, (lanes) => {
+      if (!runtime.isStopping) sealer.flush(lanes);
+    });
+  }
+
+  readonly fetch = async (input: FetchInput, init?: FetchInit): Promise<Response> => {
+    const target = targetOf(input, init, this.#endpoints);
+    if (target === null) return passOn(this.#plan.fetch, input, init);
+    const signal = signalOf(input, init);
+    signal?.throwIfAborted();
+    try {
+      const call = await this.#read(input, init, target);
+      const outcome = await this.#outcomeOf(call, signal);
+      return answerOf(outcome, target.endpoint, call.asBase64);
+    } catch (error) {
+      signal?.throwIfAborted();
+      return refusalOf(error, target.endpoint, this.#parts.runtime.options.accounts.keys());
+    }
+  };
+
+  async #read(input: FetchInput, init: FetchInit, target: Target): Promise<CallRequest> {
+    const { options, clock } = this.#parts.runtime;
+    const headers = headersOf(input, init);
+    const body = await bodyOf(input, init, target);
+    this.#warnOfTimeout(headers);
+    const accounts = options.accounts.values();
+    const [plan, defaults] = [this.#plan, this.#defaults];
+    return callRequest({ target, body, headers, plan, defaults, accounts, now: clock.now() });
+  }
+
+  async #outcomeOf({ request }: CallRequest, signal: AbortSignal | undefined): Promise<Outcome> {
+    const { enqueuer, reader, runtime } = this.#parts;
+    if (runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
+    const { id } = request;
+    const others = this.#waiting.get(id) ?? 0;
+    this.#waiting.set(id, others + 1);
+    try {
+      const { row, answer } = await enqueuer.put(request);
+      if (answer === "same" && others === 0) await this.#sendAgain(id);
+      this.#quiet.note(row.lane);
+      this.#tell(id, "waiting", request.endpoint);
+      const outcome = await reader.result(id, signal, true);
+      if (outcome.status !== "succeeded") this.#failed.add(id);
+      this.#tell(id, "ended", request.endpoint);
+      return outcome;
+    } catch (error) {
+      if (signal?.aborted) this.#onLeft(id, request.endpoint);
+      throw error;
+    } finally {
+      const left = (this.#waiting.get(id) ?? 1) - 1;
+      if (left > 0) this.#waiting.set(id, left);
+      else this.#waiting.delete(id);
+    }
+  }
+
+  /** A request that ended without success before this door was made goes once more. */
+  async #sendAgain(id: string): Promise<void> {
+    const { runtime, enqueuer } = this.#parts;
+    if (this.#failed.has(id)) return;
+    const [row] = await runtime.store.requests({ ids: [id] });
+    if (row === undefined || row.ended === null || row.ended.status === "succeeded") return;
+    await retryRequests(runtime, [id], {}, (request) => enqueuer.rowOf(request));
+  }
+
+  #onLeft(id: string, endpoint: Endpoint | undefined): void {
+    this.#tell(id, "left", endpoint);
+    const message = `A call was given up while its request waits. The request goes on and its answer is kept: ${WAYS}.`;
+    this.#report("CALLER_LEFT", message);
+  }
+
+  /** OpenAI's clients, and those made like them, send their time limit in seconds. */
+  #warnOfTimeout(headers: Headers): void {
+    const seconds = Number(headers.get("x-stainless-timeout") ?? Number.NaN);
+    if (!(seconds < SHORT_TIMEOUT_S)) return;
+    this.#report("SHORT_TIMEOUT", `The client gives up after ${seconds} s, and a batch may take a day: ${WAYS}.`);
+  }
+
+  /** Once each. */
+  #report(code: "CALLER_LEFT" | "SHORT_TIMEOUT", message: string): void {
+    if (this.#reported.has(code)) return;
+    this.#reported.add(code);
+    this.#parts.runtime.report(new DispatchError(code, message), { operation: "work" });
+  }
+
+  #tell(id: string, state: PendingCall["state"], endpoint: Endpoint | undefined): void {
+    const { onPending } = this.#plan;
+    if (onPending === null) return;
+    const { runtime } = this.#parts;
+    const expectedAt = runtime.clock.now() + this.#windowMs(endpoint);
+    attempt(
+      () => onPending({ id, state, expectedAt }),
+      (error) => runtime.report(error, { operation: "work" }),
+    );
+  }
+
+  #windowMs(endpoint: Endpoint | undefined): number {
+    const all = [...this.#parts.runtime.options.accounts.values()].map(({ capabilities }) => capabilities);
+    const serving = all.filter(({ endpoints }) => endpoint !== undefined && endpoints.includes(endpoint));
+    return Math.max(0, ...serving.map(({ completionWindowMs = WINDOW_MS }) => completionWindowMs));
+  }
+}

@@ -1,0 +1,55 @@
+// Notices when calls have stopped coming: then, or when the oldest of them has waited for a minute, their lanes are given
+// to `onQuiet`, once.
+
+import type { SteadyClock } from "../runtime/steady-clock.ts";
+
+const LONGEST_WAIT_MS = 60_000;
+
+export class Quiet {
+  readonly #clock: Pick<SteadyClock, "monotonic" | "setTimeout">;
+  readonly #afterMs: number;
+  readonly #onQuiet: (lanes: readonly string[]) => void;
+  readonly #lanes = new Set<string>();
+  /** When the calls are given at the latest, and when unless another comes. */
+  #latestAt = 0;
+  #quietAt = 0;
+  #isWaiting = false;
+
+  /** `afterMs` may be Infinity: then nothing is noticed. */
+  constructor(
+    clock: Pick<SteadyClock, "monotonic" | "setTimeout">,
+    afterMs: number,
+    onQuiet: (lanes: readonly string[]) => void,
+  ) {
+    this.#clock = clock;
+    this.#afterMs = afterMs;
+    this.#onQuiet = onQuiet;
+  }
+
+  note(lane: string): void {
+    if (this.#afterMs === Number.POSITIVE_INFINITY) return;
+    const now = this.#clock.monotonic();
+    if (this.#lanes.size === 0) this.#latestAt = now + Math.max(LONGEST_WAIT_MS, this.#afterMs);
+    this.#lanes.add(lane);
+    this.#quietAt = Math.min(now + this.#afterMs, this.#latestAt);
+    if (!this.#isWaiting) this.#wait(now);
+  }
+
+  /** One timer at a time, however many calls come. */
+  #wait(now: number): void {
+    this.#isWaiting = true;
+    this.#clock.setTimeout(() => this.#look(), this.#quietAt - now);
+  }
+
+  #look(): void {
+    const now = this.#clock.monotonic();
+    if (now < this.#quietAt) {
+      this.#wait(now);
+      return;
+    }
+    this.#isWaiting = false;
+    const lanes = [...this.#lanes];
+    this.#lanes.clear();
+    this.#onQuiet(lanes);
+  }
+}

@@ -1,0 +1,109 @@
+// Reads what a client asks its `fetch`: whether the call goes to a batch, and if so its endpoint, model, body and
+// headers. A call that goes to no batch keeps its body unread.
+
+import type { Endpoint, JsonObject, KnownEndpoint } from "../contract/types.ts";
+
+export type FetchInput = Parameters<typeof globalThis.fetch>[0];
+export type FetchInit = Parameters<typeof globalThis.fetch>[1];
+
+/** Where a call goes, as its address says. */
+export interface Target {
+  readonly endpoint: Endpoint;
+  /** Of an address that names it; null where the body does. */
+  readonly model: string | null;
+  /** The address asks for an answer in parts. */
+  readonly isStream: boolean;
+}
+
+/** A call with `code` and `message` for what its client did wrong. */
+export class CallError extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+/** Never sent live: a call for one of these that no account takes is refused. */
+const KNOWN: readonly KnownEndpoint[] = [
+  "/v1/chat/completions",
+  "/v1/embeddings",
+  "/v1/responses",
+  "/v1/completions",
+  "/v1/moderations",
+  "/v1/images/generations",
+  "/v1/messages",
+];
+const GENERATE = "/v1beta/generateContent";
+/** What stands before `/chat/completions` in the addresses of services: a version, `/openai`, an Azure deployment. */
+const BEFORE = /\/(?:v\d\w*|openai|deployments\/(?<deployment>[^/]+))$/;
+const GEMINI = /\/models\/(?<model>[^/:]+):(?<method>generateContent|streamGenerateContent)$/;
+
+/** The endpoints whose calls go to batches. */
+export function batchedEndpoints(ofAccounts: Iterable<Endpoint>): ReadonlySet<Endpoint> {
+  return new Set<Endpoint>([...KNOWN, GENERATE, ...ofAccounts]);
+}
+
+/** Null for a call that goes to no batch. */
+export function targetOf(input: FetchInput, init: FetchInit, endpoints: ReadonlySet<Endpoint>): Target | null {
+  const method = init?.method ?? (input instanceof Request ? input.method : "GET");
+  if (method.toUpperCase() !== "POST" || init?.body instanceof FormData) return null;
+  const path = pathOf(input);
+  const gemini = GEMINI.exec(path)?.groups;
+  if (gemini !== undefined) {
+    const [model, isStream] = [decodeURIComponent(gemini.model ?? ""), gemini.method !== "generateContent"];
+    return { endpoint: GENERATE, model, isStream };
+  }
+  for (const endpoint of endpoints) {
+    const tail = endpoint.replace(/^\/v\d\w*/, "");
+    if (!path.endsWith(tail)) continue;
+    const before = BEFORE.exec(path.slice(0, -tail.length));
+    if (before === null) continue;
+    const deployment = before.groups?.deployment;
+    return { endpoint, model: deployment === undefined ? null : decodeURIComponent(deployment), isStream: false };
+  }
+  return null;
+}
+
+function pathOf(input: FetchInput): string {
+  const url = input instanceof Request ? input.url : String(input);
+  return URL.parse(url, "http://localhost")?.pathname ?? "";
+}
+
+export function headersOf(input: FetchInput, init: FetchInit): Headers {
+  return new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
+}
+
+export function signalOf(input: FetchInput, init: FetchInit): AbortSignal | undefined {
+  return init?.signal ?? (input instanceof Request ? input.signal : undefined);
+}
+
+/** The body as an object, with the model that the address names. A `Request` stays unread: a copy of it is read. */
+export async function bodyOf(input: FetchInput, init: FetchInit, { model }: Target): Promise<JsonObject> {
+  const source = init?.body ?? (input instanceof Request ? input.clone().body : null);
+  const text = typeof source === "string" ? source : await new Response(source).text();
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (error) {
+    throw new CallError(400, "invalid_json", `Expected a body of JSON: ${(error as Error).message}.`);
+  }
+  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+    throw new CallError(400, "invalid_json", "Expected the body to be a JSON object.");
+  }
+  return model === null ? (body as JsonObject) : { ...(body as JsonObject), model };
+}
+
+const OWN = /^x-batchwise-/;
+
+/** Sends a call that goes to no batch, without the headers that are for this door. */
+export function passOn(fetch: typeof globalThis.fetch, input: FetchInput, init: FetchInit): Promise<Response> {
+  const headers = headersOf(input, init);
+  const own = [...headers.keys()].filter((name) => OWN.test(name));
+  if (own.length === 0) return fetch(input, init);
+  for (const name of own) headers.delete(name);
+  return fetch(input, { ...init, headers });
+}

@@ -1,0 +1,95 @@
+// The options of batchFetch, checked once.
+
+import {
+  aFunction,
+  check,
+  checkIsObject,
+  type Rule,
+  refuseUnknown,
+  unboundedIntegerFrom,
+} from "../../core/contract/validate.ts";
+import type { Endpoint, JsonObject } from "../contract/types.ts";
+import { aName } from "./call-options.ts";
+
+/** A call of a client that goes to a batch. */
+export interface BatchedCall {
+  readonly endpoint: Endpoint;
+  /** As the client sent it. */
+  readonly body: JsonObject;
+  readonly headers: Headers;
+}
+
+/** What `onPending` is told of a call. */
+export interface PendingCall {
+  /** The id of its request in the store. */
+  readonly id: string;
+  /**
+   * `waiting`: the request is stored and has no answer yet. `left`: the caller has gone; the request
+   * goes on, and a repeat of the call joins it. `ended`: the caller has its answer.
+   */
+  readonly state: "waiting" | "left" | "ended";
+  /** In ms since 1970: the end of the provider's time for a batch that is sent now. */
+  readonly expectedAt: number;
+}
+
+/** Options of `batchFetch`. */
+export interface BatchFetchOptions {
+  /**
+   * Part of each request's id, and the job of its outcomes: calls with equal bodies in another job are
+   * other requests. Give it in a service: answers do not age. Default: none.
+   */
+  readonly job?: string;
+  /** Part of each request's id: the tenant of calls without the header `x-batchwise-tenant`. Default: none. */
+  readonly tenant?: string;
+  /**
+   * Part of each request's id where the call has no header `x-batchwise-id`: tells equal bodies apart,
+   * such as ten samples of one prompt. Equal texts mean the same request.
+   */
+  readonly idOf?: (call: BatchedCall) => string;
+  /**
+   * In ms: the batches of these calls close when no new call has come for so long, or when the oldest
+   * has waited for 60 s. Infinity: when the dispatcher's thresholds say so. Default 5_000.
+   */
+  readonly flushAfterMs?: number;
+  /** Sends the calls that go to no batch. Default: the platform's own, as it is when this is made. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** Called when a call begins to wait, when its caller leaves, and when it has its answer. */
+  readonly onPending?: (pending: PendingCall) => void;
+}
+
+export interface BatchFetchPlan {
+  readonly job: string;
+  readonly tenant: string;
+  readonly idOf: ((call: BatchedCall) => string) | null;
+  readonly flushAfterMs: number;
+  readonly fetch: typeof globalThis.fetch;
+  readonly onPending: ((pending: PendingCall) => void) | null;
+}
+
+const NAMES = ["job", "tenant", "idOf", "flushAfterMs", "fetch", "onPending"];
+const HINTS = {
+  "id customId": "it is `idOf` here: a function of the call",
+  "timeout timeoutMs": "the client has `timeout`: give it two days, and `maxRetries: 0`",
+  "stream streams": "a call with `stream: true` is refused: nothing of a batch comes in parts",
+};
+const flushRule: Rule = unboundedIntegerFrom(0);
+
+export function batchFetchOptions(given: BatchFetchOptions): BatchFetchPlan {
+  checkIsObject("options", given);
+  refuseUnknown(given, NAMES, "", HINTS);
+  const {
+    job = "",
+    tenant = "",
+    idOf = null,
+    flushAfterMs = 5_000,
+    fetch = globalThis.fetch,
+    onPending = null,
+  } = given;
+  if (given.job !== undefined) check("job", aName, job);
+  if (given.tenant !== undefined) check("tenant", aName, tenant);
+  if (idOf !== null) check("idOf", aFunction, idOf);
+  check("flushAfterMs", flushRule, flushAfterMs);
+  check("fetch", aFunction, fetch);
+  if (onPending !== null) check("onPending", aFunction, onPending);
+  return { job, tenant, idOf, flushAfterMs, fetch, onPending };
+}
