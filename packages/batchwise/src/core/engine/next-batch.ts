@@ -19,7 +19,7 @@ export class NextBatch implements ChoiceState {
   readonly #limiter: LimiterGate | null;
   #options: ResolvedOptions;
   gate: Gate = "open";
-  passedAt = -Infinity;
+  passedAt: number = Number.NEGATIVE_INFINITY;
   isPaused = false;
   isDraining = false;
 
