@@ -20,6 +20,7 @@ import { ServiceMetrics } from "./monitoring/metrics.ts";
 import { answerStats } from "./monitoring/stats-route.ts";
 import { onlyAllowedHosts } from "./requests/allowed-hosts.ts";
 import { exchangeOf } from "./requests/exchange.ts";
+import { refuseAddresses } from "./requests/request-address.ts";
 import { newRequestId } from "./requests/request-id.ts";
 
 export interface AppOptions {
@@ -114,6 +115,7 @@ export function createApp(options: AppOptions): Hono {
   });
 
   app.use(throwErrors);
+  app.use(refuseAddresses);
 
   // Before the check of hosts: load balancers ask for their health checks under any name, or none.
   addHealthChecks(app, answersTexts, leaving);

@@ -16,7 +16,8 @@ import { type AppOptions, createApp } from "./app.ts";
 import { RequestParser } from "./embeddings/request-parser.ts";
 import { limitConnections } from "./requests/connection-limit.ts";
 import { Connections } from "./requests/connections.ts";
-import { answerUnreadable, checkAddress, explainRefusals, shortenAddress } from "./requests/unreadable-requests.ts";
+import { readAddress } from "./requests/request-address.ts";
+import { answerUnreadable, explainRefusals } from "./requests/unreadable-requests.ts";
 
 export interface ServiceOptions
   extends EmbedderOptions,
@@ -65,18 +66,15 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     draining: () => draining,
     droppedConnections: () => connectionLimit.dropped,
   });
-  const answer = getRequestListener(
-    (request, environment) => app.fetch(checkAddress(request, environment.incoming), environment),
-    {
-      // Health checks of load balancers may leave out the Host header.
-      hostname: "localhost",
-      errorHandler: answerUnreadable,
-    },
-  );
+  const answer = getRequestListener((request, environment) => app.fetch(request, environment), {
+    // Health checks of load balancers may leave out the Host header.
+    hostname: "localhost",
+    errorHandler: answerUnreadable,
+  });
   const server = createServer(
     { requireHostHeader: false, keepAliveTimeout: options.keepAliveMs ?? DEFAULT_KEEP_ALIVE_MS },
     (incoming, outgoing) => {
-      shortenAddress(incoming);
+      readAddress(incoming);
       return answer(incoming, outgoing);
     },
   );

@@ -5,6 +5,7 @@
  */
 
 import type { Context } from "hono";
+import { refusedPath } from "../requests/request-address.ts";
 import type { Ending } from "./endings.ts";
 
 export interface AccessRecord {
@@ -42,7 +43,7 @@ export function accessRecord(context: Context, { startedAt, status, ms }: Ending
     time: new Date(startedAt).toISOString(),
     id: context.get("requestId"),
     method: context.req.method,
-    path: new URL(context.req.raw.url).pathname,
+    path: refusedPath(context) ?? new URL(context.req.raw.url).pathname,
     ...{ status, texts, tokens, ms: Math.round(ms * 10) / 10 },
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Answers what never comes to the routes: bytes that are no HTTP, headers that are too long or come too late, a Host
- * header or a path of which no address can be made, CONNECT, and callers that close their side before the answer.
+ * Answers what never comes to the routes: bytes that are no HTTP, headers that are too long or come too late, CONNECT,
+ * and callers that close their side before the answer.
  *
  * Guarantees: OpenAI's shape and an `x-request-id`, as of every other error. The error is written only where the
  * connection owes no other answer, so that it is neither mixed into one nor taken for one. Where requests that came
@@ -9,7 +9,7 @@
  * Does not know the id that the request itself may have. Such requests are in neither the access log nor /metrics.
  */
 
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import { type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import { RequestError } from "@hono/node-server";
 import {
@@ -24,22 +24,6 @@ import {
 } from "../errors.ts";
 import type { Connection, Connections } from "./connections.ts";
 import { newRequestId } from "./request-id.ts";
-import { pathFault } from "./request-path.ts";
-
-/** For what the adapter makes of a Host header and a path without looking closely. */
-export function checkAddress(request: Request, { url = "" }: { readonly url?: string | undefined }): Request {
-  const fault = pathFault(url);
-  if (fault !== undefined) throw new RequestError(fault);
-  if (!URL.canParse(request.url)) throw new RequestError("Invalid host header");
-  return request;
-}
-
-/** The adapter refuses IPv6 addresses that are not written as URLs have them, such as [0:0:0:0:0:0:0:1] for [::1]. */
-export function shortenAddress({ headers }: IncomingMessage): void {
-  const { host = "" } = headers;
-  if (/^\[[\da-f:.]+\](:\d+)?$/i.test(host) && URL.canParse(`http://${host}`))
-    headers.host = new URL(`http://${host}`).host;
-}
 
 /** What the adapter fails with before it has made a Request. */
 export function answerUnreadable(failure: unknown): Response {
