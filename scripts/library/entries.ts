@@ -22,6 +22,7 @@ const portableEntries = new Set([".", "./testing", "./tensor"]);
 export const workerFiles: readonly string[] = [
   "threads/handler-worker",
   "onnx/session-handler",
+  "onnx/text/token-handler",
   "onnx/text/vector-handler",
 ];
 

@@ -32,4 +32,5 @@ export { openEmbedder } from "./text/open-embedder.ts";
 export { normalize } from "./text/pooling.ts";
 export { POOLINGS, type Pooling } from "./text/readout.ts";
 export type { SpecialTokens } from "./text/special-tokens.ts";
-export type { TokenCount, TokenizeOptions, Tokenizer } from "./text/tokenizer.ts";
+export type { TokenizeOptions } from "./text/tokenize-all.ts";
+export type { TokenCount, Tokenizer } from "./text/tokenizer.ts";

@@ -21,6 +21,8 @@ export interface HandlerThreadOptions {
   readonly movesItems: boolean;
   readonly movesResults: boolean;
   readonly terminateAfterMs: number;
+  /** A run that takes longer ends the thread, and rejects with THREAD_ENDED. Default: no run does. */
+  readonly maxRunMs?: number;
   readonly workerOptions: WorkerOptions;
 }
 
@@ -35,6 +37,7 @@ const HERE: string = import.meta.url;
 export class HandlerThread {
   readonly #worker: Worker;
   readonly #terminateAfterMs: number;
+  readonly #maxRunMs: number | undefined;
   readonly #movesItems: boolean;
   /** Loading, the run, or closing: there is one at a time. */
   #task: Task | undefined;
@@ -45,8 +48,9 @@ export class HandlerThread {
   #killer: ReturnType<typeof setTimeout> | undefined;
   readonly ended: Promise<void>;
 
-  constructor({ terminateAfterMs, movesItems, workerOptions }: HandlerThreadOptions) {
+  constructor({ terminateAfterMs, maxRunMs, movesItems, workerOptions }: HandlerThreadOptions) {
     this.#terminateAfterMs = terminateAfterMs;
+    this.#maxRunMs = maxRunMs;
     this.#movesItems = movesItems;
     this.#worker = new Worker(fileBeside(HERE, "handler-worker"), { name: "batchwise-handler", ...workerOptions });
     this.#worker.on("message", (answer: FromThread | null | undefined) => {
@@ -89,6 +93,7 @@ export class HandlerThread {
     // It may have aborted while the thread was started.
     if (signal.aborted) throw signal.reason;
     const stop = (): void => this.#abort();
+    const limit = this.#limitRun();
     try {
       const answer = await this.#ask((task) => {
         const send = (message: ToThread, transfer: readonly ArrayBuffer[]): void => this.#post(message, transfer);
@@ -102,7 +107,17 @@ export class HandlerThread {
     } finally {
       signal.removeEventListener("abort", stop);
       clearTimeout(this.#killer);
+      clearTimeout(limit);
     }
+  }
+
+  #limitRun(): ReturnType<typeof setTimeout> | undefined {
+    const maxRunMs = this.#maxRunMs;
+    if (maxRunMs === undefined) return undefined;
+    return setTimeout(() => {
+      this.#failure = new Error(`it took more than ${maxRunMs} ms`);
+      void this.#worker.terminate();
+    }, maxRunMs);
   }
 
   /** Closes the handler and ends the thread. Rejects, with the thread ended, where the handler's `close` failed. */

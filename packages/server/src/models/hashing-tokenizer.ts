@@ -20,6 +20,7 @@ export function hashingTokenizer(vocabularySize: number): Tokenizer {
   return {
     vocabularySize,
     paddingId: SPECIAL_TOKENS.padding,
+    splitsAtSpaces: true,
     encode(text) {
       const ids: number[] = [SPECIAL_TOKENS.classify];
       for (const [word] of text.normalize("NFKC").toLowerCase().matchAll(TOKEN)) {

@@ -8,7 +8,7 @@ import { describe } from "../../core/contract/errors.ts";
 import { aString, check, checkIsObject, refuseUnknown } from "../../core/contract/validate.ts";
 import { modelInputError } from "../errors.ts";
 import type { EmbedOptions } from "./embedder-types.ts";
-import type { TokenizeOptions } from "./tokenizer.ts";
+import type { TokenizeOptions } from "./tokenize-all.ts";
 
 const EMBED_OPTIONS: readonly (keyof EmbedOptions)[] = ["signal", "priority", "timeoutMs", "caller"];
 const TOKENIZE_OPTIONS: readonly (keyof TokenizeOptions)[] = ["signal", "nameOf"];

@@ -5,7 +5,8 @@ import type { Batcher } from "../../core/contract/types.ts";
 import type { ModelThreadsOptions } from "../model-threads.ts";
 import type { ModelFileOptions } from "./model-files.ts";
 import type { SpecialTokens } from "./special-tokens.ts";
-import type { TokenCount, TokenizeOptions } from "./tokenizer.ts";
+import type { TokenizeOptions } from "./tokenize-all.ts";
+import type { TokenCount } from "./tokenizer.ts";
 
 /** Of length 1, with memory of its own: `Float32Array<ArrayBuffer>`, in words that TypeScript before 5.7 has too. */
 export type Vector = ReturnType<Float32ArrayConstructor["of"]>;

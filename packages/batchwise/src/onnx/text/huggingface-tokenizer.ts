@@ -3,7 +3,7 @@
  *
  * Guarantees: the marks around a text ([CLS], <s>, ...) are those that the file asks for; a file that cannot be
  * read is refused with its path.
- * Does not truncate: what becomes of a text that is too long is the embedder's to say.
+ * Does not truncate.
  */
 
 import { readFile } from "node:fs/promises";
@@ -12,21 +12,40 @@ import { tokenizersLoadError } from "../errors.ts";
 import { isRecord, readJsonIfPresent } from "./json-file.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
-export async function loadHuggingFaceTokenizer(path: string): Promise<Tokenizer> {
+/** Where a tokenizer is, and how its texts are prepared. Goes to threads. */
+export interface TokenizerFile {
+  /** A `tokenizer.json`. */
+  readonly path: string;
+  /** Texts are lowered before, as sentence-transformers does where the tokenizer leaves case alone. */
+  readonly lowers: boolean;
+}
+
+export async function loadHuggingFaceTokenizer({ path, lowers }: TokenizerFile): Promise<Tokenizer> {
   const definition = await readDefinition(path);
   // The package wants the sibling file too, but all that encoding needs stands in tokenizer.json.
   const config = (await readJsonIfPresent(join(dirname(path), "tokenizer_config.json"))) ?? {};
   const tokenizer = construct(await loadPackage(), path, definition, config);
   let vocabularySize = 0;
-  for (const id of tokenizer.get_vocab(true).values()) vocabularySize = Math.max(vocabularySize, id + 1);
+  let splitsAtSpaces = true;
+  const spaceWithin = isRecord(definition.model) && definition.model.type === "BPE" ? SPACE_WITHIN_BPE : SPACE_WITHIN;
+  for (const [token, id] of tokenizer.get_vocab(true)) {
+    vocabularySize = Math.max(vocabularySize, id + 1);
+    if (spaceWithin.test(token)) splitsAtSpaces = false;
+  }
   if (vocabularySize === 0) throw unreadable(path, "it has no tokens");
   return {
     vocabularySize,
     paddingId: paddingId(definition),
     truncationSide: truncationSide(definition, config),
-    encode: (text) => tokenizer.encode(text).ids,
+    splitsAtSpaces,
+    encode: (text) => tokenizer.encode(lowers ? text.toLowerCase() : text).ids,
   };
 }
+
+/** A space, or SentencePiece's sign for it, that follows no white space: such a token spans two words. */
+const SPACE_WITHIN = /[^\s\u2581][ \u2581]/;
+/** The same, with the signs of byte-level BPE for a space, a tab and line breaks. */
+const SPACE_WITHIN_BPE = /[^\s\u2581\u0120\u0109\u010a\u010d][ \u2581\u0120]/;
 
 type Json = Record<string, unknown>;
 

@@ -7,7 +7,7 @@
 
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { loadHuggingFaceTokenizer } from "./huggingface-tokenizer.ts";
+import { loadHuggingFaceTokenizer, type TokenizerFile } from "./huggingface-tokenizer.ts";
 import { isRecord, readJsonIfPresent } from "./json-file.ts";
 import { MEAN_READOUT, type Pooling, type Readout } from "./readout.ts";
 import { readReadout } from "./sentence-modules.ts";
@@ -51,6 +51,8 @@ export interface ModelSource {
   readonly name: string;
   readonly path: string;
   readonly tokenizer: Tokenizer;
+  /** Where threads find the tokenizer. Undefined for one that is no file. */
+  readonly tokenizerFile?: TokenizerFile;
   readonly maxTokens: number;
   /** The user asked for `maxTokens`. */
   readonly isLimitAsked: boolean;
@@ -100,9 +102,8 @@ async function readModel(options: ModelFileOptions, given: string): Promise<Mode
   if (tokenizerPath === undefined) {
     throw new Error(`There is no tokenizer.json beside ${path}; name it with \`tokenizer\``);
   }
-  const plain = await loadHuggingFaceTokenizer(resolve(tokenizerPath));
   const { do_lower_case: lowers } = await firstJson(folders, "sentence_bert_config.json");
-  const tokenizer = lowers === true ? lowering(plain) : plain;
+  const tokenizerFile: TokenizerFile = { path: resolve(tokenizerPath), lowers: lowers === true };
   const limits = await readLimits(folders);
   const maxTokens = options.maxTokens ?? limits.maxTokens ?? FALLBACK_MAX_TOKENS;
   const readout = await readReadout(folders, options.pooling);
@@ -110,7 +111,8 @@ async function readModel(options: ModelFileOptions, given: string): Promise<Mode
   return {
     name: options.name ?? nameFrom(path),
     path,
-    tokenizer,
+    tokenizer: await loadHuggingFaceTokenizer(tokenizerFile),
+    tokenizerFile,
     maxTokens,
     isLimitAsked: options.maxTokens !== undefined,
     positions: limits.positions,
@@ -120,11 +122,6 @@ async function readModel(options: ModelFileOptions, given: string): Promise<Mode
     ...(typeof config.vocab_size === "number" ? { vocabulary: config.vocab_size } : {}),
     ...defaultPromptIn(await firstJson(folders, "config_sentence_transformers.json")),
   };
-}
-
-/** As sentence-transformers has it where the tokenizer leaves case alone. */
-function lowering(tokenizer: Tokenizer): Tokenizer {
-  return { ...tokenizer, encode: (text) => tokenizer.encode(text.toLowerCase()) };
 }
 
 async function firstJson(folders: readonly string[], name: string): Promise<Record<string, unknown>> {

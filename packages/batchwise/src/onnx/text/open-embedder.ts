@@ -67,8 +67,9 @@ const aTokenizerPath: Rule = {
  * ask for is done, or the model is refused. Random texts are run alone and together: where the vectors differ, as those of
  * dynamically quantised graphs do, texts run one at a time and `warnings` says so.
  *
- * A text goes through these stages: it is tokenised in this thread, some 4 ms in each pass of the event loop; it waits with others; a
- * batch is padded here and handed to a thread, which runs the model and pools; its rows are split here.
+ * A text goes through these stages: it is tokenised, in this thread for some 4 ms in each pass of the event loop, or in a
+ * thread for texts of more than 512 characters; it waits with others; a batch is padded here and handed to a thread, which
+ * runs the model and pools; its rows are split here.
  *
  * @throws rejects with `code: "INVALID_OPTION"` for an option that is unknown or out of range, with MODEL_LOAD for a file
  * that cannot be loaded, a `maxTokens` above what the model takes or with no room beside the special tokens, and a model that gives no vectors of texts or is not the
@@ -149,8 +150,9 @@ function checkDescription(model: TextModel): void {
 }
 
 /** It may have members besides: it is often of a class. */
-function checkTokenizer({ vocabularySize, paddingId, truncationSide }: Tokenizer): void {
+function checkTokenizer({ vocabularySize, paddingId, truncationSide, splitsAtSpaces }: Tokenizer): void {
   check("model.tokenizer.vocabularySize", finiteIntegerFrom(1), vocabularySize);
   check("model.tokenizer.paddingId", finiteIntegerFrom(0), paddingId);
   if (truncationSide !== undefined) check("model.tokenizer.truncationSide", oneOf("left", "right"), truncationSide);
+  if (splitsAtSpaces !== undefined) check("model.tokenizer.splitsAtSpaces", aBoolean, splitsAtSpaces);
 }

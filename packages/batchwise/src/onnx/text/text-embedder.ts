@@ -17,14 +17,9 @@ import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription,
 import type { ModelSource } from "./model-files.ts";
 import { checkSpecialTokens, type SpecialTokens, specialTokensOf } from "./special-tokens.ts";
 import { padTokens, splitRows } from "./token-batch.ts";
-import {
-  checkIds,
-  countTokens,
-  type TokenCount,
-  type TokenizeOptions,
-  tokenizeAll,
-  truncateTokens,
-} from "./tokenizer.ts";
+import { TokenThread } from "./token-thread.ts";
+import { type Tokenising, type TokenizeOptions, tokenizeAll } from "./tokenize-all.ts";
+import { checkIds, type TokenCount } from "./tokenizer.ts";
 import type { VectorThreads } from "./vector-threads.ts";
 
 export interface LoadedModel {
@@ -48,16 +43,16 @@ export class ThreadedEmbedder implements TextEmbedder {
   readonly workers: number;
   readonly warnings: readonly string[];
   readonly batcher: Batcher<Tokens, Vector>;
-  readonly #source: ModelSource;
+  readonly #paddingId: number;
   readonly #threads: VectorThreads;
-  readonly #count: typeof countTokens;
+  readonly #tokenising: Tokenising;
   readonly #callers: WeakMap<Tokens, string> = new WeakMap();
 
   constructor({ source, threads, dimensions, warnings }: LoadedModel, options: EmbedderOptions) {
     this.warnings = Object.freeze([...warnings]);
-    this.#source = source;
+    this.#paddingId = source.tokenizer.paddingId;
     this.#threads = threads;
-    this.#count = options.truncate === true ? truncateTokens : countTokens;
+    this.#tokenising = tokenisingOf(source, options);
     this.workers = threads.workers;
     this.model = Object.freeze({
       name: source.name,
@@ -67,7 +62,7 @@ export class ThreadedEmbedder implements TextEmbedder {
       specialTokens: specialTokensOf(source.tokenizer) ?? NO_SPECIAL_TOKENS,
     });
     this.batcher = createBatcher<Tokens, Vector>(
-      { run: (lists) => this.#run(lists), close: () => threads.close() },
+      { run: (lists) => this.#run(lists), close: () => this.#end() },
       {
         name: source.name,
         concurrency: this.workers,
@@ -99,7 +94,7 @@ export class ThreadedEmbedder implements TextEmbedder {
   async tokenize(texts: readonly string[], options: TokenizeOptions = {}): Promise<TokenCount[]> {
     checkTokenizeOptions(options);
     checkTexts(texts);
-    return await tokenizeAll(this.#source.tokenizer, texts, this.model.maxTokens, options, this.#count);
+    return await tokenizeAll(this.#tokenising, texts, options);
   }
 
   async embed(texts: readonly string[], options: EmbedOptions = {}): Promise<Vector[]> {
@@ -164,8 +159,12 @@ export class ThreadedEmbedder implements TextEmbedder {
     }
   }
 
+  async #end(): Promise<void> {
+    await Promise.all([this.#threads.close(), this.#tokenising.thread?.close()]);
+  }
+
   async #run(lists: readonly Tokens[]): Promise<(Vector | Error)[]> {
-    const block = await this.#threads.run(padTokens(lists, this.#source.tokenizer.paddingId));
+    const block = await this.#threads.run(padTokens(lists, this.#paddingId));
     const { dimensions, name } = this.model;
     if (block.width !== dimensions) {
       throw modelFailedError(
@@ -182,6 +181,13 @@ export class ThreadedEmbedder implements TextEmbedder {
     for (const row of zeros) results[row] = zeroVectorError();
     return results;
   }
+}
+
+/** With a thread for long texts, where the tokenizer is a file that it can load. */
+function tokenisingOf(source: ModelSource, { truncate = false, workerOptions }: EmbedderOptions): Tokenising {
+  const { tokenizer, tokenizerFile: file, maxTokens } = source;
+  const limit = { maxTokens, truncate };
+  return { tokenizer, limit, thread: file && new TokenThread({ file, limit }, workerOptions) };
 }
 
 /** The caps of a batch. */

@@ -1,12 +1,13 @@
 /**
- * What is needed of a tokenizer, and tokenising many texts without holding up the event loop.
+ * What is needed of a tokenizer, and the ids of one text: all of them, or with truncation the first that fit.
+ *
+ * Guarantees: a text is cut only for truncation, and only where the ids that are kept are those of the whole text.
  */
 
 import { estimateTokens } from "../../core/api/estimate-tokens.ts";
 import { describe } from "../../core/contract/errors.ts";
 import { modelInputError, tokenizerFailedError } from "../errors.ts";
 import { specialTokensOf } from "./special-tokens.ts";
-import { inSlices } from "./time-slices.ts";
 
 /** Texts to token ids. */
 export interface Tokenizer {
@@ -15,6 +16,11 @@ export interface Tokenizer {
   readonly paddingId: number;
   /** Where a text that is too long loses its tokens. Default: right. */
   readonly truncationSide?: "left" | "right";
+  /**
+   * True where no token spans two words, so that a part of a text that ends before a space has the ids that it has in the
+   * whole text, but for those of its last word. Then truncation looks at a part of a long text. Default: false.
+   */
+  readonly splitsAtSpaces?: boolean;
   /** The ids of a text, with the marks that the model expects around it. */
   encode(text: string): readonly number[];
 }
@@ -40,31 +46,62 @@ export interface TokenCount {
   readonly tokens: number;
 }
 
+/** What the model takes, and what becomes of a text that is longer. */
+export interface TokenLimit {
+  readonly maxTokens: number;
+  /** Keep the tokens that fit. */
+  readonly truncate: boolean;
+}
+
 // No tokenizer of ours packs more than about 100 characters into one token; past this a text cannot fit, and
-// finding out exactly how far it is over would hold up everyone else.
+// finding out exactly how far it is over would take a thread that others wait for.
 const MAX_CHARACTERS_PER_TOKEN = 100;
-/** Words have some 4 characters a token, so texts that fit are hardly longer: they are tokenised in one piece. */
+/** Words have some 4 characters a token: a part with so many is mostly enough to fill the model. */
 const LOOKED_AT_PER_TOKEN = 8;
-/** Shorter texts are, too, whatever fits: that takes a few milliseconds. */
+/** Shorter texts are tokenised in one piece. */
 const SMALL_TEXT = 16_384;
-/** A part with so many times the tokens that fit shows that its text is too long, whatever becomes of the word at the cut. */
+/** With so many times the tokens that fit, the last word of a part is none of those that are kept. */
 const SURELY_TOO_LONG = 1.25;
 const TOKENS_OF_A_WORD = 16;
+
+/** The ids of a text, with what `name` calls it in errors. Throws MODEL_INPUT. */
+export function tokensOf(
+  tokenizer: Tokenizer,
+  { name, text }: NamedText,
+  { maxTokens, truncate }: TokenLimit,
+): TokenCount {
+  const counted = counting(name, () => (truncate ? truncateTokens : countTokens)(tokenizer, text, maxTokens));
+  if (counted.ids !== null) checkIds(name, counted.ids, tokenizer.vocabularySize);
+  return counted;
+}
+
+export interface NamedText {
+  readonly name: string;
+  readonly text: string;
+}
+
+function counting(name: string, count: () => TokenCount): TokenCount {
+  try {
+    return count();
+  } catch (error) {
+    if (error instanceof TextTooLongError) throw modelInputError(`\`${name}\` ${error.message}`);
+    throw tokenizerFailedError(name, error);
+  }
+}
 
 /** Tokenises one text, giving up early on one that cannot fit. */
 export function countTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
   const isHopeless = text.length > maxTokens * MAX_CHARACTERS_PER_TOKEN;
   if (isHopeless) return { ids: null, tokens: Math.max(maxTokens + 1, estimateTokens(text)) };
-  const ids = idsOf(tokenizer, text, maxTokens, false);
+  const { ids, isPart } = idsOf(tokenizer, text, maxTokens, tokenizer.splitsAtSpaces === true);
   if (ids.length <= maxTokens) return { ids, tokens: ids.length };
-  const isPart = text.length > Math.max(SMALL_TEXT, maxTokens * LOOKED_AT_PER_TOKEN);
   return { ids: null, tokens: isPart ? Math.max(ids.length, estimateTokens(text)) : ids.length };
 }
 
 /** Tokenises as much of one text as fits, with the special tokens around it that are around a whole one. */
 export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
   const left = tokenizer.truncationSide === "left";
-  const ids = idsOf(tokenizer, text, maxTokens, left);
+  const { ids } = idsOf(tokenizer, text, maxTokens, tokenizer.splitsAtSpaces === true && !left);
   if (ids.length <= maxTokens) return { ids, tokens: ids.length };
   const special = specialTokensOf(tokenizer);
   if (special === undefined) return { ids: null, tokens: ids.length };
@@ -76,112 +113,53 @@ export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: nu
   return { ids: [...before, ...kept, ...after], tokens: maxTokens };
 }
 
+interface Ids {
+  readonly ids: readonly number[];
+  /** They are those of a part of the text, which has more than fit. */
+  readonly isPart: boolean;
+}
+
 /**
- * The ids of a text, or of a part of it that is too long already: a long text is looked at in parts that double, for
- * tokenising all of it in one piece could stop the event loop for seconds.
+ * The ids of a text; where it may be cut, those of a first part that is too long already. Parts double, until one is.
+ * Throws TextTooLongError for a text of more characters than are looked at.
  */
-function idsOf(tokenizer: Tokenizer, text: string, maxTokens: number, left: boolean): readonly number[] {
-  const longest = maxTokens * MAX_CHARACTERS_PER_TOKEN;
-  for (let perToken = LOOKED_AT_PER_TOKEN; ; perToken *= 2) {
-    const length = Math.min(longest, Math.max(SMALL_TEXT, maxTokens * perToken));
-    const part = cut(text, length, left);
-    checkRuns(part);
-    const ids = tokenizer.encode(streamSafe(part));
-    const isSure = ids.length > SURELY_TOO_LONG * maxTokens + TOKENS_OF_A_WORD;
-    if (isSure || text.length <= length || length === longest) return ids;
+function idsOf(tokenizer: Tokenizer, text: string, maxTokens: number, mayCut: boolean): Ids {
+  const most = Math.max(SMALL_TEXT, maxTokens * MAX_CHARACTERS_PER_TOKEN);
+  const first = Math.min(most, Math.max(SMALL_TEXT, maxTokens * LOOKED_AT_PER_TOKEN));
+  for (let length = mayCut ? first : most; ; length = Math.min(most, 2 * length)) {
+    if (text.length <= length) return { ids: tokenizer.encode(streamSafe(text)), isPart: false };
+    const ids = mayCut ? tokenizer.encode(streamSafe(beforeSpace(text, length))) : [];
+    if (ids.length > SURELY_TOO_LONG * maxTokens + TOKENS_OF_A_WORD) return { ids, isPart: true };
+    if (length === most) throw new TextTooLongError(text.length, most);
   }
 }
 
-/** Characters without white space and punctuation that are tokenised in one row. */
-const MAX_RUN = 4096;
-/** The same with punctuation: Chinese and Japanese have no other gaps. */
-const MAX_LINE = 16_384;
-
-/**
- * Throws for a text that would stop the event loop: of a row of characters without white space, Unigram and byte-level
- * BPE take time that grows with its square, seconds for 50,000. Several rows count as the one that takes as long.
- */
-function checkRuns(text: string): void {
-  if (text.length <= MAX_RUN) return;
-  const length = Math.max(asOneRun(text, /[^\s\p{P}]+|\p{P}+/gu), (asOneRun(text, /\S+/g) * MAX_RUN) / MAX_LINE);
-  if (length > MAX_RUN) throw new LongRunError(Math.ceil(length));
-}
-
-/** The length of the one row that takes as long as all of them. */
-function asOneRun(text: string, row: RegExp): number {
-  let squares = 0;
-  for (const [run] of text.matchAll(row)) squares += run.length ** 2;
-  return Math.sqrt(squares);
-}
-
-class LongRunError extends Error {
-  constructor(length: number) {
+class TextTooLongError extends Error {
+  constructor(length: number, most: number) {
     super(
-      `has rows of characters without white space that take as long to tokenise as one of ${length}, and at most ${MAX_RUN} are taken. Split them, or leave out what is no text`,
+      `has ${length} characters. At most ${most} are tokenised, and to keep the first tokens of a longer text takes more of them, with spaces between words`,
     );
   }
 }
+
+/** The longest part of a text that ends before a space or line break and has at most `length` characters; "" if none. */
+function beforeSpace(text: string, length: number): string {
+  let end = length;
+  while (end > 0 && text[end] !== " " && text[end] !== "\n") end -= 1;
+  while (end > 0 && WHITE_SPACE.test(text[end - 1] as string)) end -= 1;
+  return text.slice(0, end);
+}
+
+const WHITE_SPACE = /\s/;
 
 /** Shorter texts are normalised in no time, whatever is in them. */
 const SHORT_TEXT = 1024;
 
 /**
  * Unicode's Stream-Safe Text Format (UAX 15): a joiner after each 30 combining marks in a row, which no language has. To
- * normalise a row of marks takes time that grows with its square: a second for 50,000 of them.
+ * normalise a row of marks takes time that grows with its square, minutes for 800,000 of them, and no thread can be ended
+ * meanwhile.
  */
 function streamSafe(text: string): string {
   return text.length <= SHORT_TEXT ? text : text.replace(/\p{M}{30}(?=\p{M})/gu, "$&\u034f");
-}
-
-/** At most `length` characters of a text, without half a character at the cut. */
-function cut(text: string, length: number, left: boolean): string {
-  if (text.length <= length) return text;
-  if (left) return text.slice(text.length - length).replace(/^[\udc00-\udfff]/, "");
-  return text.slice(0, length).replace(/[\ud800-\udbff]$/, "");
-}
-
-/** Options of one call of `tokenize`. */
-export interface TokenizeOptions {
-  /** Once it aborts, no further text is tokenised, and the call rejects with its reason. */
-  readonly signal?: AbortSignal | undefined;
-  /** What errors call the text at an index. Default: `texts[0]` and so on. */
-  readonly nameOf?: ((index: number) => string) | undefined;
-}
-
-/**
- * Tokenises texts in order, giving way to other work every few milliseconds, however many do so at once. Rejects with
- * MODEL_INPUT for a text on which the tokenizer throws, or for which it gives an id that is none, or with more than 4,096
- * characters in a row without white space.
- */
-export async function tokenizeAll(
-  tokenizer: Tokenizer,
-  texts: readonly string[],
-  maxTokens: number,
-  { signal, nameOf = (index) => `texts[${index}]` }: TokenizeOptions = {},
-  count: typeof countTokens = countTokens,
-): Promise<TokenCount[]> {
-  const counts: TokenCount[] = [];
-  // Callers of one text do not wait for those of thousands.
-  const isShort = texts.length === 1;
-  for (const [index, text] of texts.entries()) {
-    const next = await inSlices(() => {
-      // Looked at here, because a slice may begin long after it was asked for.
-      signal?.throwIfAborted();
-      const name = nameOf(index);
-      const counted = countNamed(name, () => count(tokenizer, text, maxTokens));
-      if (counted.ids !== null) checkIds(name, counted.ids, tokenizer.vocabularySize);
-      return counted;
-    }, isShort);
-    counts.push(next);
-  }
-  return counts;
-}
-
-function countNamed(name: string, count: () => TokenCount): TokenCount {
-  try {
-    return count();
-  } catch (error) {
-    if (error instanceof LongRunError) throw modelInputError(`\`${name}\` ${error.message}`);
-    throw tokenizerFailedError(name, error);
-  }
 }

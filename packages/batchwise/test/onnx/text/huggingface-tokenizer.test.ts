@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { temporaryFolder } from "../../../../server/test/support/folders.ts";
 import { WORD_PIECES, wordPieceDefinition } from "../../../../server/test/support/word-piece.ts";
 import { loadHuggingFaceTokenizer } from "../../../src/onnx/text/huggingface-tokenizer.ts";
+import type { Tokenizer } from "../../../src/onnx/text/tokenizer.ts";
 
 async function written(content: string): Promise<string> {
   const path = join(await temporaryFolder(), "tokenizer.json");
@@ -11,9 +12,11 @@ async function written(content: string): Promise<string> {
   return path;
 }
 
+const load = (path: string): Promise<Tokenizer> => loadHuggingFaceTokenizer({ path, lowers: false });
+
 describe("a tokenizer.json", () => {
   test("splits words into its pieces and puts its marks around them", async () => {
-    const tokenizer = await loadHuggingFaceTokenizer(await written(JSON.stringify(wordPieceDefinition())));
+    const tokenizer = await load(await written(JSON.stringify(wordPieceDefinition())));
     const pieces = tokenizer.encode("Playing the Piano, unheard!").map((id) => WORD_PIECES[id]);
     expect(pieces).toEqual(["[CLS]", "play", "##ing", "the", "piano", ",", "[UNK]", "!", "[SEP]"]);
     expect(tokenizer.vocabularySize).toBe(WORD_PIECES.length);
@@ -21,15 +24,15 @@ describe("a tokenizer.json", () => {
   });
 
   test("does not cut a long text short, so that the service can refuse it", async () => {
-    const tokenizer = await loadHuggingFaceTokenizer(await written(JSON.stringify(wordPieceDefinition())));
+    const tokenizer = await load(await written(JSON.stringify(wordPieceDefinition())));
     expect(tokenizer.encode("rain ".repeat(50))).toHaveLength(52);
   });
 
   test("is refused with its path when it is missing, not JSON, or something else", async () => {
-    await expect(loadHuggingFaceTokenizer("/nowhere/tokenizer.json")).rejects.toThrow("/nowhere/tokenizer.json");
+    await expect(load("/nowhere/tokenizer.json")).rejects.toThrow("/nowhere/tokenizer.json");
     for (const content of ["{", "[]", '{"vocab":{}}']) {
       const path = await written(content);
-      await expect(loadHuggingFaceTokenizer(path)).rejects.toThrow(`Cannot read the tokenizer ${path}`);
+      await expect(load(path)).rejects.toThrow(`Cannot read the tokenizer ${path}`);
     }
   });
 
@@ -42,7 +45,7 @@ describe("a tokenizer.json", () => {
       [{ ...parts, model: { type: "Foo", vocab: {} } }, "it has no tokens"],
     ] as const) {
       const path = await written(JSON.stringify(content));
-      const refusal = loadHuggingFaceTokenizer(path);
+      const refusal = load(path);
       await expect(refusal).rejects.toThrow(`Cannot read the tokenizer ${path}`);
       await expect(refusal).rejects.toThrow(reason);
     }

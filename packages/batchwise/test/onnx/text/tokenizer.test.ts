@@ -1,9 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { hashingTokenizer } from "../../../../server/src/models/hashing-tokenizer.ts";
-import { countTokens, type Tokenizer, tokenizeAll, truncateTokens } from "../../../src/onnx/text/tokenizer.ts";
+import { type TokenizeOptions, tokenizeAll } from "../../../src/onnx/text/tokenize-all.ts";
+import { countTokens, type TokenCount, type Tokenizer, truncateTokens } from "../../../src/onnx/text/tokenizer.ts";
 import { range } from "../../support.ts";
 
 const tokenizer = hashingTokenizer(8192);
+
+function tokenizeHere(
+  tokenizer: Tokenizer,
+  texts: readonly string[],
+  maxTokens: number,
+  options?: TokenizeOptions,
+): Promise<TokenCount[]> {
+  return tokenizeAll({ tokenizer, limit: { maxTokens, truncate: false } }, texts, options);
+}
 
 describe("counting tokens", () => {
   test("gives the ids of a text that fits, up to the last token", () => {
@@ -28,23 +38,25 @@ describe("counting tokens", () => {
     expect(count.tokens).toBeGreaterThan(512);
   });
 
-  test("looks at no more of a long text than shows that it is too long, and truncates it as the whole", () => {
-    for (const truncationSide of ["right", "left"] as const) {
+  test("looks at no more of a long text than shows that it is too long, where words have tokens of their own", () => {
+    for (const splitsAtSpaces of [true, false]) {
       const looked: number[] = [];
       const encode = (text: string): number[] => {
         looked.push(text.length);
         const words = text.split(" ").filter((word) => word !== "");
         return [1, ...words.map((word) => 3 + (word.length % 7)), 2];
       };
-      const tokenizer: Tokenizer = { vocabularySize: 10, paddingId: 0, truncationSide, encode };
+      const tokenizer: Tokenizer = { vocabularySize: 10, paddingId: 0, splitsAtSpaces, encode };
       const text = range(60_000)
         .map((index) => "x".repeat(1 + (index % 5)))
         .join(" ");
       expect(countTokens(tokenizer, text, 4_096).ids).toBeNull();
-      expect(Math.max(...looked)).toBe(8 * 4_096);
-      const whole = encode(text).slice(1, -1);
-      const kept = truncationSide === "left" ? whole.slice(-4_094) : whole.slice(0, 4_094);
+      const kept = encode(text).slice(1, 4_095);
+      looked.length = 0;
       expect(truncateTokens(tokenizer, text, 4_096)).toEqual({ ids: [1, ...kept, 2], tokens: 4_096 });
+      const longest = Math.max(...looked);
+      if (splitsAtSpaces) expect(longest).toBeLessThanOrEqual(8 * 4_096);
+      else expect(longest).toBe(text.length);
     }
   });
 
@@ -57,20 +69,22 @@ describe("counting tokens", () => {
     const text = range(1_000)
       .map(() => "x".repeat(60))
       .join(" ");
-    expect(countTokens({ vocabularySize: 10, paddingId: 0, encode }, text, 4_096).tokens).toBe(1_000);
-    expect(looked).toEqual([32_768, 60_999]);
+    const tokenizer: Tokenizer = { vocabularySize: 10, paddingId: 0, splitsAtSpaces: true, encode };
+    expect(countTokens(tokenizer, text, 4_096).tokens).toBe(1_000);
+    expect(looked).toEqual([61 * 537 - 1, 60_999]);
   });
 
-  test("refuses a text of combining marks in far less time than to normalise it takes", () => {
+  test("takes far less time for a text of combining marks than to normalise it takes", () => {
     const timeOf = (work: () => unknown): number => {
       const startedAt = performance.now();
       work();
       return performance.now() - startedAt;
     };
     const marks = `a${"\u0301\u0316".repeat(25_000)}`;
-    const refused = (count: typeof countTokens): void => expect(() => count(tokenizer, marks, 512)).toThrow("4096");
-    expect(timeOf(() => refused(countTokens))).toBeLessThan(0.3 * timeOf(() => marks.normalize("NFKC")));
-    expect(timeOf(() => refused(truncateTokens))).toBeLessThan(0.3 * timeOf(() => marks.normalize("NFKC")));
+    const whole = timeOf(() => marks.normalize("NFKC"));
+    for (const count of [countTokens, truncateTokens]) {
+      expect(timeOf(() => count(tokenizer, marks, 512))).toBeLessThan(0.3 * whole);
+    }
   });
 
   test("leaves the marks of a long text alone, up to thirty in a row", () => {
@@ -92,7 +106,7 @@ describe("counting tokens", () => {
     const timer = setInterval(() => {
       others += 1;
     }, 1);
-    const counts = await tokenizeAll(
+    const counts = await tokenizeHere(
       slow,
       Array.from({ length: 40 }, (_, index) => String(index)),
       10,
@@ -113,7 +127,7 @@ describe("counting tokens", () => {
         return [3];
       },
     };
-    const counts = tokenizeAll(counting, new Array<string>(10).fill("text"), 8, { signal: caller.signal });
+    const counts = tokenizeHere(counting, new Array<string>(10).fill("text"), 8, { signal: caller.signal });
     await expect(counts).rejects.toThrow("left");
     expect(encoded).toBe(3);
   });
@@ -128,7 +142,7 @@ describe("counting tokens", () => {
       },
     };
     const message = "The tokenizer failed on `texts[1]`: Maximum call stack size exceeded";
-    await expect(tokenizeAll(failing, ["good", "bad"], 8)).rejects.toMatchObject({
+    await expect(tokenizeHere(failing, ["good", "bad"], 8)).rejects.toMatchObject({
       code: "MODEL_INPUT",
       message,
       cause,

@@ -1,0 +1,22 @@
+// What the thread for long texts runs: a copy of the tokenizer.
+
+import { workerData } from "node:worker_threads";
+import { loadHuggingFaceTokenizer, type TokenizerFile } from "./huggingface-tokenizer.ts";
+import { type NamedText, type TokenCount, type Tokenizer, type TokenLimit, tokensOf } from "./tokenizer.ts";
+
+/** In `workerData`. */
+export interface TokenThreadData {
+  readonly file: TokenizerFile;
+  readonly limit: TokenLimit;
+}
+
+const { file, limit } = workerData as TokenThreadData;
+let tokenizer: Tokenizer | undefined;
+
+export default {
+  async open(): Promise<void> {
+    tokenizer = await loadHuggingFaceTokenizer(file);
+  },
+  run: (texts: readonly NamedText[]): TokenCount[] =>
+    texts.map((text) => tokensOf(tokenizer as Tokenizer, text, limit)),
+};

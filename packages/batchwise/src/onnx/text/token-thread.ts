@@ -1,0 +1,63 @@
+/**
+ * The thread that tokenises long texts, with a copy of the tokenizer. It starts with the first text.
+ *
+ * Guarantees: texts go one after the other, in the order in which they came; one that takes longer than `MAX_TEXT_MS` ends
+ * the thread and fails alone, with MODEL_INPUT, and the next one gets a new thread; a caller whose signal aborts is
+ * answered at once, and its text is not begun where it still waits.
+ * Does not end the thread for a caller who has left: to load a tokenizer takes longer than most texts.
+ */
+
+import type { WorkerOptions } from "node:worker_threads";
+import { BatchwiseError } from "../../core/contract/errors.ts";
+import { fileBeside } from "../../threads/file-beside.ts";
+import { ThreadPool } from "../../threads/thread-pool.ts";
+import { tokenizerFailedError } from "../errors.ts";
+import type { TokenThreadData } from "./token-handler.ts";
+import type { NamedText, TokenCount } from "./tokenizer.ts";
+
+/** A text of words that fits is done in a tenth of it. */
+const MAX_TEXT_MS = 5_000;
+
+const HERE: string = import.meta.url;
+
+export class TokenThread {
+  readonly #pool: ThreadPool;
+
+  constructor(data: TokenThreadData, workerOptions: Omit<WorkerOptions, "eval" | "workerData"> = {}) {
+    this.#pool = new ThreadPool(1, {
+      url: fileBeside(HERE, "token-handler").href,
+      movesItems: false,
+      movesResults: false,
+      terminateAfterMs: Number.POSITIVE_INFINITY,
+      maxRunMs: MAX_TEXT_MS,
+      workerOptions: { name: "batchwise-tokenizer", ...workerOptions, workerData: data },
+    });
+  }
+
+  /** Rejects with MODEL_INPUT for a text that has no ids or takes too long, and with the signal's reason. */
+  async tokensOf(text: NamedText, signal: AbortSignal = new AbortController().signal): Promise<TokenCount> {
+    signal.throwIfAborted();
+    const context = { id: "", key: "", cost: 0, reason: "idle", requests: [], signal } as const;
+    try {
+      const [count] = await unlessAborted(this.#pool.run([text], context), signal);
+      return (await count) as TokenCount;
+    } catch (error) {
+      const isEnded = error instanceof BatchwiseError && error.code === "THREAD_ENDED";
+      throw isEnded ? tokenizerFailedError(text.name, error.cause ?? error) : error;
+    }
+  }
+
+  /** Tokenises the texts that it was given, then ends the thread. Idempotent. */
+  close(): Promise<void> {
+    return this.#pool.close();
+  }
+}
+
+/** Settles as the work does, or rejects with the signal's reason once that aborts. */
+function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+  });
+}
