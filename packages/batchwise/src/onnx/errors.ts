@@ -5,7 +5,7 @@ import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 
 /**
  * `MODEL_LOAD`: the model, or onnxruntime itself, could not be loaded. `MODEL_INPUT`: the tensors are not those that the
- * model takes, a text is too long, or the tokenizer throws on it. `MODEL_FAILED`: the runtime failed on a batch, and
+ * model takes, a text is too long, or the tokenizer throws on it or takes too long. `MODEL_FAILED`: the runtime failed on a batch, and
  * would again. `MODEL_NOT_FINITE`: the model gives a text a vector with NaN or an infinite number in it, or one of zeros,
  * which cannot be scaled to length 1; and would again.
  */

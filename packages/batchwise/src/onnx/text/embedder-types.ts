@@ -71,7 +71,8 @@ export interface TextEmbedder {
   embedTokens(lists: readonly ArrayLike<number>[], options?: EmbedOptions): Promise<Vector[]>;
   /**
    * The ids of each text: null where it is too long, unless `truncate` keeps the first that fit. Rejects with
-   * MODEL_INPUT for a text on which the tokenizer throws, or for which it gives an id that the model does not have.
+   * MODEL_INPUT for a text on which the tokenizer throws, for which it gives an id that the model does not have, that takes
+   * more than 5 s, or that `truncate` can cut nowhere.
    */
   tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]>;
   /** For its statistics, events and `configure`. Its items are lists of token ids. */
