@@ -136,9 +136,7 @@ function idsOf(tokenizer: Tokenizer, text: string, maxTokens: number, mayCut: bo
 
 class TextTooLongError extends Error {
   constructor(length: number, most: number) {
-    super(
-      `has ${length} characters. At most ${most} are tokenised, and to keep the first tokens of a longer text takes more of them, with spaces between words`,
-    );
+    super(`has ${length} characters, and at most ${most} are tokenised of a text that cannot be cut before a space`);
   }
 }
 

@@ -33,7 +33,7 @@ describe.each(KINDS)("with %s", (kind) => {
     const rejected = tokenizeAll({ tokenizer, limit: LIMIT, thread }, ["a", "a".repeat(51_201)]);
     await expect(rejected).rejects.toMatchObject({
       code: "MODEL_INPUT",
-      message: expect.stringMatching(/^`texts\[1\]` has 51201 characters\. At most 51200/),
+      message: expect.stringMatching(/^`texts\[1\]` has 51201 characters, and at most 51200/),
     });
   });
 });
