@@ -79,6 +79,30 @@ function retold(error: Error, message: string): Error {
   return copy;
 }
 
+const UNREADABLE = "Something was thrown that cannot be read.";
+
+/**
+ * What a user's function, an account or a store has thrown; or an error in its place, where reading it throws: all that is
+ * done with errors afterwards reads them.
+ */
+export function readable(thrown: unknown): unknown {
+  if (canBeRead(thrown)) return thrown;
+  try {
+    return new Error(thrown instanceof Error ? thrown.message : UNREADABLE);
+  } catch {
+    return new Error(UNREADABLE);
+  }
+}
+
+function canBeRead(thrown: unknown): boolean {
+  try {
+    for (const each of chainOf(thrown)) messageOf(each).concat(String(each));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The error and its causes; the last is the innermost. */
 function chainOf(error: unknown): unknown[] {
   const chain = [error];

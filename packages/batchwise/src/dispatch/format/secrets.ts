@@ -19,11 +19,22 @@ const REFUSED = /(Headers\.\w+: (\\?)")(.*)$/s;
 const LONGEST_VALUE = 4_000;
 
 export class Secrets {
-  readonly #known: () => readonly string[];
+  readonly #read: () => readonly string[];
+  #last: readonly string[] = [];
 
-  /** `known` is called at each use. */
-  constructor(known: () => readonly string[]) {
-    this.#known = known;
+  /** `read` is called at each use. */
+  constructor(read: () => readonly string[]) {
+    this.#read = read;
+  }
+
+  /** Those that were read last, where reading them throws. */
+  known(): readonly string[] {
+    try {
+      this.#last = this.#read();
+    } catch {
+      // What was known stays secret.
+    }
+    return this.#last;
   }
 
   text(text: string): string {
@@ -47,7 +58,7 @@ export class Secrets {
   /** Each form in which a secret may stand in a text, the longest first. */
   #forms(): readonly string[] {
     const forms = new Set<string>();
-    for (const secret of this.#known()) {
+    for (const secret of this.known()) {
       for (const form of [secret, secret.trim()]) {
         if (form.length < SHORTEST) continue;
         for (const written of [form, JSON.stringify(form).slice(1, -1), encoded(form)]) forms.add(written);

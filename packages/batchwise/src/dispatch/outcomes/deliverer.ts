@@ -5,7 +5,7 @@ import { createHmac } from "node:crypto";
 import type { DispatchError } from "../contract/errors.ts";
 import type { DeliveryReport, DeliveryRow } from "../contract/outcome-rows.ts";
 import { pauseAfterFailure, WEBHOOK_TRIES } from "../decide/delivery-policy.ts";
-import { messageIn } from "../format/client-error.ts";
+import { messageIn, readable } from "../format/client-error.ts";
 import { loggedOutcome } from "../format/payload.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { bounded, HELD_MS, onAbort } from "../runtime/provider-calls.ts";
@@ -92,7 +92,7 @@ export class Deliverer {
 
   async #deliver(row: DeliveryRow): Promise<DeliveryReport> {
     const begunAt = this.#runtime.clock.monotonic();
-    const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageIn(error) }));
+    const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageIn(readable(error)) }));
     if (tried.error !== null)
       this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`), { operation: "deliver" });
     const at = this.#runtime.clock.now();

@@ -2,6 +2,7 @@
 // the signal. The account classifies errors; a timeout or abort of our own is classified here.
 
 import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
+import { readable } from "../format/client-error.ts";
 import { secretsOf } from "../format/secrets.ts";
 import type { Lease } from "./lease.ts";
 import type { Runtime } from "./runtime.ts";
@@ -45,7 +46,7 @@ export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly A
       .hold(call(), HELD_MS)
       .then(
         (value) => resolve(value as T),
-        (error: unknown) => reject(runtime.secrets.error(error)),
+        (error: unknown) => reject(runtime.secrets.error(readable(error))),
       )
       .finally(done);
   });

@@ -8,8 +8,8 @@ import { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow, MarkChange, MarkRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import { NO_PAUSES, type Pauses, pausesOf } from "../decide/sealing/pauses.ts";
-import { withInnermostCause, wordsOf } from "../format/client-error.ts";
-import { Secrets } from "../format/secrets.ts";
+import { readable, withInnermostCause, wordsOf } from "../format/client-error.ts";
+import { Secrets, secretsOf } from "../format/secrets.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { AccountTroubles } from "./account-troubles.ts";
@@ -73,7 +73,8 @@ export class Runtime {
     this.accounts = [...options.accounts.values()];
     const { webhook } = options;
     const ofWebhook = webhook === null ? [] : [webhook.secret];
-    this.secrets = new Secrets(() => [...this.accounts.flatMap((one) => one.secrets?.() ?? []), ...ofWebhook]);
+    const ofAccounts = this.accounts.map(secretsOf);
+    this.secrets = new Secrets(() => [...ofAccounts.flatMap((one) => one.known()), ...ofWebhook]);
     this.calls = new OpenCalls(this.clock, (error) => this.report(error, { operation: "store" }));
     const store = storableStore(options.store, this.secrets);
     this.store = watchedStore(store, this, (loss) => this.#whenSetBack(loss));
@@ -149,7 +150,7 @@ export class Runtime {
   report(told: unknown, context: ErrorContext): void {
     if (this.isStopping && told === this.stopping.signal.reason) return;
     if (told === this.#setBack && told !== null) return;
-    const error = withInnermostCause(this.secrets.error(told));
+    const error = withInnermostCause(this.secrets.error(readable(told)));
     const { onError } = this.options;
     if (onError === null) {
       this.#unheard.add(codeOf(error), error instanceof DispatchError ? error.message : wordsOf(error));
@@ -163,7 +164,7 @@ export class Runtime {
 
   /** Reports a failure that many batches meet, such as a store that is away: the same message once in 30 s. */
   reportShared(error: unknown, context: ErrorContext): void {
-    const words = String(error);
+    const words = String(readable(error));
     const now = this.clock.monotonic();
     for (const [told, at] of this.#told) if (at + TOLD_AGAIN_MS <= now) this.#told.delete(told);
     if (this.#told.has(words)) return;

@@ -3,7 +3,7 @@
 
 import { DispatchError } from "../contract/errors.ts";
 import type { Store } from "../contract/store.ts";
-import { isConnectionError, wordsOf } from "../format/client-error.ts";
+import { isConnectionError, readable, wordsOf } from "../format/client-error.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
@@ -45,7 +45,7 @@ export function watchedStore(store: Store, watcher: Watcher, onSetBack: (loss: D
       try {
         return await calls.add(name, clock.hold(call(method, given)));
       } catch (error) {
-        throw unavailable(error);
+        throw unavailable(readable(error));
       } finally {
         tellNew();
         tellRisk();

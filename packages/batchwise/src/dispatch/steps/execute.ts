@@ -12,7 +12,7 @@ import { afterBreak, breaksOf } from "../decide/after/break.ts";
 import { classifySuccess, isSuccess } from "../decide/results/classify-results.ts";
 import { healthOf, isKeptBack } from "../decide/sealing/lane-health.ts";
 import { maySendAt } from "../decide/sealing/outage.ts";
-import { isMistake, isStoreError } from "../format/client-error.ts";
+import { isMistake, isStoreError, readable } from "../format/client-error.ts";
 import { batchName, customId, parseCustomId } from "../format/encode.ts";
 import { type Disposal, EXPIRED } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
@@ -164,7 +164,7 @@ class Execution {
   #untilCut(run: Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       const forget = onAbort([this.#cut.signal], reject);
-      run.then(resolve, reject).finally(forget);
+      run.then(resolve, (error: unknown) => reject(readable(error))).finally(forget);
     });
   }
 

@@ -25,6 +25,7 @@ import {
 } from "../../decide/results/classify-results.ts";
 import { afterReading, linesDue } from "../../decide/results/unread-results.ts";
 import { accountBlameOf } from "../../format/account-blame.ts";
+import { readable } from "../../format/client-error.ts";
 import { batchName, keyPrefix, parseCustomId } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { CallTimeout, failureOf, HELD_MS, onAbort, readFor } from "../../runtime/provider-calls.ts";
@@ -209,10 +210,10 @@ class Collection {
       const forgetLease = onAbort([signal], (reason) => end(reason, Promise.resolve()));
       // Waits for the chunk that is being settled: after the stop the store may be closed.
       const forgetStop = onAbort([stopping.signal], (reason) => end(reason, this.#settling));
-      const lines = account.results(seen, { signal: cut.signal, timeoutMs }, batchName(batch));
+      const open = () => account.results(seen, { signal: cut.signal, timeoutMs }, batchName(batch));
       clock
-        .hold(this.#read(lines, cut.signal, moved), HELD_MS)
-        .then(resolve, broken)
+        .hold(this.#read(open, cut.signal, moved), HELD_MS)
+        .then(resolve, (error: unknown) => broken(readable(error)))
         .finally(() => {
           stall.clear();
           forgetLease();
@@ -230,8 +231,8 @@ class Collection {
     await (isUnreadable(reason) ? this.#settleFailures() : this.#flush());
   }
 
-  async #read(lines: AsyncIterable<ResultLine>, cut: AbortSignal, moved: () => void): Promise<void> {
-    for await (const line of lines) {
+  async #read(open: () => AsyncIterable<ResultLine>, cut: AbortSignal, moved: () => void): Promise<void> {
+    for await (const line of open()) {
       cut.throwIfAborted();
       const isProgress = await this.#take(line);
       if (isProgress) moved();

@@ -38,16 +38,27 @@ export function sweeper(runtime: Runtime): () => Promise<number> {
     let nextAt = runtime.clock.now() + SWEEP_EVERY_MS;
     for (const account of runtime.accounts) {
       if (runtime.isStopping) break;
-      try {
-        await findLost(runtime, account);
-        nextAt = Math.min(nextAt, await inTurn(runtime, account, (swept) => sweep(runtime, account, swept)));
-      } catch (error) {
-        const context = { account: account.name, operation: "list" } as const;
-        runtime.troubles.add({ error, failure: failureOf(account, error, "list"), context });
-      }
+      const context = { account: account.name, operation: "list" } as const;
+      const sweptAgainAt = sweepOf(runtime, account)
+        .catch((error: unknown) => {
+          runtime.troubles.add({ error, failure: failureOf(account, error, "list"), context });
+          return Number.POSITIVE_INFINITY;
+        })
+        // One whose `classify` throws holds up no other.
+        .catch((error: unknown) => {
+          runtime.report(error, context);
+          return Number.POSITIVE_INFINITY;
+        });
+      nextAt = Math.min(nextAt, await sweptAgainAt);
     }
     return nextAt;
   };
+}
+
+/** Gives the time of the next look at this account. */
+async function sweepOf(runtime: Runtime, account: Account): Promise<number> {
+  await findLost(runtime, account);
+  return inTurn(runtime, account, (swept) => sweep(runtime, account, swept));
 }
 
 async function sweep(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
