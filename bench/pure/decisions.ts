@@ -1,8 +1,9 @@
 /** The engine's decisions: is it time, which items, before whom, what does it cost. */
-import { estimateTokens } from "../../packages/batchwise/src/core/api/estimate-tokens.ts";
+
 import { decide, type LaneView, type PolicyState } from "../../packages/batchwise/src/core/policy/decide.ts";
 import { longestFit } from "../../packages/batchwise/src/core/policy/longest-fit.ts";
 import { rankOf } from "../../packages/batchwise/src/core/queue/rank.ts";
+import { estimateTokens } from "../../packages/batchwise/src/tokens/estimate-tokens.ts";
 import { entryOf, Kit, type NewEntry } from "../../packages/batchwise/test/core/support/queue-kit.ts";
 import type { PureFunctions } from "./pure-functions.ts";
 

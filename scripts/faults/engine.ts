@@ -6,8 +6,8 @@ const packing: readonly Fault[] = [
   {
     name: "takes one item more than maxBatchSize",
     file: "core/engine/next-batch.ts",
-    find: "const whole = pack(lane, caps, now, upTo);",
-    replace: "const whole = pack(lane, { ...caps, maxBatchSize: caps.maxBatchSize + 1 }, now, upTo);",
+    find: "const whole = this.packer.pack(lane, caps, now, upTo);",
+    replace: "const whole = this.packer.pack(lane, { ...caps, maxBatchSize: caps.maxBatchSize + 1 }, now, upTo);",
   },
   {
     name: "overshoots maxBatchCost by one item",
@@ -23,13 +23,13 @@ const packing: readonly Fault[] = [
   },
   {
     name: "leaves out who waits first where the order is by length",
-    file: "core/policy/group-by-length.ts",
+    file: "padded/group-by-length.ts",
     find: "const first = order.indexOf(0);",
     replace: "const first = order.indexOf(order.length - 1);",
   },
   {
     name: "takes more by length than the cap allows",
-    file: "core/policy/group-by-length.ts",
+    file: "padded/group-by-length.ts",
     find: "if (rows > maxRows || (rows > 1 && rows * longest > budget)) break;",
     replace: "if (rows > maxRows || (rows > 2 && (rows - 1) * longest > budget)) break;",
   },
@@ -134,7 +134,7 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "forgets how long batches run",
-    file: "core/engine/learned-caps.ts",
+    file: "core/engine/next-batch.ts",
     find: "this.#times.record(callMs);",
     replace: "",
   },
@@ -228,9 +228,9 @@ const admission: readonly Fault[] = [
   {
     name: "lets blocked submits in first come, first served",
     file: "core/submit/admission.ts",
-    find: "const next = pack(outside.oldestLane as Lane, caps, now, Infinity);",
+    find: "const next = pack(outside.oldestLane as Lane, caps, Infinity);",
     replace:
-      "const next = pack(outside.oldestLane as Lane, { ...caps, maxBatchSize: outside.size }, now, Infinity);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free());",
+      "const next = pack(outside.oldestLane as Lane, { ...caps, maxBatchSize: outside.size }, Infinity);\n    (next.entries as Entry[]).sort((a, b) => a.moment.at - b.moment.at).splice(this.#free());",
   },
   {
     name: "lets one who comes now overtake the blocked",
@@ -247,8 +247,8 @@ const admission: readonly Fault[] = [
   {
     name: "leaves room empty that a retry has made",
     file: "core/engine/scheduler.ts",
-    find: "this.#grantSlots();\n    this.#admitBlocked(now);",
-    replace: "this.#admitBlocked(now);\n    this.#grantSlots();",
+    find: "this.#grantSlots();\n    this.#admitBlocked();",
+    replace: "this.#admitBlocked();\n    this.#grantSlots();",
   },
   {
     name: "takes a part of a call that can never fit",

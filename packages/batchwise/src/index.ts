@@ -1,11 +1,11 @@
 // The public API of "batchwise": names only.
 
-export { batch, createBatcher } from "./core/api/batch.ts";
-export { type BatchedDecorator, batched } from "./core/api/batched.ts";
-export type { BatcherMaker } from "./core/api/batcher-maker.ts";
-export { type BatcherOfMethod, batcherOf } from "./core/api/batcher-of.ts";
-export { estimateTokens } from "./core/api/estimate-tokens.ts";
-export { createTokenBatcher } from "./core/api/token-batcher.ts";
+export { batch, createBatcher } from "./makers/batch.ts";
+export { type BatchedDecorator, batched } from "./decorators/batched.ts";
+export type { BatcherMaker } from "./makers/batcher-maker.ts";
+export { type BatcherOfMethod, batcherOf } from "./decorators/batcher-of.ts";
+export { estimateTokens } from "./tokens/estimate-tokens.ts";
+export { createTokenBatcher } from "./tokens/token-batcher.ts";
 export type {
   ResolvedTokenOptions,
   TokenBatcher,
@@ -14,7 +14,7 @@ export type {
   TokenMapOptions,
   TokenSubmitManyOptions,
   TokenSubmitOptions,
-} from "./core/api/token-options.ts";
+} from "./tokens/token-options.ts";
 export { BatchwiseError, type BatchwiseErrorCode, type BatchwiseErrorInit } from "./core/contract/errors.ts";
 export type {
   BatchEvent,

@@ -1,8 +1,6 @@
 // Batching of streaming handlers: every caller gets its own stream out of one generator's rounds. Waiting, packing,
 // slots, deadlines and statistics are the engine's. A stream is never computed twice, so nothing is retried or shared.
 
-import { createBatcher } from "../core/api/batch.ts";
-import { callable } from "../core/api/callable.ts";
 import { NO_NAME } from "../core/contract/errors.ts";
 import { type EventName, Events, type Listener, printedName } from "../core/contract/events.ts";
 import { nameOfHandler } from "../core/contract/handler-defaults.ts";
@@ -16,6 +14,8 @@ import type {
 } from "../core/contract/types.ts";
 import { aFunction, check } from "../core/contract/validate.ts";
 import { captureAsyncContext } from "../core/time/async-context.ts";
+import { createBatcher } from "../makers/batch.ts";
+import { callable } from "../makers/callable.ts";
 import type { DONE, SKIP } from "./marks.ts";
 import { Producer } from "./produce.ts";
 import type { Stall } from "./stall.ts";

@@ -1,6 +1,5 @@
 // The function that makes a tensor batcher, and its types.
 
-import { callable } from "../core/api/callable.ts";
 import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
 import type { Mapped, MapSource } from "../core/contract/map-options.ts";
 import type {
@@ -10,6 +9,7 @@ import type {
   SubmitManyOptions,
   SubmitOptions,
 } from "../core/contract/types.ts";
+import { callable } from "../makers/callable.ts";
 import type { TensorForm } from "./batch-input.ts";
 import type { ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
 import { TensorBatcherCore } from "./tensor-batcher.ts";

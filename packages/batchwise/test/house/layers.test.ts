@@ -125,10 +125,10 @@ describe("the rules between the rooms", () => {
     ],
     ["an unknown room imports core", `${src}/magic/trick.ts`, "../core/batcher.ts", "magic may not import core"],
     [
-      "the engine imports the interface of users",
+      "the engine imports the makers of batchers",
       `${src}/core/engine/batcher.ts`,
-      "../api/batch.ts",
-      "core/engine may not import core/api",
+      "../../makers/batch.ts",
+      "core may not import makers",
     ],
     [
       "a batch imports the scheduler",
@@ -210,7 +210,8 @@ describe("the rules between the rooms", () => {
     [`${src}/index.ts`, "./limits/rate-limiter.ts"],
     [`${src}/limits/rate-limiter.ts`, "../core/contract/limiter.ts"],
     [`${src}/limits/rate-limiter.ts`, "../core/time/clock.ts"],
-    [`${src}/core/api/batch.ts`, "../engine/batcher.ts"],
+    [`${src}/makers/batch.ts`, "../core/engine/batcher.ts"],
+    [`${src}/padded/padded-packer.ts`, "../core/policy/packer.ts"],
     [`${src}/core/engine/scheduler.ts`, "./slots.ts"],
     [`${src}/core/run/batch.ts`, "../submit/services.ts"],
     [`${src}/core/submit/admission.ts`, "../policy/pack.ts"],

@@ -10,31 +10,25 @@ const server = "packages/server/src/";
 
 /** Which rooms, or folders of rooms, a room may import. A room that is not listed may import none. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
-  entry: ["core", "limits", "stream"],
+  entry: ["core", "makers", "decorators", "tokens", "limits", "stream"],
   core: [],
+  padded: ["core"],
+  makers: ["core", "padded", "tokens"],
+  decorators: ["core", "padded"],
+  tokens: ["core", "padded", "makers"],
   limits: ["core/contract", "core/time"],
-  stream: ["core"],
-  tensor: ["core"],
-  onnx: ["core", "tensor", "threads"],
+  stream: ["core", "makers"],
+  tensor: ["core", "makers", "padded"],
+  onnx: ["core", "makers", "tokens", "tensor", "threads"],
   threads: ["core"],
   otel: ["core", "dispatch/contract"],
   simulate: ["core"],
   testing: ["core"],
-  dispatch: ["core"],
+  dispatch: ["core", "makers", "tokens"],
 };
 
 /** The folders of the core, from the top down: each imports itself and those after it. */
-const coreFolders: readonly string[] = [
-  "api",
-  "engine",
-  "run",
-  "submit",
-  "policy",
-  "stats",
-  "queue",
-  "contract",
-  "time",
-];
+const coreFolders: readonly string[] = ["engine", "run", "submit", "policy", "stats", "queue", "contract", "time"];
 
 /** The folders of the dispatcher, from the top down: each imports itself and those after it. */
 const dispatchFolders: readonly string[] = [
@@ -72,7 +66,19 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Rooms that run wherever JavaScript runs. */
-const portable = new Set(["entry", "core", "limits", "stream", "tensor", "testing", "otel"]);
+const portable = new Set([
+  "entry",
+  "core",
+  "padded",
+  "makers",
+  "decorators",
+  "tokens",
+  "limits",
+  "stream",
+  "tensor",
+  "testing",
+  "otel",
+]);
 
 export interface Import {
   readonly from: string;

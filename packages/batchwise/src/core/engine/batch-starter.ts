@@ -6,11 +6,11 @@ import type { PreparedOptions } from "../contract/resolve-options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
 import { measureBatch } from "../policy/batch-cost.ts";
 import type { PackedBatch } from "../policy/caps.ts";
+import { isPacked } from "../policy/packer.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import { Batch } from "../run/batch.ts";
 import type { BatchFacts, BatchSurroundings } from "../run/surroundings.ts";
-import { isLearning } from "./learned-caps.ts";
 import { warnOfDefaultSize } from "./warnings.ts";
 
 export class BatchStarter {
@@ -43,7 +43,7 @@ export class BatchStarter {
     }
     this.#sequence += 1;
     const { key } = lane;
-    const itemsCost = isLearning(options) ? measureBatch(entries, "sum") : 0;
+    const itemsCost = isPacked(options) ? measureBatch(entries, "sum") : 0;
     const [idPrefix, sequence] = [this.#idPrefix, this.#sequence];
     const waitMs = recorder.started(entries, now);
     const facts = { idPrefix, sequence, key, reason, size, cost, itemsCost, startedAt: now, waitMs };

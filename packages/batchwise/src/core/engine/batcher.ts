@@ -20,6 +20,7 @@ import type {
   SubmitOptions,
 } from "../contract/types.ts";
 import { aFunction, anArray, aString, check, checkIsObject, expected, invalidOption } from "../contract/validate.ts";
+import type { MakePacker } from "../policy/packer.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";
@@ -72,8 +73,16 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #stuckMaps = 0;
   #onStep: (() => void) | null = null;
 
-  /** `given`: options as users give them, or prepared ones. `tooLargeError` makes the error for an item over the cap. */
-  constructor(handler: unknown, given: unknown, tooLargeError: typeof itemTooLargeError = itemTooLargeError) {
+  /**
+   * `given`: options as users give them, or prepared ones. `makePacker` is called when they ask for another packer than
+   * FIFO. `tooLargeError` makes the error for an item over the cap.
+   */
+  constructor(
+    handler: unknown,
+    given: unknown,
+    makePacker: MakePacker,
+    tooLargeError: typeof itemTooLargeError = itemTooLargeError,
+  ) {
     const stages = resolveHandler(handler);
     const prepared = PreparedOptions.of(withHandlerDefaults(handler, given), nameOfHandler(handler));
     const { options } = prepared;
@@ -114,6 +123,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
         services,
         inContext,
         selfCalls,
+        makePacker,
         admission,
         stages,
         queue: this.#queue,

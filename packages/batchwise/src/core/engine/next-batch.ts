@@ -2,22 +2,29 @@
 // of the batcher that the policy reads. Changes nothing but its question to the limiter.
 
 import type { ResolvedOptions } from "../contract/options.ts";
+import type { LearnedStats } from "../contract/stats.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import { type Choice, type ChoiceState, chooseLane } from "../policy/choose-lane.ts";
 import type { Gate } from "../policy/decide.ts";
-import { pack } from "../policy/pack.ts";
+import { FIFO } from "../policy/pack.ts";
+import { type EndedBatch, isPacked, type MakePacker, type Packer } from "../policy/packer.ts";
+import { RunTimes } from "../policy/run-times.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Admission } from "../submit/admission.ts";
-import type { LearnedCaps } from "./learned-caps.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 
 export class NextBatch implements ChoiceState {
   readonly #queue: Queue;
   readonly #admission: Admission;
-  readonly #learned: LearnedCaps;
+  readonly #makePacker: MakePacker;
   readonly #limiter: LimiterGate | null;
   #options: ResolvedOptions;
+  /** How long the calls of the last batches took. */
+  #times: RunTimes | null = null;
+  /** Made when options ask for it, and kept with what it has learned. */
+  #otherPacker: Packer | null = null;
+  packer: Packer;
   gate: Gate = "open";
   passedAt: number = Number.NEGATIVE_INFINITY;
   isPaused = false;
@@ -26,19 +33,40 @@ export class NextBatch implements ChoiceState {
   constructor(
     queue: Queue,
     admission: Admission,
-    learned: LearnedCaps,
+    makePacker: MakePacker,
     limiter: LimiterGate | null,
     options: ResolvedOptions,
   ) {
     this.#queue = queue;
     this.#admission = admission;
-    this.#learned = learned;
+    this.#makePacker = makePacker;
     this.#limiter = limiter;
     this.#options = options;
+    this.packer = this.#packerFor(options);
   }
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
+    this.packer = this.#packerFor(options);
+  }
+
+  #packerFor(options: ResolvedOptions): Packer {
+    if (!isPacked(options)) return FIFO;
+    this.#otherPacker ??= this.#makePacker();
+    return this.#otherPacker;
+  }
+
+  /** Learns from a batch that has ended. Where the last caller left before or between calls, nothing is known of them. */
+  record(batch: EndedBatch, callMs: number | undefined): void {
+    if (callMs === undefined) return;
+    this.#times ??= new RunTimes();
+    this.#times.record(callMs);
+    this.packer.record(batch, callMs, this.#options);
+  }
+
+  /** What users see of a cap that is learned; null where none is. */
+  get learned(): LearnedStats | null {
+    return this.packer.stats(this.#options);
   }
 
   get preferredBatchSize(): number {
@@ -50,7 +78,7 @@ export class NextBatch implements ChoiceState {
   }
 
   get leadMs(): number | undefined {
-    return this.#learned.leadMs;
+    return this.#times?.leadMs;
   }
 
   get isQueueFull(): boolean {
@@ -66,19 +94,19 @@ export class NextBatch implements ChoiceState {
   lane(gate: Gate, passedAt: number, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;
     this.passedAt = passedAt;
-    return chooseLane(this.#queue, this.#learned.limits(this.#options), this, now);
+    return chooseLane(this.#queue, this.packer.limits(this.#options), this, now);
   }
 
   /** The next batch of a lane, for one of so many free slots; null while the limiter says no. */
   pack(lane: Lane, freeSlots: number, now: number): PackedBatch | null {
     const upTo = this.isFlushOnly ? lane.flushedUpTo : Infinity;
     const waiting = this.isFlushOnly ? lane.size : this.#queue.size;
-    const caps = this.#learned.capsOf(lane, this.#options, freeSlots, waiting);
-    const whole = pack(lane, caps, now, upTo);
+    const caps = this.packer.capsOf(lane, this.#options, { freeSlots, waiting, runTimes: this.#times });
+    const whole = this.packer.pack(lane, caps, now, upTo);
     if (this.#limiter === null || whole.entries.length === 0) return whole;
     const granted = this.#limiter.ask(whole.cost, false);
     if (granted === null) return null;
     if (granted >= whole.cost) return whole;
-    return { ...pack(lane, { ...caps, maxBatchCost: granted }, now, upTo), full: whole.full };
+    return { ...this.packer.pack(lane, { ...caps, maxBatchCost: granted }, now, upTo), full: whole.full };
   }
 }

@@ -12,6 +12,7 @@ import type { PreparedOptions } from "../contract/resolve-options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Gate } from "../policy/decide.ts";
+import type { MakePacker } from "../policy/packer.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
@@ -28,7 +29,6 @@ import type { Turn } from "../time/turn.ts";
 import { BatchStarter } from "./batch-starter.ts";
 import { tellOfEnd } from "./ended-batch.ts";
 import { Gathering } from "./gathering.ts";
-import { LearnedCaps } from "./learned-caps.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { NextBatch } from "./next-batch.ts";
 import { Slots } from "./slots.ts";
@@ -44,6 +44,7 @@ export interface SchedulerParts {
   readonly opening: Opening;
   readonly inContext: InContext;
   readonly selfCalls: SelfCalls;
+  readonly makePacker: MakePacker;
   /** Called after each step, which may leave the batcher at rest. */
   readonly onStep: () => void;
 }
@@ -64,7 +65,6 @@ export class Scheduler implements BatchOwner<Batch> {
   readonly #next: NextBatch;
   readonly #again: () => void = () => this.#pump("open");
   readonly #wake: WakeUp;
-  readonly #learned: LearnedCaps = new LearnedCaps();
   readonly #gathering: Gathering;
   #options: ResolvedOptions;
   readonly #sendAll: () => void = () => {
@@ -94,7 +94,7 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#starter = new BatchStarter(parts.queue, around, prepared);
     this.#slots = new Slots(stages);
     this.#limiter = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
-    this.#next = new NextBatch(parts.queue, parts.admission, this.#learned, this.#limiter, options);
+    this.#next = new NextBatch(parts.queue, parts.admission, parts.makePacker, this.#limiter, options);
     this.#gathering = new Gathering(services.clock, () => {
       this.#pump("open");
       return this.#queue.size > 0;
@@ -150,7 +150,7 @@ export class Scheduler implements BatchOwner<Batch> {
   }
 
   get learned(): LearnedStats | null {
-    return this.#learned.stats(this.#options);
+    return this.#next.learned;
   }
 
   configure(options: ResolvedOptions): void {
@@ -223,7 +223,7 @@ export class Scheduler implements BatchOwner<Batch> {
     const runMs = now - batch.facts.startedAt;
     if (this.#slots.remove(batch)) recorder.rests(batch.countedAs, now);
     recorder.batchEnded(runMs);
-    this.#learned.record(batch, this.#options);
+    this.#next.record(batch, batch.callMs);
     this.#gathering.ended(batch);
     tellOfEnd(batch, runMs, this.#services);
     this.#queue.flushes.batchEnded(batch.facts.key, batch.flushes);
@@ -286,7 +286,7 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#services.deadlines.fireDue(now);
     // A batch that calls again makes room in the queue.
     this.#grantSlots();
-    this.#admitBlocked(now);
+    this.#admitBlocked();
     if (!this.#mayClose()) return this.#waitForEvent();
     const { departures } = this.#queue;
     const gate = this.#turn.isOpen ? "turn" : this.#gate;
@@ -353,9 +353,9 @@ export class Scheduler implements BatchOwner<Batch> {
   }
 
   /** Lets blocked submits in. Where nobody has gathered yet, they are looked at at the end of the turn. */
-  #admitBlocked(now: number): void {
+  #admitBlocked(): void {
     const { size } = this.#queue;
-    this.#admission.admit(now);
+    this.#admission.admit();
     if (this.#gate !== "open" && this.#queue.size > size) this.#turn.lookAgain();
   }
 

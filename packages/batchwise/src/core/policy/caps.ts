@@ -4,7 +4,6 @@ import type { Measure } from "../contract/options.ts";
 import type { EntryReader } from "../queue/fifo.ts";
 import type { MeasuredEntries } from "../queue/measured-entries.ts";
 import type { BatchPlan } from "../queue/queue.ts";
-import type { RunTimes } from "./run-times.ts";
 
 /** What waits in a lane. */
 export interface Waiting {
@@ -19,13 +18,6 @@ export interface Caps {
   readonly maxBatchSize: number;
   readonly maxBatchCost: number;
   readonly batchCost: Measure<unknown>;
-  readonly order?: "fifo" | "length";
-  /** With `order: "length"`: what a call costs besides its items. */
-  readonly fixedCost?: number;
-  /** With `order: "length"`: the most that a batch may cost while other slots are free. */
-  readonly share?: number;
-  /** With `order: "length"`: how long batches run, for items with deadlines; null where that is not known. */
-  readonly runTimes?: RunTimes | null;
 }
 
 /** Which cap closed a batch; null where everything that waits is in it and more would fit. */

@@ -13,7 +13,7 @@ import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Full } from "./caps.ts";
 import { decide, type PolicyState, type Verdict } from "./decide.ts";
-import { pack } from "./pack.ts";
+import type { Packer } from "./packer.ts";
 
 /** A lane whose batch goes now, and why; or when to look again. */
 export type Choice = (
@@ -30,6 +30,7 @@ const NOT_YET: Choice = { lane: null, wakeAt: Infinity, notReady: NONE };
 export interface ChoiceState extends PolicyState {
   /** When the last pass ended that left something waiting. */
   readonly passedAt: number;
+  readonly packer: Packer;
 }
 
 export function chooseLane(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number): Choice {
@@ -94,5 +95,5 @@ function fullness(lane: Lane, options: ResolvedOptions, state: ChoiceState, now:
   if (batchCost === "sum") return lane.cost >= maxBatchCost ? "cost" : null;
   const isHeld = state.gate === "pass" || (state.gate === "open" && state.maxWaitMs > 0);
   if (!isHeld) return null;
-  return pack(lane, options, now, Infinity).full;
+  return state.packer.pack(lane, options, now, Infinity).full;
 }

@@ -3,7 +3,7 @@
 //
 // Entries are taken strictly in the order of the lane. A batch ends before the first entry that does not fit, so no entry
 // is ever overtaken by a cheaper one of its own line. A single entry that is over the cap by itself runs alone. How many
-// fit by a function is found by longest-fit.ts. Where the order is by length, pack-by-length.ts chooses instead.
+// fit by a function is found by longest-fit.ts.
 
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
@@ -11,15 +11,23 @@ import type { MeasuredEntries } from "../queue/measured-entries.ts";
 import { itemsOf, measureBatch, measured, orSum } from "./batch-cost.ts";
 import type { Caps, Full, PackedBatch, Waiting } from "./caps.ts";
 import { longestFit, startsWith } from "./longest-fit.ts";
-import { packByLength } from "./pack-by-length.ts";
+import type { Packer } from "./packer.ts";
 
 /** Packs the next batch of a lane, from the entries of the moments up to the one of this sequence. */
-export function pack(lane: Waiting, caps: Caps, now: number, lastSequence: number): PackedBatch {
+export function pack(lane: Waiting, caps: Caps, lastSequence: number): PackedBatch {
   const { batchCost } = caps;
   if (typeof batchCost === "function") return packMeasured(lane, { ...caps, batchCost }, lastSequence);
-  if (caps.order === "length") return packByLength(lane, caps, now, lastSequence);
   return take(lane.reader(lastSequence), caps);
 }
+
+/** Takes entries in their order and learns nothing: the caps are the options as they were given. */
+export const FIFO: Packer = {
+  limits: (options) => options,
+  capsOf: (_lane, options) => options,
+  pack: (lane, caps, _now, lastSequence) => pack(lane, caps, lastSequence),
+  record: () => {},
+  stats: () => null,
+};
 
 interface MeasuredCaps extends Caps {
   readonly batchCost: (items: readonly unknown[]) => number;

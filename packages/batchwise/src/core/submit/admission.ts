@@ -96,11 +96,11 @@ export class Admission {
   }
 
   /** Lets blocked submits in, in their order, as far as there is room. */
-  admit(now: number): void {
+  admit(): void {
     const outside = this.#outside;
     if (outside === null || outside.size === 0 || this.#free() <= 0) return;
     const caps = { maxBatchSize: this.#free(), maxBatchCost: Infinity, batchCost: "sum" } as const;
-    const next = pack(outside.oldestLane as Lane, caps, now, Infinity);
+    const next = pack(outside.oldestLane as Lane, caps, Infinity);
     outside.take(next, IN_BETWEEN);
     let was: Moment | null = null;
     let moment: Moment | null = null;

@@ -1,7 +1,7 @@
 // The estimated prompt tokens of a body, as counted against caps and reserved on ledgers: its text as the engine estimates
 // it, images, audio and files by rules of their own. Pure.
 
-import { estimateAsciiTokens, estimateTokens } from "../../core/api/estimate-tokens.ts";
+import { estimateAsciiTokens, estimateTokens } from "../../tokens/estimate-tokens.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
 import { fieldTokens, mediaTokens } from "./media-tokens.ts";
 

@@ -2,7 +2,7 @@
 // the durable log and nothing else, so it does not matter which process recorded an outcome. It reads only while a
 // caller waits.
 
-import { createBatcher } from "../../core/api/batch.ts";
+import { createBatcher } from "../../makers/batch.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
 import { DispatchError, notFoundError, prunedError, QuarantinedError } from "../contract/errors.ts";

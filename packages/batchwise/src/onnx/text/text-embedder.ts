@@ -7,7 +7,7 @@
  * was accepted.
  */
 
-import { createBatcher } from "../../core/api/batch.ts";
+import { createBatcher } from "../../makers/batch.ts";
 import { countOf } from "../../core/contract/errors.ts";
 import type { BatchOptions } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";

@@ -4,7 +4,7 @@ import type { ResolvedOptions } from "../../../src/core/contract/options.ts";
 import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
 import { type ChoiceState, chooseLane, mayBeReady } from "../../../src/core/policy/choose-lane.ts";
 import { decide, type Verdict } from "../../../src/core/policy/decide.ts";
-import { pack } from "../../../src/core/policy/pack.ts";
+import { FIFO, pack } from "../../../src/core/policy/pack.ts";
 import type { Lane } from "../../../src/core/queue/lane.ts";
 import { Kit, type NewEntry, otherHolder } from "../support/queue-kit.ts";
 
@@ -19,6 +19,7 @@ const resting: ChoiceState = {
   isPaused: false,
   gate: "open",
   passedAt: Number.POSITIVE_INFINITY,
+  packer: FIFO,
 };
 
 function optionsOf(given: object): ResolvedOptions {
@@ -44,7 +45,7 @@ class Lanes {
 
   /** What the policy says of one lane by itself. */
   verdict(lane: Lane, state: ChoiceState): Verdict {
-    const packed = pack(lane, this.options, this.now, NEVER).full;
+    const packed = pack(lane, this.options, NEVER).full;
     const isKnown = this.options.batchCost === "sum" || (state.maxWaitMs > 0 && state.gate === "open");
     const { size, earliestDueAt, flushed } = lane;
     const full = size >= this.options.maxBatchSize ? "size" : isKnown ? packed : null;
@@ -75,7 +76,7 @@ class Lanes {
     if (ready.includes(urgent)) expect(choice.lane).toBe(urgent);
     expect(verdicts.get(choice.lane)).toEqual({ reason: choice.reason });
     const last = state.isPaused ? choice.lane.flushedUpTo : NEVER;
-    queue.take(pack(choice.lane, this.options, this.now, last), otherHolder());
+    queue.take(pack(choice.lane, this.options, last), otherHolder());
   }
 }
 

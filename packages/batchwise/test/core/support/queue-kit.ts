@@ -101,23 +101,23 @@ export class Kit {
   }
 
   /** Packs the lane of the most urgent entry, and changes nothing. */
-  plan(caps: Partial<Caps> = {}, now = 0, lastSequence = Number.POSITIVE_INFINITY): PackedBatch {
+  plan(caps: Partial<Caps> = {}, lastSequence = Number.POSITIVE_INFINITY): PackedBatch {
     const all = { ...uncapped, ...caps };
-    return pack(this.queue.mostUrgent ?? NOTHING, all, now, lastSequence);
+    return pack(this.queue.mostUrgent ?? NOTHING, all, lastSequence);
   }
 
   /** Packs and takes a batch; its items. */
-  take(caps: Partial<Caps> = {}, now = 0): unknown[] {
-    const plan = this.plan(caps, now);
+  take(caps: Partial<Caps> = {}): unknown[] {
+    const plan = this.plan(caps);
     const items = plan.entries.map(({ item }) => item);
     this.queue.take(plan, otherHolder());
     return items;
   }
 
   /** Takes batch after batch until nothing waits. */
-  takeAll(caps: Partial<Caps> = {}, now = 0): unknown[][] {
+  takeAll(caps: Partial<Caps> = {}): unknown[][] {
     const batches: unknown[][] = [];
-    while (this.queue.size > 0) batches.push(this.take(caps, now));
+    while (this.queue.size > 0) batches.push(this.take(caps));
     return batches;
   }
 }

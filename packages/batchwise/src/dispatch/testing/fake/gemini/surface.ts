@@ -1,7 +1,7 @@
 // The Gemini half of the fake: batches of the Gemini API below /v1beta, inline or from a file, and its Files API. Creating
 // is not idempotent; a batch takes 48 hours at most and gives nothing when these are over, nor when it was cancelled.
 
-import { estimateTokens } from "../../../../core/api/estimate-tokens.ts";
+import { estimateTokens } from "../../../../tokens/estimate-tokens.ts";
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type Entry, type FakeBatch, foreignEntries } from "../batch-book.ts";
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";

@@ -1,7 +1,7 @@
 // What OpenAI checks in a batch file after it has accepted the batch, line by line, with its codes and messages. The
 // checks are at least as strict as the real ones: a request that passes here should pass there.
 
-import { estimateTokens } from "../../../../core/api/estimate-tokens.ts";
+import { estimateTokens } from "../../../../tokens/estimate-tokens.ts";
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import type { Entry } from "../batch-book.ts";
 import type { Settings } from "../settings.ts";

@@ -2,7 +2,7 @@
 // methods, for a class. A Proxy of an instance and an object that inherits from one have the
 // instance's batchers; a subclass has its own. Only the object itself holds its batchers.
 
-import type { Batcher } from "../contract/types.ts";
+import type { Batcher } from "../core/contract/types.ts";
 
 type AnyBatcher = Batcher<unknown, unknown>;
 

@@ -2,10 +2,10 @@
 // `tokens` in place of `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher
 // is refused with the one that was meant.
 
-import type { Mapped, MapSource, MapWindow } from "../contract/map-options.ts";
-import type { BatchOptions, ConfigureOptions, ShownOptions } from "../contract/options.ts";
-import { LIMITS, SETTINGS } from "../contract/resolve-options.ts";
-import type { Batcher, SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
+import type { Mapped, MapSource, MapWindow } from "../core/contract/map-options.ts";
+import type { BatchOptions, ConfigureOptions, ShownOptions } from "../core/contract/options.ts";
+import { LIMITS, SETTINGS } from "../core/contract/resolve-options.ts";
+import type { Batcher, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import {
   AS_SIZE,
   aboveZero,
@@ -15,7 +15,7 @@ import {
   checkIsObject,
   type Rule,
   refuseUnknown,
-} from "../contract/validate.ts";
+} from "../core/contract/validate.ts";
 
 /** Options of `createTokenBatcher`: those of a batcher, in tokens. */
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {

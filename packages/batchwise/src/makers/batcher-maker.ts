@@ -1,7 +1,7 @@
 // The signatures of the functions that make batchers: the types of items and results follow from
 // the handler.
 
-import type { BatchOptions } from "../contract/options.ts";
+import type { BatchOptions } from "../core/contract/options.ts";
 import type {
   BatchContext,
   Batcher,
@@ -15,8 +15,8 @@ import type {
   Places,
   PlainHandlerObject,
   ResultOf,
-} from "../contract/types.ts";
-import type { TokenBatcher, TokenBatcherOptions } from "./token-options.ts";
+} from "../core/contract/types.ts";
+import type { TokenBatcher, TokenBatcherOptions } from "../tokens/token-options.ts";
 
 /** Each kind of batcher, and the options that it takes. */
 interface Kinds<Item, Result> {

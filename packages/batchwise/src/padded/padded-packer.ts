@@ -1,14 +1,14 @@
-// What is learned of how long the handler's calls take: how long before a deadline a batch has to go, and the caps of the
-// next batch where they depend on it, with `maxBatchCost: "learn"` and `order: "length"`. Elsewhere the caps are the
-// options as they were given. What counts is the last call of a batch, without opening, pauses and earlier calls.
+// The packer of `order: "length"` and `maxBatchCost: "learn"`. It learns how long the handler's calls take, and from that
+// the caps of the next batch. The last call of a batch counts, without opening, pauses and earlier calls.
 
-import type { ResolvedOptions } from "../contract/options.ts";
-import type { LearnedStats } from "../contract/stats.ts";
-import type { Caps } from "../policy/caps.ts";
-import { RunCosts } from "../policy/run-costs.ts";
-import { RunTimes } from "../policy/run-times.ts";
-import type { Lane } from "../queue/lane.ts";
-import type { Batch } from "../run/batch.ts";
+import type { ResolvedOptions } from "../core/contract/options.ts";
+import type { LearnedStats } from "../core/contract/stats.ts";
+import type { PackedBatch, Waiting } from "../core/policy/caps.ts";
+import { pack } from "../core/policy/pack.ts";
+import type { EndedBatch, Packer, PackingState } from "../core/policy/packer.ts";
+import type { Lane } from "../core/queue/lane.ts";
+import { type LengthCaps, packByLength } from "./pack-by-length.ts";
+import { RunCosts } from "./run-costs.ts";
 
 /** No item but the first fits, unless it costs nothing. */
 const ONE_ITEM: number = Number.MIN_VALUE;
@@ -19,25 +19,18 @@ const ONE_ITEM: number = Number.MIN_VALUE;
  */
 const MOST_KEYS = 8;
 
-/** What a batch has shown of how long its calls take. */
-type EndedBatch = Pick<Batch, "facts" | "callMs" | "isSplit" | "isPart" | "hasFailed" | "hasFailedHalf" | "departures">;
-
-export class LearnedCaps {
+class PaddedPacker implements Packer {
   /** Of all batches. */
   #ofAll: RunCosts | null = null;
   /** Of the batches of each key; made with the first one, null once there have been too many of them. */
   #byKey: Map<string, RunCosts> | null | undefined = undefined;
 
-  #times: RunTimes | null = null;
+  pack(lane: Waiting, caps: LengthCaps, now: number, lastSequence: number): PackedBatch {
+    const isByLength = caps.order === "length" && typeof caps.batchCost !== "function";
+    return isByLength ? packByLength(lane, caps, now, lastSequence) : pack(lane, caps, lastSequence);
+  }
 
-  /** Learns from a batch that has ended. */
-  record(batch: EndedBatch, options: ResolvedOptions): void {
-    const { callMs } = batch;
-    // Where the last caller left before or between calls, nothing is known of them.
-    if (callMs === undefined) return;
-    this.#times ??= new RunTimes();
-    this.#times.record(callMs);
-    if (!isLearning(options)) return;
+  record(batch: EndedBatch, callMs: number): void {
     if (batch.isSplit) this.#recordSplit(batch);
     else if (!batch.isPart) this.#recordWhole(batch, callMs);
   }
@@ -61,12 +54,7 @@ export class LearnedCaps {
     if (ofKey !== undefined) learn(ofKey, batch, callMs);
   }
 
-  /** How long before a deadline its batch has to go, in milliseconds; undefined until a first batch has ended. */
-  get leadMs(): number | undefined {
-    return this.#times?.leadMs;
-  }
-
-  /** The options, with a cap that no lane's next batch exceeds. Before one is learned, a lane is full by its size alone. */
+  /** Before a cap is learned, a lane is full by its size alone. */
   limits(options: ResolvedOptions): ResolvedOptions {
     if (!options.learnsBatchCost || this.#ofAll === null) return options;
     let { budget } = this.#ofAll;
@@ -74,7 +62,6 @@ export class LearnedCaps {
     return { ...options, maxBatchCost: budget };
   }
 
-  /** What users see of it; null where no budget is learned. */
   stats(options: ResolvedOptions): LearnedStats | null {
     if (!options.learnsBatchCost) return null;
     if (this.#ofAll === null) return Object.freeze({ maxBatchCost: 0, state: "learning" });
@@ -82,16 +69,15 @@ export class LearnedCaps {
   }
 
   /**
-   * The caps of a lane's next batch. Free slots share the `waiting` items that may go, of all lanes, so that none idles while
-   * another has it all; none gets less than what a call costs besides its items, where the call would cost more than its part.
+   * Free slots share the items that may go, of all lanes, so that none idles while another has it all. None gets less
+   * than the part of a call's cost that its items do not make, where the call would cost more than its part.
    */
-  capsOf(lane: Lane, options: ResolvedOptions, freeSlots: number, waiting: number): Caps {
-    if (!isLearning(options)) return options;
+  capsOf(lane: Lane, options: ResolvedOptions, { freeSlots, waiting, runTimes }: PackingState): LengthCaps {
     const learned = this.#learnedOf(lane.key);
     const maxBatchCost = options.learnsBatchCost ? (learned?.budget ?? coldBudget(options)) : options.maxBatchCost;
     const itemCost = lane.cost / lane.size;
     const fixedCost = learned?.fixedCost ?? itemCost;
-    const caps = { ...options, maxBatchCost, fixedCost, runTimes: this.#times };
+    const caps = { ...options, maxBatchCost, fixedCost, runTimes };
     if (freeSlots === 1 || freeSlots === Infinity) return caps;
     const share = Math.max((waiting / freeSlots + 1) * itemCost, learned?.fixedCost ?? 0);
     if (options.order === "length") return { ...caps, share };
@@ -119,6 +105,10 @@ export class LearnedCaps {
   }
 }
 
+export function paddedPacker(): Packer {
+  return new PaddedPacker();
+}
+
 /** True for a call that was longer than the deadlines of its callers allow. */
 function isTooLong({ departures, facts }: EndedBatch, callMs: number): boolean {
   return departures?.showsTooLong(facts.size, callMs) === true;
@@ -134,9 +124,4 @@ function learn(runCosts: RunCosts, batch: EndedBatch, callMs: number): void {
 /** All that waits at a cold start may be more than memory holds. Without a bound on batches, each item would be one. */
 function coldBudget({ concurrency, maxBatchCost }: ResolvedOptions): number {
   return concurrency === Infinity ? maxBatchCost : ONE_ITEM;
-}
-
-/** True where anything is learned from batches. */
-export function isLearning({ learnsBatchCost, order }: ResolvedOptions): boolean {
-  return learnsBatchCost || order === "length";
 }

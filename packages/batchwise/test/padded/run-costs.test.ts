@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { RunCosts } from "../../../src/core/policy/run-costs.ts";
-import { range } from "../../support.ts";
+import { RunCosts } from "../../src/padded/run-costs.ts";
+import { range } from "../support.ts";
 
 /** Learns from batches of these costs, of items of cost 10, that take as long as `timeOf` says. */
 function learnedFrom(costs: readonly number[], timeOf: (cost: number) => number): RunCosts {

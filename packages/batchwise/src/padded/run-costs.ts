@@ -14,7 +14,7 @@
 // that outruns the deadlines of its callers has. No larger ones are tried for a while, each time for longer. Where three
 // in a row fail that were no larger, classes of their size and above are forgotten.
 
-import type { LearnedStats } from "../contract/stats.ts";
+import type { LearnedStats } from "../core/contract/stats.ts";
 import { type CostClass, CostClasses, type RunCost } from "./cost-classes.ts";
 import { CostLine } from "./cost-line.ts";
 

@@ -5,17 +5,28 @@
 // batch has the one that has waited longest in its place. An entry that would be late with the batch after this one goes
 // with it.
 
-import type { Entry } from "../queue/entry.ts";
-import type { EntryReader } from "../queue/fifo.ts";
-import type { Line } from "../queue/lane.ts";
-import type { Caps, PackedBatch, Waiting } from "./caps.ts";
+import type { Caps, PackedBatch, Waiting } from "../core/policy/caps.ts";
+import type { RunTimes } from "../core/policy/run-times.ts";
+import type { Entry } from "../core/queue/entry.ts";
+import type { EntryReader } from "../core/queue/fifo.ts";
+import type { Line } from "../core/queue/lane.ts";
 import { groupAround, groupByLength } from "./group-by-length.ts";
 
 /** Those who have waited longest are chosen from: half of what waits, at least and at most so many. */
 const NARROWEST = 16;
 const WIDEST = 256;
 
-export function packByLength(lane: Waiting, caps: Caps, now: number, lastSequence: number): PackedBatch {
+export interface LengthCaps extends Caps {
+  readonly order?: "fifo" | "length";
+  /** What a call costs besides its items. */
+  readonly fixedCost?: number;
+  /** The most that a batch may cost while other slots are free. */
+  readonly share?: number;
+  /** How long batches run, for items with deadlines; null where that is not known. */
+  readonly runTimes?: RunTimes | null;
+}
+
+export function packByLength(lane: Waiting, caps: LengthCaps, now: number, lastSequence: number): PackedBatch {
   const { size } = lane;
   const { maxBatchSize, maxBatchCost, fixedCost = 0, share = maxBatchCost } = caps;
   const window = windowOf(lane.reader(lastSequence), Math.min(WIDEST, Math.max(NARROWEST, Math.ceil(size / 2))));

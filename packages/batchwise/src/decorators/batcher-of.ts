@@ -1,8 +1,8 @@
 // From an object and the name of a decorated method to the batcher behind it.
 
-import { describe } from "../contract/errors.ts";
-import type { Batcher } from "../contract/types.ts";
-import { invalidOption } from "../contract/validate.ts";
+import { describe } from "../core/contract/errors.ts";
+import type { Batcher } from "../core/contract/types.ts";
+import { invalidOption } from "../core/contract/validate.ts";
 import { ObjectBatchers } from "./object-batchers.ts";
 
 /** The batcher behind a decorated method of this type. */

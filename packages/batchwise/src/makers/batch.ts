@@ -1,7 +1,8 @@
 // The two ways to make a batcher: as an object, and as a function that submits one item.
 
-import type { SubmitOptions } from "../contract/types.ts";
-import { BatcherCore } from "../engine/batcher.ts";
+import type { SubmitOptions } from "../core/contract/types.ts";
+import { BatcherCore } from "../core/engine/batcher.ts";
+import { paddedPacker } from "../padded/padded-packer.ts";
 import type { BatcherMaker } from "./batcher-maker.ts";
 import { callable } from "./callable.ts";
 
@@ -21,7 +22,7 @@ import { callable } from "./callable.ts";
  * ```
  */
 export const createBatcher: BatcherMaker<"object"> = (handler: unknown, options?: unknown) =>
-  new BatcherCore(handler, options) as never;
+  new BatcherCore(handler, options, paddedPacker) as never;
 
 /**
  * Makes a function that batches: `fn(item)` submits one item and returns a promise of its result.
@@ -38,7 +39,7 @@ export const createBatcher: BatcherMaker<"object"> = (handler: unknown, options?
  * ```
  */
 export const batch: BatcherMaker<"function"> = (handler: unknown, options?: unknown) => {
-  const core = new BatcherCore(handler, options);
+  const core = new BatcherCore(handler, options, paddedPacker);
   return callable(
     core,
     (item: unknown, submit?: SubmitOptions) => core.submit(item, submit),

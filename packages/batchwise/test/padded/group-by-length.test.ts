@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { groupAround, groupByLength, WORTH_IT } from "../../../src/core/policy/group-by-length.ts";
+import { groupAround, groupByLength, WORTH_IT } from "../../src/padded/group-by-length.ts";
 
 interface Caps {
   readonly maxRows: number;

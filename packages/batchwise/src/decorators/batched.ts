@@ -3,11 +3,12 @@
 // instance. Standard: an instance's batcher is made when the instance is constructed. Legacy: at
 // the first call. Options are checked when the class is defined.
 
-import type { BatchOptions } from "../contract/options.ts";
-import { PreparedOptions } from "../contract/resolve-options.ts";
-import type { BatchContext, BatchedCall, Batcher, Places, SubmitOptions } from "../contract/types.ts";
-import { BY_INDEX_OF_METHOD, checkIsObject, invalidOption } from "../contract/validate.ts";
-import { BatcherCore } from "../engine/batcher.ts";
+import type { BatchOptions } from "../core/contract/options.ts";
+import { PreparedOptions } from "../core/contract/resolve-options.ts";
+import type { BatchContext, BatchedCall, Batcher, Places, SubmitOptions } from "../core/contract/types.ts";
+import { BY_INDEX_OF_METHOD, checkIsObject, invalidOption } from "../core/contract/validate.ts";
+import { BatcherCore } from "../core/engine/batcher.ts";
+import { paddedPacker } from "../padded/padded-packer.ts";
 import { keepMetadata } from "./keep-metadata.ts";
 import { type DecoratedMethod, ObjectBatchers } from "./object-batchers.ts";
 
@@ -133,7 +134,7 @@ function decoratedMethod(given: unknown, name: string | symbol, options: Prepare
     makeBatcher(owner: object): Batcher<unknown, unknown> {
       const handler = (items: unknown[], context: BatchContext): Promise<Places<unknown>> =>
         Reflect.apply(given, owner, [items, context]) as Promise<Places<unknown>>;
-      return new BatcherCore(handler, options.named(labelOf(owner, shown)));
+      return new BatcherCore(handler, options.named(labelOf(owner, shown)), paddedPacker);
     },
   };
 }

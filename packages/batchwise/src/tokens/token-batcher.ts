@@ -1,13 +1,14 @@
 // A batcher in the words of language models: its cost is tokens. It is the same batcher; this file
 // changes the words of what goes in and of what is refused, and nothing else.
 
-import { bindOnRead } from "../contract/bind-methods.ts";
-import { NO_NAME, tooManyTokensError } from "../contract/errors.ts";
-import type { ShownOptions } from "../contract/options.ts";
-import type { SubmitOptions } from "../contract/types.ts";
-import { aCost, check } from "../contract/validate.ts";
-import { BatcherCore, HOT } from "../engine/batcher.ts";
-import type { BatcherMaker } from "./batcher-maker.ts";
+import { bindOnRead } from "../core/contract/bind-methods.ts";
+import { NO_NAME, tooManyTokensError } from "../core/contract/errors.ts";
+import type { ShownOptions } from "../core/contract/options.ts";
+import type { SubmitOptions } from "../core/contract/types.ts";
+import { aCost, check } from "../core/contract/validate.ts";
+import { BatcherCore, HOT } from "../core/engine/batcher.ts";
+import type { BatcherMaker } from "../makers/batcher-maker.ts";
+import { paddedPacker } from "../padded/padded-packer.ts";
 import { checkCount, countTokens } from "./count-tokens.ts";
 import {
   checkSubmitNames,
@@ -59,7 +60,7 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
   constructor(handler: unknown, given: SplitOptions) {
     const { maxBatchTokens, estimateTokens, defaultTokens, others } = given;
     const cost = (item: unknown): number => this.#fit(countTokens(item, estimateTokens, defaultTokens));
-    super(handler, { ...others, maxBatchCost: maxBatchTokens, cost }, tooManyTokensError);
+    super(handler, { ...others, maxBatchCost: maxBatchTokens, cost }, paddedPacker, tooManyTokensError);
     this.#given = given;
     this.#options = this.#inTokens(super.options);
   }

@@ -1,8 +1,8 @@
 // How many tokens an item has, for a token batcher. A count that is not a finite number >= 0 throws
 // INVALID_OPTION; what a user's function throws is passed on.
 
-import { ignoreIfPromise } from "../contract/thenable.ts";
-import { aCost, isCost, rangeError } from "../contract/validate.ts";
+import { ignoreIfPromise } from "../core/contract/thenable.ts";
+import { aCost, isCost, rangeError } from "../core/contract/validate.ts";
 import { estimateTokens } from "./estimate-tokens.ts";
 
 const TEXT_FIELDS: readonly string[] = ["messages", "input", "prompt", "text"];
