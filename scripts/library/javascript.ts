@@ -15,9 +15,9 @@ import { markUrl, sharedFiles } from "./shared-file.ts";
  * so what a program with `batch` alone has no use for is apart from the core.
  */
 const groups = [
-  { name: "core", test: /\/core\/(?!api\/(token-|batched|object-batchers|batcher-of))/, priority: 1, minShareCount: 1 },
-  { name: "tokens", test: /\/core\/api\/token-/, minShareCount: 1 },
-  { name: "decorators", test: /\/core\/api\//, minShareCount: 1 },
+  { name: "core", test: /\/(core|padded|makers)\/|\/tokens\/(count|estimate)-/, priority: 1, minShareCount: 1 },
+  { name: "tokens", test: /\/tokens\//, minShareCount: 1 },
+  { name: "decorators", test: /\/decorators\//, minShareCount: 1 },
   { name: "limits", test: /\/limits\/(?!.*\/)/, minShareCount: 1 },
   { name: "stream", test: /\/stream\//, minShareCount: 1 },
   { name: "tensor", test: /\/tensor\//, minShareCount: 2 },

@@ -104,7 +104,7 @@ describe("the names that newcomers bring", () => {
   test.each([
     [
       "timeout_ms",
-      "Unknown option `timeout_ms`: it is `maxWaitMs` here: how long the oldest item waits to fill a batch, in ms. `timeoutMs` is an item's deadline",
+      "Unknown option `timeout_ms`: it is `maxWaitMs` here: the longest wait for a fuller batch, in ms. `timeoutMs` is an item's deadline",
     ],
     ["batch_wait_timeout_s", "`maxWaitMs` here"],
     ["batchTimeoutMs", "`maxWaitMs` here"],
@@ -112,7 +112,7 @@ describe("the names that newcomers bring", () => {
     ["delay", "`maxWaitMs` here"],
     ["windowMs", "`maxWaitMs` here"],
     ["max_latency_ms", "`maxWaitMs` here"],
-    ["min_batch_size", "`preferredBatchSize` here: the number of waiting items that go at once. 1 ends all waiting"],
+    ["min_batch_size", "`preferredBatchSize` here: so many items go before `maxWaitMs` is over: 1 ends all waiting"],
     ["minBatchSize", "1 ends all waiting"],
     ["maxConcurrentBatches", "`concurrency` here"],
     ["batchSizeFn", "`batchCost` here"],

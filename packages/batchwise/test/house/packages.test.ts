@@ -143,8 +143,9 @@ describe("the built engine", () => {
     // 28,802 with a signal and a context of its own for each call; 29,598 with what two worst-day reviews found;
     // 30,089 with warnings that are printed where no listener comes; 32,662 with self-calls noticed, held items sent at
     // exit, idle options told, and the names of other libraries answered; 34,306 with `map` and submits that may be
-    // taken off; 35,205 with one `Batch`, and handlers of several batchers noticed that await one another.
-    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(35_300);
+    // taken off; 35,205 with one `Batch`, and handlers of several batchers noticed that await one another; 35,420 with
+    // a packer interface between the core and padding.
+    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(35_450);
   });
 
   test("bundles for the browser with the handler of a session, and without what needs threads", async () => {

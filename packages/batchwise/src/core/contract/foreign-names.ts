@@ -5,38 +5,34 @@
 export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, theirs: string])[] = [
   [
     "maxWaitMs",
-    "how long the oldest item waits to fill a batch, in ms. `timeoutMs` is an item's deadline",
+    "the longest wait for a fuller batch, in ms. `timeoutMs` is an item's deadline",
     "timeout waittimeout wait waittime delay window latency queuedelay queuingdelay linger flushinterval schedulefn scheduler",
   ],
-  [
-    "preferredBatchSize",
-    "the number of waiting items that go at once. 1 ends all waiting: without it `maxWaitMs` counts",
-    "minsize min minitems",
-  ],
+  ["preferredBatchSize", "so many items go before `maxWaitMs` is over: 1 ends all waiting", "minsize min minitems"],
   ["maxBatchSize", "the most items of a batch", "size max items limit chunksize batch"],
   [
     "maxBatchCost",
-    "the most that the items of a batch cost, as `cost` says. `createTokenBatcher` counts tokens",
+    "the most that its items cost together. `createTokenBatcher` counts tokens",
     "tokens targetcost targettokens length cost tokenbudget bytes getshouldexecute",
   ],
-  ["batchCost", "a function of a batch, which `maxBatchCost` caps", "sizefn"],
+  ["batchCost", "a function of a batch", "sizefn"],
   [
     "cost",
-    "what an item costs: tokens, bytes, rows. `createTokenBatcher` estimates tokens",
+    "a function of an item. `createTokenBatcher` counts tokens",
     "estimatetokens costestimator tokenestimator estimatedcost estimatedtokens tokens costfn weight itemcls defaultcost defaulttokenestimate",
   ],
-  ["prefetch", "the batches to prepare ahead, for a handler with `prepare`", "prefetch"],
-  ["concurrency", "how many batches may run at once", "concurrent parallelism inflight queuingthresholds workers"],
+  ["prefetch", "the batches to prepare ahead", "prefetch"],
+  ["concurrency", "the most batches at once", "concurrent parallelism inflight queuingthresholds workers"],
   [
     "maxQueueSize",
-    "how many items may wait. Infinity: any number",
+    "the most items that wait, or Infinity",
     "queuesize queue queuelimit capacity highwatermark ongoingrequests",
   ],
   ["onFull", '"wait", "reject" or "drop-oldest"', "blockonfull overflow"],
   ["smallCallFirst", "the most items of a call that goes first", "smallthreshold prioritystrategy strategy"],
-  ["dedupe", "the string by which items are equal", "cachekey cachekeyfn keyfn dedupekey"],
+  ["dedupe", "a function: equal strings, one answer", "cachekey cachekeyfn keyfn dedupekey"],
   ["cache", "`{ get, set }`, beside `dedupe`", "cachemap cachestore store"],
-  ["key", "the string that the items of a batch share", "groupaffinity group groupby partitionkey"],
+  ["key", "a function: one string, one batch", "groupaffinity group groupby partitionkey"],
   ["retry", "`{ attempts }`, which counts the first call", "retries attempts asyncretryeroptions"],
   ["attempts", "it counts the first call", "retries limit"],
   ["limiter", "`rateLimiter({ callsPerMinute })`", "interval intervalcap ratelimit ratelimiter delayfunction"],
@@ -49,10 +45,10 @@ export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, t
 
 /** Names that are no option here, and where what they say belongs: for the options of a batcher alone. */
 export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] = [
-  ["a batch has no least cost: it goes when it is full or `maxWaitMs` is over", "mincost"],
+  ["a batch has no least cost", "mincost"],
   ["use `batchStream`, for handlers that stream", "bufferedchunks stall"],
   [
-    "the handler is the first argument, and puts results in the order of its items",
+    "the handler is the first argument, and answers in the order of its items",
     "handler fn batchingfunction func fetcher processfn inferencefn resolver keyresolver indexedresolver",
   ],
   ["use `pause()` and `resume()`", "autostart started initialstate"],

@@ -26,7 +26,7 @@ export class NextBatch implements ChoiceState {
   #otherPacker: Packer | null = null;
   packer: Packer;
   gate: Gate = "open";
-  passedAt: number = Number.NEGATIVE_INFINITY;
+  passedAt: number = -Infinity;
   isPaused = false;
   isDraining = false;
 

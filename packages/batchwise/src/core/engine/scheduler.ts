@@ -264,7 +264,8 @@ export class Scheduler implements BatchOwner<Batch> {
       this.#pumpAgain = true;
       return;
     }
-    if (this.#isQuiet()) {
+    // A limiter that is not needed any more is the user's, and may call back.
+    if (this.#limiter === null && this.#hasNothingToDo()) {
       this.#wake.clear();
     } else {
       this.#gate = gate;
@@ -312,13 +313,6 @@ export class Scheduler implements BatchOwner<Batch> {
   /** True where only a flush, `close()` or another submit sends what waits. */
   #isHeld(): boolean {
     return this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.#next.isFlushOnly);
-  }
-
-  /** True where nothing waits, for anything. */
-  #isQuiet(): boolean {
-    const { deadlines } = this.#services;
-    if (this.#queue.size > 0 || this.#admission.blocked > 0 || this.#limiter !== null) return false;
-    return this.#slots.next === undefined && deadlines.isEmpty;
   }
 
   /** True when it need not even read the time. Then nothing is asked of the limiter any more. */

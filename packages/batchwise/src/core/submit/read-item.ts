@@ -110,12 +110,9 @@ export function readCallOptions(submit: CallOptions): CallOptions {
 /** What the options of a call say of one item. */
 export function optionsOfItem(options: CallOptions, item: unknown): SubmitOptions | undefined {
   if (options === undefined) return undefined;
-  const { signal, timeoutMs, key, context, cost, priority } = options;
+  const { cost, priority } = options;
   return {
-    signal,
-    timeoutMs,
-    key,
-    context,
+    ...options,
     cost: typeof cost === "function" ? checked("cost", aCost, cost(item)) : cost,
     priority: typeof priority === "function" ? checked("priority", anyNumber, priority(item)) : priority,
   };
