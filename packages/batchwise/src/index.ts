@@ -1,20 +1,5 @@
 // The public API of "batchwise": names only.
 
-export { batch, createBatcher } from "./makers/batch.ts";
-export { type BatchedDecorator, batched } from "./decorators/batched.ts";
-export type { BatcherMaker } from "./makers/batcher-maker.ts";
-export { type BatcherOfMethod, batcherOf } from "./decorators/batcher-of.ts";
-export { estimateTokens } from "./tokens/estimate-tokens.ts";
-export { createTokenBatcher } from "./tokens/token-batcher.ts";
-export type {
-  ResolvedTokenOptions,
-  TokenBatcher,
-  TokenBatcherOptions,
-  TokenConfigureOptions,
-  TokenMapOptions,
-  TokenSubmitManyOptions,
-  TokenSubmitOptions,
-} from "./tokens/token-options.ts";
 export { BatchwiseError, type BatchwiseErrorCode, type BatchwiseErrorInit } from "./core/contract/errors.ts";
 export type {
   BatchEvent,
@@ -64,8 +49,12 @@ export type {
   SubmitOptions,
 } from "./core/contract/types.ts";
 export type { Clock } from "./core/time/clock.ts";
+export { type BatchedDecorator, batched } from "./decorators/batched.ts";
+export { type BatcherOfMethod, batcherOf } from "./decorators/batcher-of.ts";
 export type { RateLimiterOptions } from "./limits/options.ts";
 export { rateLimiter } from "./limits/rate-limiter.ts";
+export { batch, createBatcher } from "./makers/batch.ts";
+export type { BatcherMaker } from "./makers/batcher-maker.ts";
 export {
   batchStream,
   type Round,
@@ -75,3 +64,14 @@ export {
   type StreamOptions,
 } from "./stream/batch-stream.ts";
 export { DONE, SKIP } from "./stream/marks.ts";
+export { estimateTokens } from "./tokens/estimate-tokens.ts";
+export { createTokenBatcher } from "./tokens/token-batcher.ts";
+export type {
+  ResolvedTokenOptions,
+  TokenBatcher,
+  TokenBatcherOptions,
+  TokenConfigureOptions,
+  TokenMapOptions,
+  TokenSubmitManyOptions,
+  TokenSubmitOptions,
+} from "./tokens/token-options.ts";

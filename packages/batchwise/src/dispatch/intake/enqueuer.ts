@@ -1,8 +1,8 @@
 // Enqueues requests: checks them, gives ids, stores them and tells the sealer. Single requests that arrive while a
 // transaction is being written share the next one.
 
-import { createBatcher } from "../../makers/batch.ts";
 import { describe } from "../../core/contract/errors.ts";
+import { createBatcher } from "../../makers/batch.ts";
 import { DispatchError, duplicateIdError, partlyStored, reworded, takenIdsError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";

@@ -92,7 +92,10 @@ export class Deliverer {
 
   async #deliver(row: DeliveryRow): Promise<DeliveryReport> {
     const begunAt = this.#runtime.clock.monotonic();
-    const tried = await this.#send(row).catch((error: unknown) => ({ statusCode: null, error: messageIn(readable(error)) }));
+    const tried = await this.#send(row).catch((error: unknown) => ({
+      statusCode: null,
+      error: messageIn(readable(error)),
+    }));
     if (tried.error !== null)
       this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`), { operation: "deliver" });
     const at = this.#runtime.clock.now();

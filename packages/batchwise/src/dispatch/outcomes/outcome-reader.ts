@@ -2,9 +2,9 @@
 // the durable log and nothing else, so it does not matter which process recorded an outcome. It reads only while a
 // caller waits.
 
-import { createBatcher } from "../../makers/batch.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
+import { createBatcher } from "../../makers/batch.ts";
 import { DispatchError, notFoundError, prunedError, QuarantinedError } from "../contract/errors.ts";
 import type { OutcomeRow } from "../contract/outcome-rows.ts";
 import type { LoggedOutcome, Outcome } from "../contract/types.ts";

@@ -7,10 +7,10 @@
  * was accepted.
  */
 
-import { createBatcher } from "../../makers/batch.ts";
 import { countOf } from "../../core/contract/errors.ts";
 import type { BatchOptions } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
+import { createBatcher } from "../../makers/batch.ts";
 import { modelFailedError, modelInputError, notFiniteError, zeroVectorError } from "../errors.ts";
 import { checkEmbedOptions, checkLists, checkTexts, checkTokenizeOptions, copyOf } from "./call-input.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";

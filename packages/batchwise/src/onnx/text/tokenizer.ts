@@ -4,8 +4,8 @@
  * Guarantees: a text is cut only for truncation, and only where the ids that are kept are those of the whole text.
  */
 
-import { estimateTokens } from "../../tokens/estimate-tokens.ts";
 import { describe } from "../../core/contract/errors.ts";
+import { estimateTokens } from "../../tokens/estimate-tokens.ts";
 import { modelInputError, tokenizerFailedError } from "../errors.ts";
 import { specialTokensOf } from "./special-tokens.ts";
 

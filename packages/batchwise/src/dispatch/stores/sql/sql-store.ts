@@ -2,8 +2,8 @@
 // enqueues that arrive together sharing one commit, which batchwise's own engine gathers. A store adds the operations
 // that carry the load, and how statements are run.
 
-import { createBatcher } from "../../../makers/batch.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
+import { createBatcher } from "../../../makers/batch.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type {
