@@ -2,13 +2,20 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
-import { batchFetch, createDispatcher, type Dispatcher, memoryStore, type PendingCall } from "batchwise/dispatch";
+import {
+  batchFetch,
+  createDispatcher,
+  DispatchError,
+  type Dispatcher,
+  memoryStore,
+  type PendingCall,
+} from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { geminiAccount } from "batchwise/dispatch/gemini";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
 import { type VirtualClock, virtualClock } from "../../src/testing/index.ts";
 import { drive } from "./support/drive.ts";
@@ -278,11 +285,16 @@ describe("batches of calls", () => {
     const dispatcher = await rig.start();
     const door = batchFetch(dispatcher);
     const init = { method: "POST", body: JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hi." }] }) };
+    const gone = new DispatchError("STORE_UNAVAILABLE", "The store does not answer.");
+    const enqueue = vi.spyOn(rig.store, "enqueue").mockRejectedValue(gone);
+    const unstored = await door("http://x.test/v1/chat/completions", init);
+    expect([unstored.status, unstored.headers.get("x-should-retry")]).toEqual([503, null]);
+    enqueue.mockRestore();
     await dispatcher.stop();
     const stopped = await door("http://x.test/v1/chat/completions", init);
     expect([stopped.status, stopped.headers.get("x-should-retry")]).toEqual([503, "false"]);
     expect(() => batchFetch({ ...dispatcher })).toThrow("a dispatcher of `createDispatcher`");
-    expect(() => batchFetch(dispatcher, { stream: true } as never)).toThrow("is refused");
+    expect(() => batchFetch(dispatcher, { stream: true } as never)).toThrow("it is `streams` here");
   });
 });
 

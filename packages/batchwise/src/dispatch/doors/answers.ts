@@ -3,7 +3,9 @@
 // repeat a call whose request has ended.
 
 import { DispatchError } from "../contract/errors.ts";
-import type { Endpoint, JsonObject, Outcome } from "../contract/types.ts";
+import type { Endpoint, JsonObject, Outcome, OutcomeResponse } from "../contract/types.ts";
+import type { AnswerForm } from "./call-request.ts";
+import { eventStreamOf } from "./event-streams.ts";
 import { CallError } from "./read-call.ts";
 
 /** Statuses of refusals by code; 503 is for what may pass. */
@@ -33,21 +35,29 @@ interface Fault {
   readonly isPassing?: boolean;
 }
 
-/** The answer of a request that has ended. `asBase64`: the caller asked for embeddings in base64. */
-export function answerOf(outcome: Outcome, endpoint: Endpoint, asBase64: boolean): Response {
+/** The answer of a request that has ended, as its caller wants it. */
+export function answerOf(outcome: Outcome, endpoint: Endpoint, form: AnswerForm): Response {
   const { id, status, response, error } = outcome;
   if (response !== null && isHttp(response.statusCode) && isSuccess(response.statusCode) === (status === "succeeded")) {
-    const body = asBase64 ? withBase64(response.body) : response.body;
-    const retries = status === "succeeded" ? {} : { "x-should-retry": "false" };
-    return jsonResponse(body, response.statusCode, { ...identified(endpoint, id), ...retries });
+    return status === "succeeded" ? successOf(id, response, endpoint, form) : errorOf(id, response, endpoint);
   }
   const code = error?.code ?? "no_answer";
   const ended = status === "cancelled" ? 499 : status === "expired" ? 504 : (STATUS_OF_OUTCOME[code] ?? 502);
-  return faultResponse(
-    { status: ended, code, message: error?.message ?? "The request ended without an answer." },
-    endpoint,
-    id,
-  );
+  const message = error?.message ?? "The request ended without an answer.";
+  return faultResponse({ status: ended, code, message }, endpoint, id);
+}
+
+function successOf(id: string, { statusCode, body }: OutcomeResponse, endpoint: Endpoint, form: AnswerForm): Response {
+  const headers = identified(endpoint, id);
+  if (form === "base64") return jsonResponse(withBase64(body), statusCode, headers);
+  const events = form === "plain" ? null : eventStreamOf(endpoint, body, form === "eventsWithUsage");
+  if (events === null) return jsonResponse(body, statusCode, headers);
+  return new Response(events, { status: statusCode, headers: { "content-type": "text/event-stream", ...headers } });
+}
+
+/** The provider's own error. */
+function errorOf(id: string, { statusCode, body }: OutcomeResponse, endpoint: Endpoint): Response {
+  return jsonResponse(body, statusCode, { ...identified(endpoint, id), "x-should-retry": "false" });
 }
 
 /** The answer to a call that was not taken. Throws what is none of ours. */

@@ -19,22 +19,19 @@ export interface CallRequestInput {
   readonly now: number;
 }
 
+/** How the caller wants the answer: its embeddings in base64, or as events, with a chunk of usage or without. */
+export type AnswerForm = "plain" | "base64" | "events" | "eventsWithUsage";
+
 export interface CallRequest {
   readonly request: DispatchRequest & { readonly id: string };
-  /** The caller asked for embeddings in base64; the request asks for numbers. */
-  readonly asBase64: boolean;
+  readonly form: AnswerForm;
 }
 
 /** Throws a CallError for what a batch cannot do. */
 export function callRequest(input: CallRequestInput): CallRequest {
   const { target, headers, plan, defaults, now } = input;
   const { endpoint } = target;
-  if (target.isStream || input.body.stream === true) {
-    throw new CallError(400, "stream_not_supported", "A batch gives no stream: ask without `stream: true`.");
-  }
-  const { stream: _off, encoding_format: format, ...rest } = input.body;
-  const isPlain = endpoint !== "/v1/embeddings" || !(format === "base64" || format === "float");
-  const given = isPlain && format !== undefined ? { ...rest, encoding_format: format } : rest;
+  const { form, given } = withoutForm(input);
   const betas = betasOf(headers, input.accounts, endpoint);
   const body = inOrder(defaults.bodyOf({ body: given }, endpoint));
   const tenant = headers.get("x-batchwise-tenant") ?? plan.tenant;
@@ -48,7 +45,31 @@ export function callRequest(input: CallRequestInput): CallRequest {
     ...(priority === null ? {} : { priority }),
     ...(deadlineMs === null ? {} : { deadlineAt: now + deadlineMs }),
   };
-  return { request, asBase64: !isPlain && format === "base64" };
+  return { request, form };
+}
+
+interface Formless {
+  readonly form: AnswerForm;
+  /** The body that is sent, the same for each form. */
+  readonly given: JsonObject;
+}
+
+/** Takes out of a body how its answer is to be written, so that each form of a call is the same request. */
+function withoutForm({ target, body, plan }: CallRequestInput): Formless {
+  const { stream, stream_options: streamOptions, encoding_format: format, ...rest } = body;
+  if (target.isStream || stream === true) {
+    if (plan.streams === "refuse") {
+      const way = 'ask without `stream: true`, or make the `fetch` with `streams: "whole"`';
+      throw new CallError(400, "stream_not_supported", `A batch gives no stream: ${way}.`);
+    }
+    const hasUsage = (streamOptions as { include_usage?: unknown } | undefined)?.include_usage === true;
+    return { form: hasUsage ? "eventsWithUsage" : "events", given: rest };
+  }
+  if (target.endpoint === "/v1/embeddings" && (format === "base64" || format === "float")) {
+    return { form: format === "base64" ? "base64" : "plain", given: rest };
+  }
+  const { stream: _off, ...given } = body;
+  return { form: "plain", given };
 }
 
 function wholeNumber(headers: Headers, name: string): number | null {

@@ -70,7 +70,7 @@ export class FetchDoor {
     try {
       const call = await this.#read(input, init, target);
       const outcome = await this.#outcomeOf(call, signal);
-      return answerOf(outcome, target.endpoint, call.asBase64);
+      return answerOf(outcome, target.endpoint, call.form);
     } catch (error) {
       signal?.throwIfAborted();
       return refusalOf(error, target.endpoint, this.#parts.runtime.options.accounts.keys());

@@ -4,6 +4,7 @@ import {
   aFunction,
   check,
   checkIsObject,
+  oneOf,
   type Rule,
   refuseUnknown,
   unboundedIntegerFrom,
@@ -51,6 +52,11 @@ export interface BatchFetchOptions {
    * has waited for 60 s. Infinity: when the dispatcher's thresholds say so. Default 5_000.
    */
   readonly flushAfterMs?: number;
+  /**
+   * What a call with `stream: true` gets. "refuse", the default: status 400. "whole": one event stream
+   * with the whole answer, when it is there.
+   */
+  readonly streams?: "refuse" | "whole";
   /** Sends the calls that go to no batch. Default: the platform's own, as it is when this is made. */
   readonly fetch?: typeof globalThis.fetch;
   /** Called when a call begins to wait, when its caller leaves, and when it has its answer. */
@@ -62,15 +68,16 @@ export interface BatchFetchPlan {
   readonly tenant: string;
   readonly idOf: ((call: BatchedCall) => string) | null;
   readonly flushAfterMs: number;
+  readonly streams: "refuse" | "whole";
   readonly fetch: typeof globalThis.fetch;
   readonly onPending: ((pending: PendingCall) => void) | null;
 }
 
-const NAMES = ["job", "tenant", "idOf", "flushAfterMs", "fetch", "onPending"];
+const NAMES = ["job", "tenant", "idOf", "flushAfterMs", "streams", "fetch", "onPending"];
 const HINTS = {
   "id customId": "it is `idOf` here: a function of the call",
   "timeout timeoutMs": "the client has `timeout`: give it two days, and `maxRetries: 0`",
-  "stream streams": "a call with `stream: true` is refused: nothing of a batch comes in parts",
+  stream: 'it is `streams` here: "refuse", or "whole" for one stream with the whole answer',
 };
 const flushRule: Rule = unboundedIntegerFrom(0);
 
@@ -82,6 +89,7 @@ export function batchFetchOptions(given: BatchFetchOptions): BatchFetchPlan {
     tenant = "",
     idOf = null,
     flushAfterMs = 5_000,
+    streams = "refuse",
     fetch = globalThis.fetch,
     onPending = null,
   } = given;
@@ -89,7 +97,8 @@ export function batchFetchOptions(given: BatchFetchOptions): BatchFetchPlan {
   if (given.tenant !== undefined) check("tenant", aName, tenant);
   if (idOf !== null) check("idOf", aFunction, idOf);
   check("flushAfterMs", flushRule, flushAfterMs);
+  check("streams", oneOf("refuse", "whole"), streams);
   check("fetch", aFunction, fetch);
   if (onPending !== null) check("onPending", aFunction, onPending);
-  return { job, tenant, idOf, flushAfterMs, fetch, onPending };
+  return { job, tenant, idOf, flushAfterMs, streams, fetch, onPending };
 }
