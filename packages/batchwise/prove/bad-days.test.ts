@@ -1,75 +1,26 @@
-// Bad days of real servers under a busy dispatcher: a full tablespace, a locked table, a server that is stopped or gone, a
-// failover to a standby. A stop ends within ten seconds, what hangs is reported, no request is lost or runs twice. Some
-// three minutes.
+// Bad days of a real PostgreSQL under a busy dispatcher: a full tablespace, a right that is taken away, a locked table, a
+// server that is gone or becomes read-only. A stop ends within ten seconds, what hangs is reported, no request is lost or
+// runs twice. Some two minutes. A failover to a standby: bad-days-failover.test.ts. Redis: bad-days-redis.test.ts.
 
-import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import OpenAI from "openai";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Store } from "../src/dispatch/contract/store.ts";
-import { createDispatcher } from "../src/dispatch/dispatcher.ts";
-import { openaiAccount } from "../src/dispatch/providers/openai/index.ts";
 import { postgresStore } from "../src/dispatch/stores/postgres/index.ts";
-import { type FakeProvider, fakeProvider } from "../src/dispatch/testing/index.ts";
 import { emptyDisk, fillDisk } from "../test/integration/services/ballast.ts";
 import { postgresPlace, startOwnPostgres } from "../test/integration/services/kept.ts";
 import { type PostgresService, poolAt, query } from "../test/integration/services/postgres.ts";
-
-const SECOND = 1_000;
-const ask = (id: string) => ({
-  id,
-  body: { model: "m", max_tokens: 9, messages: [{ role: "user", content: randomBytes(1_000).toString("hex") }] },
-});
-const asks = (count: number, name: string) => Array.from({ length: count }, (_, n) => ask(`${name}-${n}`));
-
-async function until(happened: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 60 * SECOND; Date.now() < end; await sleep(25)) if (await happened()) return;
-  throw new Error("It did not happen in time.");
-}
-
-async function provider(): Promise<{ fake: FakeProvider; url: string }> {
-  const fake = fakeProvider({ plan: { validateMs: 50, runMs: 500, finalizeMs: 50 } });
-  const http = await fake.listen();
-  onTestFinished(() => http.close());
-  return { fake, url: `${http.url}/v1` };
-}
-
-function dispatcherOn(store: Store, url: string) {
-  const codes: string[] = [];
-  const account = openaiAccount({
-    client: new OpenAI({ apiKey: "key", baseURL: url }),
-    pollMs: 100,
-    requestTimeoutMs: 5 * SECOND,
-  });
-  const dispatcher = createDispatcher({
-    ...{ store, accounts: [account], leaseMs: 15 * SECOND, thresholds: { maxRequests: 100, maxAgeMs: 500 } },
-    onError: (error) => codes.push(String((error as { code?: unknown }).code)),
-  });
-  onTestFinished(() => dispatcher.stop());
-  return { dispatcher, codes };
-}
-
-async function secondsToStop(dispatcher: { stop(): Promise<void> }): Promise<number> {
-  const begunAt = performance.now();
-  await dispatcher.stop();
-  return (performance.now() - begunAt) / SECOND;
-}
-
-/** All have one outcome, from one run. */
-async function endsWell(
-  store: Store,
-  { fake, url }: { fake: FakeProvider; url: string },
-  count: number,
-): Promise<void> {
-  const { dispatcher } = dispatcherOn(store, url);
-  await dispatcher.start();
-  await until(async () => (await store.probe(1, Date.now())).cursor >= count);
-  await dispatcher.stop();
-  const outcomes = await store.outcomes({ after: 0, limit: 1_000_000 });
-  expect(outcomes.map(({ status }) => status)).toEqual(Array.from({ length: count }, () => "succeeded"));
-  expect(Math.max(...fake.runs().values())).toBe(1);
-}
+import {
+  asks,
+  busyOn,
+  dispatcherOn,
+  endsWell,
+  enqueueAtLast,
+  provider,
+  SECOND,
+  stopsInTime,
+  until,
+} from "./bad-days-kit.ts";
 
 describe("PostgreSQL", () => {
   let server: PostgresService;
@@ -88,15 +39,12 @@ describe("PostgreSQL", () => {
     const place = await server.place();
     const store = storeAt(place);
     const here = await provider();
-    const { dispatcher, codes } = dispatcherOn(store, here.url);
-    await dispatcher.start();
-    await dispatcher.enqueueMany(asks(100, "r"));
-    await until(() => here.fake.calls("batches.create") > 0);
+    const { dispatcher, codes } = await busyOn(store, here, 100);
     fillDisk(server.folder);
     onTestFinished(() => emptyDisk(server.folder));
     await until(() => codes.includes("STORE_FULL"));
     await sleep(5 * SECOND);
-    expect(await secondsToStop(dispatcher)).toBeLessThan(10);
+    await stopsInTime(dispatcher);
     emptyDisk(server.folder);
     await endsWell(store, here, 100);
   });
@@ -111,14 +59,11 @@ describe("PostgreSQL", () => {
     await query(place, `GRANT ALL ON ALL TABLES ${all}; GRANT USAGE ON ALL SEQUENCES ${all}`);
     const store = storeAt({ ...place, user });
     const here = await provider();
-    const { dispatcher, codes } = dispatcherOn(store, here.url);
-    await dispatcher.start();
-    await dispatcher.enqueueMany(asks(100, "r"));
-    await until(() => here.fake.calls("batches.create") > 0);
+    const { dispatcher, codes } = await busyOn(store, here, 100);
     await query(place, `REVOKE INSERT ON batchwise_outcome FROM ${user}`);
     await until(() => codes.includes("STORE_FORBIDDEN"));
     await sleep(5 * SECOND);
-    expect(await secondsToStop(dispatcher)).toBeLessThan(10);
+    await stopsInTime(dispatcher);
     expect(await store.batches({ limit: 1 })).toMatchObject([{ state: "collecting", leaseUntil: 0 }]);
     await query(place, `GRANT INSERT ON batchwise_outcome TO ${user}`);
     await endsWell(store, here, 100);
@@ -128,9 +73,7 @@ describe("PostgreSQL", () => {
     const place = await server.place();
     const store = storeAt(place);
     const here = await provider();
-    const { dispatcher, codes } = dispatcherOn(store, here.url);
-    await dispatcher.start();
-    await dispatcher.enqueueMany(asks(100, "r"));
+    const { dispatcher, codes } = await busyOn(store, here, 100);
     const other = poolAt({ ...place, max: 1, idleTimeoutMillis: 0 });
     onTestFinished(() => other.end());
     await other.query("BEGIN; LOCK TABLE batchwise_request IN ACCESS EXCLUSIVE MODE");
@@ -139,7 +82,7 @@ describe("PostgreSQL", () => {
     await until(() => codes.includes("STORE_SLOW"));
     await sleep(10 * SECOND);
     expect(codes.filter((code) => code === "STORE_SLOW")).toHaveLength(1);
-    expect(await secondsToStop(dispatcher)).toBeLessThan(10);
+    await stopsInTime(dispatcher);
     expect(await enqueued).toMatchObject({ code: "STORE_UNAVAILABLE", retryable: true });
     await other.query("ROLLBACK");
     await dispatcherOn(store, here.url).dispatcher.enqueueMany(late);
@@ -160,13 +103,10 @@ describe("PostgreSQL", () => {
         },
       },
     });
-    const { dispatcher } = dispatcherOn(store, here.url);
-    await dispatcher.start();
-    await dispatcher.enqueueMany(asks(100, "r"));
-    await until(() => here.fake.calls("batches.create") > 0);
+    const { dispatcher } = await busyOn(store, here, 100);
     isGone = true;
     await sleep(2 * SECOND);
-    expect(await secondsToStop(dispatcher)).toBeLessThan(10);
+    await stopsInTime(dispatcher);
     isGone = false;
     await endsWell(store, here, 100);
   });
@@ -189,16 +129,8 @@ test("a producer that obeys `retryable` loses nothing in a failover of some seco
   let stored = 0;
   const producing = (async () => {
     for (let n = 0; n < 1_500; n += 1) {
-      for (;;) {
-        try {
-          await dispatcher.enqueue(ask(`r-${n}`));
-          stored += 1;
-          break;
-        } catch (error) {
-          expect(error).toMatchObject({ retryable: true });
-          await sleep(50);
-        }
-      }
+      await enqueueAtLast(dispatcher, `r-${n}`);
+      stored += 1;
     }
   })();
   await until(() => stored > 100);

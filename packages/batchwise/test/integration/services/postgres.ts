@@ -14,6 +14,8 @@ import { mountSmallDisk } from "./small-disk.ts";
 export interface PostgresOptions {
   /** Puts the tables of every place on a disk of that many megabytes; the server's own files are not on it. */
   readonly diskMb?: number;
+  /** Makes it a standby, which follows the server of that port, reads only and may be promoted. */
+  readonly standbyOf?: number;
   /** Whether commits are flushed to the disk: yes, unless said otherwise. Only a loss of power tells the difference. */
   readonly fsync?: boolean;
 }
@@ -53,8 +55,12 @@ export function poolAt(place: pg.PoolConfig): pg.Pool {
   return pool;
 }
 
-export async function startPostgres({ diskMb, fsync = true }: PostgresOptions = {}): Promise<PostgresService> {
-  const programs = ["initdb", "postgres"];
+export async function startPostgres({
+  diskMb,
+  standbyOf,
+  fsync = true,
+}: PostgresOptions = {}): Promise<PostgresService> {
+  const programs = ["initdb", "postgres", "pg_basebackup"];
   const folders = ["/usr/lib/postgresql/*/bin"];
   const bin = folderOf({ programs, folders, packages: ["postgresql"], what: "a PostgreSQL server" });
   const user = serverUser();
@@ -67,20 +73,7 @@ export async function startPostgres({ diskMb, fsync = true }: PostgresOptions = 
   const run = async ([program = "", ...args]: readonly string[]): Promise<void> => {
     await promisify(execFile)(program, args, { cwd: folder });
   };
-  await run([
-    ...as,
-    join(bin, "initdb"),
-    "-D",
-    data,
-    "-U",
-    "batchwise",
-    "-A",
-    "trust",
-    "-E",
-    "UTF8",
-    "--locale=C",
-    "-N",
-  ]);
+  await run([...as, ...dataCommand(bin, data, standbyOf)]);
   const disk = diskMb === undefined ? null : await mountSmallDisk(small, diskMb, user?.uid ?? userInfo().uid);
   const port = await freePort();
   const config = { host: "127.0.0.1", port, user: "batchwise", database: "postgres" };
@@ -106,6 +99,13 @@ export async function startPostgres({ diskMb, fsync = true }: PostgresOptions = 
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function dataCommand(bin: string, data: string, standbyOf: number | undefined): string[] {
+  const user = ["-D", data, "-U", "batchwise", "-N"];
+  if (standbyOf === undefined) return [join(bin, "initdb"), ...user, "-A", "trust", "-E", "UTF8", "--locale=C"];
+  const from = ["-h", "127.0.0.1", "-p", String(standbyOf), "-R", "-X", "stream", "-c", "fast"];
+  return [join(bin, "pg_basebackup"), ...user, ...from];
 }
 
 async function isReady(config: pg.PoolConfig): Promise<boolean> {

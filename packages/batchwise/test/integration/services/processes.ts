@@ -52,6 +52,8 @@ export async function stopProgram(child: ChildProcess, signal: NodeJS.Signals): 
   if (hasEnded(child)) return;
   const ended = once(child, "close");
   child.kill(signal);
+  // One that a test has stopped hears of no signal.
+  child.kill("SIGCONT");
   await ended;
 }
 
