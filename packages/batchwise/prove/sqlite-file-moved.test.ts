@@ -1,5 +1,5 @@
-// The file of a SQLite store is moved away by another process while requests are enqueued without a pause. All that was
-// acknowledged is in the file that was moved, and nothing is acknowledged afterwards.
+// The file of a SQLite store is moved away by another process while requests are enqueued without a pause, each time a few
+// calls later. All that was acknowledged is in the file that was moved, and nothing is acknowledged afterwards.
 
 import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -12,16 +12,19 @@ const ROUNDS = Number(process.env.PROVE_ROUNDS ?? 100);
 const folder = makeFolder();
 afterAll(() => folder.remove());
 
-async function round(): Promise<{ acknowledged: number; missing: string[] }> {
+/** The file is moved once so many calls were acknowledged. */
+async function round(callsBefore: number): Promise<{ acknowledged: number; missing: string[] }> {
   const inside = folder.file();
   mkdirSync(inside);
   const [path, kept] = [`${inside}/store.db`, `${inside}/kept.db`];
   const store = sqliteStore({ path });
   const acknowledged = new Set<string>();
   await store.enqueue(requests(1, "first"), NOW);
-  const moved = promisify(execFile)("sh", ["-c", `mv ${path} ${kept} && mv ${path}-wal ${kept}-wal`]);
+  let moved: Promise<unknown> = Promise.resolve();
   let refused: unknown = null;
   for (let call = 0; refused === null; call += 1) {
+    if (call === callsBefore)
+      moved = promisify(execFile)("sh", ["-c", `mv ${path} ${kept} && mv ${path}-wal ${kept}-wal`]);
     await store.enqueue(requests(1, `${call}-`), NOW).then(
       () => void acknowledged.add(`${call}-0`),
       (error: unknown) => {
@@ -43,7 +46,7 @@ async function round(): Promise<{ acknowledged: number; missing: string[] }> {
 test("a file that is moved away loses nothing that was acknowledged", async () => {
   let acknowledged = 0;
   for (let count = 0; count < ROUNDS; count += 1) {
-    const ended = await round();
+    const ended = await round(count % 8);
     acknowledged += ended.acknowledged;
     expect(ended.missing).toEqual([]);
   }

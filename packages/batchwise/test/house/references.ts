@@ -1,5 +1,5 @@
 // Finds the tests that a Markdown page names, and the titles that a test file has. A page names a test as
-// `core/waits` › a full batch goes at once: the file below packages/batchwise/test (`server/...` below
+// `core/waits` › a full batch goes at once: the file below packages/batchwise/test (`prove/...` beside it, `server/...` below
 // packages/server/test, `compat/runtimes/...` below compat/runtimes/test) without its ending, and the test's title, alone or after those of its `describe`s.
 
 import { existsSync } from "node:fs";
@@ -19,6 +19,7 @@ export function referencesIn(markdown: string): Reference[] {
 function pathOf(name: string): string {
   const [room = "", ...rest] = name.split("/");
   if (room === "server") return `packages/server/test/${rest.join("/")}.test.ts`;
+  if (room === "prove") return `packages/batchwise/${name}.test.ts`;
   if (room === "compat") return `compat/${rest[0]}/test/${rest.slice(1).join("/")}.test.ts`;
   return `packages/batchwise/test/${name}.test.ts`;
 }

@@ -56,6 +56,19 @@ test("doctor names a schema of Postgres that is not there", async () => {
   });
 });
 
+test("doctor has a notice of a Redis that evicts only keys that expire, and run starts on it", async () => {
+  const practice = await Practice.start();
+  practice.writeLines("in.jsonl", 1);
+  const { port } = await startOwnRedis();
+  const admin = clientAt(port);
+  onTestFinished(() => admin.disconnect());
+  await admin.config("SET", "maxmemory-policy", "volatile-lru");
+  const url = `redis://127.0.0.1:${port}`;
+  const doctor = await practice.done("jobs", "doctor", "--store", url);
+  expect(doctor).toMatchObject({ code: 0, output: expect.stringMatching(/notice {2}store: .*volatile-lru/) });
+  expect(await ended(practice.run("in.jsonl", "--store", url))).toMatchObject({ code: 0 });
+});
+
 test("doctor has a problem with a Redis that evicts keys, and run does not start on it", async () => {
   const practice = await Practice.start();
   practice.writeLines("in.jsonl", 1);
