@@ -21,7 +21,7 @@ export interface Provider {
 }
 
 /** By chance, so that no server makes it smaller. */
-export function ask(id: string) {
+function ask(id: string) {
   const content = randomBytes(1_000).toString("hex");
   return { id, body: { model: "m", max_tokens: 9, messages: [{ role: "user", content }] } };
 }
