@@ -1,0 +1,27 @@
+// Checks events that are signed as Standard Webhooks (standardwebhooks.com) says: an HMAC-SHA256 over id, time and body.
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+
+/** How far the sender's clock may be from ours. */
+const CLOCK_MS = 300_000;
+const PREFIX = "whsec_";
+
+/** The keys of these secrets, of which those that begin with `whsec_` are base64. */
+export function keysOf(secrets: readonly string[]): Buffer[] {
+  return secrets.map((secret) =>
+    secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), "base64") : Buffer.from(secret, "utf8"),
+  );
+}
+
+/** The event's id where one of the keys has signed it within five minutes of `now`; else null. */
+export function signedId(headers: Headers, body: string, keys: readonly Buffer[], now: number): string | null {
+  const [id, seconds, signatures] = ["id", "timestamp", "signature"].map((name) => headers.get(`webhook-${name}`));
+  if (!id || !seconds || !signatures || !/^\d{1,12}$/.test(seconds)) return null;
+  if (Math.abs(Number(seconds) * 1_000 - now) > CLOCK_MS) return null;
+  const given = signatures
+    .split(" ")
+    .flatMap((part) => (part.startsWith("v1,") ? [Buffer.from(part.slice(3), "base64")] : []));
+  const right = keys.map((key) => createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest());
+  const isSigned = right.some((mac) => given.some((one) => one.length === mac.length && timingSafeEqual(one, mac)));
+  return isSigned ? id : null;
+}

@@ -1,0 +1,37 @@
+// `providerWebhook`: a handler for the events that providers send when a batch has ended.
+
+import { invalidOption } from "../core/contract/validate.ts";
+import type { Dispatcher } from "./contract/dispatcher.ts";
+import { partsOf } from "./dispatcher.ts";
+import { WebhookDoor } from "./doors/webhook-door.ts";
+import { type ProviderWebhookOptions, providerWebhookOptions } from "./options/provider-webhook-options.ts";
+
+/**
+ * A handler for the signed events of OpenAI and Gemini (Standard Webhooks): a batch whose end is
+ * announced is looked at by the next process that runs the loops, and not at its next poll. Takes a web
+ * `Request` and answers 204, or 401 for an event that is unsigned, wrongly signed or more than five
+ * minutes old, 413 above 64 KB, 405 for another method than POST, and 503 where the store does not
+ * answer, so that the provider sends it again. Repeated, unknown and other events change nothing.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of
+ * range, or for a dispatcher that `createDispatcher` did not make.
+ *
+ * @example
+ * ```ts
+ * import { type Dispatcher, providerWebhook } from "batchwise/dispatch";
+ * declare const dispatcher: Dispatcher;
+ * // app/api/batches/route.ts of Next.js
+ * export const POST = providerWebhook(dispatcher, { secrets: process.env.OPENAI_WEBHOOK_SECRET ?? "" });
+ * ```
+ */
+export function providerWebhook(
+  dispatcher: Dispatcher,
+  options: ProviderWebhookOptions,
+): (request: Request) => Promise<Response> {
+  const plan = providerWebhookOptions(options);
+  const parts = partsOf(dispatcher);
+  if (parts === undefined) {
+    throw invalidOption(TypeError, "Expected a dispatcher of `createDispatcher` as the first argument");
+  }
+  return new WebhookDoor(parts.runtime, plan).handle;
+}
