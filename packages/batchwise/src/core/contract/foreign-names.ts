@@ -45,7 +45,7 @@ export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, t
 
 /** Names that are no option here, and where what they say belongs: for the options of a batcher alone. */
 export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] = [
-  ["a batch has no least cost", "mincost"],
+  ["a batch has no least cost: it goes when it is full or `maxWaitMs` is over", "mincost"],
   ["use `batchStream`, for handlers that stream", "bufferedchunks stall"],
   [
     "the handler is the first argument, and answers in the order of its items",

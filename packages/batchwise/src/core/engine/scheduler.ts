@@ -128,7 +128,9 @@ export class Scheduler implements BatchOwner<Batch> {
   turnEnded(): void {
     this.#gathering.turnEnded();
     const gate = this.#gathering.gateAfter(this.#options);
-    this.#pump(gate);
+    if (gate === "pass" && this.#limiter === null && this.#services.deadlines.isEmpty && this.#waitsForGate())
+      this.#endStep();
+    else this.#pump(gate);
     if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.#options);
   }
 
@@ -232,14 +234,14 @@ export class Scheduler implements BatchOwner<Batch> {
 
   /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
   #slotFreed(): void {
-    if (!this.#waitsForTurn()) this.#look();
+    if (!this.#waitsForGate()) this.#look();
     // A step in progress has yet to give slots to the batches that wait for one.
     const mayStart = this.#isPumping || this.#slots.mayStart(this.#options);
     if (mayStart && this.#queue.size > 0) this.#turn.lookAgain();
   }
 
-  /** True when what waits is certain to wait for the end of the turn: a look at it now would only delay callers. */
-  #waitsForTurn(): boolean {
+  /** True when what waits is certain to wait for the gate: a look at it before would only delay callers. */
+  #waitsForGate(): boolean {
     const { size, flushes } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
     const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
@@ -276,6 +278,11 @@ export class Scheduler implements BatchOwner<Batch> {
         this.#isPumping = false;
       }
     }
+    this.#endStep();
+  }
+
+  /** To be called after each step. */
+  #endStep(): void {
     this.#admission.announce();
     this.#onStep();
   }

@@ -196,9 +196,9 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
     const items = itemsOf(this.#entries);
     const isStaged = stages.prepare !== undefined || stages.finish !== undefined;
     this.#hasRun = !isStaged;
-    const run = isStaged ? () => runStages(this.#around, items, call, number, this) : () => stages.run(items, call);
-    if (this.watch === null) return this.selfCalls.call(this, run);
-    return this.watch.around(() => this.selfCalls.call(this, run));
+    const run = isStaged ? () => runStages(this.#around, items, call, number, this) : stages.run;
+    if (this.watch === null) return this.selfCalls.call(this, run, items, call);
+    return this.watch.around(() => this.selfCalls.call(this, run, items, call));
   }
 
   runs(): void {

@@ -7,6 +7,7 @@
 // handler has not called a batcher never counts. Whether the handler awaits what it called cannot be known.
 
 import type { ResolvedOptions } from "../contract/options.ts";
+import type { BatchContext } from "../contract/types.ts";
 import type { Entry } from "../queue/entry.ts";
 import { cheapStorage } from "../time/async-context.ts";
 import { Timeout } from "../time/deadlines.ts";
@@ -57,13 +58,18 @@ export class SelfCalls {
   }
 
   /** Calls the handler for a batch. */
-  call<Answer>(batch: CallingBatch, handler: () => Answer): Answer {
+  call(
+    batch: CallingBatch,
+    handler: (items: unknown[], context: BatchContext) => unknown,
+    items: unknown[],
+    context: BatchContext,
+  ): unknown {
     const before = calling;
     calling = batch;
     try {
-      if (!this.#isLong || this.#hasWarned) return handler();
+      if (!this.#isLong || this.#hasWarned) return handler(items, context);
       if (storage === undefined) storage = cheapStorage();
-      return storage === null ? handler() : storage.run(batch, handler);
+      return storage === null ? handler(items, context) : storage.run(batch, () => handler(items, context));
     } finally {
       calling = before;
     }
