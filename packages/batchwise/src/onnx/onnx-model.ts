@@ -4,6 +4,7 @@
 // replaced; no thread is ended inside a run, which would abort the process.
 
 import { fileURLToPath } from "node:url";
+import { bindMethods } from "../core/contract/bind-methods.ts";
 import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import { checkIsObject, expected, objectWith, type Rule, refuseUnknown } from "../core/contract/validate.ts";
@@ -103,6 +104,7 @@ class ThreadedModel implements OnnxModel<Extract<SessionCall, object>, Tensors> 
     this.#threads = new ModelThreads({ file: "session-handler", path: pathOf(path), data: { outputs } }, others);
     const { workers } = this.#threads;
     this.defaults = Object.freeze({ concurrency: workers, maxBatchCost: "learn", order: "length" } as const);
+    bindMethods(this);
   }
 
   get ready(): boolean {

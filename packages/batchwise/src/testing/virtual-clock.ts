@@ -2,6 +2,7 @@
 // every promise job, turn and immediate of the program under test runs to its end, so a test sees exactly what a quiet
 // machine would do, in no time at all.
 
+import { bindMethods } from "../core/contract/bind-methods.ts";
 import type { Clock } from "../core/time/clock.ts";
 
 /** A clock that moves when a test says so. */
@@ -63,6 +64,7 @@ class SteppedClock implements VirtualClock {
 
   constructor(startAt: number) {
     this.#now = startAt;
+    bindMethods(this);
   }
 
   now(): number {

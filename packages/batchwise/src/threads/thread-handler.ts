@@ -4,6 +4,7 @@
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { WorkerOptions } from "node:worker_threads";
+import { bindMethods } from "../core/contract/bind-methods.ts";
 import type { BatchContext, Places } from "../core/contract/types.ts";
 import {
   aBoolean,
@@ -120,6 +121,7 @@ class Threads implements ThreadHandler<unknown, unknown> {
       terminateAfterMs: terminateAfterMs ?? Number.POSITIVE_INFINITY,
       workerOptions,
     };
+    bindMethods(this);
   }
 
   open(): Promise<void> {

@@ -7,6 +7,7 @@
  * was accepted.
  */
 
+import { bindMethods } from "../../core/contract/bind-methods.ts";
 import { countOf } from "../../core/contract/errors.ts";
 import type { BatchOptions } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
@@ -81,6 +82,7 @@ export class ThreadedEmbedder implements TextEmbedder {
         timeoutMs: options.timeoutMs,
       },
     );
+    bindMethods(this);
   }
 
   get ready(): boolean {

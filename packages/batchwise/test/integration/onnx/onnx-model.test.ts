@@ -61,6 +61,12 @@ function mortal(bytes: Uint8Array, of: TensorBatchOptions<Floats, ResultOf<Answe
   };
 }
 
+test("methods of a model work when they are taken off it", async () => {
+  const { open, close } = onnxModel({ path: fileOf(identity("float32")) });
+  await open();
+  await close();
+});
+
 describe("a model in threads", () => {
   test("gives each of many texts the vector that session.run gives it alone", async () => {
     const path = fileOf(encoder());

@@ -44,6 +44,16 @@ function exported(files: Readonly<Record<string, unknown>> = {}): string {
 const words = (count: number, first: number): string =>
   Array.from({ length: count }, (_, place) => `word${first * 31 + place}`).join(" ");
 
+test("methods of an embedder work when they are taken off it", async () => {
+  const { embed, tokenize, close } = await opened();
+  const [vectors, counts] = await Promise.all([
+    embed(["grey rain"]),
+    ["grey rain", "piano"].map((text) => tokenize([text])),
+  ]);
+  expect([vectors.length, (await Promise.all(counts)).length]).toEqual([1, 2]);
+  await close();
+});
+
 describe("an embedder in this process", () => {
   test("gives each text the vector that it has alone, whoever shares its batch", async () => {
     const embedder = await opened();

@@ -1,6 +1,7 @@
 // A store in this process's memory: for tests, simulations and work that may be lost with the process. Guarantees all
 // of the store contract but durability. Every method does its whole work in one turn, so that calls never overlap.
 
+import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { hasDigest, withDigest } from "../../contract/digests.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
@@ -67,6 +68,10 @@ class MemoryStore implements Store {
   readonly #pruning = new Pruning(this.#requests, this.#log, this.#batches);
   #arrivals = 0;
   #closed = false;
+
+  constructor() {
+    bindMethods(this);
+  }
 
   async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
     this.#assertOpen();

@@ -2,6 +2,7 @@
 // script, which is alone on the server while it runs. What a resolved call survives is what the server's append-only
 // file was told to keep: docs/dispatch-stores.md says exactly what can be lost. Does not own the client.
 
+import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
@@ -65,6 +66,7 @@ class RedisStore implements Store {
 
   constructor(server: Server) {
     this.#server = server;
+    bindMethods(this);
   }
 
   get setBack(): DispatchError | null {

@@ -2,6 +2,7 @@
 // enqueues that arrive together sharing one commit, which batchwise's own engine gathers. A store adds the operations
 // that carry the load, and how statements are run.
 
+import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
 import { createBatcher } from "../../../makers/batch.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -54,6 +55,7 @@ export abstract class SqlStore {
       cost: ({ requests }) => requests.reduce((sum, { bytes }) => sum + 1 + Math.floor(bytes / GROUP_REQUEST_BYTES), 0),
       oversize: "alone",
     });
+    bindMethods(this);
   }
 
   /** All calls in one transaction. */

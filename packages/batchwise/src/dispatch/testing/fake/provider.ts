@@ -3,6 +3,7 @@
 // every way that has been seen of them. It keeps account of each call and each line it accepted, so that work done
 // twice is counted here and not inferred. One fake is one account; it holds everything in memory.
 
+import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { type DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
 import { answerUnder, FaultBook } from "./faults.ts";
 import { seededRandom } from "./random.ts";
@@ -76,6 +77,7 @@ class Fake implements FakeProvider {
     this.#surfaces = surfacesOf(settings);
     this.#faults = new FaultBook(seededRandom(settings.seed + 1), () => settings.clock.now());
     this.fetch = inProcessFetch((exchange) => this.#answer(exchange));
+    bindMethods(this);
   }
 
   listen(): Promise<Listening> {
