@@ -11,9 +11,9 @@ import { expect, onTestFinished, test } from "vitest";
 import { postgresStore } from "../src/dispatch/stores/postgres/index.ts";
 import { startOwnPostgres } from "../test/integration/services/kept.ts";
 import { type PostgresService, poolAt, query } from "../test/integration/services/postgres.ts";
+import { startTcpProxy } from "../test/integration/services/tcp-proxy.ts";
 import { endsWell, provider, SECOND, until } from "./bad-days-kit.ts";
 import type { FailoverWork, Said } from "./failover-child.ts";
-import { startTcpProxy } from "./tcp-proxy.ts";
 
 class Busy {
   readonly acknowledged: string[] = [];

@@ -96,6 +96,7 @@ export class Server {
     } catch (error) {
       // The next connection may be another user's, or lead to another server.
       this.#lookedAt.clear();
+      if (messageOf(error).startsWith("READONLY")) this.#leave();
       throw error;
     }
   }
@@ -109,6 +110,12 @@ export class Server {
       // to any of its nodes.
       return (await this.#send("EVAL", text, ...rest)) as Reply;
     }
+  }
+
+  /** The client would keep the connection to a server that has become a replica. node-redis has no way to give it up. */
+  #leave(): void {
+    const client = this.#client;
+    if ("call" in client) client.disconnect?.(true);
   }
 
   /** ioredis has a `sendCommand` too, which takes something else: its `call` comes first. */
