@@ -44,7 +44,9 @@ describe("a request for embeddings", () => {
   });
 
   test("may ask for base64, fewer dimensions, and carry fields that we do not know", () => {
-    const body = { input: "a", encoding_format: "base64", dimensions: 64, user: "u", truncate: "END" };
+    const body = { input: "a", encoding_format: "base64", dimensions: 64, user: "u" };
+    const others = { truncate: "END", input_type: "query", prompt_name: "query", normalize: true, extra_body: {} };
+    expect(parse({ ...body, ...others })).toEqual(parse(body));
     expect(parse(body)).toMatchObject({ encoding: "base64", dimensions: 64 });
   });
 
