@@ -135,14 +135,17 @@ export class Lease {
     tellStuck(this.#runtime, this.#batch, before);
   }
 
-  /** Applies decisions about members. */
-  async settle(items: readonly Settlement[]): Promise<void> {
+  /**
+   * Applies decisions about members. Where the store refuses them and heartbeats renew the lease meanwhile, rejects with the
+   * store's error after `forMs`, by default the time of one lease; the lease is still held.
+   */
+  async settle(items: readonly Settlement[], forMs: number = this.#spanMs - FIRST_RETRY_MS): Promise<void> {
     const { store, sinks } = this.#runtime;
     const { key, fence } = this.#batch;
     const cancelled = { cancelledPayload: CANCELLED.payload, cancelledCode: CANCELLED.code };
     const fixed = { key, fence, items, sinks, ...cancelled };
     await this.#usage.prepare(this.#batch);
-    const result = await this.#insist((now) => store.settle({ ...fixed, now }));
+    const result = await this.#insist((now) => store.settle({ ...fixed, now }), forMs);
     if (!result.ok) throw this.#lose("taken");
     this.#usage.tell(this.#batch, items);
     this.#runtime.ignoredResults += result.ignored;
@@ -181,10 +184,9 @@ export class Lease {
 
   /**
    * Repeats a write that failed, with growing pauses, until shortly before the lease expires; for some seconds where the
-   * dispatcher stops. All writes are idempotent. Where heartbeats renew the lease meanwhile, a write fails with the store's
-   * error after the time of one lease, and the lease is still held.
+   * dispatcher stops. All writes are idempotent. After `forMs` the error is thrown, and the lease is still held.
    */
-  async #insist<T>(attempt: (now: number) => Promise<T>): Promise<T> {
+  async #insist<T>(attempt: (now: number) => Promise<T>, forMs: number = Number.POSITIVE_INFINITY): Promise<T> {
     const { clock } = this.#runtime;
     const begunAt = clock.monotonic();
     for (let failures = 1; ; failures += 1) {
@@ -200,7 +202,7 @@ export class Lease {
           this.#isGivenUp = this.#runtime.isStopping;
           throw this.#lose("store");
         }
-        if (begunAt + this.#spanMs - FIRST_RETRY_MS <= clock.monotonic()) throw error;
+        if (begunAt + forMs <= clock.monotonic()) throw error;
         await this.#pause(Math.min(leftMs, backoff(FIRST_RETRY_MS, LAST_RETRY_MS, failures)));
       }
     }

@@ -278,7 +278,8 @@ class Execution {
     this.#chars = 0;
     if (items.length === 0) return this.#settling;
     const settling = this.#settling.then(async () => {
-      await this.#lease.settle(items);
+      // Lines that have run are not run again for a store that refuses their results: the pass waits with them.
+      await this.#lease.settle(items, Number.POSITIVE_INFINITY);
       this.settled += items.length;
       await this.#runtime.options.failpoint("after-result-txn");
     });

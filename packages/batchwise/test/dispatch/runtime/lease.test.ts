@@ -5,6 +5,10 @@ import type { Account } from "../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { RequestQuery } from "../../../src/dispatch/contract/rows.ts";
 import type { SettleInput, Store } from "../../../src/dispatch/contract/store.ts";
+import { resolveOptions } from "../../../src/dispatch/options/resolve-options.ts";
+import { Lease } from "../../../src/dispatch/runtime/lease.ts";
+import { Runtime } from "../../../src/dispatch/runtime/runtime.ts";
+import { batchRow } from "../support/rows.ts";
 import { SimProvider } from "../support/sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, storeDown, world } from "../support/world.ts";
 
@@ -135,6 +139,23 @@ describe("a lease", () => {
     isFull = false;
     await until(() => isAtRest(store, time.now()));
     expect([...sim.successes().values()]).toEqual(names.map(() => 1));
+  });
+
+  test("refuses at once what may never be written, and asks no store for it", async () => {
+    const { time, store } = world();
+    const account = new SimProvider({ time }).account();
+    const told: unknown[] = [];
+    const onError = (error: unknown): void => void told.push(error);
+    const runtime = new Runtime(resolveOptions({ store, accounts: [account], clock: time, onError }));
+    const lease = new Lease(runtime, account, batchRow({ state: "done" }), time.now());
+    let thrown: unknown = null;
+    lease.write({ state: "sealed" }).catch((error: unknown) => {
+      thrown = error;
+    });
+    await time.settle();
+    expect(String(thrown)).toContain("may not go from done to sealed");
+    expect([lease.isOver, told]).toEqual([false, []]);
+    lease.close();
   });
 });
 

@@ -6,7 +6,8 @@ import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { CollectEvent } from "../../../src/dispatch/contract/events.ts";
 import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
 import { executing as account, type Execute, nameOf, success } from "../support/executing.ts";
-import { ask, isAtRest, type World, world } from "../support/world.ts";
+import { SimRunner } from "../support/sim-runner.ts";
+import { ask, isAtRest, SimProcess, type World, world } from "../support/world.ts";
 
 async function outcomes({ store }: World) {
   const rows = await store.outcomes({ after: 0, limit: 100 });
@@ -150,4 +151,23 @@ describe("an account that runs lines itself", () => {
     expect(await outcomes(here)).toEqual(settled("a"));
     await dispatcher.stop();
   });
+});
+
+test("results that the store refuses while it takes heartbeats are kept until it takes them: no line runs again", async () => {
+  const here = world();
+  const runner = new SimRunner({ time: here.time, lineMs: () => 1_000 });
+  let isFull = true;
+  const store = new SimProcess(here.time).wrap(here.store, (name, call) => {
+    if (isFull && name === "settle") throw new DispatchError("STORE_FULL", "The tablespace is full.");
+    return call();
+  });
+  const options = { store, accounts: [runner.account()], thresholds, onError: () => {} };
+  const dispatcher = await here.start(options);
+  await dispatcher.enqueueMany(["a", "b", "c"].map((name) => ask(name)));
+  await here.time.advance(3_600_000);
+  expect(runner.executions).toHaveLength(3);
+  isFull = false;
+  await here.until(() => isAtRest(here.store, here.time.now()));
+  expect(runner.executions).toHaveLength(3);
+  expect(await outcomes(here)).toEqual(settled("a", "b", "c"));
 });
