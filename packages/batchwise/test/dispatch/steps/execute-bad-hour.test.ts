@@ -115,6 +115,19 @@ describe("a bad hour of an account that runs lines itself", () => {
     await next.stop();
   });
 
+  test("is met by several processes at once, and reported once", async () => {
+    const { spawn, rest, outcomes, seen, told } = site((_content, _lines, ms) => (ms < 3 * HOUR ? 503 : 200));
+    const all = [await spawn(), await spawn(), await spawn()];
+    await all[0]?.enqueueMany(names(100).map((name) => ask(name)));
+    await rest();
+    expect((await outcomes()).map(({ status, attempts }) => [status, attempts])).toEqual(
+      names(100).map(() => ["succeeded", 1]),
+    );
+    expect(codes(told)).toEqual(["LANE_PAUSED"]);
+    expect(seen.passes).toBeLessThan(80);
+    for (const one of all) await one.stop();
+  });
+
   test("of a day and a half ends: lines that still fail then are charged", async () => {
     const { spawn, until, store, outcomes, time } = site(() => 529);
     const dispatcher = await spawn();
