@@ -18,4 +18,8 @@ describe.each(runtimes())("under Node.js %s", (_, node) => {
   test("an idle batcher holds no timer and no handle, and the process ends by itself", () => {
     expect(run(node, "idle.mjs")).toMatchObject({ stderr: "", stdout: "ended by itself\n", status: 0 });
   });
+
+  test("a `fetch` at batch price and the webhook of providers work", () => {
+    expect(run(node, "batch-fetch.mjs")).toMatchObject({ stderr: "", stdout: "answered\n", status: 0 });
+  });
 });

@@ -213,6 +213,17 @@ describe("a call that fails", () => {
     expect(rig.fake.calls("batches.create")).toBe(2);
   });
 
+  test("because its answer was let go of goes as a new request", async () => {
+    const rig = new Rig();
+    const dispatcher = await rig.start();
+    const client = clientOf(batchFetch(dispatcher));
+    for (const times of [1, 2, 3]) {
+      await rig.answers([chat(client, "Hi.")]);
+      expect([...rig.fake.runs().values()]).toEqual([times]);
+      await dispatcher.prune({ olderThanMs: 0 });
+    }
+  });
+
   test("after its deadline, or cancelled, has the status for it", async () => {
     const rig = new Rig();
     const dispatcher = await rig.start();
@@ -251,6 +262,22 @@ describe("a caller who leaves", () => {
     expect(pending.map(({ state }) => state)).toEqual(["waiting", "waiting", "left", "left", "waiting", "ended"]);
     expect(pending[0]?.expectedAt).toBe(START + 24 * HOUR);
     expect(rig.told).toMatchObject([{ code: "CALLER_LEFT", message: expect.stringContaining("maxRetries: 0") }]);
+  });
+
+  test("does not wait for a store that hangs", async () => {
+    const rig = new Rig();
+    const client = clientOf(batchFetch(await rig.start()));
+    let answer: (results: "stored"[]) => void = () => {};
+    const answered = new Promise<"stored"[]>((resolve) => {
+      answer = resolve;
+    });
+    const hanging = vi.spyOn(rig.store, "enqueue").mockReturnValue(answered);
+    const leaving = new AbortController();
+    const left = chat(client, "Hi.", {}, { signal: leaving.signal });
+    await vi.waitFor(() => expect(hanging).toHaveBeenCalled());
+    leaving.abort();
+    await expect(left).rejects.toBeInstanceOf(OpenAI.APIUserAbortError);
+    answer(["stored"]);
   });
 
   test("is foreseen where the client's timeout is short", async () => {

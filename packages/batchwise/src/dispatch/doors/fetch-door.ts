@@ -88,28 +88,44 @@ export class FetchDoor {
   }
 
   async #outcomeOf({ request }: CallRequest, signal: AbortSignal | undefined): Promise<Outcome> {
-    const { enqueuer, reader, runtime } = this.#parts;
+    for (let generation = 1; ; generation += 1) {
+      const id = generation === 1 ? request.id : `${request.id}-${generation}`;
+      try {
+        return await this.#ask({ ...request, id }, signal);
+      } catch (error) {
+        // The answer was let go of: the same call is a new request.
+        if (!(error instanceof DispatchError) || error.code !== "PRUNED") throw error;
+      }
+    }
+  }
+
+  async #ask(request: CallRequest["request"], signal: AbortSignal | undefined): Promise<Outcome> {
+    const { reader, runtime } = this.#parts;
+    const { id, endpoint } = request;
     if (runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
-    const { id } = request;
     const others = this.#waiting.get(id) ?? 0;
     this.#waiting.set(id, others + 1);
     try {
-      const { row, answer } = await enqueuer.put(request);
-      if (answer === "same" && others === 0) await this.#sendAgain(id);
-      this.#quiet.note(row.lane);
-      this.#tell(id, "waiting", request.endpoint);
+      await orAborted(this.#store(request, others === 0), signal);
+      this.#tell(id, "waiting", endpoint);
       const outcome = await reader.result(id, signal, true);
       if (outcome.status !== "succeeded") this.#failed.add(id);
-      this.#tell(id, "ended", request.endpoint);
+      this.#tell(id, "ended", endpoint);
       return outcome;
     } catch (error) {
-      if (signal?.aborted) this.#onLeft(id, request.endpoint);
+      if (signal?.aborted) this.#onLeft(id, endpoint);
       throw error;
     } finally {
       const left = (this.#waiting.get(id) ?? 1) - 1;
       if (left > 0) this.#waiting.set(id, left);
       else this.#waiting.delete(id);
     }
+  }
+
+  async #store(request: CallRequest["request"], isFirst: boolean): Promise<void> {
+    const { row, answer } = await this.#parts.enqueuer.put(request);
+    if (answer === "same" && isFirst) await this.#sendAgain(row.id);
+    this.#quiet.note(row.lane);
   }
 
   /** A request that ended without success before this door was made goes once more. */
@@ -157,4 +173,25 @@ export class FetchDoor {
     const serving = all.filter(({ endpoints }) => endpoint !== undefined && endpoints.includes(endpoint));
     return Math.max(0, ...serving.map(({ completionWindowMs = WINDOW_MS }) => completionWindowMs));
   }
+}
+
+/** Rejects with the signal's reason when it is aborted; the work goes on. */
+async function orAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (signal === undefined) return work;
+  const { promise: aborted, reject } = rejectable();
+  const onAbort = (): void => reject(signal.reason);
+  signal.addEventListener("abort", onAbort);
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function rejectable(): { readonly promise: Promise<never>; readonly reject: (reason: unknown) => void } {
+  let reject: (reason: unknown) => void = () => {};
+  const promise = new Promise<never>((_, fail) => {
+    reject = fail;
+  });
+  return { promise, reject };
 }

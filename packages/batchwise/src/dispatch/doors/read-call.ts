@@ -70,7 +70,7 @@ export function targetOf(input: FetchInput, init: FetchInit, endpoints: Readonly
 
 function pathOf(input: FetchInput): string {
   const url = input instanceof Request ? input.url : String(input);
-  return URL.parse(url, "http://localhost")?.pathname ?? "";
+  return URL.canParse(url) ? new URL(url).pathname : "";
 }
 
 export function headersOf(input: FetchInput, init: FetchInit): Headers {
