@@ -276,6 +276,7 @@ describe("an embedder in this process", () => {
     ],
     [{ tokenizer: { ...tokenizer, paddingId: "0" } }, "Expected `model.tokenizer.paddingId` to be an integer >= 0"],
     [{ tokenizer: { ...tokenizer, truncationSide: "top" } }, "Expected `model.tokenizer.truncationSide` to be"],
+    [{ tokenizer: { ...tokenizer, splitsAtSpaces: "no" } }, "Expected `model.tokenizer.splitsAtSpaces` to be"],
     [{ firstPosition: -1 }, "Expected `model.firstPosition` to be an integer >= 0"],
     [{ pooling: "CLS" }, "Expected `model.pooling` to be"],
     [{ poolingMode: "cls" }, "Unknown option `model.poolingMode`"],
