@@ -21,7 +21,7 @@ const groups = [
   { name: "limits", test: /\/limits\/(?!.*\/)/, minShareCount: 1 },
   { name: "stream", test: /\/stream\//, minShareCount: 1 },
   { name: "tensor", test: /\/tensor\//, minShareCount: 2 },
-  { name: "onnx", test: /\/onnx\/(?!text\/|open-session|cores|model-|session-)/, minShareCount: 2 },
+  { name: "onnx", test: /\/onnx\/(?!text\/|open-session|cores|low-priority|model-|session-)/, minShareCount: 2 },
   { name: "models", test: /\/onnx\//, minShareCount: 2 },
   { name: "threads", test: /\/threads\//, minShareCount: 2 },
   { name: "dispatch", test: /\/dispatch\//, minShareCount: 2 },

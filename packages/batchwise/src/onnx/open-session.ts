@@ -1,7 +1,7 @@
 // A session of onnxruntime-node in a model's thread.
 
-import { setPriority } from "node:os";
 import { modelLoadError, runtimeLoadError } from "./errors.ts";
+import { letOthersGoFirst } from "./low-priority.ts";
 import { checkModelFile } from "./model-file.ts";
 import type { OnnxSession } from "./session.ts";
 
@@ -18,9 +18,6 @@ export interface SessionData {
 interface NodeRuntime {
   readonly InferenceSession: { create(path: string, options: object): PromiseLike<NodeSession> };
 }
-
-/** The event loop's thread goes first where both want a core. */
-const NICENESS = 5;
 
 /** Rejects with MODEL_LOAD. */
 export async function openSession({ path, sessionOptions }: SessionData): Promise<NodeSession> {
@@ -39,15 +36,5 @@ async function loadRuntime(): Promise<NodeRuntime> {
     return (await import("onnxruntime-node")) as never;
   } catch (error) {
     throw runtimeLoadError(error);
-  }
-}
-
-/** On Linux a thread has a priority of its own; elsewhere this would be the whole process's. */
-function letOthersGoFirst(): void {
-  if (process.platform !== "linux") return;
-  try {
-    setPriority(0, NICENESS);
-  } catch {
-    // Not allowed here: all threads stay alike.
   }
 }

@@ -40,7 +40,7 @@ export interface Answer {
 
 /** Null where the answer took longer than `patienceMs`, and the caller left. */
 export async function embedOf(url: string, input: readonly string[], patienceMs: number): Promise<Answer | null> {
-  const body = JSON.stringify({ model: "export", input });
+  const body = Buffer.from(JSON.stringify({ model: "export", input }));
   const headers = { "content-type": "application/json" };
   const signal = AbortSignal.timeout(patienceMs);
   try {

@@ -1,6 +1,7 @@
-// What the thread for long texts runs: a copy of the tokenizer.
+// What the thread for long texts runs: a copy of the tokenizer, at the priority of the model's threads.
 
 import { workerData } from "node:worker_threads";
+import { letOthersGoFirst } from "../low-priority.ts";
 import { loadHuggingFaceTokenizer, type TokenizerFile } from "./huggingface-tokenizer.ts";
 import { type NamedText, type TokenCount, type Tokenizer, type TokenLimit, tokensOf } from "./tokenizer.ts";
 
@@ -15,6 +16,7 @@ let tokenizer: Tokenizer | undefined;
 
 export default {
   async open(): Promise<void> {
+    letOthersGoFirst();
     tokenizer = await loadHuggingFaceTokenizer(file);
   },
   run: (texts: readonly NamedText[]): TokenCount[] =>
