@@ -11,6 +11,8 @@ export interface OpenAiService {
   readonly filePurpose: string;
   /** The default of the account's option of this name. */
   readonly completionWindow: string;
+  /** The shortest that the option `completionWindow` may be: 1 for a service that takes "1h". Default 24. */
+  readonly shortestWindowHours?: number;
   /** The longest that the option `completionWindow` may be. Default 24. */
   readonly longestWindowHours?: number;
   /** Most inputs of one embeddings request. */

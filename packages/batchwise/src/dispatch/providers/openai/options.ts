@@ -16,7 +16,7 @@ import { type Upload, type UploadFacts, uploadFile, uploadForm } from "./uploads
 const SDK: SdkNeed = { package: "openai", least: 5, why: "which takes no file that streams and has no files.delete" };
 const HOUR_MS = 3_600_000;
 const OWN = ["client", "service", "endpoints", "completionWindow", "createExtras", "uploadExtras", "upload"];
-const SHORTEST_WINDOW_HOURS = 24;
+const DAY_HOURS = 24;
 
 /** Options of `openaiAccount`. */
 export interface OpenAiAccountOptions extends AccountOptions {
@@ -134,19 +134,26 @@ function serviceOf(name: OpenAiServiceName): OpenAiService {
   return service;
 }
 
+function shown(hours: number): string {
+  return hours > DAY_HOURS ? `${hours / DAY_HOURS}d` : `${hours}h`;
+}
+
 /** NaN for another text. */
 function hoursOf(window: string): number {
   const [, figure, unit] = /^(\d+)([hd])$/.exec(window) ?? [];
   return Number(figure) * (unit === "d" ? 24 : 1);
 }
 
-/** The window, if the service has it: its own, or hours or days between a day and its longest. */
-function windowOf(window: string, { completionWindow, longestWindowHours }: OpenAiService): string {
-  if (window === completionWindow) return window;
-  const longest = longestWindowHours ?? SHORTEST_WINDOW_HOURS;
+/** The window, if the service has it: its own, or hours or days between its shortest and its longest. */
+function windowOf(window: string, service: OpenAiService): string {
+  const {
+    completionWindow,
+    shortestWindowHours: shortest = DAY_HOURS,
+    longestWindowHours: longest = DAY_HOURS,
+  } = service;
   const hours = hoursOf(window);
-  if (hours >= SHORTEST_WINDOW_HOURS && hours <= longest) return window;
-  const wanted = longest > SHORTEST_WINDOW_HOURS ? `between "24h" and "${longest / 24}d"` : `"${completionWindow}"`;
+  if (window === completionWindow || (hours >= shortest && hours <= longest)) return window;
+  const wanted = longest > shortest ? `between "${shortest}h" and "${shown(longest)}"` : `"${completionWindow}"`;
   check("completionWindow", { expected: wanted, type: "string", test: () => false }, window);
   return window;
 }

@@ -162,6 +162,14 @@ describe("the window of a batch", () => {
     expect(account.capabilities.completionWindowMs).toBe(hours * 3_600_000);
   });
 
+  test("may be an hour at a service whose record says so", () => {
+    const service = { ...openaiServices.openai, shortestWindowHours: 1 };
+    const accountOf = (completionWindow: string) =>
+      openaiAccount({ client: new OpenAI({ apiKey: "key" }), service, completionWindow });
+    expect(accountOf("1h").capabilities.completionWindowMs).toBe(3_600_000);
+    expect(() => accountOf("2d")).toThrow('between "1h" and "24h"');
+  });
+
   test.each([
     ["groq", "8d", '"24h" and "7d"'],
     ["groq", "12h", '"24h" and "7d"'],
