@@ -64,8 +64,9 @@ export interface ConfigureOptions {
   /**
    * With `maxWaitMs` 0 and a free slot, how long a batch that is not full gathers: `"turn"`, until the promise jobs of
    * the running task are done; `"tick"`, to the end of the event loop's present pass, so that requests of many sockets
-   * meet; `"auto"` (default), `"tick"` while the last batch settled in the turn in which it began, else `"turn"`. With
-   * an injected `clock`, `"auto"` is `"turn"`, and `"tick"` needs `clock.setImmediate`.
+   * meet; `"auto"` (default), `"tick"` while the last batch settled in the turn in which it began, else `"turn"`; a
+   * handler that becomes slow is noticed within eight batches. With an injected `clock`, `"auto"` is `"turn"`, and
+   * `"tick"` needs `clock.setImmediate`.
    */
   readonly gather?: Gather | undefined;
   /** Batches that may run at the same time. Integer >= 1 or Infinity. Default 1. */

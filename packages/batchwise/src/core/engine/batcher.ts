@@ -60,7 +60,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
   readonly #selfCalls: SelfCalls;
-  readonly #opening: Opening;
+  /** Null where the handler has neither `open` nor `close`. */
+  readonly #opening: Opening | null;
   readonly #scheduler: Scheduler;
   #isPreferredUnset: boolean;
   #options: ResolvedOptions;
@@ -109,7 +110,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
     this.#admission = new Admission(services, this.#queue, options);
     const inFlight = new InFlight(options.cache && new ResultCache(options.cache, events, inContext));
-    this.#opening = new Opening(stages, prepared.givenName);
+    const isOpened = stages.open !== undefined || stages.close !== undefined;
+    this.#opening = isOpened ? new Opening(stages, prepared.givenName) : null;
     const { prepareItem } = stages;
     const selfCalls = new SelfCalls(services, options);
     this.#selfCalls = selfCalls;
@@ -177,7 +179,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   async open(): Promise<void> {
     if (this.closed) throw closedError(this.#services.name);
-    await this.#inContext(() => this.#opening.begin());
+    await this.#inContext(() => this.#opening?.begin());
   }
 
   async flush(options?: LaneOptions): Promise<void> {
@@ -278,7 +280,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     // The promise is kept for good, so it is made in the batcher's own async context.
     this.#closing ??= this.#inContext(() => this.#end());
     if (!drains) {
-      this.#opening.abandon();
+      this.#opening?.abandon();
       this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
       this.#pending.skipAll();
@@ -297,7 +299,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#services.recorder.closed(this.#services.clock.now());
     this.#scheduler.close();
     this.#admission.release();
-    await this.#opening.close();
+    await this.#opening?.close();
   }
 
   #isAtRest(): boolean {

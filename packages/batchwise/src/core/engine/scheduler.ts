@@ -41,7 +41,7 @@ export interface SchedulerParts {
   readonly queue: Queue;
   readonly admission: Admission;
   readonly stages: Stages;
-  readonly opening: Opening;
+  readonly opening: Opening | null;
   readonly inContext: InContext;
   readonly selfCalls: SelfCalls;
   readonly makePacker: MakePacker;

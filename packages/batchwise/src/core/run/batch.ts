@@ -121,7 +121,7 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
   #open(): void {
     this.phase = "opening";
     if (!this.#keepLive()) return;
-    const opening = this.#around.opening.begin();
+    const opening = this.#around.opening?.begin();
     if (opening === undefined) this.#callOnce();
     else
       opening.then(

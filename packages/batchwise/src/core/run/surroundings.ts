@@ -27,7 +27,7 @@ export interface BatchOwner<Batch> {
 export interface BatchSurroundings<Batch> {
   readonly services: Services;
   readonly stages: Stages;
-  readonly opening: Opening;
+  readonly opening: Opening | null;
   readonly inContext: InContext;
   readonly selfCalls: SelfCalls;
   readonly owner: BatchOwner<Batch>;
