@@ -2,11 +2,16 @@
 // gets its own answer. The provider is the strict fake, in virtual time.
 
 import { createOpenAI } from "@ai-sdk/openai";
+import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { OpenAI as LlamaOpenAI } from "@llamaindex/openai";
+import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import { Agent, OpenAIProvider, Runner } from "@openai/agents";
 import { embedMany, generateObject, generateText } from "ai";
 import { batchFetch, createDispatcher, memoryStore } from "batchwise/dispatch";
+import { anthropicAccount } from "batchwise/dispatch/anthropic";
+import { geminiAccount } from "batchwise/dispatch/gemini";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";
 import { virtualClock } from "batchwise/testing";
@@ -27,11 +32,18 @@ async function rig(options: FakeOptions = {}) {
   const time = virtualClock(Date.UTC(2026, 0, 5, 8));
   const fake = fakeProvider({ clock: time, ...options });
   const client = new OpenAI({ apiKey: "account", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+  const claude = new Anthropic({ apiKey: "account", baseURL: "http://fake.test", fetch: fake.fetch });
+  const httpOptions = { baseUrl: "http://fake.test", fetch: fake.fetch };
+  const accounts = [
+    openaiAccount({ client, models: ["m", "e"] }),
+    anthropicAccount({ client: claude, models: ["c"] }),
+    geminiAccount({ client: new GoogleGenAI({ apiKey: "account", httpOptions }), models: ["g"] }),
+  ];
   const told: unknown[] = [];
   const onError = (error: unknown): void => void told.push(error);
   const dispatcher = createDispatcher({
     store: memoryStore(),
-    accounts: [openaiAccount({ client })],
+    accounts,
     clock: time,
     onError,
   });
@@ -58,7 +70,22 @@ const texts = (fetch: Fetch): Readonly<Record<string, Ask>> => {
     modelProvider: new OpenAIProvider({ openAIClient: client as never }),
     tracingDisabled: true,
   });
+  const anthropic = new Anthropic({ apiKey: "caller", ...PATIENT, fetch });
+  const google = new GoogleGenAI({ apiKey: "caller", httpOptions: { fetch } });
+  const fetcher = (input: Parameters<Fetch>[0], init?: RequestInit) =>
+    init === undefined ? fetch(input) : fetch(input, init);
+  const mistral = new Mistral({ apiKey: "caller", httpClient: new HTTPClient({ fetcher }) });
   return {
+    "the client of Anthropic": async (content) => {
+      const body = { model: "c", max_tokens: 50, messages: [{ role: "user" as const, content }] };
+      const [block] = (await anthropic.messages.create(body)).content;
+      return block?.type === "text" ? block.text : null;
+    },
+    "the client of Google": async (contents) => (await google.models.generateContent({ model: "g", contents })).text,
+    "the client of Mistral": async (content) => {
+      const { choices } = await mistral.chat.complete({ model: "m", messages: [{ role: "user", content }] });
+      return choices[0]?.message?.content;
+    },
     "generateText of the AI SDK, with responses": async (prompt) =>
       (await generateText({ model: ai("m"), prompt, maxRetries: 0 })).text,
     "generateText of the AI SDK, with chat completions": async (prompt) =>
@@ -78,7 +105,8 @@ test.each(Object.keys(texts(globalThis.fetch)))("%s: a thousand callers share a 
   const ask = texts(fetch)[name] as Ask;
   const answers = await settled(Promise.all(questions.map((text) => ask(text))));
   expect(answers).toEqual(questions.map((text) => expect.stringContaining(text)));
-  expect(fake.calls("batches.create")).toBeLessThanOrEqual(2);
+  const creates = ["batches.create", "messages.create", "gemini.create"] as const;
+  expect(creates.map((call) => fake.calls(call)).reduce((sum, calls) => sum + calls)).toBeLessThanOrEqual(2);
   expect([...fake.runs().values()]).toEqual(questions.map(() => 1));
   await settled(Promise.all(questions.map((text) => ask(text))));
   expect(fake.runs().size).toBe(CALLS);

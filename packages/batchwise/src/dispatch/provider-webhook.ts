@@ -20,8 +20,8 @@ import { type ProviderWebhookOptions, providerWebhookOptions } from "./options/p
  * ```ts
  * import { type Dispatcher, providerWebhook } from "batchwise/dispatch";
  * declare const dispatcher: Dispatcher;
- * // app/api/batches/route.ts of Next.js
- * export const POST = providerWebhook(dispatcher, { secrets: process.env.OPENAI_WEBHOOK_SECRET ?? "" });
+ * const hook = providerWebhook(dispatcher, { secrets: "whsec_MDEyMzQ1Njc4OWFiY2RlZg==" });
+ * const { status } = await hook(new Request("http://localhost/batches", { method: "POST", body: "{}" }));
  * ```
  */
 export function providerWebhook(

@@ -2,81 +2,18 @@
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
-import {
-  batchFetch,
-  createDispatcher,
-  DispatchError,
-  type Dispatcher,
-  memoryStore,
-  type PendingCall,
-} from "batchwise/dispatch";
+import { batchFetch, createDispatcher, DispatchError, type PendingCall } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { geminiAccount } from "batchwise/dispatch/gemini";
+import { localAccount } from "batchwise/dispatch/local";
 import { openaiAccount } from "batchwise/dispatch/openai";
-import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
-import { type VirtualClock, virtualClock } from "../../src/testing/index.ts";
 import { drive } from "./support/drive.ts";
-import { START, seeded } from "./support/world.ts";
+import { chat, clientOf, questions, Rig } from "./support/fetch-rig.ts";
+import { START } from "./support/world.ts";
 
 const HOUR = 3_600_000;
-
-class Rig {
-  readonly time: VirtualClock = virtualClock(START);
-  readonly fake: FakeProvider;
-  readonly store = memoryStore();
-  readonly told: { readonly code?: unknown; readonly message: string }[] = [];
-
-  constructor(options: FakeOptions = {}) {
-    this.fake = fakeProvider({ clock: this.time, ...options });
-  }
-
-  async start(options: Partial<DispatcherOptions> = {}): Promise<Dispatcher> {
-    const client = new OpenAI({ apiKey: "account", baseURL: "http://fake.test/v1", fetch: this.fake.fetch });
-    const dispatcher = createDispatcher({
-      ...{
-        store: this.store,
-        clock: this.time,
-        random: seeded(1),
-        accounts: [openaiAccount({ client, models: ["m"] })],
-      },
-      onError: (error) => void this.told.push(error as Error),
-      ...options,
-    });
-    onTestFinished(() => dispatcher.stop());
-    await dispatcher.start();
-    return dispatcher;
-  }
-
-  /** Runs virtual time until these have settled. */
-  async settled<T>(promises: readonly Promise<T>[]): Promise<PromiseSettledResult<T>[]> {
-    let isDone = false;
-    const all = Promise.allSettled(promises);
-    void all.then(() => {
-      isDone = true;
-    });
-    await drive(this.time, this.fake, async () => isDone);
-    return all;
-  }
-
-  async answers<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-    const settled = await this.settled(promises);
-    return settled.map((one) => {
-      if (one.status === "rejected") throw one.reason;
-      return one.value;
-    });
-  }
-}
-
-const clientOf = (fetch: typeof globalThis.fetch): OpenAI =>
-  new OpenAI({ apiKey: "caller", baseURL: "http://elsewhere.test/v1", fetch, maxRetries: 0, timeout: 172_800_000 });
-
-const chat = (client: OpenAI, content: string, more: object = {}, options: OpenAI.RequestOptions = {}) =>
-  client.chat.completions.create({ model: "m", messages: [{ role: "user", content }], ...more }, options);
-
-const questions = (count: number): string[] => Array.from({ length: count }, (_, index) => `Question ${index}?`);
 
 describe("calls of openai", () => {
   test("share a batch, come back to their own callers, and are not sent again by a second run", async () => {
@@ -131,15 +68,15 @@ describe("calls of openai", () => {
     const rig = new Rig();
     const door = batchFetch(await rig.start());
     const text = JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hi." }] });
-    const paths = ["openai/v1", "v1beta/openai", "openai/deployments/m", "api/v3"];
-    const bodies = [text, new TextEncoder().encode(text), new Blob([text]).stream(), text];
+    const paths = ["openai/v1", "v1beta/openai", "openai/deployments/m", "inference", "models", "api/v3", "."];
+    const bodies = [text, new TextEncoder().encode(text), new Blob([text]).stream(), text, text, text, text];
     const calls = paths.map((path, index) => {
       const init = { method: "POST", body: bodies[index], duplex: "half" } as RequestInit;
-      return door(new URL(`http://x.test/${path}/chat/completions?api-version=1`), init);
+      return door(new URL(`http://x.test/${path}/chat/completions/?api-version=1`), init);
     });
     const request = new Request("http://x.test/v1/chat/completions", { method: "POST", body: text });
     const answers = await rig.answers([...calls, door(request)]);
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(answers.map(({ status }) => status)).toEqual([...paths.map(() => 200), 200]);
     expect(request.bodyUsed).toBe(false);
     expect(rig.fake.runs().size).toBe(1);
   });
@@ -211,6 +148,27 @@ describe("a call that fails", () => {
     const [again] = await rig.answers([chat(clientOf(batchFetch(dispatcher)), "Bad?")]);
     expect(again?.choices[0]?.message.content).toBe("Good.");
     expect(rig.fake.calls("batches.create")).toBe(2);
+  });
+
+  test("and is asked again by several at once, at a store over the network, gives all of them the new answer", async () => {
+    let isBad = true;
+    const refusal = { error: { message: "No.", type: "invalid_request_error", code: "content_filter" } };
+    const choices = [{ index: 0, message: { role: "assistant", content: "Good." }, finish_reason: "stop" }];
+    const rig = new Rig({
+      answer: () => (isBad ? { status: 400, body: refusal } : { status: 200, body: { choices } }),
+    });
+    const dispatcher = await rig.start();
+    await rig.settled([chat(clientOf(batchFetch(dispatcher)), "Bad?")]);
+    isBad = false;
+    const amend = rig.store.amend.bind(rig.store);
+    vi.spyOn(rig.store, "amend").mockImplementation(async (...given) => {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      return amend(...given);
+    });
+    const client = clientOf(batchFetch(dispatcher));
+    const answers = await rig.answers(["Bad?", "Bad?", "Bad?"].map((text) => chat(client, text)));
+    expect(answers.map(({ choices: [choice] }) => choice?.message.content)).toEqual(["Good.", "Good.", "Good."]);
+    expect([...rig.fake.runs().values()]).toEqual([2]);
   });
 
   test("because its answer was let go of goes as a new request", async () => {
@@ -307,6 +265,21 @@ describe("batches of calls", () => {
     expect((await dispatcher.stats()).lanes).toMatchObject([{ model: "other", waiting: 1 }]);
   });
 
+  test("wait for the thresholds where another process runs the loops, and this is told once", async () => {
+    const rig = new Rig();
+    await rig.start({ thresholds: { maxAgeMs: 60_000 } });
+    const client = new OpenAI({ apiKey: "account", baseURL: "http://fake.test/v1", fetch: rig.fake.fetch });
+    const onError = (error: unknown): void => void rig.told.push(error as Error);
+    const options = { store: rig.store, clock: rig.time, accounts: [openaiAccount({ client })], onError };
+    const producer = createDispatcher(options);
+    onTestFinished(() => producer.stop());
+    const door = batchFetch(producer, { flushAfterMs: 2 ** 33 });
+    const others = batchFetch(producer);
+    await rig.answers([chat(clientOf(others), "Hi."), chat(clientOf(others), "Ho."), chat(clientOf(door), "Hu.")]);
+    expect(rig.time.now() - START).toBeGreaterThan(60_000);
+    expect(rig.told).toMatchObject([{ code: "WAITS_FOR_BATCH", message: expect.stringContaining("start()") }]);
+  });
+
   test("of a store that is gone answer 503 and may be asked again; of a stopped dispatcher not", async () => {
     const rig = new Rig();
     const dispatcher = await rig.start();
@@ -323,6 +296,23 @@ describe("batches of calls", () => {
     expect(() => batchFetch({ ...dispatcher })).toThrow("a dispatcher of `createDispatcher`");
     expect(() => batchFetch(dispatcher, { stream: true } as never)).toThrow("it is `streams` here");
   });
+});
+
+test("a local account does not ask the batchFetch that stands for the platform's fetch later", async () => {
+  const rig = new Rig();
+  const choices = [{ index: 0, message: { role: "assistant", content: "Local." }, finish_reason: "stop" }];
+  const asked: unknown[] = [];
+  vi.stubGlobal("fetch", async (input: unknown) => {
+    asked.push(String(input));
+    return Response.json({ choices });
+  });
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const dispatcher = await rig.start({ accounts: [localAccount({ baseURL: "http://local.test/v1" })] });
+  const door = batchFetch(dispatcher);
+  vi.stubGlobal("fetch", door);
+  const [answer] = await rig.answers([chat(clientOf(globalThis.fetch), "Hi.")]);
+  expect(answer?.choices[0]?.message.content).toBe("Local.");
+  expect(asked).toEqual(["http://local.test/v1/chat/completions"]);
 });
 
 test("clients of Anthropic and Gemini get answers and errors in their own forms", async () => {

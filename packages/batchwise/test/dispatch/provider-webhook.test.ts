@@ -126,9 +126,9 @@ test("an event of another's batch, or a repeated one, changes nothing; one that 
 test("secrets that cannot be right are refused without being quoted", async () => {
   const { dispatcher } = await rig();
   const secret = "short";
-  for (const wrong of [secret, "", [], [secret], undefined]) {
+  for (const wrong of [secret, "", [], [secret], undefined, "whsec_<<<<<<<<<<<<", "whsec_c2hvcnQ="]) {
     expect(() => providerWebhook(dispatcher, { secrets: wrong as never })).toThrow(
-      /^Expected `secrets` to be a(?!.*short)/,
+      /^Expected `secrets` to be one(?!.*(short\b|c2hv))/,
     );
   }
 });

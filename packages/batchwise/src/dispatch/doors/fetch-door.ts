@@ -2,7 +2,8 @@
 // new calls come. Keeps no answers: a second run finds them in the store by the digest of the call.
 
 import { attempt } from "../../core/contract/thenable.ts";
-import { DispatchError } from "../contract/errors.ts";
+import { DispatchError, prunedError } from "../contract/errors.ts";
+import type { RequestRow } from "../contract/rows.ts";
 import type { Endpoint, Outcome } from "../contract/types.ts";
 import { Defaults } from "../intake/defaults.ts";
 import type { Enqueuer } from "../intake/enqueuer.ts";
@@ -29,6 +30,7 @@ import {
 const WINDOW_MS = 86_400_000;
 /** A client that gives up sooner rarely sees the answer of a batch. */
 const SHORT_TIMEOUT_S = 3_600;
+const GENERATIONS_AT_ONCE = 100;
 const WAYS = "give the client `timeout: 172_800_000` and `maxRetries: 0`";
 
 export interface FetchDoorInput {
@@ -38,28 +40,32 @@ export interface FetchDoorInput {
   readonly reader: OutcomeReader;
 }
 
+/** Calls that wait for one id. */
+interface Waiting {
+  /** Resolves once it is stored. */
+  readonly lane: Promise<string>;
+  callers: number;
+}
+
 export class FetchDoor {
   readonly #parts: FetchDoorInput;
   readonly #plan: BatchFetchPlan;
   readonly #endpoints: ReadonlySet<Endpoint>;
   readonly #defaults: Defaults;
   readonly #quiet: Quiet;
-  /** How many calls wait for each id. */
-  readonly #waiting = new Map<string, number>();
+  readonly #waiting = new Map<string, Waiting>();
   /** Ids whose error this door has given: it repeats the error. */
   readonly #failed = new Set<string>();
   readonly #reported = new Set<string>();
 
   constructor(parts: FetchDoorInput, plan: BatchFetchPlan) {
-    const { runtime, sealer } = parts;
+    const { runtime } = parts;
     this.#parts = parts;
     this.#plan = plan;
     const accounts = [...runtime.options.accounts.values()];
     this.#endpoints = batchedEndpoints(accounts.flatMap(({ capabilities }) => capabilities.endpoints));
     this.#defaults = new Defaults(runtime.options);
-    this.#quiet = new Quiet(runtime.clock, plan.flushAfterMs, (lanes) => {
-      if (!runtime.isStopping) sealer.flush(lanes);
-    });
+    this.#quiet = new Quiet(runtime.clock, plan.flushAfterMs, (lanes) => this.#onQuiet(lanes));
   }
 
   readonly fetch = async (input: FetchInput, init?: FetchInit): Promise<Response> => {
@@ -88,7 +94,7 @@ export class FetchDoor {
   }
 
   async #outcomeOf({ request }: CallRequest, signal: AbortSignal | undefined): Promise<Outcome> {
-    for (let generation = 1; ; generation += 1) {
+    for (let generation = 1; ; generation = await this.#generationAfter(request.id, generation)) {
       const id = generation === 1 ? request.id : `${request.id}-${generation}`;
       try {
         return await this.#ask({ ...request, id }, signal);
@@ -99,14 +105,22 @@ export class FetchDoor {
     }
   }
 
+  /** The first one after `last` that was not pruned. */
+  async #generationAfter(id: string, last: number): Promise<number> {
+    const generations = Array.from({ length: GENERATIONS_AT_ONCE }, (_, index) => last + 1 + index);
+    const ids = generations.map((generation) => `${id}-${generation}`);
+    const rows = await this.#parts.runtime.store.requests({ ids, tombstones: true });
+    const pruned = new Set(rows.filter(isPruned).map((row) => row.id));
+    return generations.find((generation) => !pruned.has(`${id}-${generation}`)) ?? last + GENERATIONS_AT_ONCE;
+  }
+
   async #ask(request: CallRequest["request"], signal: AbortSignal | undefined): Promise<Outcome> {
     const { reader, runtime } = this.#parts;
     const { id, endpoint } = request;
     if (runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
-    const others = this.#waiting.get(id) ?? 0;
-    this.#waiting.set(id, others + 1);
+    const joined = this.#joined(request);
     try {
-      await orAborted(this.#store(request, others === 0), signal);
+      this.#quiet.note(await orAborted(joined.lane, signal));
       this.#tell(id, "waiting", endpoint);
       const outcome = await reader.result(id, signal, true);
       if (outcome.status !== "succeeded") this.#failed.add(id);
@@ -116,25 +130,46 @@ export class FetchDoor {
       if (signal?.aborted) this.#onLeft(id, endpoint);
       throw error;
     } finally {
-      const left = (this.#waiting.get(id) ?? 1) - 1;
-      if (left > 0) this.#waiting.set(id, left);
-      else this.#waiting.delete(id);
+      joined.callers -= 1;
+      if (joined.callers === 0) this.#waiting.delete(id);
     }
   }
 
-  async #store(request: CallRequest["request"], isFirst: boolean): Promise<void> {
+  /** Equal calls that wait at once are stored together, and wait for the same try. */
+  #joined(request: CallRequest["request"]): Waiting {
+    const { id } = request;
+    const waiting = this.#waiting.get(id) ?? { lane: this.#store(request), callers: 0 };
+    waiting.callers += 1;
+    this.#waiting.set(id, waiting);
+    return waiting;
+  }
+
+  /** Gives the lane that it waits in. */
+  async #store(request: CallRequest["request"]): Promise<string> {
     const { row, answer } = await this.#parts.enqueuer.put(request);
-    if (answer === "same" && isFirst) await this.#sendAgain(row.id);
-    this.#quiet.note(row.lane);
+    if (answer === "same") await this.#sendAgain(row.id);
+    return row.lane;
   }
 
   /** A request that ended without success before this door was made goes once more. */
   async #sendAgain(id: string): Promise<void> {
     const { runtime, enqueuer } = this.#parts;
     if (this.#failed.has(id)) return;
-    const [row] = await runtime.store.requests({ ids: [id] });
-    if (row === undefined || row.ended === null || row.ended.status === "succeeded") return;
+    const [row] = await runtime.store.requests({ ids: [id], tombstones: true });
+    if (row === undefined) return;
+    if (isPruned(row)) throw prunedError(id);
+    if (row.ended === null || row.ended.status === "succeeded") return;
     await retryRequests(runtime, [id], {}, (request) => enqueuer.rowOf(request));
+  }
+
+  #onQuiet(lanes: readonly string[]): void {
+    const { runtime, sealer } = this.#parts;
+    if (runtime.isStopping) return;
+    sealer.flush(lanes);
+    if (runtime.sealing.isStarted) return;
+    const message =
+      "Calls of `batchFetch` wait for the thresholds of the process that runs the loops: this one runs none";
+    this.#report("WAITS_FOR_BATCH", `${message}. Call \`start()\` here, or lower \`thresholds.maxAgeMs\` there.`);
   }
 
   #onLeft(id: string, endpoint: Endpoint | undefined): void {
@@ -151,7 +186,7 @@ export class FetchDoor {
   }
 
   /** Once each. */
-  #report(code: "CALLER_LEFT" | "SHORT_TIMEOUT", message: string): void {
+  #report(code: "CALLER_LEFT" | "SHORT_TIMEOUT" | "WAITS_FOR_BATCH", message: string): void {
     if (this.#reported.has(code)) return;
     this.#reported.add(code);
     this.#parts.runtime.report(new DispatchError(code, message), { operation: "work" });
@@ -175,14 +210,19 @@ export class FetchDoor {
   }
 }
 
+/** Only its id and digest are left. */
+function isPruned({ state, ended }: RequestRow): boolean {
+  return state === "ended" && ended === null;
+}
+
 /** Rejects with the signal's reason when it is aborted; the work goes on. */
-async function orAborted(work: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   const { promise: aborted, reject } = rejectable();
   const onAbort = (): void => reject(signal.reason);
   signal.addEventListener("abort", onAbort);
   try {
-    await Promise.race([work, aborted]);
+    return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener("abort", onAbort);
   }

@@ -4,6 +4,8 @@
 import type { SteadyClock } from "../runtime/steady-clock.ts";
 
 const LONGEST_WAIT_MS = 60_000;
+/** The platform takes a longer delay for none. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Quiet {
   readonly #clock: Pick<SteadyClock, "monotonic" | "setTimeout">;
@@ -38,7 +40,7 @@ export class Quiet {
   /** One timer at a time, however many calls come. */
   #wait(now: number): void {
     this.#isWaiting = true;
-    this.#clock.setTimeout(() => this.#look(), this.#quietAt - now);
+    this.#clock.setTimeout(() => this.#look(), Math.min(this.#quietAt - now, LONGEST_TIMER_MS));
   }
 
   #look(): void {

@@ -37,10 +37,22 @@ const KNOWN: readonly KnownEndpoint[] = [
   "/v1/images/generations",
   "/v1/messages",
 ];
+const CHAT = "/v1/chat/completions";
 const GENERATE = "/v1beta/generateContent";
-/** What stands before `/chat/completions` in the addresses of services: a version, `/openai`, an Azure deployment. */
-const BEFORE = /\/(?:v\d\w*|openai|deployments\/(?<deployment>[^/]+))$/;
-const GEMINI = /\/models\/(?<model>[^/:]+):(?<method>generateContent|streamGenerateContent)$/;
+/** Gemini's methods that ask a model, and the endpoints that they are. No account takes the last: it is refused. */
+const METHODS: Readonly<Record<string, Endpoint>> = {
+  generateContent: GENERATE,
+  streamGenerateContent: GENERATE,
+  embedContent: "/v1beta/embedContent",
+  batchEmbedContents: "/v1beta/batchEmbedContents",
+};
+const GEMINI = /\/models\/(?<model>[^/:]+):(?<method>\w+)$/;
+/**
+ * What stands before `/embeddings`, `/messages` and their like in the addresses of services, so that no other service's
+ * path is taken for one of these. Before `/chat/completions` anything may stand.
+ */
+const BEFORE = /\/(?:v\d\w*|openai|inference|models|compat|anthropic)$/;
+const DEPLOYMENT = /\/deployments\/(?<deployment>[^/]+)$/;
 
 /** The endpoints whose calls go to batches. */
 export function batchedEndpoints(ofAccounts: Iterable<Endpoint>): ReadonlySet<Endpoint> {
@@ -53,16 +65,17 @@ export function targetOf(input: FetchInput, init: FetchInit, endpoints: Readonly
   if (method.toUpperCase() !== "POST" || init?.body instanceof FormData) return null;
   const path = pathOf(input);
   const gemini = GEMINI.exec(path)?.groups;
-  if (gemini !== undefined) {
-    const [model, isStream] = [decodeURIComponent(gemini.model ?? ""), gemini.method !== "generateContent"];
-    return { endpoint: GENERATE, model, isStream };
+  const geminis = METHODS[gemini?.method ?? ""];
+  if (gemini !== undefined && geminis !== undefined) {
+    const isStream = gemini.method === "streamGenerateContent";
+    return { endpoint: geminis, model: decodeURIComponent(gemini.model ?? ""), isStream };
   }
   for (const endpoint of endpoints) {
     const tail = endpoint.replace(/^\/v\d\w*/, "");
     if (!path.endsWith(tail)) continue;
-    const before = BEFORE.exec(path.slice(0, -tail.length));
-    if (before === null) continue;
-    const deployment = before.groups?.deployment;
+    const before = path.slice(0, -tail.length);
+    const deployment = DEPLOYMENT.exec(before)?.groups?.deployment;
+    if (deployment === undefined && endpoint !== CHAT && !BEFORE.test(before)) continue;
     return { endpoint, model: deployment === undefined ? null : decodeURIComponent(deployment), isStream: false };
   }
   return null;
@@ -70,7 +83,7 @@ export function targetOf(input: FetchInput, init: FetchInit, endpoints: Readonly
 
 function pathOf(input: FetchInput): string {
   const url = input instanceof Request ? input.url : String(input);
-  return URL.canParse(url) ? new URL(url).pathname : "";
+  return URL.canParse(url) ? new URL(url).pathname.replace(/\/+$/, "") : "";
 }
 
 export function headersOf(input: FetchInput, init: FetchInit): Headers {

@@ -1,6 +1,6 @@
 // The options of providerWebhook, checked once.
 
-import { checkIsObject, expected, type Rule, refuseUnknown } from "../../core/contract/validate.ts";
+import { checkIsObject, invalidOption, refuseUnknown } from "../../core/contract/validate.ts";
 
 /** Options of `providerWebhook`. */
 export interface ProviderWebhookOptions {
@@ -16,26 +16,23 @@ export interface ProviderWebhookPlan {
 }
 
 const LEAST = 16;
-const aSecret: Rule = {
-  expected: `a secret of at least ${LEAST} characters`,
-  type: "string",
-  test: (value: string) => value.length >= LEAST,
-};
+const PREFIX = "whsec_";
 
-/** What is wrong with a secret is said without quoting it. */
+function isSecret(value: unknown): value is string {
+  if (typeof value !== "string" || value.length < LEAST) return false;
+  return !value.startsWith(PREFIX) || isBase64(value.slice(PREFIX.length));
+}
+
+function isBase64(text: string): boolean {
+  return /^[\w+/-]+={0,2}$/.test(text) && Buffer.from(text, "base64").length >= LEAST;
+}
+
+/** Says what is wrong with a secret without quoting it. */
 export function providerWebhookOptions(given: ProviderWebhookOptions): ProviderWebhookPlan {
   checkIsObject("options", given);
   refuseUnknown(given, ["secrets"], "", { "secret webhookSecret key": "it is `secrets` here: one or several" });
   const secrets = typeof given.secrets === "string" ? [given.secrets] : given.secrets;
-  if (!Array.isArray(secrets) || secrets.length === 0) {
-    throw expected(
-      "secrets",
-      { expected: "a secret or a list of secrets", type: "object", test: () => false },
-      undefined,
-    );
-  }
-  for (const secret of secrets) {
-    if (typeof secret !== "string" || secret.length < LEAST) throw expected("secrets", aSecret, undefined);
-  }
-  return { secrets };
+  if (Array.isArray(secrets) && secrets.length > 0 && secrets.every(isSecret)) return { secrets };
+  const wanted = `Expected \`secrets\` to be one or several secrets of at least ${LEAST} characters`;
+  throw invalidOption(TypeError, `${wanted}, in base64 after \`${PREFIX}\`: one is missing, shorter or no base64`);
 }

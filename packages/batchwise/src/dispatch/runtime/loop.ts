@@ -27,6 +27,10 @@ export class Loop {
     this.#timer = new Timer(clock, () => this.wake());
   }
 
+  get isStarted(): boolean {
+    return this.#turn !== null;
+  }
+
   start(turn: Turn): void {
     this.#turn = turn;
     this.wake();

@@ -112,6 +112,7 @@ function serverOf(options: LocalAccountOptions, baseURL: string) {
     baseURL: baseURL.replace(/\/+$/, ""),
     headers: { "content-type": "application/json", accept: "application/json", ...key, ...headers },
     maxAnswerBytes,
-    fetch: own ?? ((...call: Parameters<typeof fetch>) => globalThis.fetch(...call)),
+    // As it is now: later it may be a `batchFetch` whose requests this account answers.
+    fetch: own ?? globalThis.fetch,
   };
 }
