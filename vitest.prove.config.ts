@@ -12,7 +12,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "prove",
-          include: ["packages/*/prove/**/*.test.ts"],
+          include: ["{packages,compat}/*/prove/**/*.test.ts"],
           globalSetup: "packages/batchwise/test/integration/services/global-setup.ts",
           testTimeout: 1_800_000,
           hookTimeout: 300_000,

@@ -19,8 +19,8 @@ function report(): VitestReport | undefined {
 mkdirSync(".cache", { recursive: true });
 rmSync(reportFile, { force: true });
 
-// What is proved needs other releases of Node.js alone; the site installs itself.
-install(process.argv.includes("vitest.prove.config.ts") ? ["compat/runtimes"] : tested);
+// What is proved needs these; the site installs itself.
+install(process.argv.includes("vitest.prove.config.ts") ? ["compat/runtimes", "compat/frameworks"] : tested);
 
 const ended =
   run("node scripts/build.ts") &&
