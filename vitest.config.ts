@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { findEntries } from "./scripts/library/entries.ts";
 import { SlowFirst } from "./scripts/slow-first.ts";
-import { alone, inThreads, integration, ownProcess, unit } from "./scripts/test-files.ts";
+import { alone, inThreads, integration, notQuick, ownProcess, slow, unit } from "./scripts/test-files.ts";
 
 // Tests see the library's sources under its public names. With BATCHWISE_DIST=1 the names resolve as they do for users,
 // through node_modules to the built packages (run `npm run build` first).
@@ -13,6 +13,8 @@ const alias =
 
 const services = "packages/batchwise/test/integration/services/global-setup.ts";
 const cores = availableParallelism();
+/** `npm run test:quick`. */
+const leftOut = process.env.BATCHWISE_QUICK === "1" ? [...slow, ...notQuick] : [];
 const compiled = new URL("./.cache/compiled", import.meta.url).pathname;
 
 export default defineConfig({
@@ -28,7 +30,7 @@ export default defineConfig({
           name: "unit",
           setupFiles: ["scripts/unchanged-globals.ts"],
           include: unit,
-          exclude: ["**/node_modules/**", ...integration, ...inThreads, ...ownProcess],
+          exclude: ["**/node_modules/**", ...integration, ...inThreads, ...ownProcess, ...leftOut],
           isolate: false,
           maxWorkers: cores,
           testTimeout: 60_000,
@@ -39,7 +41,7 @@ export default defineConfig({
         test: {
           name: "own-process",
           include: ownProcess,
-          exclude: ["**/node_modules/**", ...integration, ...inThreads],
+          exclude: ["**/node_modules/**", ...integration, ...inThreads, ...leftOut],
           maxWorkers: cores,
           testTimeout: 60_000,
         },

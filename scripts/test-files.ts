@@ -33,6 +33,8 @@ export const alone: string[] = [
 export const slow: string[] = [
   "packages/batchwise/test/dispatch/simulation.test.ts",
   "packages/batchwise/test/dispatch/protocol.test.ts",
+  "packages/batchwise/test/dispatch/steps/each-call.test.ts",
+  "packages/batchwise/test/dispatch/providers/local/broken-runners.test.ts",
   "packages/batchwise/test/dispatch/day.test.ts",
   "packages/batchwise/test/core/learned-cost.test.ts",
   "packages/batchwise/test/simulation/simulation.test.ts",
@@ -53,4 +55,19 @@ export const slow: string[] = [
   "packages/batchwise/test/integration/dispatch/postgres-transactions.test.ts",
   "packages/batchwise/test/integration/dispatch/redis-store.test.ts",
   "packages/batchwise/test/integration/dispatch/troubled-servers.test.ts",
+];
+
+/** Unit tests that `npm run test:quick` leaves out beside the slow ones: of five seconds and more, or of other folders. */
+export const notQuick: string[] = [
+  "bench/**/*.test.ts",
+  "packages/batchwise/test/core/{callable,quadratic}.test.ts",
+  "packages/batchwise/test/dispatch/{bad-hour,comparison,idle-calls,official-clients,outage,providers}.test.ts",
+  "packages/batchwise/test/dispatch/{run-batch,stuck-batches,unread-results}.test.ts",
+  "packages/batchwise/test/dispatch/providers/local/{handler,server}.test.ts",
+  "packages/batchwise/test/dispatch/providers/vertex/conformance.test.ts",
+  "packages/batchwise/test/dispatch/scheduler/shared-ledger.test.ts",
+  "packages/batchwise/test/dispatch/storage/{clients,conformance}.test.ts",
+  "packages/batchwise/test/dispatch/stores/sqlite/{conformance,pruning}.test.ts",
+  "packages/batchwise/test/onnx/text/truncation.test.ts",
+  "packages/batchwise/test/types/misspelt-options.test.ts",
 ];
