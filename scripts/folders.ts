@@ -1,6 +1,6 @@
-// The folders that have a package.json and a lock of their own, outside the workspace. They hold what is large and few
-// need: `npm ci` at the root stays small, and each command installs the folders that it needs. Packages that such a
-// folder does not have are those of the root.
+// The folders that have a package.json and a lock of their own, outside the workspace. They hold
+// what is large and few need: `npm ci` at the root stays small, and each command installs the
+// folders that it needs. Packages that such a folder does not have are those of the root.
 
 import { existsSync, statSync } from "node:fs";
 import { run } from "./steps.ts";
@@ -23,7 +23,10 @@ export const folders = Object.keys(FOLDERS) as readonly Folder[];
 /** The folders that hold tests of `npm test`. */
 export const tested: readonly Folder[] = folders.filter((folder) => !["compat/publish", "site"].includes(folder));
 
-/** Installs those that are missing or older than their lock. Says which and how large first; throws if one fails. */
+/**
+ * Installs those that are missing or older than their lock. Says which and how large first; throws
+ * if one fails.
+ */
 export function install(wanted: readonly Folder[]): void {
   for (const folder of wanted.filter((name) => !isInstalled(name))) {
     const [holds, megabytes] = FOLDERS[folder];

@@ -1,4 +1,5 @@
-// The example in examples/agents as a user runs it, and killed in the middle at a provider over a real socket.
+// The example in examples/agents as a user runs it, and killed in the middle at a provider over a
+// real socket.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
-// Frameworks over `batchFetch`, as their users write them: a thousand calls each share a batch or two, and each caller
-// gets its own answer. The provider is the strict fake, in virtual time.
+// Frameworks over `batchFetch`, as their users write them: a thousand calls each share a batch or
+// two, and each caller gets its own answer. The provider is the strict fake, in virtual time.
 
 import { createOpenAI } from "@ai-sdk/openai";
 import Anthropic from "@anthropic-ai/sdk";

@@ -1,5 +1,5 @@
-// What the bad days of all servers have: requests, a provider that counts how often each was run, a busy dispatcher, and
-// the ends that all of them want.
+// What the bad days of all servers have: requests, a provider that counts how often each was run, a
+// busy dispatcher, and the ends that all of them want.
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,6 +1,7 @@
-// Bad days of a real Redis under a busy dispatcher: a server that is stopped (SIGSTOP), one that evicts keys, and settings
-// that change while a connection is lost. What hangs is reported, a stop ends within ten seconds, no request of a server
-// that keeps its keys is lost or runs twice. Some two minutes.
+// Bad days of a real Redis under a busy dispatcher: a server that is stopped (SIGSTOP), one that
+// evicts keys, and settings that change while a connection is lost. What hangs is reported, a stop
+// ends within ten seconds, no request of a server that keeps its keys is lost or runs twice. Some
+// two minutes.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";

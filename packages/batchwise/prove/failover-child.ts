@@ -1,6 +1,7 @@
-// A busy process in a failover: it enqueues without a pause, tries again what is refused as retryable, and dispatches. Run
-// as `node failover-child.ts <json of FailoverWork>`. Says a line of JSON for each request that was acknowledged and for
-// each error that was reported. When its standard input ends it stops, in order, and ends.
+// A busy process in a failover: it enqueues without a pause, tries again what is refused as
+// retryable, and dispatches. Run as `node failover-child.ts <json of FailoverWork>`. Says a line of
+// JSON for each request that was acknowledged and for each error that was reported. When its
+// standard input ends it stops, in order, and ends.
 
 import { once } from "node:events";
 import OpenAI from "openai";

@@ -1,4 +1,5 @@
-// How soon the built command answers health checks while it tokenises the texts that take longest. Wants a quiet machine.
+// How soon the built command answers health checks while it tokenises the texts that take longest.
+// Wants a quiet machine.
 
 import { spawn } from "node:child_process";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-// A provider to practise with, in this process: a strict fake whose model asks for each tool in turn and then decides.
+// A provider to practise with, in this process: a strict fake whose model asks for each tool in
+// turn and then decides.
 
 import { type FakeAnswer, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 

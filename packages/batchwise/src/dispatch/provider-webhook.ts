@@ -8,13 +8,14 @@ import { type ProviderWebhookOptions, providerWebhookOptions } from "./options/p
 
 /**
  * A handler for the signed events of OpenAI and Gemini (Standard Webhooks): a batch whose end is
- * announced is looked at by the next process that runs the loops, and not at its next poll. Takes a web
- * `Request` and answers 204, or 401 for an event that is unsigned, wrongly signed or more than five
- * minutes old, 413 above 64 KB, 405 for another method than POST, and 503 where the store does not
- * answer, so that the provider sends it again. Repeated, unknown and other events change nothing.
+ * announced is looked at by the next process that runs the loops, and not at its next poll. Takes a
+ * web `Request` and answers 204, or 401 for an event that is unsigned, wrongly signed or more than
+ * five minutes old, 413 above 64 KB, 405 for another method than POST, and 503 where the store does
+ * not answer, so that the provider sends it again. Repeated, unknown and other events change
+ * nothing.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of
- * range, or for a dispatcher that `createDispatcher` did not make.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
+ *   out of range, or for a dispatcher that `createDispatcher` did not make.
  *
  * @example
  * ```ts

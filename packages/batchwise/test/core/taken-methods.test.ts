@@ -31,7 +31,10 @@ function methodNames(object: object): string[] {
 
 type Methods = Readonly<Record<string, (...given: unknown[]) => unknown>>;
 
-/** The words of a call's error, or the kind of its answer. Each may refuse what it is given, in words of its own. */
+/**
+ * The words of a call's error, or the kind of its answer. Each may refuse what it is given, in
+ * words of its own.
+ */
 async function endOf(call: () => unknown): Promise<string> {
   try {
     const pending = new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,5 @@
-// batchFetch under the official clients, as their users write them, against the strict fake provider in virtual time.
+// batchFetch under the official clients, as their users write them, against the strict fake
+// provider in virtual time.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
@@ -148,6 +149,34 @@ describe("a call that fails", () => {
     const [again] = await rig.answers([chat(clientOf(batchFetch(dispatcher)), "Bad?")]);
     expect(again?.choices[0]?.message.content).toBe("Good.");
     expect(rig.fake.calls("batches.create")).toBe(2);
+  });
+
+  test.each(["constructor", "__proto__"])(
+    "with the provider's code %s has the provider's status, or 502",
+    async (code) => {
+      const body = { error: { message: "No.", type: "invalid_request_error", code } };
+      const rig = new Rig({ answer: () => ({ status: 418, body }) });
+      const door = batchFetch(await rig.start({ retry: { attempts: 1 } }));
+      const [ended] = await rig.settled([chat(clientOf(door), "Bad?")]);
+      expect(ended).toMatchObject({ reason: { status: 418, code } });
+      const { pathname } = new URL(`http://x.test/v1beta/models/g:${code}`);
+      const live = batchFetch(await rig.start(), { fetch: async () => new Response("live") });
+      expect(await (await live(`http://x.test${pathname}`, { method: "POST", body: "{}" })).text()).toBe("live");
+    },
+  );
+
+  test("because it is too large, or a header is no number, has the status for it; a priority is kept", async () => {
+    const rig = new Rig();
+    const client = new OpenAI({ apiKey: "account", baseURL: "http://fake.test/v1", fetch: rig.fake.fetch });
+    const dispatcher = await rig.start({ accounts: [openaiAccount({ client, limits: { maxBytes: 400 } })] });
+    const caller = clientOf(batchFetch(dispatcher));
+    const ended = await rig.settled([
+      chat(caller, "x".repeat(500)),
+      chat(caller, "Hi.", {}, { headers: { "x-batchwise-priority": "high" } }),
+      chat(caller, "Ho.", {}, { headers: { "x-batchwise-priority": "7" } }),
+    ]);
+    expect(ended).toMatchObject([{ reason: { status: 413 } }, { reason: { status: 400 } }, { status: "fulfilled" }]);
+    expect((await dispatcher.requests()).requests).toMatchObject([{ priority: 7 }]);
   });
 
   test("and is asked again by several at once, at a store over the network, gives all of them the new answer", async () => {

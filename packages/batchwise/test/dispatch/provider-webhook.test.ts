@@ -1,4 +1,5 @@
-// Events of providers, signed by another implementation of Standard Webhooks: what OpenAI's client accepts is accepted.
+// Events of providers, signed by another implementation of Standard Webhooks: what OpenAI's client
+// accepts is accepted.
 
 import { createHmac, randomBytes } from "node:crypto";
 import { GoogleGenAI } from "@google/genai";

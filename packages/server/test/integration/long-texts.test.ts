@@ -1,5 +1,5 @@
-// Texts that take a tokenizer long, sent to a process of its own. How soon it answers on a quiet machine, with many more
-// texts, is measured in prove/long-texts.
+// Texts that take a tokenizer long, sent to a process of its own. How soon it answers on a quiet
+// machine, with many more texts, is measured in prove/long-texts.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,7 @@
-/** Requests whose texts take a tokenizer long, and how soon a service answers health checks meanwhile. */
+/**
+ * Requests whose texts take a tokenizer long, and how soon a service answers health checks
+ * meanwhile.
+ */
 
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,5 +1,6 @@
-// The batch that goes next: from which lane, with which entries, and whether the limiter lets it. It is itself the state
-// of the batcher that the policy reads. Changes nothing but its question to the limiter.
+// The batch that goes next: from which lane, with which entries, and whether the limiter lets it.
+// It is itself the state of the batcher that the policy reads. Changes nothing but its question to
+// the limiter.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
@@ -56,7 +57,10 @@ export class NextBatch implements ChoiceState {
     return this.#otherPacker;
   }
 
-  /** Learns from a batch that has ended. Where the last caller left before or between calls, nothing is known of them. */
+  /**
+   * Learns from a batch that has ended. Where the last caller left before or between calls, nothing
+   * is known of them.
+   */
   record(batch: EndedBatch, callMs: number | undefined): void {
     if (callMs === undefined) return;
     this.#times ??= new RunTimes();

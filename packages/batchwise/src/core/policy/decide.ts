@@ -18,8 +18,9 @@ export interface LaneView {
 }
 
 /**
- * How far what comes together has gathered. "turn": the turn is not over. "pass": it is, and callers on other sockets may
- * follow in this pass of the event loop. "open": all has come, and a batch need not be full to go.
+ * Which submits may still join the next batch. "turn": those of the present turn. "pass": those of
+ * other sockets in the present pass of the event loop. "open": none are waited for, so a batch that
+ * is not full may go.
  */
 export type Gate = "open" | "turn" | "pass";
 

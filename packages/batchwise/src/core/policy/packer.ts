@@ -1,5 +1,6 @@
-// How the next batch of a lane is made up. The core takes entries in their order (`FIFO` in pack.ts). Another packer, which
-// the makers of batchers hand in, chooses among them or learns their caps, where options ask for that.
+// How the next batch of a lane is made up. The core takes entries in their order (`FIFO` in
+// pack.ts). Another packer, which the makers of batchers hand in, chooses among them or learns
+// their caps, where options ask for that.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { LearnedStats } from "../contract/stats.ts";

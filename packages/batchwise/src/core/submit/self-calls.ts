@@ -86,7 +86,7 @@ export class SelfCalls {
     if (batch !== undefined) batch.selfCalls.#add(batch, this, entry);
   }
 
-  /** To be called where somebody asks for the end of all that this batcher has. */
+  /** Called by `close()` and `idle()`, which wait for every batch. */
   noteEnd(): void {
     const batch = caller();
     if (batch?.selfCalls === this) this.#add(batch, this, null);

@@ -1,6 +1,6 @@
-// What callers of batchFetch get: an outcome, or a refusal, as the Response that the provider's own client expects, so
-// that each client returns its answer or throws its own class of error. A client that obeys `x-should-retry` does not
-// repeat a call whose request has ended.
+// What callers of batchFetch get: an outcome, or a refusal, as the Response that the provider's own
+// client expects, so that each client returns its answer or throws its own class of error. A client
+// that obeys `x-should-retry` does not repeat a call whose request has ended.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { Endpoint, JsonObject, Outcome, OutcomeResponse } from "../contract/types.ts";
@@ -19,13 +19,12 @@ const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
   REQUEST_TOO_LARGE: 413,
 };
 
-const STATUS_OF_OUTCOME: Readonly<Record<string, number>> = {
-  request_too_large: 413,
-  batch_refused: 400,
-  below_minimum: 400,
-  answer_too_large: 502,
-  result_unreadable: 502,
-};
+/** Statuses of failures by code, which may be the provider's; 502 for others. */
+const STATUS_OF_OUTCOME: ReadonlyMap<string, number> = new Map([
+  ["request_too_large", 413],
+  ["batch_refused", 400],
+  ["below_minimum", 400],
+]);
 
 interface Fault {
   readonly status: number;
@@ -42,7 +41,7 @@ export function answerOf(outcome: Outcome, endpoint: Endpoint, form: AnswerForm)
     return status === "succeeded" ? successOf(id, response, endpoint, form) : errorOf(id, response, endpoint);
   }
   const code = error?.code ?? "no_answer";
-  const ended = status === "cancelled" ? 499 : status === "expired" ? 504 : (STATUS_OF_OUTCOME[code] ?? 502);
+  const ended = status === "cancelled" ? 499 : status === "expired" ? 504 : (STATUS_OF_OUTCOME.get(code) ?? 502);
   const message = error?.message ?? "The request ended without an answer.";
   return faultResponse({ status: ended, code, message }, endpoint, id);
 }

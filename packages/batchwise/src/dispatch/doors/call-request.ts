@@ -1,5 +1,6 @@
-// Makes the request of a call: what is stored, and the id by which an equal call finds it again. The id is a digest of
-// tenant, job, endpoint and the body that is sent; the order of the body's own keys does not count.
+// Makes the request of a call: what is stored, and the id by which an equal call finds it again.
+// The id is a digest of tenant, job, endpoint and the body that is sent; the order of the body's
+// own keys does not count.
 
 import { hash } from "node:crypto";
 import type { Account } from "../contract/account.ts";
@@ -19,11 +20,14 @@ export interface CallRequestInput {
   readonly now: number;
 }
 
-/** How the caller wants the answer: its embeddings in base64, or as events, with a chunk of usage or without. */
+/**
+ * How the caller wants the answer: its embeddings in base64, or as events, with a chunk of usage or
+ * without.
+ */
 export type AnswerForm = "plain" | "base64" | "events" | "eventsWithUsage";
 
 export interface CallRequest {
-  readonly request: DispatchRequest & { readonly id: string };
+  readonly request: DispatchRequest & { readonly id: string; readonly endpoint: Endpoint };
   readonly form: AnswerForm;
 }
 
@@ -54,7 +58,10 @@ interface Formless {
   readonly given: JsonObject;
 }
 
-/** Takes out of a body how its answer is to be written, so that each form of a call is the same request. */
+/**
+ * Takes out of a body how its answer is to be written, so that each form of a call is the same
+ * request.
+ */
 function withoutForm({ target, body, plan }: CallRequestInput): Formless {
   const { stream, stream_options: streamOptions, encoding_format: format, ...rest } = body;
   if (target.isStream || stream === true) {

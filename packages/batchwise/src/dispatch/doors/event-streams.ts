@@ -1,11 +1,14 @@
-// A whole answer as the event stream of its endpoint, for clients that can only stream. Each text comes as one delta. The
-// events and their order are those of the providers' own streams.
+// A whole answer as the event stream of its endpoint, for clients that can only stream. Each text
+// comes as one delta. The events and their order are those of the providers' own streams.
 
 import type { Endpoint, Json, JsonObject } from "../contract/types.ts";
 
 type Event = readonly [name: string | null, data: JsonObject];
 
-/** Null for an endpoint that has no streams. `hasUsage`: the caller asked for a chunk with the usage. */
+/**
+ * Null for an endpoint that has no streams. `hasUsage`: the caller asked for a chunk with the
+ * usage.
+ */
 export function eventStreamOf(endpoint: Endpoint, answer: JsonObject, hasUsage: boolean): string | null {
   if (endpoint === "/v1/chat/completions") return written(chatChunks(answer, hasUsage), "data: [DONE]\n\n");
   if (endpoint === "/v1/completions") return written(completionChunks(answer, hasUsage), "data: [DONE]\n\n");
@@ -63,7 +66,10 @@ function* messageEvents(answer: JsonObject): Iterable<Event> {
   yield ["message_stop", { type: "message_stop" }];
 }
 
-/** A block of Anthropic's before its text has come, and the deltas that bring it. Other blocks come whole. */
+/**
+ * A block of Anthropic's before its text has come, and the deltas that bring it. Other blocks come
+ * whole.
+ */
 function partsOfBlock(block: JsonObject): { readonly empty: JsonObject; readonly deltas: readonly JsonObject[] } {
   const { type, text, thinking, signature, input } = block;
   if (type === "text") return { empty: { ...block, text: "" }, deltas: [{ type: "text_delta", text }] };

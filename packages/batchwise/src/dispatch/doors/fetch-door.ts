@@ -1,15 +1,19 @@
-// A `fetch` whose calls are requests of a dispatcher: it stores each, waits for its outcome, and closes batches when no
-// new calls come. Keeps no answers: a second run finds them in the store by the digest of the call.
+// A `fetch` whose calls are requests of a dispatcher: it stores each, waits for its outcome, and
+// closes batches when no new calls come. Keeps no answers: a second run finds them in the store by
+// the digest of the call.
 
 import { attempt } from "../../core/contract/thenable.ts";
+import { unlessAborted } from "../../core/contract/unless-aborted.ts";
 import { DispatchError, prunedError } from "../contract/errors.ts";
 import type { RequestRow } from "../contract/rows.ts";
 import type { Endpoint, Outcome } from "../contract/types.ts";
+import { serves } from "../decide/sealing/rank-accounts.ts";
 import { Defaults } from "../intake/defaults.ts";
 import type { Enqueuer } from "../intake/enqueuer.ts";
 import { retryRequests } from "../ops/retry-requests.ts";
 import type { BatchFetchPlan, PendingCall } from "../options/batch-fetch-options.ts";
 import type { OutcomeReader } from "../outcomes/outcome-reader.ts";
+import { windowMsOf } from "../runtime/prospects.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
 import { answerOf, refusalOf } from "./answers.ts";
@@ -27,7 +31,6 @@ import {
   targetOf,
 } from "./read-call.ts";
 
-const WINDOW_MS = 86_400_000;
 /** A client that gives up sooner rarely sees the answer of a batch. */
 const SHORT_TIMEOUT_S = 3_600;
 const GENERATIONS_AT_ONCE = 100;
@@ -116,18 +119,18 @@ export class FetchDoor {
 
   async #ask(request: CallRequest["request"], signal: AbortSignal | undefined): Promise<Outcome> {
     const { reader, runtime } = this.#parts;
-    const { id, endpoint } = request;
+    const { id } = request;
     if (runtime.isStopping) throw new DispatchError("CLOSED", "The dispatcher is stopped.");
     const joined = this.#joined(request);
     try {
-      this.#quiet.note(await orAborted(joined.lane, signal));
-      this.#tell(id, "waiting", endpoint);
+      this.#quiet.note(await (signal === undefined ? joined.lane : unlessAborted(joined.lane, signal)));
+      this.#tell(request, "waiting");
       const outcome = await reader.result(id, signal, true);
       if (outcome.status !== "succeeded") this.#failed.add(id);
-      this.#tell(id, "ended", endpoint);
+      this.#tell(request, "ended");
       return outcome;
     } catch (error) {
-      if (signal?.aborted) this.#onLeft(id, endpoint);
+      if (signal?.aborted) this.#onLeft(request);
       throw error;
     } finally {
       joined.callers -= 1;
@@ -172,8 +175,8 @@ export class FetchDoor {
     this.#report("WAITS_FOR_BATCH", `${message}. Call \`start()\` here, or lower \`thresholds.maxAgeMs\` there.`);
   }
 
-  #onLeft(id: string, endpoint: Endpoint | undefined): void {
-    this.#tell(id, "left", endpoint);
+  #onLeft(request: CallRequest["request"]): void {
+    this.#tell(request, "left");
     const message = `A call was given up while its request waits. The request goes on and its answer is kept: ${WAYS}.`;
     this.#report("CALLER_LEFT", message);
   }
@@ -192,46 +195,21 @@ export class FetchDoor {
     this.#parts.runtime.report(new DispatchError(code, message), { operation: "work" });
   }
 
-  #tell(id: string, state: PendingCall["state"], endpoint: Endpoint | undefined): void {
+  #tell({ id, endpoint, body }: CallRequest["request"], state: PendingCall["state"]): void {
     const { onPending } = this.#plan;
     if (onPending === null) return;
     const { runtime } = this.#parts;
-    const expectedAt = runtime.clock.now() + this.#windowMs(endpoint);
+    const lane = { endpoint, model: String(body.model) };
+    const serving = [...runtime.options.accounts.values()].filter((account) => serves(account, lane));
+    const expectedAt = runtime.clock.now() + Math.max(0, ...serving.map(windowMsOf));
     attempt(
       () => onPending({ id, state, expectedAt }),
       (error) => runtime.report(error, { operation: "work" }),
     );
-  }
-
-  #windowMs(endpoint: Endpoint | undefined): number {
-    const all = [...this.#parts.runtime.options.accounts.values()].map(({ capabilities }) => capabilities);
-    const serving = all.filter(({ endpoints }) => endpoint !== undefined && endpoints.includes(endpoint));
-    return Math.max(0, ...serving.map(({ completionWindowMs = WINDOW_MS }) => completionWindowMs));
   }
 }
 
 /** Only its id and digest are left. */
 function isPruned({ state, ended }: RequestRow): boolean {
   return state === "ended" && ended === null;
-}
-
-/** Rejects with the signal's reason when it is aborted; the work goes on. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  const { promise: aborted, reject } = rejectable();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener("abort", onAbort);
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
-}
-
-function rejectable(): { readonly promise: Promise<never>; readonly reject: (reason: unknown) => void } {
-  let reject: (reason: unknown) => void = () => {};
-  const promise = new Promise<never>((_, fail) => {
-    reject = fail;
-  });
-  return { promise, reject };
 }

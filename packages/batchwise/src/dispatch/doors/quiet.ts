@@ -1,5 +1,5 @@
-// Notices when calls have stopped coming: then, or when the oldest of them has waited for a minute, their lanes are given
-// to `onQuiet`, once.
+// Notices when calls have stopped coming: then, or when the oldest of them has waited for a minute,
+// their lanes are given to `onQuiet`, once.
 
 import type { SteadyClock } from "../runtime/steady-clock.ts";
 

@@ -1,5 +1,5 @@
-// Reads what a client asks its `fetch`: whether the call goes to a batch, and if so its endpoint, model, body and
-// headers. A call that goes to no batch keeps its body unread.
+// Reads what a client asks its `fetch`: whether the call goes to a batch, and if so its endpoint,
+// model, body and headers. A call that goes to no batch keeps its body unread.
 
 import type { Endpoint, JsonObject, KnownEndpoint } from "../contract/types.ts";
 
@@ -39,17 +39,21 @@ const KNOWN: readonly KnownEndpoint[] = [
 ];
 const CHAT = "/v1/chat/completions";
 const GENERATE = "/v1beta/generateContent";
-/** Gemini's methods that ask a model, and the endpoints that they are. No account takes the last: it is refused. */
-const METHODS: Readonly<Record<string, Endpoint>> = {
-  generateContent: GENERATE,
-  streamGenerateContent: GENERATE,
-  embedContent: "/v1beta/embedContent",
-  batchEmbedContents: "/v1beta/batchEmbedContents",
-};
+/**
+ * Gemini's methods that ask a model, and the endpoints that they are. No account takes the last: it
+ * is refused.
+ */
+const METHODS: ReadonlyMap<string, Endpoint> = new Map([
+  ["generateContent", GENERATE],
+  ["streamGenerateContent", GENERATE],
+  ["embedContent", "/v1beta/embedContent"],
+  ["batchEmbedContents", "/v1beta/batchEmbedContents"],
+]);
 const GEMINI = /\/models\/(?<model>[^/:]+):(?<method>\w+)$/;
 /**
- * What stands before `/embeddings`, `/messages` and their like in the addresses of services, so that no other service's
- * path is taken for one of these. Before `/chat/completions` anything may stand.
+ * What stands before `/embeddings`, `/messages` and their like in the addresses of services, so
+ * that no other service's path is taken for one of these. Before `/chat/completions` anything may
+ * stand.
  */
 const BEFORE = /\/(?:v\d\w*|openai|inference|models|compat|anthropic)$/;
 const DEPLOYMENT = /\/deployments\/(?<deployment>[^/]+)$/;
@@ -65,7 +69,7 @@ export function targetOf(input: FetchInput, init: FetchInit, endpoints: Readonly
   if (method.toUpperCase() !== "POST" || init?.body instanceof FormData) return null;
   const path = pathOf(input);
   const gemini = GEMINI.exec(path)?.groups;
-  const geminis = METHODS[gemini?.method ?? ""];
+  const geminis = METHODS.get(gemini?.method ?? "");
   if (gemini !== undefined && geminis !== undefined) {
     const isStream = gemini.method === "streamGenerateContent";
     return { endpoint: geminis, model: decodeURIComponent(gemini.model ?? ""), isStream };
@@ -94,7 +98,10 @@ export function signalOf(input: FetchInput, init: FetchInit): AbortSignal | unde
   return init?.signal ?? (input instanceof Request ? input.signal : undefined);
 }
 
-/** The body as an object, with the model that the address names. A `Request` stays unread: a copy of it is read. */
+/**
+ * The body as an object, with the model that the address names. A `Request` stays unread: a copy of
+ * it is read.
+ */
 export async function bodyOf(input: FetchInput, init: FetchInit, { model }: Target): Promise<JsonObject> {
   const source = init?.body ?? (input instanceof Request ? input.clone().body : null);
   const text = typeof source === "string" ? source : await new Response(source).text();

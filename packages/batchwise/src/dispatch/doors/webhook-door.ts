@@ -1,5 +1,5 @@
-// Takes the signed events of providers: one that names a batch of ours makes it due for a look. An event is a hint, and
-// is not believed: the poll that it brings forward asks the provider.
+// Takes the signed events of providers: one that names a batch of ours makes it due for a look. An
+// event is a hint, and is not believed: the poll that it brings forward asks the provider.
 
 import { pollNow } from "../ops/poll-now.ts";
 import type { ProviderWebhookPlan } from "../options/provider-webhook-options.ts";
@@ -14,7 +14,9 @@ const FOLDER = "batches/";
 export class WebhookDoor {
   readonly #runtime: Runtime;
   readonly #keys: readonly Buffer[];
-  /** Ids of events that were taken, oldest first. A repeat of one that has left this does no harm. */
+  /**
+   * Ids of events that were taken, oldest first. A repeat of one that has left this does no harm.
+   */
   readonly #seen = new Set<string>();
 
   constructor(runtime: Runtime, { secrets }: ProviderWebhookPlan) {

@@ -20,13 +20,13 @@ export interface BatchedCall {
   readonly headers: Headers;
 }
 
-/** What `onPending` is told of a call. */
+/** The state of a call, as `onPending` gets it. */
 export interface PendingCall {
   /** The id of its request in the store. */
   readonly id: string;
   /**
-   * `waiting`: the request is stored and has no answer yet. `left`: the caller has gone; the request
-   * goes on, and a repeat of the call joins it. `ended`: the caller has its answer.
+   * `waiting`: the request is stored and has no answer yet. `left`: the caller has gone; the
+   * request goes on, and a repeat of the call joins it. `ended`: the caller has its answer.
    */
   readonly state: "waiting" | "left" | "ended";
   /** In ms since 1970: the end of the provider's time for a batch that is sent now. */
@@ -36,28 +36,33 @@ export interface PendingCall {
 /** Options of `batchFetch`. */
 export interface BatchFetchOptions {
   /**
-   * Part of each request's id, and the job of its outcomes: calls with equal bodies in another job are
-   * other requests. Give it in a service: answers do not age. Default: none.
+   * Part of each request's id, and the job of its outcomes: calls with equal bodies in another job
+   * are other requests. Give it in a service: answers do not age. Default: none.
    */
   readonly job?: string;
-  /** Part of each request's id: the tenant of calls without the header `x-batchwise-tenant`. Default: none. */
+  /**
+   * Part of each request's id: the tenant of calls without the header `x-batchwise-tenant`.
+   * Default: none.
+   */
   readonly tenant?: string;
   /**
-   * Part of each request's id where the call has no header `x-batchwise-id`: tells equal bodies apart,
-   * such as ten samples of one prompt. Equal texts mean the same request.
+   * Part of each request's id where the call has no header `x-batchwise-id`: tells equal bodies
+   * apart, such as ten samples of one prompt. Equal texts mean the same request.
    */
   readonly idOf?: (call: BatchedCall) => string;
   /**
-   * In ms: the batches of these calls close when no new call has come for so long, or when the oldest
-   * has waited for 60 s. Infinity: when the dispatcher's thresholds say so. Default 5_000.
+   * In ms: the batches of these calls close when no new call has come for so long, or when the
+   * oldest has waited for 60 s. Infinity: when the dispatcher's thresholds say so. Default 5_000.
    */
   readonly flushAfterMs?: number;
   /**
-   * What a call with `stream: true` gets. "refuse", the default: status 400. "whole": one event stream
-   * with the whole answer, when it is there.
+   * What a call with `stream: true` gets. "refuse", the default: status 400. "whole": one event
+   * stream with the whole answer, when it is there.
    */
   readonly streams?: "refuse" | "whole";
-  /** Sends the calls that go to no batch. Default: the platform's own, as it is when this is made. */
+  /**
+   * Sends the calls that go to no batch. Default: the platform's own, as it is when this is made.
+   */
   readonly fetch?: typeof globalThis.fetch;
   /** Called when a call begins to wait, when its caller leaves, and when it has its answer. */
   readonly onPending?: (pending: PendingCall) => void;

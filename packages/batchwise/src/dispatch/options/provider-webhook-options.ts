@@ -5,8 +5,8 @@ import { checkIsObject, invalidOption, refuseUnknown } from "../../core/contract
 /** Options of `providerWebhook`. */
 export interface ProviderWebhookOptions {
   /**
-   * The secrets with which providers sign their events, as they show them (`whsec_…`). Several are for
-   * several providers, or for an old and a new one of the same. At least 16 characters each.
+   * The secrets with which providers sign their events, as they show them (`whsec_…`). Several are
+   * for several providers, or for an old and a new one of the same. At least 16 characters each.
    */
   readonly secrets: string | readonly string[];
 }

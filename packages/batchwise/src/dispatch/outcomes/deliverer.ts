@@ -1,12 +1,12 @@
 // Delivers outcomes to the user's callback and webhook: at least once each, with a log of every attempt, and by one
 // process at a time if the attempt ends within the lease. A failed delivery does not change the recorded outcome.
 
-import { createHmac } from "node:crypto";
 import type { DispatchError } from "../contract/errors.ts";
 import type { DeliveryReport, DeliveryRow } from "../contract/outcome-rows.ts";
 import { pauseAfterFailure, WEBHOOK_TRIES } from "../decide/delivery-policy.ts";
 import { messageIn, readable } from "../format/client-error.ts";
 import { loggedOutcome } from "../format/payload.ts";
+import { webhookMac } from "../format/webhook-mac.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { bounded, HELD_MS, onAbort } from "../runtime/provider-calls.ts";
 import { CALLBACK_SINK, type Runtime, WEBHOOK_SINK } from "../runtime/runtime.ts";
@@ -143,7 +143,7 @@ export function webhookDeliverer(runtime: Runtime, webhook: Webhook): Deliverer 
       "content-type": "application/json",
       "webhook-id": id,
       "webhook-timestamp": String(seconds),
-      "webhook-signature": `v1,${signature(webhook.secret, id, seconds, body)}`,
+      "webhook-signature": `v1,${webhookMac(webhook.secret, id, seconds, body).toString("base64")}`,
     };
     const response = await bounded(runtime, WEBHOOK_TIMEOUT_MS, [], ({ signal }) =>
       webhook.fetch(webhook.url, { method: "POST", headers, body, signal, redirect: "manual" }),
@@ -157,9 +157,4 @@ export function webhookDeliverer(runtime: Runtime, webhook: Webhook): Deliverer 
 /** The same for every try of one outcome, so that a receiver can tell a repetition. */
 function deliveryId(row: DeliveryRow): string {
   return `outcome_${row.outcome.cursor}`;
-}
-
-/** HMAC-SHA256 over `<delivery id>.<seconds>.<body>`, in base64. */
-function signature(secret: string, id: string, seconds: number, body: string): string {
-  return createHmac("sha256", secret).update(`${id}.${seconds}.${body}`).digest("base64");
 }

@@ -16,6 +16,11 @@ const KNOWN_FOR_MS = 60_000;
 const UNKNOWN_FOR_MS = 1_000;
 const WINDOW_MS = 86_400_000;
 
+/** In ms: the longest that the account's provider lets a batch run. */
+export function windowMsOf({ capabilities }: Pick<Account, "capabilities">): number {
+  return capabilities.completionWindowMs ?? WINDOW_MS;
+}
+
 interface Turnaround {
   readonly ms: number | null;
   /** On the monotonic clock. */
@@ -39,13 +44,7 @@ export class Prospects {
     ledgers: ReadonlyMap<string, LedgerRow>,
     pauses: Pauses,
   ): Promise<Prospect[]> {
-    return this.#of(
-      accounts,
-      lane,
-      ledgers,
-      pauses,
-      ({ capabilities }) => capabilities.completionWindowMs ?? WINDOW_MS,
-    );
+    return this.#of(accounts, lane, ledgers, pauses, windowMsOf);
   }
 
   /** Of fallback accounts: one of which nothing is known is taken at its word. */

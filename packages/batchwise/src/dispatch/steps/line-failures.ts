@@ -1,6 +1,7 @@
-// The failures in one pass of an account that runs lines itself. A failure that may be the server's is held until enough
-// lines have ended to tell: where nearly all of them have failed so, nothing is charged, the lane pauses, and the pass is to
-// end. A held failure that is lost with its process costs nothing: its line runs again.
+// The failures in one pass of an account that runs lines itself. A failure that may be the server's
+// is held until enough lines have ended to tell: where nearly all of them have failed so, nothing
+// is charged, the lane pauses, and the pass is to end. A held failure that is lost with its process
+// costs nothing: its line runs again.
 
 import type { ResultLine } from "../contract/account.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
@@ -76,7 +77,10 @@ export class LineFailures {
     return linesOf(this.#tally) >= WINDOW_LINES;
   }
 
-  /** Decides about the failures that are held. The last lines of a pass are too few without those before them. */
+  /**
+   * Decides about the failures that are held. The last lines of a pass are too few without those
+   * before them.
+   */
   async decide(): Promise<readonly Settlement[]> {
     const tally = this.isDue ? this.#tally : sum(this.#before, this.#tally);
     const words = this.#words.most;
@@ -92,7 +96,10 @@ export class LineFailures {
     return isBad ? held.map((each) => uncharged(each, this.#rules.lane, this.#runtime.clock.now())) : held;
   }
 
-  /** Reports a batch that has ended without a success. One that an earlier pass has begun may have had one. */
+  /**
+   * Reports a batch that has ended without a success. One that an earlier pass has begun may have
+   * had one.
+   */
   async noteEnd(): Promise<void> {
     const { most } = this.#allWords;
     if (most === null || this.#hasSucceeded || !this.#isWhole || this.isBadHour) return;

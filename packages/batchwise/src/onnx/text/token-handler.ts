@@ -1,4 +1,5 @@
-// What the thread for long texts runs: a copy of the tokenizer, at the priority of the model's threads.
+// What the thread for long texts runs: a copy of the tokenizer, at the priority of the model's
+// threads.
 
 import { workerData } from "node:worker_threads";
 import { letOthersGoFirst } from "../low-priority.ts";

@@ -1,14 +1,17 @@
 /**
- * The thread that tokenises long texts, with a copy of the tokenizer. It starts with the first text.
+ * The thread that tokenises long texts, with a copy of the tokenizer. It starts with the first
+ * text.
  *
- * Guarantees: texts go one after the other, in the order in which they came; one that takes longer than `MAX_TEXT_MS` ends
- * the thread and fails alone, with MODEL_INPUT, and the next one gets a new thread; a caller whose signal aborts is
- * answered at once, and its text is not begun where it still waits.
- * Does not end the thread for a caller who has left: to load a tokenizer takes longer than most texts.
+ * Guarantees: texts go one after the other, in the order in which they came; one that takes longer
+ * than `MAX_TEXT_MS` ends the thread and fails alone, with MODEL_INPUT, and the next one gets a new
+ * thread; a caller whose signal aborts is answered at once, and its text is not begun where it
+ * still waits. Does not end the thread for a caller who has left: to load a tokenizer takes longer
+ * than most texts.
  */
 
 import type { WorkerOptions } from "node:worker_threads";
 import { BatchwiseError } from "../../core/contract/errors.ts";
+import { unlessAborted } from "../../core/contract/unless-aborted.ts";
 import { fileBeside } from "../../threads/file-beside.ts";
 import { ThreadPool } from "../../threads/thread-pool.ts";
 import { tokenizerFailedError } from "../errors.ts";
@@ -34,7 +37,10 @@ export class TokenThread {
     });
   }
 
-  /** Rejects with MODEL_INPUT for a text that has no ids or takes too long, and with the signal's reason. */
+  /**
+   * Rejects with MODEL_INPUT for a text that has no ids or takes too long, and with the signal's
+   * reason.
+   */
   async tokensOf(text: NamedText, signal: AbortSignal = new AbortController().signal): Promise<TokenCount> {
     signal.throwIfAborted();
     const context = { id: "", key: "", cost: 0, reason: "idle", requests: [], signal } as const;
@@ -51,13 +57,4 @@ export class TokenThread {
   close(): Promise<void> {
     return this.#pool.close();
   }
-}
-
-/** Settles as the work does, or rejects with the signal's reason once that aborts. */
-function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const leave = (): void => reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
-  });
 }

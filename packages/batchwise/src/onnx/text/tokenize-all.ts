@@ -1,5 +1,6 @@
 /**
- * Tokenises many texts without holding up the event loop: short ones in this thread, in slices; long ones in a thread.
+ * Tokenises many texts without holding up the event loop: short ones in this thread, in slices;
+ * long ones in a thread.
  *
  * Guarantees: counts in the order of the texts; once the signal aborts, no further text is begun.
  */
@@ -25,14 +26,15 @@ export interface Tokenising {
 }
 
 /**
- * Longer texts go to the thread. The way there and back costs this thread 0.1 to 0.25 ms, as much as WordPiece takes for so
- * many characters of words; and no text of so many takes more than some 5 ms, whatever is in it.
+ * Longer texts go to the thread. The way there and back costs this thread 0.1 to 0.25 ms, as much
+ * as WordPiece takes for so many characters of words; and no text of so many takes more than some 5
+ * ms, whatever is in it.
  */
 const MAX_CHARACTERS_HERE = 512;
 
 /**
- * Tokenises texts in order. Rejects with MODEL_INPUT for a text on which the tokenizer throws, for which it gives an id
- * that is none, or which takes the thread too long.
+ * Tokenises texts in order. Rejects with MODEL_INPUT for a text on which the tokenizer throws, for
+ * which it gives an id that is none, or which takes the thread too long.
  */
 export async function tokenizeAll(
   { tokenizer, limit, thread }: Tokenising,

@@ -1,6 +1,7 @@
-// Throws at each awaited call of each step: of the store and of the account, once and always, what a mistake in code, a
-// store that is away, and a network that is away throw. Whatever it is, somebody is told, every request ends once, and the
-// others go on. Only a mistake that stays puts a batch aside. `EVERY=1` throws at every call, and not at the first ones only.
+// Throws at each awaited call of each step: of the store and of the account, once and always, what
+// a mistake in code, a store that is away, and a network that is away throw. Whatever it is,
+// somebody is told, every request ends once, and the others go on. Only a mistake that stays puts a
+// batch aside. `EVERY=1` throws at every call, and not at the first ones only.
 
 import { expect, test } from "vitest";
 import { begin, type CourseName, courses, isOver, type Kind, kinds } from "../support/thrown.ts";
@@ -73,7 +74,10 @@ test.each(names)(
   300_000,
 );
 
-/** What becomes of the batch while a call always throws: it ends, waits for the call to work again, or is put aside. */
+/**
+ * What becomes of the batch while a call always throws: it ends, waits for the call to work again,
+ * or is put aside.
+ */
 type Fate = "ends" | "waits" | "is put aside";
 
 /** By call: after a mistake in code, and after everything else. */

@@ -1,5 +1,5 @@
-// Hours in which the server behind an account that runs lines itself has no capacity, or fails each line: no request is
-// charged, the lane waits, and the user hears of it once.
+// Hours in which the server behind an account that runs lines itself has no capacity, or fails each
+// line: no request is charged, the lane waits, and the user hears of it once.
 
 import { describe, expect, test } from "vitest";
 import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
@@ -11,7 +11,10 @@ const HOUR = 60 * MINUTE;
 
 const names = (count: number, prefix = "r"): string[] => Array.from({ length: count }, (_, index) => prefix + index);
 
-/** The status of each line: of its content, its count from 1 over all passes, and the time since the start. */
+/**
+ * The status of each line: of its content, its count from 1 over all passes, and the time since the
+ * start.
+ */
 type StatusOf = (content: string, lines: number, sinceMs: number) => number;
 
 function site(statusOf: StatusOf, more: Partial<DispatcherOptions> = {}) {

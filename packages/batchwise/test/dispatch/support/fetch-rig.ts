@@ -1,4 +1,5 @@
-// What the tests of `batchFetch` share: a dispatcher over the official client at the strict fake, in virtual time.
+// What the tests of `batchFetch` share: a dispatcher over the official client at the strict fake,
+// in virtual time.
 
 import { createDispatcher, type Dispatcher, memoryStore } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";

@@ -1,5 +1,6 @@
-// Courses of a batch that together pass through the steps of the dispatcher, and a world in which each call of the store
-// and of the account may throw. A second account, with a request of its own, shows whether the others go on.
+// Courses of a batch that together pass through the steps of the dispatcher, and a world in which
+// each call of the store and of the account may throw. A second account, with a request of its own,
+// shows whether the others go on.
 
 import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
@@ -159,7 +160,10 @@ function checked<T extends object>(target: T, side: string, check: (name: string
   });
 }
 
-/** Begins the course. From then on `faults` is asked at each call, with its number from 0, and gives what it throws. */
+/**
+ * Begins the course. From then on `faults` is asked at each call, with its number from 0, and gives
+ * what it throws.
+ */
 export async function begin(name: CourseName, faults: (call: string, number: number) => Error | null) {
   const course: Course = courses[name]();
   const here = world();
@@ -203,13 +207,17 @@ export async function begin(name: CourseName, faults: (call: string, number: num
   const ends = course.ends ?? requests.map((): OutcomeStatus => "succeeded");
   return {
     ...{ ...here, sim, dispatcher, calls, delivered, operated, ends },
-    /** True where what was thrown has reached somebody: onError, or the operator whose call it was. */
+    /**
+     * True where what was thrown has reached somebody: onError, or the operator whose call it was.
+     */
     isTold: (call: string) => thrown === 0 || call === course.quiet || [...told, refused].some(isThrown),
     isRefused: () => refused !== null,
   };
 }
 
-/** An account's trouble is told once until it is over, so another call that failed may have told it. */
+/**
+ * An account's trouble is told once until it is over, so another call that failed may have told it.
+ */
 function isThrown(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return error.message.includes(WORDS) || isThrown(error.cause) || String(error.message).includes("gave no answer");

@@ -1,5 +1,5 @@
-// Downloads of results that never end, over real sockets and with the official client: they hold up no other account, what
-// came is settled, and the connection is given up.
+// Downloads of results that never end, over real sockets and with the official client: they hold up
+// no other account, what came is settled, and the connection is given up.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -16,10 +16,16 @@ const foreign = `${JSON.stringify({ custom_id: "stranger-1", response: { status_
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Sends the results of one download; `lines` are the right ones, `isOpen` is false once the caller has gone. */
+/**
+ * Sends the results of one download; `lines` are the right ones, `isOpen` is false once the caller
+ * has gone.
+ */
 type Drip = (send: (text: string) => Promise<void>, lines: readonly string[], isOpen: () => boolean) => Promise<void>;
 
-/** A provider on a port of this machine, whose results drip for the key "slow" as long as `drip` is set. */
+/**
+ * A provider on a port of this machine, whose results drip for the key "slow" as long as `drip` is
+ * set.
+ */
 async function provider(first: Drip) {
   const fake = fakeProvider({ plan: { validateMs: 0, runMs: 20, finalizeMs: 0 } });
   const state = { drip: first as Drip | null, open: 0, opened: 0 };

@@ -1,5 +1,5 @@
-// A program that asks many questions through `batchFetch`, as a user writes it. Arguments: the provider's address, the
-// store's file, how many questions. Prints the answers as a JSON array.
+// A program that asks many questions through `batchFetch`, as a user writes it. Arguments: the
+// provider's address, the store's file, how many questions. Prints the answers as a JSON array.
 
 import OpenAI from "openai";
 import { batchFetch, createDispatcher } from "../../../src/dispatch/index.ts";

@@ -1,4 +1,5 @@
-// A program over `batchFetch`, killed in the middle and begun again, at the strict fake provider over a real socket.
+// A program over `batchFetch`, killed in the middle and begun again, at the strict fake provider
+// over a real socket.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
-// Two real Redis servers behind a proxy that change their roles while a client is connected: the connection stays with the
-// server that has become a replica, until the store leaves it.
+// Two real Redis servers behind a proxy that change their roles while a client is connected: the
+// connection stays with the server that has become a replica, until the store leaves it.
 
 import { redisStore } from "batchwise/dispatch/redis";
 import { expect, onTestFinished, test } from "vitest";

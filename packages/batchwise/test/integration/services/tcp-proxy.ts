@@ -1,5 +1,5 @@
-// Leads connections to a port of this machine, as HAProxy does before a set of servers. Who is connected stays where he
-// is; where a server does not answer, his connection is ended.
+// Leads connections to a port of this machine, as HAProxy does before a set of servers. Who is
+// connected stays where he is; where a server does not answer, his connection is ended.
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";

@@ -1,4 +1,5 @@
-// A tokenizer.json of each kind that models have, with made-up words, and texts on which each takes longest.
+// A tokenizer.json of each kind that models have, with made-up words, and texts on which each takes
+// longest.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -107,7 +108,10 @@ export function tokenizerJson(kind: Kind): Record<string, unknown> {
   };
 }
 
-/** Takes hours for a word of 40,000 letters: it tries all parts of a word, and has no bound on its length. */
+/**
+ * Takes hours for a word of 40,000 letters: it tries all parts of a word, and has no bound on its
+ * length.
+ */
 export function endlessWordPiece(): Record<string, unknown> {
   const { model, ...rest } = tokenizerJson("WordPiece");
   return { ...rest, model: { ...(model as object), max_input_chars_per_word: 1e9 } };
@@ -127,7 +131,10 @@ export async function loadKind(kind: Kind, changes: Record<string, unknown> = {}
   return await loadHuggingFaceTokenizer({ path, lowers: false });
 }
 
-/** Texts of about so many characters that take tokenizers long: the worst of each kind is among them. */
+/**
+ * Texts of about so many characters that take tokenizers long: the worst of each kind is among
+ * them.
+ */
 export function hardTexts(length: number): Readonly<Record<string, string>> {
   const filled = (part: string): string => part.repeat(Math.ceil(length / part.length)).slice(0, length);
   return {

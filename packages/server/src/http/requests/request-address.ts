@@ -1,8 +1,9 @@
 /**
- * Refuses a Host header of which no address can be made, and a path that a gateway may read otherwise.
+ * Refuses a Host header of which no address can be made, and a path that a gateway may read
+ * otherwise.
  *
- * Guarantees: such a request comes to the app as any other, and so into the access log, the metrics, and an answer that
- * has its id; no route sees it.
+ * Guarantees: such a request comes to the app as any other, and so into the access log, the
+ * metrics, and an answer that has its id; no route sees it.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -20,8 +21,9 @@ interface Refused {
 const refused = new WeakMap<IncomingMessage, Refused>();
 
 /**
- * To be called before the adapter makes a Request, which fails for some addresses. In their place it gets one that it
- * takes, and a name as URLs have it: [::1] for [0:0:0:0:0:0:0:1], 127.0.0.1 for 127.1.
+ * To be called before the adapter makes a Request, which fails for some addresses. In their place
+ * it gets one that it takes, and a name as URLs have it: [::1] for [0:0:0:0:0:0:0:1], 127.0.0.1 for
+ * 127.1.
  */
 export function readAddress(incoming: IncomingMessage): void {
   const { headers, url = "" } = incoming;
