@@ -4,8 +4,8 @@ import { findEntries } from "./scripts/library/entries.ts";
 import { SlowFirst } from "./scripts/slow-first.ts";
 import { alone, inThreads, integration, notQuick, ownProcess, slow, unit } from "./scripts/test-files.ts";
 
-// Tests see the library's sources under its public names. With BATCHWISE_DIST=1 the names resolve as they do for users,
-// through node_modules to the built packages (run `npm run build` first).
+// Tests see the library's sources under its public names. With BATCHWISE_DIST=1 the names resolve
+// as they do for users, through node_modules to the built packages (run `npm run build` first).
 const alias =
   process.env.BATCHWISE_DIST === "1"
     ? []

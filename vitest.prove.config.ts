@@ -1,4 +1,5 @@
-// `npm run prove`: what takes more than a minute, a quiet machine, a million rows or a browser. One file at a time.
+// `npm run prove`: what takes more than a minute, a quiet machine, a million rows or a browser. One
+// file at a time.
 
 import { defineConfig } from "vitest/config";
 import config from "./vitest.config.ts";

@@ -1,7 +1,8 @@
 /**
- * Measures the dispatcher on each store: on SQLite against its targets, and on servers of Postgres and Redis; beside each
- * figure the plain store in the same run. Prints the tables and writes docs/benchmarks-dispatch.md. Each measure runs in
- * its own process on a database, or a server, of its own; the rounds take them in turn.
+ * Measures the dispatcher on each store: on SQLite against its targets, and on servers of Postgres
+ * and Redis; beside each figure the plain store in the same run. Prints the tables and writes
+ * docs/benchmarks-dispatch.md. Each measure runs in its own process on a database, or a server, of
+ * its own; the rounds take them in turn.
  *
  *   npm run bench:dispatch                                  everything: long, with ten million requests; 8 GB of disk
  *   node bench/dispatch-store.ts --quick                    two minutes: one round, a tenth of the long ones; writes nothing
@@ -9,9 +10,9 @@
  *   node bench/dispatch-store.ts --measure single           one measure, in this process, as one line of JSON
  *   node bench/dispatch-store.ts --measure ingest --store postgres --count 50000
  *
- * It measures the built package: run `npm run build` first. Servers are found on this machine or installed (Debian, as
- * root), and gone afterwards. BATCHWISE_BENCH_FOLDER says where databases go (default: the system's folder for temporary
- * files); put it on the disk that is meant.
+ * It measures the built package: run `npm run build` first. Servers are found on this machine or
+ * installed (Debian, as root), and gone afterwards. BATCHWISE_BENCH_FOLDER says where databases go
+ * (default: the system's folder for temporary files); put it on the disk that is meant.
  */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,7 +1,8 @@
 /**
- * Embeddings over HTTP with batching, without, and with every fixed setting of a grid: texts a second and latencies of 1
- * to 64 clients, for short, mixed and long texts, on an encoder of MiniLM's shape and a tiny one; beside FastAPI with
- * onnxruntime; beside the model alone in the best batches; and which knob gains what. Writes the tables into docs/inference.md.
+ * Embeddings over HTTP with batching, without, and with every fixed setting of a grid: texts a
+ * second and latencies of 1 to 64 clients, for short, mixed and long texts, on an encoder of
+ * MiniLM's shape and a tiny one; beside FastAPI with onnxruntime; beside the model alone in the
+ * best batches; and which knob gains what. Writes the tables into docs/inference.md.
  *
  *   npm run bench:inference                                     everything; `--plan` says how long
  *   npm run bench:inference -- --resume                         what is still missing, and the tables
@@ -11,8 +12,9 @@
  *   node bench/inference.ts --ablation                          which knob gains what alone
  *   node bench/inference.ts --model path/to/folder --texts texts.txt   your own model, and texts, one a line: prints
  *
- * It measures the built package: run `npm run build` first. The services of a cell take turns, in rounds; a ratio is the
- * median over the rounds. Results are kept in .cache/inference after each cell.
+ * It measures the built package: run `npm run build` first. The services of a cell take turns, in
+ * rounds; a ratio is the median over the rounds. Results are kept in .cache/inference after each
+ * cell.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,13 +1,14 @@
 /**
- * What the pure functions cost a call: the decisions of the engine, and the lines and names of the dispatcher. For looking
- * closer at one of them while it is being changed; no target hangs on these figures.
+ * What the pure functions cost a call: the decisions of the engine, and the lines and names of the
+ * dispatcher. For looking closer at one of them while it is being changed; no target hangs on these
+ * figures.
  *
  *   npm run bench:micro                              all of them
  *   npm run bench:micro -- pack                      those whose name has this
  *   npm run bench:micro -- --processes 9 --ms 300    more processes of each, each for less time
  *
- * Each function runs in processes of its own, in a shuffled order, and the figure is the median over its processes: in
- * one process a function that ran before changes what the next one costs.
+ * Each function runs in processes of its own, in a shuffled order, and the figure is the median
+ * over its processes: in one process a function that ran before changes what the next one costs.
  *
  * It measures the sources: what is not public has no other name. Nothing has to be built.
  */

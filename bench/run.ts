@@ -7,8 +7,9 @@
  *   node bench/run.ts --only w1 --skip batshit,pacer   leaves contenders out; writes nothing
  *   node bench/run.ts --quick                          a first look: small loads, few rounds; writes nothing
  *
- * It measures the built package: build first, as the npm scripts do. A missed target is printed and does not fail the
- * run, since it depends on the machine. A contender that crashes or answers wrongly fails it.
+ * It measures the built package: build first, as the npm scripts do. A missed target is printed and
+ * does not fail the run, since it depends on the machine. A contender that crashes or answers
+ * wrongly fails it.
  */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

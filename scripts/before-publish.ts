@@ -1,5 +1,6 @@
-// Runs in a package's folder before `npm publish`. Refuses unless the commit of the package's version is checked out
-// without changes, the manifest has its addresses, and `dist` is what that commit builds. It builds again to know.
+// Runs in a package's folder before `npm publish`. Refuses unless the commit of the package's
+// version is checked out without changes, the manifest has its addresses, and `dist` is what that
+// commit builds. It builds again to know.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

@@ -1,9 +1,10 @@
-// Builds both packages into their dist folders, the library first because the server is typed against its output.
-// Each is built beside its dist and swapped in, so that nothing stale is packed and a failed build leaves the
-// last good one. It does not check tests, bench or examples: `npm run check` does.
+// Builds both packages into their dist folders, the library first because the server is typed
+// against its output. Each is built beside its dist and swapped in, so that nothing stale is packed
+// and a failed build leaves the last good one. It does not check tests, bench or examples:
+// `npm run check` does.
 //
-// The server is compiled file by file. The library is compiled, then bundled into a few files an entry, for `import`
-// and for `require`.
+// The server is compiled file by file. The library is compiled, then bundled into a few files an
+// entry, for `import` and for `require`.
 
 import { chmodSync, existsSync, renameSync, rmSync } from "node:fs";
 import { resolve } from "node:path";

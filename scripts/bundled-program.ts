@@ -1,5 +1,6 @@
-// A program that tests start again and again, as one bundle of the sources that it imports. A process that loads a few
-// files starts in half the time of one that loads hundreds: worth it where a test file starts dozens of them.
+// A program that tests start again and again, as one bundle of the sources that it imports. A
+// process that loads a few files starts in half the time of one that loads hundreds: worth it where
+// a test file starts dozens of them.
 
 import { basename, join } from "node:path";
 import { build, type Plugin } from "esbuild";
@@ -22,8 +23,9 @@ const REQUIRE = `import { createRequire as createRequireOfBundle } from "node:mo
 const require = createRequireOfBundle(import.meta.url);`;
 
 /**
- * Writes the bundle into that folder and answers its file. Packages are in it too, or are imported as they are where it
- * says "external". A module that is imported dynamically runs when it is needed.
+ * Writes the bundle into that folder and answers its file. Packages are in it too, or are imported
+ * as they are where it says "external". A module that is imported dynamically runs when it is
+ * needed.
  */
 export async function bundledProgram(
   source: URL,

@@ -1,7 +1,7 @@
-// Everything that is held without running the product: format and lint with no warning left, types (also of the
-// portable part, with browser types alone), the rules between the rooms, the size limits, the packages as they
-// would be published, and code that nothing uses. Each step runs alone too; the folders with a lock of their own are
-// installed first.
+// Everything that is held without running the product: format and lint with no warning left, types
+// (also of the portable part, with browser types alone), the rules between the rooms, the size
+// limits, the packages as they would be published, and code that nothing uses. Each step runs alone
+// too; the folders with a lock of their own are installed first.
 
 import { folders, install } from "./folders.ts";
 import { runSteps } from "./steps.ts";

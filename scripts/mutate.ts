@@ -1,6 +1,7 @@
-// Shows that the simulations have teeth: puts one deliberate fault after the other into a copy of the sources and runs the
-// simulation of the engine, or of the dispatcher, on it until a check catches the fault. Prints a table; exits with 1
-// where a fault survives, where the sources without faults fail, or where a fault no longer fits them.
+// Shows that the simulations have teeth: puts one deliberate fault after the other into a copy of
+// the sources and runs the simulation of the engine, or of the dispatcher, on it until a check
+// catches the fault. Prints a table; exits with 1 where a fault survives, where the sources without
+// faults fail, or where a fault no longer fits them.
 // `node scripts/mutate.ts [engine | dispatcher] [part of a name]`
 
 import { spawn } from "node:child_process";
@@ -40,7 +41,10 @@ async function runWorlds(room: Room, folder: string): Promise<Finding> {
   return { worlds, caughtBy: undefined };
 }
 
-/** Whatever imports the sources gets those in the folder: by the name of the package, or by their place. */
+/**
+ * Whatever imports the sources gets those in the folder: by the name of the package, or by their
+ * place.
+ */
 function takeSourcesFrom(folder: string): void {
   const [root, original] = [folder, sources].map((path) => pathToFileURL(`${path}/`).href) as [string, string];
   registerHooks({

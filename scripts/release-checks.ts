@@ -51,7 +51,10 @@ function addressRefusalsOf(manifests: Manifests): string[] {
   });
 }
 
-/** Everything that stands against releasing `version`, one sentence each; none where it may be released. */
+/**
+ * Everything that stands against releasing `version`, one sentence each; none where it may be
+ * released.
+ */
 export function refusalsOf(version: string, repository: Repository): string[] {
   const { changes, branch, tags, current, changelogs, manifests } = repository;
   const refusals: string[] = [];
@@ -76,7 +79,10 @@ export interface Checkout {
   readonly tagsHere: readonly string[];
 }
 
-/** Everything that stands against publishing `version` from this checkout, before its build is compared. */
+/**
+ * Everything that stands against publishing `version` from this checkout, before its build is
+ * compared.
+ */
 export function publishRefusalsOf(version: string, { changes, tagsHere, manifests }: Checkout): string[] {
   const refusals: string[] = [];
   if (changes.length > 0) refusals.push(`The tree has changes that are not committed: ${changes.join(", ")}.`);

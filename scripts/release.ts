@@ -1,6 +1,7 @@
-// Makes a release: `npm run release -- 1.2.3`. Refuses where the tree has changes, the version is not above the present
-// one, a changelog does not have it or a manifest lacks an address. Then it writes the version into the packages, runs everything that has to pass, commits
-// and tags. It never pushes or publishes: it prints the commands that do.
+// Makes a release: `npm run release -- 1.2.3`. Refuses where the tree has changes, the version is
+// not above the present one, a changelog does not have it or a manifest lacks an address. Then it
+// writes the version into the packages, runs everything that has to pass, commits and tags. It
+// never pushes or publishes: it prints the commands that do.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";

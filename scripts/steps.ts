@@ -1,5 +1,6 @@
-// Runs the commands that a script is made of, in order, and tells how each ended and how long it took.
-// A failed step does not hide the later ones. Command lines are split at spaces: no quoting, no shell.
+// Runs the commands that a script is made of, in order, and tells how each ended and how long it
+// took. A failed step does not hide the later ones. Command lines are split at spaces: no quoting,
+// no shell.
 
 import { spawnSync } from "node:child_process";
 import { performance } from "node:perf_hooks";
@@ -9,13 +10,18 @@ interface Step {
   readonly command: string;
 }
 
-/** Whether the command ended well, in a folder or where we are; what it prints goes straight through. */
+/**
+ * Whether the command ended well, in a folder or where we are; what it prints goes straight
+ * through.
+ */
 export function run(command: string, cwd = "."): boolean {
   const [file = "", ...args] = command.split(" ");
   return spawnSync(file, args, { stdio: "inherit", cwd }).status === 0;
 }
 
-/** Prints a line per step when all have run; the process ends with a failure if one of them failed. */
+/**
+ * Prints a line per step when all have run; the process ends with a failure if one of them failed.
+ */
 export function runSteps(steps: readonly Step[]): void {
   const lines: string[] = [];
   for (const { name, command } of steps) {

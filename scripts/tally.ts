@@ -16,8 +16,9 @@ export interface Tally {
 }
 
 /**
- * `ended` is whether the run itself ended well. A file that failed without a failed test (it did not load, a hook
- * threw) counts once; so does a run that ended badly with every test passed, or that left no report.
+ * `ended` is whether the run itself ended well. A file that failed without a failed test (it did
+ * not load, a hook threw) counts once; so does a run that ended badly with every test passed, or
+ * that left no report.
  */
 export function tally(report: VitestReport | undefined, ended: boolean): Tally {
   let passed = 0;

@@ -1,5 +1,5 @@
-// Which test files there are, as patterns, and which of them run in another way than the others: vitest.config.ts reads
-// this. A test looks that each names a file that is there.
+// Which test files there are, as patterns, and which of them run in another way than the others:
+// vitest.config.ts reads this. A test looks that each names a file that is there.
 
 export const unit: string[] = ["packages/*/test/**/*.test.ts", "bench/**/*.test.ts", "examples/**/*.test.ts"];
 export const integration: string[] = [
@@ -11,8 +11,9 @@ export const integration: string[] = [
 export const inThreads: string[] = ["packages/batchwise/test/core/fake-timers.test.ts"];
 
 /**
- * Unit tests that look at more than their own objects: memory and collected garbage, the time that the process has
- * computed, the globals. Each of these files has a process of its own; the others share one a core.
+ * Unit tests that look at more than their own objects: memory and collected garbage, the time that
+ * the process has computed, the globals. Each of these files has a process of its own; the others
+ * share one a core.
  */
 export const ownProcess: string[] = [
   "packages/*/test/**/*{memory,contexts,context-stores,timers}.test.ts",
@@ -57,7 +58,10 @@ export const slow: string[] = [
   "packages/batchwise/test/integration/dispatch/troubled-servers.test.ts",
 ];
 
-/** Unit tests that `npm run test:quick` leaves out beside the slow ones: of five seconds and more, or of other folders. */
+/**
+ * Unit tests that `npm run test:quick` leaves out beside the slow ones: of five seconds and more,
+ * or of other folders.
+ */
 export const notQuick: string[] = [
   "bench/**/*.test.ts",
   "packages/batchwise/test/core/{callable,quadratic}.test.ts",

@@ -1,5 +1,6 @@
-// Installs the folders that tests need, builds, runs every test, and ends with one line: `N passed, N failed`.
-// A test file that does not load and an error outside of any test count as failures, and so does a run of nothing.
+// Installs the folders that tests need, builds, runs every test, and ends with one line:
+// `N passed, N failed`. A test file that does not load and an error outside of any test count as
+// failures, and so does a run of nothing.
 
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { install, tested } from "./folders.ts";

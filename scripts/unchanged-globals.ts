@@ -1,5 +1,6 @@
-// Runs around each unit test file. These files share a process, so a file that leaves a fake timer behind hangs another
-// one: it fails here, in its own name, and the next file gets the real globals back.
+// Runs around each unit test file. These files share a process, so a file that leaves a fake timer
+// behind hangs another one: it fails here, in its own name, and the next file gets the real globals
+// back.
 
 import { afterAll, vi } from "vitest";
 

@@ -1,6 +1,7 @@
-// Builds the site into site/dist: `npm run site`. Copies the pages of the repository to the places that they have in it,
-// has TypeDoc write a page for each entry from the docstrings of its public names, and lets VitePress render them. Fails
-// on a page that the sidebar does not name, and on a link that leads nowhere.
+// Builds the site into site/dist: `npm run site`. Copies the pages of the repository to the places
+// that they have in it, has TypeDoc write a page for each entry from the docstrings of its public
+// names, and lets VitePress render them. Fails on a page that the sidebar does not name, and on a
+// link that leads nowhere.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -33,7 +34,10 @@ const unlinked = found.filter((file) => /^docs\/.*\.md$/.test(file) && !linked.h
 if (unlinked.length > 0)
   throw new Error(`Expected site/sidebar.ts to name every page, missing are ${unlinked.join(", ")}`);
 
-/** A file for each entry that package.json exports, named as users import it, which TypeDoc names its page after. */
+/**
+ * A file for each entry that package.json exports, named as users import it, which TypeDoc names
+ * its page after.
+ */
 const entryPoints = Object.entries(manifest().exports).flatMap(([entry, target]) => {
   const [, built] = /"[^"]*\/dist\/([^"]*)\.js"/.exec(JSON.stringify(target)) ?? [];
   if (built === undefined) return [];

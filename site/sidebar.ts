@@ -1,5 +1,5 @@
-// The order in which a reader meets the pages. A page that is missing here is found by search and links alone, and
-// build.ts refuses it.
+// The order in which a reader meets the pages. A page that is missing here is found by search and
+// links alone, and build.ts refuses it.
 
 interface Group {
   readonly text: string;

@@ -1,8 +1,8 @@
 /**
  * Runs one contender in its own process and reads the one JSON line that it answers with.
  *
- * Guarantees that no contender shares a heap, compiled code or a garbage collector with another. A child that
- * fails, hangs or says something else ends the bench with its name and what it printed.
+ * Guarantees that no contender shares a heap, compiled code or a garbage collector with another. A
+ * child that fails, hangs or says something else ends the bench with its name and what it printed.
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";

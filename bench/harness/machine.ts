@@ -1,4 +1,6 @@
-/** What ran where: machine, versions and commit, for the head of the report. Reads, changes nothing. */
+/**
+ * What ran where: machine, versions and commit, for the head of the report. Reads, changes nothing.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import os from "node:os";

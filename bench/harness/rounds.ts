@@ -1,8 +1,9 @@
 /**
  * Interleaved rounds: each round runs every contender once, in an order shuffled from a seed.
  *
- * A ratio is formed within a round, between two runs that are seconds apart, and the figure that is reported is
- * the median over the rounds. So a neighbour who slows the machine for a while slows both sides of a ratio.
+ * A ratio is formed within a round, between two runs that are seconds apart, and the figure that is
+ * reported is the median over the rounds. So a neighbour who slows the machine for a while slows
+ * both sides of a ratio.
  */
 import { type Measurement, runContender, type Settings } from "./child.ts";
 import { median, seededRandom, shuffled } from "./numbers.ts";
@@ -29,7 +30,10 @@ export async function runRounds(plan: Plan, progress: Progress): Promise<Results
   return results as Results;
 }
 
-/** Runs several plans of one workload, all with as many rounds: a round of each, then the next of each. */
+/**
+ * Runs several plans of one workload, all with as many rounds: a round of each, then the next of
+ * each.
+ */
 export async function runInterleaved(plans: readonly Plan[], progress: Progress): Promise<readonly Results[]> {
   const random = seededRandom(20_26);
   const all = plans.map((plan) => new Map<string, Measurement[]>(plan.contenders.map((name) => [name, []])));

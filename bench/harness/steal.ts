@@ -1,6 +1,6 @@
 /**
- * How much of the processors' time the hypervisor of a rented machine gave to other machines, by Linux's own count: one
- * reason for a slow run that is known without looking at its result.
+ * How much of the processors' time the hypervisor of a rented machine gave to other machines, by
+ * Linux's own count: one reason for a slow run that is known without looking at its result.
  */
 import { readFileSync } from "node:fs";
 

@@ -1,4 +1,6 @@
-/** Every load by name, loaded on demand. A load measures one contender in the process that calls it. */
+/**
+ * Every load by name, loaded on demand. A load measures one contender in the process that calls it.
+ */
 
 import type { LoaderFactory } from "../peers/contract.ts";
 import { findContender } from "../peers/registry.ts";

@@ -1,4 +1,7 @@
-/** Which knob gains what: from one worker without batching to the defaults, one step after the other, in turns. */
+/**
+ * Which knob gains what: from one worker without batching to the defaults, one step after the
+ * other, in turns.
+ */
 import { ABLATION_STEPS, type Cell, DEFAULTS, OFF, WORKERS } from "./plan.ts";
 import { type OwnOptions, OwnService, type Service } from "./services.ts";
 import { inTurns, type Progress, type Rounds, underLoad, warmUp } from "./turns.ts";

@@ -1,5 +1,6 @@
 /**
- * Batches by someone who knows all texts beforehand: sorted by length, then cut by rows and padded tokens. Pure.
+ * Batches by someone who knows all texts beforehand: sorted by length, then cut by rows and padded
+ * tokens. Pure.
  */
 
 /** A way of cutting sorted texts into batches. */
@@ -61,12 +62,18 @@ export function meanSize(
 
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
-/** `count` places of `size`, spread evenly over all of them from the first few on; another `start` gives others. */
+/**
+ * `count` places of `size`, spread evenly over all of them from the first few on; another `start`
+ * gives others.
+ */
 export function spread(size: number, count: number, start: number): number[] {
   return Array.from({ length: count }, (_, at) => Math.floor((((start + at) * GOLDEN) % 1) * size));
 }
 
-/** A call takes about as long as so many tokens besides its own. Where it does not, a short measure is less exact. */
+/**
+ * A call takes about as long as so many tokens besides its own. Where it does not, a short measure
+ * is less exact.
+ */
 const CALL_TOKENS = 12;
 
 /** What a call takes about, in tokens. */
@@ -74,7 +81,10 @@ export function weightOf(rows: number, columns: number): number {
   return CALL_TOKENS + rows * columns;
 }
 
-/** How long all batches take when some of them took `callsMs`: some are longer than others, and that is allowed for. */
+/**
+ * How long all batches take when some of them took `callsMs`: some are longer than others, and that
+ * is allowed for.
+ */
 export function wholeMs(callsMs: readonly number[], ran: readonly number[], all: readonly number[]): number {
   return (sum(callsMs) / sum(ran)) * sum(all);
 }

@@ -1,4 +1,7 @@
-/** What the bound's measurements say: the best way to batch, what it gives, and what a call costs besides its tokens. Pure. */
+/**
+ * What the bound's measurements say: the best way to batch, what it gives, and what a call costs
+ * besides its tokens. Pure.
+ */
 import { type Claim, verdictOf } from "../report/section.ts";
 import { ALONE, type Way } from "./bound-batches.ts";
 import { medianOf, type Rounds, ratioOf } from "./turns.ts";
@@ -87,7 +90,10 @@ export interface BoundedClaim extends Claim {
 /** A measured ratio that passes its bound by more than chance shows that the bound is none. */
 const CHANCE = 0.05;
 
-/** Whether even the model alone, in the best batches, misses the target. Never of a target that is met. */
+/**
+ * Whether even the model alone, in the best batches, misses the target. Never of a target that is
+ * met.
+ */
 export function isOutOfReach(claim: BoundedClaim): boolean {
   const { bound = Number.NaN, measured } = claim;
   if (verdictOf(claim) !== "missed" || !(measured <= bound * (1 + CHANCE))) return false;

@@ -80,7 +80,10 @@ export function verdictText(claim: BoundedClaim): string {
   return `${verdict} (the model alone, in the best batches, gives ${ratio(claim.bound ?? Number.NaN)} here)`;
 }
 
-/** A section; where a target has a bound, with what the model alone gives, and how much of that is reached. */
+/**
+ * A section; where a target has a bound, with what the model alone gives, and how much of that is
+ * reached.
+ */
 export function renderBounded(section: BoundedSection): string {
   if (section.claims.every(({ bound }) => bound === undefined)) return renderSection(section);
   return [renderSection({ ...section, claims: [] }), renderClaims(section.claims)].join("\n\n");

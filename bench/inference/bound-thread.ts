@@ -1,6 +1,7 @@
 /**
- * A thread of the bound: a session of the model with one thread inside, which runs the batches that it is given, round and
- * round for some time, and says how long the calls took. Padding and building tensors are not counted.
+ * A thread of the bound: a session of the model with one thread inside, which runs the batches that
+ * it is given, round and round for some time, and says how long the calls took. Padding and
+ * building tensors are not counted.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";

@@ -1,4 +1,7 @@
-/** The model alone in threads of this process: each runs batches at the same time as the others. Ends all of them. */
+/**
+ * The model alone in threads of this process: each runs batches at the same time as the others.
+ * Ends all of them.
+ */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { ModelSource } from "../../packages/batchwise/src/onnx/text/model-files.ts";
@@ -53,7 +56,10 @@ export class BoundThreads {
     return sum(ofThreads);
   }
 
-  /** Milliseconds of a call with so many texts of so many tokens each, while all threads run such calls. */
+  /**
+   * Milliseconds of a call with so many texts of so many tokens each, while all threads run such
+   * calls.
+   */
   async callMs(rows: number, columns: number): Promise<number> {
     const batch = Array.from({ length: rows }, () => new Array<number>(columns).fill(1));
     const answers = await this.#runAll(() => ({ batches: [batch], leadMs: PROBE_MS / 4, durationMs: PROBE_MS }));

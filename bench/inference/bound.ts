@@ -1,7 +1,8 @@
 /**
- * The bound of a cell: what the model alone does, without HTTP, tokeniser or batcher, each text alone and in batches of one
- * who knows all texts beforehand. Each way of cutting is looked at twice; the best two then take turns with each text alone
- * and with the services. Leaves no thread behind.
+ * The bound of a cell: what the model alone does, without HTTP, tokeniser or batcher, each text
+ * alone and in batches of one who knows all texts beforehand. Each way of cutting is looked at
+ * twice; the best two then take turns with each text alone and with the services. Leaves no thread
+ * behind.
  */
 import { resolveModel as filesOf, type ModelSource } from "../../packages/batchwise/src/onnx/text/model-files.ts";
 import { truncateTokens } from "../../packages/batchwise/src/onnx/text/tokenizer.ts";
@@ -90,7 +91,10 @@ async function probe(threads: BoundThreads): Promise<Probe[]> {
   return probes;
 }
 
-/** Of the looks at a cut the best one: what else runs on the machine makes a look slower, never faster. */
+/**
+ * Of the looks at a cut the best one: what else runs on the machine makes a look slower, never
+ * faster.
+ */
 async function lookAt(
   cuts: readonly Cut[],
   look: (cut: Cut) => Promise<number>,

@@ -1,4 +1,7 @@
-/** The processes that the inference benchmark started: those that still run when it ends are ended with it, by their ids. */
+/**
+ * The processes that the inference benchmark started: those that still run when it ends are ended
+ * with it, by their ids.
+ */
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 

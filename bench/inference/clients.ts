@@ -1,11 +1,12 @@
 /**
- * The clients of the inference benchmark, in a process of their own: each has one connection, keeps it open, and asks for
- * the vector of its next text as soon as the last one is answered.
+ * The clients of the inference benchmark, in a process of their own: each has one connection, keeps
+ * it open, and asks for the vector of its next text as soon as the last one is answered.
  *
  *   node bench/inference/clients.ts PORT CLIENTS MIX WARM_UP_MS DURATION_MS SEED
  *
- * Prints the figures as a line of JSON when every request is answered. A response that is not a 200 with one vector of
- * finite numbers ends the process with an error. Another service of the same interface can be measured in the same way.
+ * Prints the figures as a line of JSON when every request is answered. A response that is not a 200
+ * with one vector of finite numbers ends the process with an error. Another service of the same
+ * interface can be measured in the same way.
  */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";

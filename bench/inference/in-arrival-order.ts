@@ -1,7 +1,8 @@
 /**
- * For `--import`: texts travel in order of arrival, as they did before the server chose by length. Nobody should want
- * that, so there is no option for it: the words of the built library that say so are changed while it is loaded. A service
- * that listens without that change would be measured for what it is not, so it does not get to listen.
+ * For `--import`: texts travel in order of arrival, as they did before the server chose by length.
+ * Nobody should want that, so there is no option for it: the words of the built library that say so
+ * are changed while it is loaded. A service that listens without that change would be measured for
+ * what it is not, so it does not get to listen.
  */
 import { registerHooks } from "node:module";
 import { Server } from "node:net";

@@ -1,8 +1,9 @@
 /**
- * One cell: the defaults in turns with batching off, with the best fixed setting of the grid, and with FastAPI where it is
- * there, and with the model alone. The defaults learn once, in a warm-up that is long enough; each setting of the grid is
- * looked at once, the best three twice. A service gets faster for half a minute, while its code is compiled: beside a
- * quick model all of ours are under load for as long as the grid's before the rounds. Leaves no process behind.
+ * One cell: the defaults in turns with batching off, with the best fixed setting of the grid, and
+ * with FastAPI where it is there, and with the model alone. The defaults learn once, in a warm-up
+ * that is long enough; each setting of the grid is looked at once, the best three twice. A service
+ * gets faster for half a minute, while its code is compiled: beside a quick model all of ours are
+ * under load for as long as the grid's before the rounds. Leaves no process behind.
  */
 
 import { BoundMeter } from "./bound.ts";
@@ -144,7 +145,10 @@ async function startPython({ python }: Means, started: Service[]): Promise<reado
 
 const MOST_DIFFERENT = 1e-4;
 
-/** All variants at a first look, and of each kind of route the better one. Throws where its vectors are not ours. */
+/**
+ * All variants at a first look, and of each kind of route the better one. Throws where its vectors
+ * are not ours.
+ */
 async function lookAtPython(
   services: readonly PythonService[],
   ours: Service,

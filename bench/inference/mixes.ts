@@ -1,6 +1,6 @@
 /**
- * The texts of the inference benchmark: short, mixed and long ones, of words that mean nothing; or those of a file, one a
- * line, by chance.
+ * The texts of the inference benchmark: short, mixed and long ones, of words that mean nothing; or
+ * those of a file, one a line, by chance.
  */
 import { readFileSync } from "node:fs";
 import { seededRandom } from "../harness/numbers.ts";
@@ -17,7 +17,10 @@ function wordsOf(mix: Mix, random: () => number): number {
   return Math.min(250, Math.max(4, Math.round(25 * Math.exp(0.8 * normal))));
 }
 
-/** Texts without an end, the same ones for the same seed. `mix`: one of MIXES, or the path of a file. */
+/**
+ * Texts without an end, the same ones for the same seed. `mix`: one of MIXES, or the path of a
+ * file.
+ */
 export function* textsOf(mix: string, seed: number): Generator<string, never> {
   const random = seededRandom(seed);
   const lines = isMix(mix) ? undefined : linesOf(mix);

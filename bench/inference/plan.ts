@@ -1,4 +1,7 @@
-/** What the inference benchmark measures, for how long, and how long that takes in all. Pure but for the count of cores. */
+/**
+ * What the inference benchmark measures, for how long, and how long that takes in all. Pure but for
+ * the count of cores.
+ */
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { WAYS_COUNT } from "./bound-batches.ts";
@@ -27,7 +30,10 @@ interface Times {
   /** Of a service that learns. Others are as fast from the start, but for compiling. */
   readonly warmUpMs: number;
   readonly shortWarmUpMs: number;
-  /** Whether all of ours are under load for as long as the grid before the rounds: a quick model shows what compiling does. */
+  /**
+   * Whether all of ours are under load for as long as the grid before the rounds: a quick model
+   * shows what compiling does.
+   */
   readonly warmsEvenly: boolean;
   /** One measure in the rounds. */
   readonly roundMs: number;
@@ -114,7 +120,10 @@ export interface Setting {
   readonly limits: { readonly concurrency: number; readonly maxBatchSize: number; readonly maxBatchCost: number };
 }
 
-/** The settings among which the defaults have to stand: workers, rows, padded tokens, and batching off. */
+/**
+ * The settings among which the defaults have to stand: workers, rows, padded tokens, and batching
+ * off.
+ */
 export function gridOf({ clients }: Cell): Setting[] {
   if (clients === 1) return [setting(1, 1), setting(WORKERS, 1), setting(WORKERS, 64, 256)];
   const settings = [setting(1, 1), setting(WORKERS, 1)];
@@ -143,7 +152,10 @@ const CLIENTS_MS = 450;
 const PYTHON = { tried: 4, measured: 2 };
 export const ABLATION_STEPS = 7;
 
-/** Of the model alone: so often each way of cutting is looked at, and so many are measured in the rounds. */
+/**
+ * Of the model alone: so often each way of cutting is looked at, and so many are measured in the
+ * rounds.
+ */
 export const LOOKS = 2;
 export const FINALISTS = 2;
 /** Texts, and tokens of each, of the calls that say what a call costs besides its tokens. */

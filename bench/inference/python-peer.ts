@@ -1,6 +1,7 @@
 /**
- * FastAPI with onnxruntime, without batching: what one writes by hand. In a virtual environment under .cache, which is
- * made where it is missing. Where there is no Python, or pip cannot install a package, there is no such peer.
+ * FastAPI with onnxruntime, without batching: what one writes by hand. In a virtual environment
+ * under .cache, which is made where it is missing. Where there is no Python, or pip cannot install
+ * a package, there is no such peer.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";

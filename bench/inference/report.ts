@@ -153,7 +153,10 @@ function againstPython(cells: readonly NamedCell[]): BoundedSection {
   };
 }
 
-/** Against both kinds of route: the `def` one keeps both cores busy with one thread a run, and is the harder target. */
+/**
+ * Against both kinds of route: the `def` one keeps both cores busy with one thread a run, and is
+ * the harder target.
+ */
 function pythonClaims(cells: readonly NamedCell[]): BoundedClaim[] {
   const limits: Readonly<Record<string, number>> = { short: 2.3, mixed: 1.4 };
   return cells.flatMap(([name, cell]) => {

@@ -1,6 +1,6 @@
 /**
- * What has been measured, kept in a file under .cache after each cell, so that a run that was broken off goes on where
- * it was, and single cells can be measured again.
+ * What has been measured, kept in a file under .cache after each cell, so that a run that was
+ * broken off goes on where it was, and single cells can be measured again.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

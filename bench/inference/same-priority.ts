@@ -1,4 +1,7 @@
-/** For `--import`: takes the lower priority from the model's threads, which a worker thread asks for at its start. */
+/**
+ * For `--import`: takes the lower priority from the model's threads, which a worker thread asks for
+ * at its start.
+ */
 import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
 

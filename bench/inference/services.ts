@@ -1,6 +1,6 @@
 /**
- * The services that the inference benchmark compares: each in a process of its own, started beforehand, one under load at
- * a time. Ended by their ids, with the benchmark.
+ * The services that the inference benchmark compares: each in a process of its own, started
+ * beforehand, one under load at a time. Ended by their ids, with the benchmark.
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,7 @@
-/** How long a run of known parts has taken, and will take: the estimates, scaled by how the parts so far took. */
+/**
+ * How long a run of known parts has taken, and will take: the estimates, scaled by how the parts so
+ * far took.
+ */
 export class TimeLeft {
   readonly #estimates: readonly number[];
   readonly #started: number = performance.now();

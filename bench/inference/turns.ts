@@ -76,7 +76,9 @@ export function medianOf(rounds: Rounds, name: string, key: Key): number {
   return median((rounds[name] ?? []).map((figures) => figures[key]));
 }
 
-/** The median over the rounds of a service's figure divided by that of another in the same round. */
+/**
+ * The median over the rounds of a service's figure divided by that of another in the same round.
+ */
 export function ratioOf(rounds: Rounds, name: string, base: string, key: Key): number {
   const bases = rounds[base] ?? [];
   return median((rounds[name] ?? []).map((figures, round) => figures[key] / (bases[round]?.[key] ?? Number.NaN)));

@@ -1,6 +1,6 @@
 /**
- * A worker thread of the suite `threads`: blocks for one answer after another, and tells how long each took. The item is
- * a text of 160 characters, the answer its length.
+ * A worker thread of the suite `threads`: blocks for one answer after another, and tells how long
+ * each took. The item is a text of 160 characters, the answer its length.
  */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { connectBatcher } from "batchwise/threads";

@@ -1,6 +1,7 @@
 /**
- * Blocking calls from worker threads: each thread waits for its answer before it sends the next item. Beside them the
- * least that this can cost: postMessage there and back with Atomics.wait in between, and no batching.
+ * Blocking calls from worker threads: each thread waits for its answer before it sends the next
+ * item. Beside them the least that this can cost: postMessage there and back with Atomics.wait in
+ * between, and no batching.
  */
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { type BatchOptions, createBatcher } from "batchwise";

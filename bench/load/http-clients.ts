@@ -1,6 +1,6 @@
 /**
- * The clients of sqlite-http.ts, in a process of their own: each has one connection, keeps it open, and posts its next
- * row as soon as the last one is answered.
+ * The clients of sqlite-http.ts, in a process of their own: each has one connection, keeps it open,
+ * and posts its next row as soon as the last one is answered.
  *
  *   node bench/load/http-clients.ts PORT CLIENTS WARM_UP_MS DURATION_MS
  *

@@ -1,6 +1,6 @@
 /**
- * Reads one response of HTTP/1.1 with a `content-length`, which is all that the server of the benchmarks sends. Pure.
- * Does not read chunked bodies, or two responses in one text.
+ * Reads one response of HTTP/1.1 with a `content-length`, which is all that the server of the
+ * benchmarks sends. Pure. Does not read chunked bodies, or two responses in one text.
  */
 export interface HttpResponse {
   readonly status: number;
@@ -9,7 +9,10 @@ export interface HttpResponse {
 
 const HEAD_END = "\r\n\r\n";
 
-/** The response in `text`, or null while a part of it is missing. Throws where the length is unknown. */
+/**
+ * The response in `text`, or null while a part of it is missing. Throws where the length is
+ * unknown.
+ */
 export function readResponse(text: string): HttpResponse | null {
   const headEnd = text.indexOf(HEAD_END);
   if (headEnd < 0) return null;

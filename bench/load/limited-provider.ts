@@ -1,7 +1,7 @@
 /**
- * A provider with rate limits: it takes so many calls and so many tokens a second and answers 429 with Retry-After to
- * what is over. Poisson arrivals. Simulated on the virtual clock, so a minute takes about a second and the same
- * seed gives the same figures on every machine.
+ * A provider with rate limits: it takes so many calls and so many tokens a second and answers 429
+ * with Retry-After to what is over. Poisson arrivals. Simulated on the virtual clock, so a minute
+ * takes about a second and the same seed gives the same figures on every machine.
  *
  *   node bench/load/limited-provider.ts                    every contender, one line of JSON each
  *   node bench/load/limited-provider.ts '{"perSecond":90}' with other settings
@@ -74,7 +74,10 @@ class LimitedProvider {
     this.#readAt = clock.now();
   }
 
-  /** Answers after `callMs`, or rejects with 429 after `refusalMs`. A call of more than a full bucket is always refused. */
+  /**
+   * Answers after `callMs`, or rejects with 429 after `refusalMs`. A call of more than a full
+   * bucket is always refused.
+   */
   async call(tokens: number): Promise<void> {
     this.#refill();
     const waitMs = this.#waitFor(tokens);
@@ -123,7 +126,10 @@ interface World {
 /** Makes the batchers of one contender. */
 type Contender = (world: World) => TokenBatcher[];
 
-/** What all contenders share: batches that the provider can take at all, and retries that outlast every refusal. */
+/**
+ * What all contenders share: batches that the provider can take at all, and retries that outlast
+ * every refusal.
+ */
 function commonOptions({ clock, config }: World): BatchOptions<number, number> {
   return {
     clock,
@@ -149,7 +155,10 @@ function batchersOf(world: World, options: BatchOptions<number, number>): TokenB
   return Array.from({ length: world.config.batchers }, make);
 }
 
-/** The option `limiter`: the batch is closed when the limits let it go. Several batchers share one limiter. */
+/**
+ * The option `limiter`: the batch is closed when the limits let it go. Several batchers share one
+ * limiter.
+ */
 const withLimiter: Contender = (world) => {
   const { callsPerSecond, tokensPerSecond } = world.config;
   const limits = { callsPerMinute: callsPerSecond * 60, costPerMinute: tokensPerSecond * 60, clock: world.clock };
@@ -159,7 +168,9 @@ const withLimiter: Contender = (world) => {
 /** The provider says no, and the batch is sent again. */
 const withRetry: Contender = (world) => batchersOf(world, {});
 
-/** By hand: pause at the call, resume when the provider could take the next one. One batcher only. */
+/**
+ * By hand: pause at the call, resume when the provider could take the next one. One batcher only.
+ */
 const withGate: Contender = (world) => {
   const { clock, config } = world;
   const call = handlerOf(world);
@@ -193,7 +204,8 @@ export async function measureLimited(
     refusedShare: refused / (accepted + refused),
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
-    // What could have been used while callers came: the rate for all of the time, and the bucket that was full at first.
+    // What could have been used while callers came: the rate for all of the time, and the bucket
+    // that was full at first.
     tokensUsedShare: tokensInTime / (config.tokensPerSecond * (seconds + 1)),
     answeredShare: latencies.length / offered,
     meanBatch: latencies.length / accepted,
@@ -205,7 +217,10 @@ interface Arrivals {
   readonly offered: number;
 }
 
-/** Submits at the times of a schedule, to the batchers in turn, and waits until nothing happens any more. */
+/**
+ * Submits at the times of a schedule, to the batchers in turn, and waits until nothing happens any
+ * more.
+ */
 async function arrive(
   clock: VirtualClock,
   config: LimitedConfig,

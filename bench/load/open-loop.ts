@@ -1,8 +1,10 @@
 /**
- * An open loop: callers come at the times of a schedule whether or not the last ones have been answered.
+ * An open loop: callers come at the times of a schedule whether or not the last ones have been
+ * answered.
  *
- * Latency runs from the scheduled arrival, so a loop that falls behind cannot hide it. Callers without an answer
- * when the grace is over count with their age: a quantile is never made better by leaving callers out.
+ * Latency runs from the scheduled arrival, so a loop that falls behind cannot hide it. Callers
+ * without an answer when the grace is over count with their age: a quantile is never made better by
+ * leaving callers out.
  */
 import type { Measurement } from "../harness/child.ts";
 import { quantile } from "../harness/numbers.ts";

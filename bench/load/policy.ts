@@ -1,7 +1,8 @@
 /**
  * W6: one slot, 4 ms and 0.1 ms an item, at most 64 items; Poisson arrivals at a steady rate.
  *
- * What an item costs in CPU does not show here. What shows is when a batch is closed: as a slot takes it, or before.
+ * What an item costs in CPU does not show here. What shows is when a batch is closed: as a slot
+ * takes it, or before.
  */
 import type { Measurement } from "../harness/child.ts";
 import { poissonArrivals } from "../harness/numbers.ts";
@@ -17,7 +18,10 @@ type Config = { perSecond: number; durationMs: number; graceMs: number; maxBatch
 const WARM_UP_SPEED = 10;
 const WARM_UP_MS = 2_000;
 
-/** Serves callers, `speed` times as fast as the clock: `speed` times as many, by a backend that is so much faster. */
+/**
+ * Serves callers, `speed` times as fast as the clock: `speed` times as many, by a backend that is
+ * so much faster.
+ */
 async function serve(make: LoaderFactory, config: Config, speed: number): Promise<Measurement> {
   const { perSecond, durationMs, graceMs, maxBatchSize, seed } = config;
   const pulse = createPulse();
@@ -29,7 +33,10 @@ async function serve(make: LoaderFactory, config: Config, speed: number): Promis
   return measured;
 }
 
-/** Serves the same load ten times as fast for two seconds first: a service has compiled its code long ago. */
+/**
+ * Serves the same load ten times as fast for two seconds first: a service has compiled its code
+ * long ago.
+ */
 async function measure(make: LoaderFactory, config: Config): Promise<Measurement> {
   await serve(make, { ...config, durationMs: WARM_UP_MS, graceMs: 0, seed: config.seed + 1_000 }, WARM_UP_SPEED);
   return serve(make, config, 1);

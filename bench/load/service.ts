@@ -1,5 +1,6 @@
 /**
- * The simulated backend: a call takes a fixed time and some more for each item. It counts what it is given.
+ * The simulated backend: a call takes a fixed time and some more for each item. It counts what it
+ * is given.
  */
 import type { Handler } from "../peers/contract.ts";
 import type { Pulse } from "./pulse.ts";

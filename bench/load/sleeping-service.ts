@@ -1,8 +1,10 @@
 /**
- * The load that the four Python systems were measured under: a handler that sleeps 5 ms and 0.1 ms an item, at most
- * 32 items, one slot. An open loop at a rate, or a closed loop of a number of clients.
+ * The load that the four Python systems were measured under: a handler that sleeps 5 ms and 0.1 ms
+ * an item, at most 32 items, one slot. An open loop at a rate, or a closed loop of a number of
+ * clients.
  *
- * `rounded: 1` makes the sleep as coarse as theirs was (a whole number of milliseconds, rounded up).
+ * `rounded: 1` makes the sleep as coarse as theirs was (a whole number of milliseconds, rounded
+ * up).
  */
 import type { Measurement } from "../harness/child.ts";
 import { poissonArrivals, quantile } from "../harness/numbers.ts";

@@ -1,8 +1,10 @@
 /**
- * Inserts into SQLite behind node:http: 64 clients in another process, each with one connection that stays open, and a
- * synchronous handler. Node reads one socket after the other, so the requests of one moment arrive in many turns.
+ * Inserts into SQLite behind node:http: 64 clients in another process, each with one connection
+ * that stays open, and a synchronous handler. Node reads one socket after the other, so the
+ * requests of one moment arrive in many turns.
  *
- * Guarantees that every answered row was written once; a row that is missing or doubled fails the run.
+ * Guarantees that every answered row was written once; a row that is missing or doubled fails the
+ * run.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,6 @@
 /**
- * W1: bursts of submits in one turn, over an async identity handler. What one item costs, in time and in bytes.
+ * W1: bursts of submits in one turn, over an async identity handler. What one item costs, in time
+ * and in bytes.
  *
  * Between bursts lies a real turn of the event loop, so no burst runs into the next.
  */
@@ -77,7 +78,10 @@ async function measureTime(make: LoaderFactory, config: Config): Promise<Measure
   return { nsPerItem: median(times), batches: rig.batchesPerRun() };
 }
 
-/** Needs the flags of `allocationFlags`: with a young generation this large no collection falls into a run. */
+/**
+ * Needs the flags of `allocationFlags`: with a young generation this large no collection falls into
+ * a run.
+ */
 async function measureBytes(make: LoaderFactory, config: Config): Promise<Measurement> {
   const collect = globalThis.gc;
   if (collect === undefined) throw new Error(`Run this load with node ${allocationFlags.join(" ")}`);

@@ -1,6 +1,6 @@
 /**
- * W2: many callers, each submitting its next item as soon as the last one is answered. Submits come out of promise
- * jobs here, the way they do in a server, and not out of a loop.
+ * W2: many callers, each submitting its next item as soon as the last one is answered. Submits come
+ * out of promise jobs here, the way they do in a server, and not out of a loop.
  */
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";

@@ -1,5 +1,6 @@
 /**
- * A lone item on an idle engine: microseconds from the submit to the first line of the handler, and to the answer.
+ * A lone item on an idle engine: microseconds from the submit to the first line of the handler, and
+ * to the answer.
  *
  * Each submit comes out of its own timer, with nothing waiting and nothing running.
  */

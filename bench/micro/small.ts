@@ -1,8 +1,9 @@
 /**
- * The weight of a batcher: the bytes that one holds, the time to make one, and the time of a whole life (make, three
- * submits, three answers, drop), as in a server that makes one for each request.
+ * The weight of a batcher: the bytes that one holds, the time to make one, and the time of a whole
+ * life (make, three submits, three answers, drop), as in a server that makes one for each request.
  *
- * Bytes outside the heap, where typed arrays have their values, count too. A wrong answer fails the run.
+ * Bytes outside the heap, where typed arrays have their values, count too. A wrong answer fails the
+ * run.
  */
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
@@ -43,7 +44,10 @@ async function memoryInUse(): Promise<Memory> {
   return { heap: heapUsed, outside: external };
 }
 
-/** Bytes of each of many instances that are kept: new ones, and ones that have answered three submits. */
+/**
+ * Bytes of each of many instances that are kept: new ones, and ones that have answered three
+ * submits.
+ */
 async function measureBytes(maker: Maker, { instances }: Config): Promise<Measurement> {
   await loadThree(maker, maker.make(answer));
   const kept: object[] = new Array(instances).fill(nothing);

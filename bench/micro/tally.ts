@@ -1,8 +1,10 @@
 /**
- * What the per-item loads share: the identity handler, and one shared callback that counts and adds up results.
+ * What the per-item loads share: the identity handler, and one shared callback that counts and adds
+ * up results.
  *
- * Guarantees that a run in which a result is lost, doubled or wrong fails instead of giving a figure. The same
- * callback hangs on every promise of every contender, so it is a part of every figure.
+ * Guarantees that a run in which a result is lost, doubled or wrong fails instead of giving a
+ * figure. The same callback hangs on every promise of every contender, so it is a part of every
+ * figure.
  */
 import type { Handler } from "../peers/contract.ts";
 
@@ -70,11 +72,17 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Who is so slow that warming up or measuring takes longer than this has warmed up, or been measured, by then. */
+/**
+ * Who is so slow that warming up or measuring takes longer than this has warmed up, or been
+ * measured, by then.
+ */
 const ENOUGH_MS = 4_000;
 const LEAST_RUNS = 3;
 
-/** Runs `warmups` times for nothing and `runs` times for the figures; slow ones less often, at least three times. */
+/**
+ * Runs `warmups` times for nothing and `runs` times for the figures; slow ones less often, at least
+ * three times.
+ */
 export async function warmUpAndRepeat<Figure>(
   warmups: number,
   runs: number,

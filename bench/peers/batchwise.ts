@@ -1,8 +1,10 @@
 /**
- * batchwise in the dress that each load asks for, loaded by its package name: what is measured is what ships.
+ * batchwise in the dress that each load asks for, loaded by its package name: what is measured is
+ * what ships.
  *
- * `plain` sets a size and nothing else, `parallel` lifts the one-slot default, `featured` turns on what a busy
- * service uses, and the rest add one option each to `plain`, so that its price can be read off.
+ * `plain` sets a size and nothing else, `parallel` lifts the one-slot default, `featured` turns on
+ * what a busy service uses, and the rest add one option each to `plain`, so that its price can be
+ * read off.
  */
 import { type BatchOptions, batch, createBatcher, type SubmitOptions } from "batchwise";
 import type { Handler, Loader, LoaderFactory, Shape } from "./contract.ts";

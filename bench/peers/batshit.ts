@@ -1,6 +1,7 @@
 /**
- * batshit with a window and a size. Its resolver gets the whole result and one query, so results travel in a Map;
- * it has no concurrency limit, so p-limit is put around the handler where the load asks for slots.
+ * batshit with a window and a size. Its resolver gets the whole result and one query, so results
+ * travel in a Map; it has no concurrency limit, so p-limit is put around the handler where the load
+ * asks for slots.
  */
 import { create, windowedFiniteBatchScheduler } from "@yornaath/batshit";
 import type { Handler, Loader, Shape } from "./contract.ts";

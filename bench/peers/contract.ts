@@ -1,9 +1,9 @@
 /**
  * The one shape in which every contender is driven, and the load it is asked to carry.
  *
- * Guarantees that each contender gets the same handler, the same caps and the same promise per item.
- * Does not hide what a contender lacks: a missing concurrency limit or result per item is added by the
- * smallest glue there is, in the contender's own file.
+ * Guarantees that each contender gets the same handler, the same caps and the same promise per
+ * item. Does not hide what a contender lacks: a missing concurrency limit or result per item is
+ * added by the smallest glue there is, in the contender's own file.
  */
 
 /** The work itself: one result an item, in order. */

@@ -1,8 +1,9 @@
 /**
- * What a careful person writes without a library: one array of records, one promise per item with a shared
- * executor, one dispatch at the end of the turn.
+ * What a careful person writes without a library: one array of records, one promise per item with a
+ * shared executor, one dispatch at the end of the turn.
  *
- * It is the bound of the per-item loads. It checks nothing: no length, no error per item, no bound, no signal.
+ * It is the bound of the per-item loads. It checks nothing: no length, no error per item, no bound,
+ * no signal.
  */
 import type { Handler, Loader, Shape } from "./contract.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The contenders of the suite `gather`: ways to write single rows by a synchronous insert of many. All of them use the
- * same insert, one transaction a call.
+ * The contenders of the suite `gather`: ways to write single rows by a synchronous insert of many.
+ * All of them use the same insert, one transaction a call.
  */
 import { batch } from "batchwise";
 import type { Row, SavedRow } from "../load/rows.ts";

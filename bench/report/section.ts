@@ -1,6 +1,6 @@
 /**
- * The shape of what a suite reports: what was asked, one or more tables, and the claims that the tables must bear.
- * Pure; how it looks on paper is markdown.ts.
+ * The shape of what a suite reports: what was asked, one or more tables, and the claims that the
+ * tables must bear. Pure; how it looks on paper is markdown.ts.
  */
 export interface Table {
   readonly head: readonly string[];
@@ -32,12 +32,18 @@ export interface Scale {
   readonly skip: readonly string[];
 }
 
-/** Two runs of one program differ by this share. A ratio that misses its limit by no more counts as met. */
+/**
+ * Two runs of one program differ by this share. A ratio that misses its limit by no more counts as
+ * met.
+ */
 const TOLERANCE = 0.05;
 
 export type Verdict = "met" | "close" | "missed";
 
-/** `close`: a ratio that is over its limit, and within 5 % of it. Other units have no tolerance; NaN is `missed`. */
+/**
+ * `close`: a ratio that is over its limit, and within 5 % of it. Other units have no tolerance; NaN
+ * is `missed`.
+ */
 export function verdictOf(claim: Claim): Verdict {
   if (isWithin(claim, 0)) return "met";
   return claim.unit === "x" && isWithin(claim, TOLERANCE) ? "close" : "missed";

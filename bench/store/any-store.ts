@@ -1,4 +1,7 @@
-/** The measures that every store takes: requests in, one by one and by the thousand, sealed and settled. */
+/**
+ * The measures that every store takes: requests in, one by one and by the thousand, sealed and
+ * settled.
+ */
 import { createDispatcher, type Dispatcher, type DispatchRequest, type Store } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import type { Measurement } from "../harness/child.ts";
@@ -30,7 +33,9 @@ async function ingest(store: Store, count: number): Promise<Measurement> {
   return { perSecond: count / took };
 }
 
-/** Requests a second by callers that enqueue one, wait until it is durable, and go on with the next. */
+/**
+ * Requests a second by callers that enqueue one, wait until it is durable, and go on with the next.
+ */
 async function single(store: Store, count: number): Promise<Measurement> {
   const latencies: number[] = [];
   const took = await byCallers(requests(count), async (request) => {
@@ -77,7 +82,10 @@ function idleDispatcher(store: Store): Dispatcher {
   return createDispatcher({ store, accounts: [openaiAccount({ client })] });
 }
 
-/** Milliseconds to seal 50,000, or all where there are fewer, and requests settled a second in chunks of 1,000. */
+/**
+ * Milliseconds to seal 50,000, or all where there are fewer, and requests settled a second in
+ * chunks of 1,000.
+ */
 async function batch(store: Store, count: number): Promise<Measurement> {
   const size = Math.min(count, BATCH);
   const seals: number[] = [];

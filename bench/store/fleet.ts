@@ -1,7 +1,8 @@
 /**
- * Four dispatchers and eight producers, each a process of its own, on one Postgres database and one provider: the fleet of
- * the tests, with requests and results of the size that is measured here. Throws unless every request was in one batch,
- * ran once and has one outcome. The provider is the strict one of `batchwise/dispatch/testing`, in this process.
+ * Four dispatchers and eight producers, each a process of its own, on one Postgres database and one
+ * provider: the fleet of the tests, with requests and results of the size that is measured here.
+ * Throws unless every request was in one batch, ran once and has one outcome. The provider is the
+ * strict one of `batchwise/dispatch/testing`, in this process.
  */
 import { isDeepStrictEqual } from "node:util";
 import { fakeProvider } from "batchwise/dispatch/testing";

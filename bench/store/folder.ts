@@ -1,4 +1,7 @@
-/** A folder for one database, on the disk that BATCHWISE_BENCH_FOLDER names, or among the system's temporary files. */
+/**
+ * A folder for one database, on the disk that BATCHWISE_BENCH_FOLDER names, or among the system's
+ * temporary files.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,8 +1,8 @@
 /**
- * Fills a store's file with requests that are done, by SQL instead of by millions of calls: the rows that enqueue, seal
- * and settle leave behind (request, texts, outcome, batches of 50,000, counters), with bodies and payloads of 20 bytes,
- * so that ten million fit on a small disk. The trees that a seal searches are as deep as with full bodies, which lie in
- * tables of their own.
+ * Fills a store's file with requests that are done, by SQL instead of by millions of calls: the
+ * rows that enqueue, seal and settle leave behind (request, texts, outcome, batches of 50,000,
+ * counters), with bodies and payloads of 20 bytes, so that ten million fit on a small disk. The
+ * trees that a seal searches are as deep as with full bodies, which lie in tables of their own.
  */
 import { DatabaseSync } from "node:sqlite";
 import { BATCH, LANE, NOW } from "./work.ts";

@@ -1,7 +1,8 @@
 /**
- * Lets requests pass all the way through one dispatcher, or one job: taken in, sealed, uploaded, run by a provider in
- * another process, collected, settled and read by their cursors. What it measures is the peak memory of this process
- * while they do; that each came back once is checked on the way.
+ * Lets requests pass all the way through one dispatcher, or one job: taken in, sealed, uploaded,
+ * run by a provider in another process, collected, settled and read by their cursors. What it
+ * measures is the peak memory of this process while they do; that each came back once is checked on
+ * the way.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -42,7 +43,10 @@ export function passingIn(store: Store, count: number): Promise<Measurement> {
   });
 }
 
-/** The same by `runBatch` from an async iterable, and once more when all is done: `againPerSecond` enqueued and read. */
+/**
+ * The same by `runBatch` from an async iterable, and once more when all is done: `againPerSecond`
+ * enqueued and read.
+ */
 export function job(file: string, count: number): Promise<Measurement> {
   return withProvider(sqliteStore({ path: file }), async (options) => {
     const run = () => runBatch({ ...options, job: "bench", requests: each(count) });

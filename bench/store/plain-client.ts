@@ -1,6 +1,7 @@
 /**
- * The least client that the OpenAI account can work with: its calls as plain streamed HTTP over one kept connection. It
- * stands in for the official client where the memory of the dispatcher alone is measured.
+ * The least client that the OpenAI account can work with: its calls as plain streamed HTTP over one
+ * kept connection. It stands in for the official client where the memory of the dispatcher alone is
+ * measured.
  */
 import { Agent, type IncomingMessage, request } from "node:http";
 import { Readable } from "node:stream";

@@ -1,6 +1,6 @@
 /**
- * The measures of Postgres: those of any store, on a server of their own; the plain Postgres work beside them, by the same
- * client; and a fleet on one database.
+ * The measures of Postgres: those of any store, on a server of their own; the plain Postgres work
+ * beside them, by the same client; and a fleet on one database.
  */
 import type { NewRequest, Store } from "batchwise/dispatch";
 import { postgresStore } from "batchwise/dispatch/postgres";
@@ -43,7 +43,9 @@ function inStore(work: (store: Store) => Promise<Measurement>): Promise<Measurem
   });
 }
 
-/** The size of all tables, their free space included, after a vacuum as the server's own does it. */
+/**
+ * The size of all tables, their free space included, after a vacuum as the server's own does it.
+ */
 async function pruneOnServer(pool: pg.Pool, count: number): Promise<Measurement> {
   const store = postgresStore({ pool });
   await store.probe(1, NOW);

@@ -1,7 +1,8 @@
 /**
- * A batch provider in a process of its own, so that the memory of the dispatcher's process is the dispatcher's alone. It
- * speaks OpenAI's files and batches, reads uploads and writes results as streams, and keeps of a file only the custom
- * ids. Every batch is complete at its first poll; results come in the reverse order of the lines.
+ * A batch provider in a process of its own, so that the memory of the dispatcher's process is the
+ * dispatcher's alone. It speaks OpenAI's files and batches, reads uploads and writes results as
+ * streams, and keeps of a file only the custom ids. Every batch is complete at its first poll;
+ * results come in the reverse order of the lines.
  *
  * Says its port on the first line of its output, and ends with its standard input.
  */

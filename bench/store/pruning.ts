@@ -1,6 +1,7 @@
 /**
- * Lets go of ended requests while single requests come in: how many a second, how long the single ones wait then and
- * before, and what a request takes of the store's place: after it has ended, and once it is pruned.
+ * Lets go of ended requests while single requests come in: how many a second, how long the single
+ * ones wait then and before, and what a request takes of the store's place: after it has ended, and
+ * once it is pruned.
  */
 import { createDispatcher, type Store } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";

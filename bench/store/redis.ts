@@ -1,6 +1,6 @@
 /**
- * The measures of Redis: those of any store, on a server of their own that flushes its append-only file before it answers;
- * and the plain Redis work beside them, by the same client.
+ * The measures of Redis: those of any store, on a server of their own that flushes its append-only
+ * file before it answers; and the plain Redis work beside them, by the same client.
  */
 import type { Store } from "batchwise/dispatch";
 import { redisStore } from "batchwise/dispatch/redis";
@@ -71,7 +71,10 @@ async function passingOnServer(client: Redis, count: number): Promise<Measuremen
   return passingIn(redisStore({ client }), count);
 }
 
-/** Fields of one hash, each set by a command of its own: a thousand in one pipeline, which is one transaction. */
+/**
+ * Fields of one hash, each set by a command of its own: a thousand in one pipeline, which is one
+ * transaction.
+ */
 async function ingestRaw(client: Redis, count: number): Promise<Measurement> {
   const calls = callsOf(count);
   const took = await seconds(async () => {

@@ -1,4 +1,7 @@
-/** Runs store measures in processes of their own and keeps what each round gave. All of them are of one store. */
+/**
+ * Runs store measures in processes of their own and keeps what each round gave. All of them are of
+ * one store.
+ */
 import { execFile } from "node:child_process";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,7 +12,10 @@ import { median } from "../harness/numbers.ts";
 import type { Progress } from "../harness/rounds.ts";
 
 const run = promisify(execFile);
-/** Keeps Node's own translation of TypeScript, so that no measure but the first carries the 20 MB that it needs. */
+/**
+ * Keeps Node's own translation of TypeScript, so that no measure but the first carries the 20 MB
+ * that it needs.
+ */
 const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "batchwise-bench-compiled") };
 const program = fileURLToPath(new URL("../dispatch-store.ts", import.meta.url));
 

@@ -1,7 +1,7 @@
 /**
- * Servers for the measures, by the keeper that the tests have: found on this machine or installed as Debian packages, on
- * data of their own, flushed to the disk before they answer, and ended by their process ids, whatever ends this process.
- * BATCHWISE_BENCH_FOLDER says where their data goes.
+ * Servers for the measures, by the keeper that the tests have: found on this machine or installed
+ * as Debian packages, on data of their own, flushed to the disk before they answer, and ended by
+ * their process ids, whatever ends this process. BATCHWISE_BENCH_FOLDER says where their data goes.
  */
 import type { Keeper } from "../../packages/batchwise/test/integration/services/keeper-client.ts";
 import {

@@ -1,6 +1,7 @@
 /**
- * What a request takes of a store in each of its states, and what the store writes ahead of it for each step: bytes a
- * request of 2 KB and a result of 500 bytes. And how fast the largest batch is read for its upload.
+ * What a request takes of a store in each of its states, and what the store writes ahead of it for
+ * each step: bytes a request of 2 KB and a result of 500 bytes. And how fast the largest batch is
+ * read for its upload.
  */
 import { createDispatcher, type Store } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
@@ -11,7 +12,9 @@ import { BATCH, enqueueAll, NOW, sealInput, seconds, settleAll } from "./work.ts
 /** Members that the dispatcher reads at once for bodies of 2 KB. */
 const PAGE = 60;
 
-/** Of the store's place: the bytes that it takes now, and those that its log has ever been given. */
+/**
+ * Of the store's place: the bytes that it takes now, and those that its log has ever been given.
+ */
 export interface Sizes {
   readonly bytes: () => Promise<number>;
   readonly written: () => Promise<number>;

@@ -1,6 +1,6 @@
 /**
- * The measures of SQLite: those of any store, on a database in a folder that is removed afterwards; the plain SQLite work
- * beside them; and what is asked of this store only.
+ * The measures of SQLite: those of any store, on a database in a folder that is removed afterwards;
+ * the plain SQLite work beside them; and what is asked of this store only.
  */
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -109,8 +109,8 @@ async function settleRaw(file: string, count: number): Promise<Measurement> {
 }
 
 /**
- * Milliseconds to seal 50,000 in a store where few requests are done and in one where many are. The two take turns, and
- * the ratio is formed from seals that ran within a second of one another.
+ * Milliseconds to seal 50,000 in a store where few requests are done and in one where many are. The
+ * two take turns, and the ratio is formed from seals that ran within a second of one another.
  */
 async function sealAmong(file: string, many: number): Promise<Measurement> {
   const few = await storeWithDone(`${file}.few`, FEW_DONE);
@@ -159,7 +159,10 @@ async function pruneInFile(file: string, count: number): Promise<Measurement> {
   return seen;
 }
 
-/** Nothing is copied back from the log before it is asked for, so that the log has all that was written. */
+/**
+ * Nothing is copied back from the log before it is asked for, so that the log has all that was
+ * written.
+ */
 async function sizeInFile(file: string, count: number): Promise<Measurement> {
   const database = new DatabaseSync(file);
   database.exec("PRAGMA page_size = 16384; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL");

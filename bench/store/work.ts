@@ -11,7 +11,9 @@ const ID_LENGTH = 26;
 export const NOW = 1_700_000_000_000;
 export const LANE = "/v1/chat/completions  gpt-4o-mini";
 
-/** Done requests among which is sealed, and requests that pass through, where the call does not say. */
+/**
+ * Done requests among which is sealed, and requests that pass through, where the call does not say.
+ */
 export const MANY_DONE = 10_000_000;
 export const PASSING = 1_000_000;
 /** The same on a server: four batches. */
@@ -42,7 +44,10 @@ export const completion = {
 /** One as a store keeps it. */
 export const payload: string = JSON.stringify({ response: { statusCode: 200, body: { text: drawn(440) } } });
 
-/** Requests as the dispatcher passes them on, under random ids: the hardest case for the index of ids. */
+/**
+ * Requests as the dispatcher passes them on, under random ids: the hardest case for the index of
+ * ids.
+ */
 export function requests(count: number): NewRequest[] {
   return Array.from({ length: count }, (_, n) => ({
     ...{
@@ -93,7 +98,10 @@ export async function enqueueAll(store: Store, count: number): Promise<void> {
   for (let done = 0; done < count; done += CHUNK) await store.enqueue(requests(Math.min(CHUNK, count - done)), NOW);
 }
 
-/** Callers that each take one of the rest, wait until it is done, and go on with the next. Seconds until none is left. */
+/**
+ * Callers that each take one of the rest, wait until it is done, and go on with the next. Seconds
+ * until none is left.
+ */
 export function byCallers<Item>(items: Item[], one: (item: Item) => Promise<unknown>): Promise<number> {
   const caller = async (): Promise<void> => {
     for (let next = items.pop(); next !== undefined; next = items.pop()) await one(next);
@@ -103,7 +111,10 @@ export function byCallers<Item>(items: Item[], one: (item: Item) => Promise<unkn
   });
 }
 
-/** A thousand requests for each call, in random order of their ids, or in the order of those that the dispatcher makes. */
+/**
+ * A thousand requests for each call, in random order of their ids, or in the order of those that
+ * the dispatcher makes.
+ */
 export function callsOf(count: number, ids: "random" | "ordered" = "random"): NewRequest[][] {
   const calls = Array.from({ length: count / CHUNK }, () => requests(CHUNK));
   if (ids === "random") return calls;

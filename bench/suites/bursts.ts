@@ -33,7 +33,10 @@ function timeClaims(times: Results, quick: boolean): Claim[] {
   ];
 }
 
-/** Pacer fills even the large young generation of the bytes run, so that its growth cannot be read off. */
+/**
+ * Pacer fills even the large young generation of the bytes run, so that its growth cannot be read
+ * off.
+ */
 function keepsYoung(contender: string): boolean {
   return !contender.startsWith("pacer");
 }

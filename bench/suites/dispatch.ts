@@ -1,6 +1,6 @@
 /**
- * The dispatcher on SQLite against plain SQLite: what guards against a regression within a minute, by ratios alone. The
- * figures themselves are dispatch-store.ts, which takes its time.
+ * The dispatcher on SQLite against plain SQLite: what guards against a regression within a minute,
+ * by ratios alone. The figures themselves are dispatch-store.ts, which takes its time.
  */
 import type { Progress } from "../harness/rounds.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";
@@ -17,7 +17,10 @@ interface Pair {
 
 const MANY_DONE = 200_000;
 
-/** Limits lie well under what a quiet machine gives: disks differ, and a busy processor slows the two sides unequally. */
+/**
+ * Limits lie well under what a quiet machine gives: disks differ, and a busy processor slows the
+ * two sides unequally.
+ */
 const pairs: readonly Pair[] = [
   {
     text: "`enqueueMany` of 1,000, against 1,000 inserts a commit",

@@ -1,4 +1,7 @@
-/** What gathering is worth to a synchronous handler behind HTTP: SQLite inserts, one transaction a batch. */
+/**
+ * What gathering is worth to a synchronous handler behind HTTP: SQLite inserts, one transaction a
+ * batch.
+ */
 import { medianOf, type Progress, type Results, ratioOf, runRounds } from "../harness/rounds.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";
 

@@ -1,4 +1,6 @@
-/** A provider with rate limits: the limiter against retries alone and against a gate made by hand. */
+/**
+ * A provider with rate limits: the limiter against retries alone and against a gate made by hand.
+ */
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import type { Progress } from "../harness/rounds.ts";

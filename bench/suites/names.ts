@@ -1,4 +1,7 @@
-/** What each contender is called in the tables, and how many batches it may run at once where no limit is set. */
+/**
+ * What each contender is called in the tables, and how many batches it may run at once where no
+ * limit is set.
+ */
 const titles: Readonly<Record<string, string>> = {
   "hand-written": "hand-written minimum",
   unbatched: "no batching + p-limit(1)",

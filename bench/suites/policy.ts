@@ -27,14 +27,20 @@ const titles: Readonly<Record<string, string>> = {
 };
 
 const contenders = Object.keys(titles);
-/** These close a batch when the slot takes it, and are hard to tell apart. The rest get a shorter look. */
+/**
+ * These close a batch when the slot takes it, and are hard to tell apart. The rest get a shorter
+ * look.
+ */
 const close = [ours, "cargo-queue", "promise-batcher@1"];
 const rest = contenders.filter((name) => !close.includes(name));
 const REST_ROUNDS = 3;
 const REST_MS = 3_000;
 const peers = contenders.filter((name) => !name.startsWith("batchwise"));
 
-/** A rate, and how long the close ones meet it: long enough for a 99th percentile of some thousand callers. */
+/**
+ * A rate, and how long the close ones meet it: long enough for a 99th percentile of some thousand
+ * callers.
+ */
 interface Rate {
   readonly perSecond: number;
   readonly durationMs: number;
@@ -65,7 +71,10 @@ function bestPeer(results: Results, field: string): string {
   return byValue[0] as string;
 }
 
-/** Two runs of one policy over one schedule differ by the grain of the clock: that much is "no worse". */
+/**
+ * Two runs of one policy over one schedule differ by the grain of the clock: that much is "no
+ * worse".
+ */
 const spread: Readonly<Record<string, number>> = { p50Ms: 1.03, p99Ms: 1.05 };
 
 function latencyClaim({ perSecond, results }: RateResults, field: "p50Ms" | "p99Ms"): Claim {

@@ -1,4 +1,7 @@
-/** W2, W3 and the price of an option: per-item cost where submits come from promise jobs, and where queues are deep. */
+/**
+ * W2, W3 and the price of an option: per-item cost where submits come from promise jobs, and where
+ * queues are deep.
+ */
 import { medianOf, type Progress, type Results, ratioOf, runRounds } from "../harness/rounds.ts";
 import { type Claim, figure, ratio, type Scale, type Section, type Table } from "../report/section.ts";
 import { concurrencyOf, titleOf } from "./names.ts";

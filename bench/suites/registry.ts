@@ -1,4 +1,7 @@
-/** Every suite by name, loaded on demand: a suite that cannot be loaded does not keep the others from running. */
+/**
+ * Every suite by name, loaded on demand: a suite that cannot be loaded does not keep the others
+ * from running.
+ */
 import type { Progress } from "../harness/rounds.ts";
 import type { Scale, Section } from "../report/section.ts";
 

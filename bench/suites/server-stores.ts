@@ -1,7 +1,8 @@
 /**
- * The dispatcher on real servers of Postgres and Redis, against the plain servers in the same run. Figures without targets;
- * what must hold, that the fleet does nothing twice, is checked by its measure. A server that is neither here nor can be
- * installed is named in the report, with what to install.
+ * The dispatcher on real servers of Postgres and Redis, against the plain servers in the same run.
+ * Figures without targets; what must hold, that the fleet does nothing twice, is checked by its
+ * measure. A server that is neither here nor can be installed is named in the report, with what to
+ * install.
  */
 import type { Progress } from "../harness/rounds.ts";
 import { figure, ratio, type Scale, type Section, type Table } from "../report/section.ts";

@@ -1,4 +1,7 @@
-/** The table of what a request takes of a store in each of its states, and of the log that the store writes ahead. */
+/**
+ * The table of what a request takes of a store in each of its states, and of the log that the store
+ * writes ahead.
+ */
 import { figure, type Table } from "../report/section.ts";
 import type { Rounds } from "../store/rounds.ts";
 

@@ -1,5 +1,5 @@
-// A Next.js application, built by Turbopack or by webpack: a page that the server renders, a component in the browser, and a route
-// with entries of Node.js.
+// A Next.js application, built by Turbopack or by webpack: a page that the server renders, a
+// component in the browser, and a route with entries of Node.js.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

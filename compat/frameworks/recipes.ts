@@ -40,20 +40,26 @@ export function writeRecipe(heading: string, folder: string): void {
   for (const { file, code } of blocksOf(heading)) writeFileSync(folder + file, code);
 }
 
-/** The CLI of Prisma loads its studio and its development server, which are not installed here, to generate a client too. */
+/**
+ * The CLI of Prisma loads its studio and its development server, which are not installed here, to
+ * generate a client too.
+ */
 const withoutStudio = `import { registerHooks } from "node:module";
 registerHooks({
   resolve: (name, context, next) => next(/^@prisma.(dev|studio-core)./.test(name) ? "node:module" : name, context),
 });`;
 
-/** Generates the client of the page's Prisma schema into `generated` of a folder. Downloads nothing. */
+/**
+ * Generates the client of the page's Prisma schema into `generated` of a folder. Downloads nothing.
+ */
 export function writePrismaClient(folder: string): void {
   mkdirSync(folder, { recursive: true });
   const schema = blocksOf("Prisma").find(({ file }) => file === "recipe.prisma")?.code ?? "";
   writeFileSync(`${folder}schema.prisma`, schema);
   const hook = `data:text/javascript,${encodeURIComponent(withoutStudio)}`;
   const args = [`${home}node_modules/prisma/build/index.js`, "generate", "--schema", `${folder}schema.prisma`];
-  // Its schema engine, which migrations need, is a program that would be downloaded: any file stands for it.
+  // Its schema engine, which migrations need, is a program that would be downloaded: any file
+  // stands for it.
   const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: "1" };
   execFileSync(process.execPath, ["--import", hook, ...args], { cwd: folder, env, stdio: "pipe" });
 }

@@ -1,6 +1,6 @@
-// The Node.js programs that the tests run the built library on: the oldest supported release, the oldest of 22 (it has no
-// `require` of ES modules), the one that runs the tests, and the latest. Those that are installed
-// are tried: npm has the others for Linux on x64 alone.
+// The Node.js programs that the tests run the built library on: the oldest supported release, the
+// oldest of 22 (it has no `require` of ES modules), the one that runs the tests, and the latest.
+// Those that are installed are tried: npm has the others for Linux on x64 alone.
 
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";

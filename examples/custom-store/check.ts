@@ -1,4 +1,5 @@
-// Runs the store suite on the journal store, without a test runner: `npm run build && node examples/custom-store/check.ts`.
+// Runs the store suite on the journal store, without a test runner:
+// `npm run build && node examples/custom-store/check.ts`.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +8,10 @@ import type { Store } from "batchwise/dispatch";
 import { type StoreCase, storeConformance } from "batchwise/dispatch/testing";
 import { journalStore } from "./journal-store.ts";
 
-/** Runs one case on a journal of its own. One process has a journal: it is opened again only after it was closed. */
+/**
+ * Runs one case on a journal of its own. One process has a journal: it is opened again only after
+ * it was closed.
+ */
 export async function checkCase({ run }: StoreCase): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "custom-store-"));
   let current: Store | null = null;

@@ -1,9 +1,11 @@
-// A store of one's own, in one file: the memory store behind a journal on disk. It works because a store has no clock
-// and no chance: the same calls in the same order give the same state. So every write is first appended to the journal
-// and flushed, then done in memory; opening it again does all of them again.
+// A store of one's own, in one file: the memory store behind a journal on disk. It works because a
+// store has no clock and no chance: the same calls in the same order give the same state. So every
+// write is first appended to the journal and flushed, then done in memory; opening it again does
+// all of them again.
 //
-// Guarantees the whole contract for one process: what was answered is on the disk. It does not shrink its journal, and
-// two processes must not share one: for that, take the SQLite or the Postgres store.
+// Guarantees the whole contract for one process: what was answered is on the disk. It does not
+// shrink its journal, and two processes must not share one: for that, take the SQLite or the
+// Postgres store.
 
 import { type FileHandle, open } from "node:fs/promises";
 import { deserialize, serialize } from "node:v8";
@@ -26,7 +28,10 @@ export function journalStore(path: string): Store {
 class JournalStore implements Store {
   readonly #path: string;
   readonly #memory = memoryStore();
-  /** Writes that come while the disk is busy share the next flush: batchwise's own engine gathers them. */
+  /**
+   * Writes that come while the disk is busy share the next flush: batchwise's own engine gathers
+   * them.
+   */
   readonly #writes: Batcher<Entry, unknown> = createBatcher((entries: Entry[]) => this.#commit(entries), {
     maxBatchSize: 1_000,
   });

@@ -1,4 +1,5 @@
-// Searches a few notes by meaning, in this process: many callers embed one text each, and their texts share batches.
+// Searches a few notes by meaning, in this process: many callers embed one text each, and their
+// texts share batches.
 
 import { openEmbedder } from "batchwise/onnx";
 import { demoModel } from "./demo-model.ts";
@@ -15,7 +16,8 @@ const notes = [
 ];
 const questions = ["How much water do the tomatoes need?", "Which platform for the train to Basel?"];
 
-// A folder with model.onnx (or onnx/model.onnx) and tokenizer.json, as sentence-transformers and optimum export it.
+// A folder with model.onnx (or onnx/model.onnx) and tokenizer.json, as sentence-transformers and
+// optimum export it.
 const [folder] = process.argv.slice(2);
 await using embedder = await openEmbedder({ model: folder ?? (await demoModel()) });
 for (const warning of embedder.warnings) process.stderr.write(`Warning: ${warning}\n`);

@@ -1,5 +1,6 @@
-// Classifies the lines of a JSONL file overnight, at the price of a Batch API. Run it again after Ctrl-C, kill -9 or a
-// crash, with the same folder, and it goes on: every line gets exactly one result, and none is paid for twice.
+// Classifies the lines of a JSONL file overnight, at the price of a Batch API. Run it again after
+// Ctrl-C, kill -9 or a crash, with the same folder, and it goes on: every line gets exactly one
+// result, and none is paid for twice.
 
 import { mkdirSync, openSync, renameSync, writeSync } from "node:fs";
 import { open } from "node:fs/promises";

@@ -1,5 +1,6 @@
-// A provider to practise with: batchwise's strict fake in a process of its own, as a real provider is elsewhere, so that
-// its batches outlive an example that is stopped or killed. Prints its address; ends after a day.
+// A provider to practise with: batchwise's strict fake in a process of its own, as a real provider
+// is elsewhere, so that its batches outlive an example that is stopped or killed. Prints its
+// address; ends after a day.
 
 import { fakeProvider } from "batchwise/dispatch/testing";
 

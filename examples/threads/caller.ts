@@ -1,4 +1,5 @@
-// A thread of synchronous code: no promise, no callback, and yet its calls are batched with those of other threads.
+// A thread of synchronous code: no promise, no callback, and yet its calls are batched with those
+// of other threads.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { connectBatcher } from "batchwise/threads";

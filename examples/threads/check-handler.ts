@@ -1,4 +1,5 @@
-// Checks passwords. `scryptSync` holds its thread up for as long as it takes, and this is where it may.
+// Checks passwords. `scryptSync` holds its thread up for as long as it takes, and this is where it
+// may.
 
 import { scryptSync, timingSafeEqual } from "node:crypto";
 

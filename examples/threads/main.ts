@@ -1,5 +1,6 @@
-// Four threads of synchronous code check passwords, one call at a time. Their calls meet in common batches in this
-// thread, which runs them in two more threads, and is free for other work meanwhile.
+// Four threads of synchronous code check passwords, one call at a time. Their calls meet in common
+// batches in this thread, which runs them in two more threads, and is free for other work
+// meanwhile.
 
 import { Worker } from "node:worker_threads";
 import { batch } from "batchwise";

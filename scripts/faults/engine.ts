@@ -1,4 +1,4 @@
-// Deliberate faults in the engine. They have to break a promise that the worlds of test/simulation check.
+// Deliberate faults in the engine. Each breaks a promise that the worlds of test/simulation check.
 
 import type { Fault } from "./fault.ts";
 

@@ -1,5 +1,6 @@
-// What a deliberate fault is: one piece of a source that scripts/mutate.ts replaces by another. The piece has to be there
-// exactly once; a fault whose piece is gone must be written anew, or nothing would be shown by it.
+// What a deliberate fault is: one piece of a source that scripts/mutate.ts replaces by another. The
+// piece has to be there exactly once; a fault whose piece is gone must be written anew, or nothing
+// would be shown by it.
 
 export interface Fault {
   /** What the sources do wrong with it. */

@@ -1,4 +1,5 @@
-// The dashboard: a row for batchers, a row for dispatchers. Panels are laid out three in a line, in their order.
+// The dashboard: a row for batchers, a row for dispatchers. Panels are laid out three in a line, in
+// their order.
 
 import { gainedInHour } from "./gained.ts";
 

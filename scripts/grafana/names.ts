@@ -8,7 +8,10 @@ const ALL: readonly Series[] = [BATCHER_SERIES, DISPATCHER_SERIES, STORE_SERIES]
   Object.values(table),
 );
 
-/** By the name without units, the name with units; both without the endings of counters and histograms. */
+/**
+ * By the name without units, the name with units; both without the endings of counters and
+ * histograms.
+ */
 const WITH_UNITS: ReadonlyMap<string, string> = new Map(
   ALL.map((series) => {
     const name = series.name.replaceAll(".", "_");
@@ -16,7 +19,10 @@ const WITH_UNITS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** OpenTelemetry's rules for Prometheus: seconds are named, `{things}` are not, 1 is a ratio where it is a gauge. */
+/**
+ * OpenTelemetry's rules for Prometheus: seconds are named, `{things}` are not, 1 is a ratio where
+ * it is a gauge.
+ */
 function suffixOf({ unit, kind }: Series): string {
   if (unit === "s") return "_seconds";
   return unit === "1" && kind === "observedGauge" ? "_ratio" : "";

@@ -1,5 +1,6 @@
-// Bundles the compiled declarations of the library: one `.d.cts` an entry, and few that entries share. The `.d.ts` beside
-// it names the same declarations, so a type is one type whichever build a program loads.
+// Bundles the compiled declarations of the library: one `.d.cts` an entry, and few that entries
+// share. The `.d.ts` beside it names the same declarations, so a type is one type whichever build a
+// program loads.
 
 import { writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -15,7 +16,10 @@ const groups = [
   { name: "dispatch-types", test: /\/dispatch\// },
 ].map((group) => ({ ...group, minShareCount: 2 }));
 
-/** Names that TypeScript has in the library esnext.disposable alone, which no project has unless it asks for it. */
+/**
+ * Names that TypeScript has in the library esnext.disposable alone, which no project has unless it
+ * asks for it.
+ */
 const disposable = /\bSymbol\.(dispose|asyncDispose)\b|\b(Async)?Disposable\b/;
 
 /** Bundles the declarations that tsc wrote to the folder `compiled` into the folder `dist`. */

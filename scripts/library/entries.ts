@@ -1,6 +1,6 @@
-// The entries of the library, read from its source folders: each folder with an `index.ts` is one. What package.json
-// has to say of them (`exports`, `typesVersions`) follows from that, so `npm run exports` writes it and the build
-// refuses a package.json that says something else.
+// The entries of the library, read from its source folders: each folder with an `index.ts` is one.
+// What package.json has to say of them (`exports`, `typesVersions`) follows from that, so
+// `npm run exports` writes it and the build refuses a package.json that says something else.
 
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -15,7 +15,10 @@ const groupFolders = new Set(["providers", "stores"]);
 /** Loaded in a browser in place of the entry: those files reach no `node:` module. */
 const browserFiles: Readonly<Record<string, string>> = { "./onnx": "onnx/browser" };
 
-/** Bundlers take parts of these, so each is an ES module and a CommonJS module in full; see javascript.ts. */
+/**
+ * Bundlers take parts of these, so each is an ES module and a CommonJS module in full; see
+ * javascript.ts.
+ */
 const portableEntries = new Set([".", "./testing", "./tensor"]);
 
 /** Modules that run in worker threads, loaded by URL from either build: ES modules alone. */
@@ -33,7 +36,10 @@ export interface Entry {
   readonly specifier: string;
   /** The absolute path of the source file. */
   readonly source: string;
-  /** The source file relative to src, without its extension; the built files have the same path under dist. */
+  /**
+   * The source file relative to src, without its extension; the built files have the same path
+   * under dist.
+   */
   readonly file: string;
 }
 
@@ -70,7 +76,10 @@ export function portableFiles(entries: readonly Entry[]): string[] {
   return [...portable, ...Object.values(browserFiles)];
 }
 
-/** `import` and `require` of one entry, each with its own types; the first condition that applies is taken. */
+/**
+ * `import` and `require` of one entry, each with its own types; the first condition that applies is
+ * taken.
+ */
 function conditionsOf({ name, file }: Entry): object {
   const browser = browserFiles[name];
   const build = (types: string, extension: string): object => ({

@@ -1,8 +1,8 @@
 // Bundles the compiled modules of the library: one file an entry, and few that entries share.
 //
-// What browsers use (portable entries) is written twice, as ES modules, which bundlers can take parts of, and as
-// CommonJS. Everything else is written once for both; see shared-file.ts. Names and lines stay as tsc
-// wrote them, so that stack traces and debuggers show the code; comments go.
+// What browsers use (portable entries) is written twice, as ES modules, which bundlers can take
+// parts of, and as CommonJS. Everything else is written once for both; see shared-file.ts. Names
+// and lines stay as tsc wrote them, so that stack traces and debuggers show the code; comments go.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
@@ -11,8 +11,8 @@ import { type Entry, portableFiles, workerFiles } from "./entries.ts";
 import { markUrl, sharedFiles } from "./shared-file.ts";
 
 /**
- * The files in `shared/`. Bundlers leave out a whole file that nobody uses, which is more than they can do inside one:
- * so what a program with `batch` alone has no use for is apart from the core.
+ * The files in `shared/`. Bundlers leave out a whole file that nobody uses, which is more than they
+ * can do inside one: so what a program with `batch` alone has no use for is apart from the core.
  */
 const groups = [
   { name: "core", test: /\/(core|padded|makers)\/|\/tokens\/(count|estimate)-/, priority: 1, minShareCount: 1 },
@@ -29,7 +29,10 @@ const groups = [
 
 const isOutside = (name: string): boolean => !name.startsWith(".") && !name.startsWith("/");
 
-/** The groups by the places of modules among the compiled ones: the path of the checkout says nothing. */
+/**
+ * The groups by the places of modules among the compiled ones: the path of the checkout says
+ * nothing.
+ */
 export function groupsIn<Group extends { readonly test: RegExp }>(
   all: readonly Group[],
   compiled: string,
@@ -37,7 +40,10 @@ export function groupsIn<Group extends { readonly test: RegExp }>(
   return all.map((group) => ({ ...group, test: (id) => group.test.test(`/${posix.relative(compiled, id)}`) }));
 }
 
-/** A module's place among the built files is not that of its source. Sources write `const … = import.meta.url;`. */
+/**
+ * A module's place among the built files is not that of its source. Sources write
+ * `const … = import.meta.url;`.
+ */
 function urlPlugin(compiled: string): Plugin {
   return {
     name: "module-urls",

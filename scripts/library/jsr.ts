@@ -1,4 +1,5 @@
-// The library on JSR is its sources: what jsr.json says of them follows from package.json and the source folders.
+// The library on JSR is its sources: what jsr.json says of them follows from package.json and the
+// source folders.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -23,9 +24,9 @@ function readJson(file: string): unknown {
 }
 
 /**
- * Imports of the peers name the tested version and what is compatible with it: the peers' ranges take every version, and
- * JSR would take the newest one. `compilerOptions` are those under which the sources have no type errors and which Deno does
- * not have by default.
+ * Imports of the peers name the tested version and what is compatible with it: the peers' ranges
+ * take every version, and JSR would take the newest one. `compilerOptions` are those under which
+ * the sources have no type errors and which Deno does not have by default.
  */
 function jsrManifest(entries: readonly Entry[]): object {
   const { version, license, peerDependencies } = readJson(`${library}/package.json`) as Manifest;

@@ -1,10 +1,11 @@
-// One copy of code for both module systems. A Node.js entry is written once, as a CommonJS file that exports a function
-// of what the code needs from outside; `.js` and `.cjs` beside it import that in their own way and call it. So both
-// builds together are not twice the size, code imported as ES modules reaches the same instances of the library as
-// the application's other imports, and a bundler sees every import by name.
+// One copy of code for both module systems. A Node.js entry is written once, as a CommonJS file
+// that exports a function of what the code needs from outside; `.js` and `.cjs` beside it import
+// that in their own way and call it. So both builds together are not twice the size, code imported
+// as ES modules reaches the same instances of the library as the application's other imports, and a
+// bundler sees every import by name.
 //
-// The function makes one instance of the code for each module system that loads it. Names that are exported must not be
-// assigned to after their module has run.
+// The function makes one instance of the code for each module system that loads it. Names that are
+// exported must not be assigned to after their module has run.
 
 import { dirname, posix } from "node:path";
 
@@ -23,7 +24,10 @@ export interface Chunk {
 /** Stands in the code for the URL that a source file would have under dist. */
 const urlMark = "__batchwiseUrl";
 
-/** `import.meta.url` of a source file, as the bundler shall see it. "" where an application's bundler has taken it away. */
+/**
+ * `import.meta.url` of a source file, as the bundler shall see it. "" where an application's
+ * bundler has taken it away.
+ */
 export function markUrl(file: string): string {
   return `${urlMark}("${file}.js")`;
 }
@@ -52,7 +56,9 @@ function listOf(names: readonly string[], value: (name: string, index: number) =
   return `{ ${names.map((name, index) => `"${name}": ${value(name, index)}`).join(", ")} }`;
 }
 
-/** Inside `try`, bundlers let a package be absent, which the program hears of when it asks for it. */
+/**
+ * Inside `try`, bundlers let a package be absent, which the program hears of when it asks for it.
+ */
 function optional(loading: string): string {
   return `async () => { try { return ${loading}; } catch (error) { throw error; } }`;
 }
@@ -78,7 +84,9 @@ function esModule({ file, imports, dynamicImports, exports }: Chunk, needsUrl: b
   ].join("\n")}\n`;
 }
 
-/** The last line is never run: tools that look for the names of a CommonJS module read them there. */
+/**
+ * The last line is never run: tools that look for the names of a CommonJS module read them there.
+ */
 function commonJs({ file, imports, dynamicImports, exports }: Chunk, needsUrl: boolean): string {
   const url = `, require("node:url").pathToFileURL(__filename).href`;
   return `${[

@@ -1,5 +1,6 @@
-// The site: the repository's own pages, and a reference of the public names below api/. build.ts puts them into
-// made/pages, in the places that they have in the repository, so that their links hold.
+// The site: the repository's own pages, and a reference of the public names below api/. build.ts
+// puts them into made/pages, in the places that they have in the repository, so that their links
+// hold.
 
 import { defineConfig } from "vitepress";
 import { sidebar } from "../sidebar.ts";

@@ -1,5 +1,5 @@
-// Jest runs modules in a VM of its own, with a registry of its own: the CommonJS build by default, the ES one with Node's
-// flag for VM modules.
+// Jest runs modules in a VM of its own, with a registry of its own: the CommonJS build by default,
+// the ES one with Node's flag for VM modules.
 
 import { describe, expect, test } from "vitest";
 import { Project, specifiers } from "../../../packages/batchwise/test/tools/project.ts";

@@ -1,5 +1,6 @@
-// A NestJS application as `nest build` makes it: TypeScript with `experimentalDecorators`, compiled to CommonJS. Both of
-// NestJS's latest majors; the later one is ES modules, which the application requires.
+// A NestJS application as `nest build` makes it: TypeScript with `experimentalDecorators`, compiled
+// to CommonJS. Both of NestJS's latest majors; the later one is ES modules, which the application
+// requires.
 
 import { cpSync } from "node:fs";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
-// A trained model behind the tensor batcher: PP-OCRv4 reads lines of text of many widths, for callers who bring one line
-// each. The recogniser is that of examples/text-lines.
+// A trained model behind the tensor batcher: PP-OCRv4 reads lines of text of many widths, for
+// callers who bring one line each. The recogniser is that of examples/text-lines.
 
 import { spawnSync } from "node:child_process";
 import type { Tensor } from "batchwise/tensor";

@@ -1,5 +1,5 @@
-// Cloudflare Workers, on their own runtime: it gives each request its own I/O, and cancels a request that waits for what
-// another one's timers or sockets have to bring.
+// Cloudflare Workers, on their own runtime: it gives each request its own I/O, and cancels a
+// request that waits for what another one's timers or sockets have to bring.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

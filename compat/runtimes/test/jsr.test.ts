@@ -1,4 +1,5 @@
-// The library on JSR, which takes its sources: what Deno's own check says before it publishes them, and that they run.
+// The library on JSR, which takes its sources: what Deno's own check says before it publishes them,
+// and that they run.
 
 import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";

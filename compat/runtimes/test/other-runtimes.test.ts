@@ -1,5 +1,5 @@
-// Bun and Deno, by the programs of their npm packages: every entry by `require` and by `import`, threads, and what one build
-// makes in the hands of the other.
+// Bun and Deno, by the programs of their npm packages: every entry by `require` and by `import`,
+// threads, and what one build makes in the hands of the other.
 
 import { copyFileSync } from "node:fs";
 import { expect, test } from "vitest";

@@ -1,5 +1,6 @@
-// Official clients of other versions than the one that all other tests use: what is too old is refused when the account
-// is made; the oldest that is supported, and the newest, do all that an account does.
+// Official clients of other versions than the one that all other tests use: what is too old is
+// refused when the account is made; the oldest that is supported, and the newest, do all that an
+// account does.
 
 import Anthropic from "@anthropic-ai/sdk";
 import Anthropic0 from "anthropic-sdk-0";

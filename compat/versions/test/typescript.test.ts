@@ -5,7 +5,10 @@ import { Project, specifiers } from "../../../packages/batchwise/test/tools/proj
 /** The entries whose declarations name nothing of Node.js. */
 const portable = specifiers.filter((name) => !/^batchwise\/(onnx|threads)$/.test(name));
 
-/** Every entry resolves to declarations, and not to `any`; types of the main entry go through inference. */
+/**
+ * Every entry resolves to declarations, and not to `any`; types of the main entry go through
+ * inference.
+ */
 const source = (names: readonly string[]): string => `
   type IsAny<T> = 0 extends 1 & T ? true : false;
   ${names.map((name, index) => `import * as entry${index} from "${name}";`).join("\n")}
@@ -49,7 +52,9 @@ const clean = { status: 0, output: "" };
 const all = ["node10", "node16, required", "node16, imported", "nodenext", "bundler"] as const;
 type Mode = (typeof all)[number];
 
-/** `names`: the ways to resolve. Version 7 has no `node10`; the oldest version resolves as 5.9 does. */
+/**
+ * `names`: the ways to resolve. Version 7 has no `node10`; the oldest version resolves as 5.9 does.
+ */
 describe.each<{ compiler: string; names: readonly Mode[] }>([
   { compiler: "typescript-5-6", names: ["node16, imported", "bundler"] },
   { compiler: "typescript-5", names: all },

@@ -1,5 +1,6 @@
-// A dispatcher of a backlog, in a process of its own, with the default thresholds. Run as `node backlog-child.ts <json of
-// BacklogWork>`; it ends when its standard input does, or by a signal.
+// A dispatcher of a backlog, in a process of its own, with the default thresholds. Run as
+// `node backlog-child.ts <json of BacklogWork>`; it ends when its standard input does, or by a
+// signal.
 
 import OpenAI from "openai";
 import { createDispatcher } from "../src/dispatch/dispatcher.ts";

@@ -1,6 +1,7 @@
-// Bad days of a real PostgreSQL under a busy dispatcher: a full tablespace, a right that is taken away, a locked table, a
-// server that is gone or becomes read-only. A stop ends within ten seconds, what hangs is reported, no request is lost or
-// runs twice. Some two minutes. A failover to a standby: bad-days-failover.test.ts. Redis: bad-days-redis.test.ts.
+// Bad days of a real PostgreSQL under a busy dispatcher: a full tablespace, a right that is taken
+// away, a locked table, a server that is gone or becomes read-only. A stop ends within ten seconds,
+// what hangs is reported, no request is lost or runs twice. Some two minutes. A failover to a
+// standby: bad-days-failover.test.ts. Redis: bad-days-redis.test.ts.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";

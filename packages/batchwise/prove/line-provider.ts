@@ -1,5 +1,6 @@
-// An OpenAI of the smallest kind that holds large batches: it speaks files and batches, reads uploads and writes results as
-// streams, and keeps of a file only the ids that its lines carry. Every batch is complete at its first poll.
+// An OpenAI of the smallest kind that holds large batches: it speaks files and batches, reads
+// uploads and writes results as streams, and keeps of a file only the ids that its lines carry.
+// Every batch is complete at its first poll.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

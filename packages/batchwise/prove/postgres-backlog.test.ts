@@ -1,5 +1,6 @@
-// A large backlog on one Postgres database leaves through two processes with the default thresholds, also when one of them
-// is killed on the way. The times are those of a quiet machine. Takes some ten minutes and 3 GB of disk.
+// A large backlog on one Postgres database leaves through two processes with the default
+// thresholds, also when one of them is killed on the way. The times are those of a quiet machine.
+// Takes some ten minutes and 3 GB of disk.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,6 @@
-// The file of a SQLite store is moved away by another process while requests are enqueued without a pause, each time a few
-// calls later. All that was acknowledged is in the file that was moved, and nothing is acknowledged afterwards.
+// The file of a SQLite store is moved away by another process while requests are enqueued without a
+// pause, each time a few calls later. All that was acknowledged is in the file that was moved, and
+// nothing is acknowledged afterwards.
 
 import { execFile } from "node:child_process";
 import { mkdirSync } from "node:fs";

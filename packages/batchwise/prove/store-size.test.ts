@@ -1,5 +1,6 @@
-// The SQL stores and Redis at size: 1,000,000 requests of which 500,000 wait, filled through the stores' own calls. The times
-// are those of a quiet machine. Takes some ten minutes and 3 GB of disk and memory.
+// The SQL stores and Redis at size: 1,000,000 requests of which 500,000 wait, filled through the
+// stores' own calls. The times are those of a quiet machine. Takes some ten minutes and 3 GB of
+// disk and memory.
 
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
-// What the behaviour tests share: a batcher on a virtual clock with a handler that answers when told, and ways to look
-// at a promise without waiting for it.
+// What the behaviour tests share: a batcher on a virtual clock with a handler that answers when
+// told, and ways to look at a promise without waiting for it.
 
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { type PuppetHandler, puppetHandler, type VirtualClock, virtualClock } from "batchwise/testing";
@@ -17,7 +17,9 @@ export function rig<Item = string, Result = Item>(options: BatchOptions<Item, Re
   return { clock, handler, batcher: createBatcher(handler, { clock, ...options }) };
 }
 
-/** Lets what is due happen, answers every open call with its own items, and lets that take effect. */
+/**
+ * Lets what is due happen, answers every open call with its own items, and lets that take effect.
+ */
 export async function echo<Item>({ clock, handler }: Rig<Item, Item>): Promise<void> {
   await clock.settle();
   for (const call of handler.open) call.answer((item) => item);

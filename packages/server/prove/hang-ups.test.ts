@@ -1,4 +1,5 @@
-// Load as of autocannon with pipelining, whose callers hang up at any moment, on every supported release of Node.js.
+// Load as of autocannon with pipelining, whose callers hang up at any moment, on every supported
+// release of Node.js.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

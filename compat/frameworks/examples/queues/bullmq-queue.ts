@@ -28,7 +28,8 @@ export function bullmqQueue({
 
     async work(batcher, jobs) {
       warnOfJobs(batcher, jobs);
-      // A worker renews the locks of its jobs at half of their time, also while they wait in a batch.
+      // A worker renews the locks of its jobs at half of their time, also while they wait in a
+      // batch.
       const lockDuration = recoverAfterSeconds * 1_000;
       const locks = { lockDuration, stalledInterval: lockDuration / 2 };
       const options = { connection, prefix, concurrency: jobs, ...locks };

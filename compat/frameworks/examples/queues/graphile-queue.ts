@@ -1,4 +1,5 @@
-// graphile-worker: the task submits, and graphile-worker completes a job, which deletes it, when its task resolves.
+// graphile-worker: the task submits, and graphile-worker completes a job, which deletes it, when
+// its task resolves.
 
 import { Logger, makeWorkerUtils, type RunnerOptions, run } from "graphile-worker";
 import pg from "pg";
@@ -15,8 +16,8 @@ interface Options extends Omit<QueueOptions, "recoverAfterSeconds"> {
 
 export interface GraphileQueue extends MailQueue {
   /**
-   * Gives the jobs of every process that holds some to those that ask next. For when no worker runs: graphile-worker
-   * itself waits four hours before it takes a process for dead.
+   * Gives the jobs of every process that holds some to those that ask next. For when no worker
+   * runs: graphile-worker itself waits four hours before it takes a process for dead.
    */
   unlock(): Promise<void>;
 }

@@ -1,4 +1,5 @@
-// The one call for many jobs: a mail service that takes up to 200 mails a request and answers for each of them.
+// The one call for many jobs: a mail service that takes up to 200 mails a request and answers for
+// each of them.
 
 import { type Batcher, createBatcher } from "batchwise";
 

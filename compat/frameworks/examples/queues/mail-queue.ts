@@ -1,5 +1,5 @@
-// A durable queue of mails, as this example needs one: three files beside this one are it for BullMQ, pg-boss and
-// graphile-worker.
+// A durable queue of mails, as this example needs one: three files beside this one are it for
+// BullMQ, pg-boss and graphile-worker.
 
 import type { Batcher } from "batchwise";
 import type { Mail, Receipt } from "./mail-batcher.ts";
@@ -8,8 +8,8 @@ export interface MailQueue {
   /** Resolves when the queue has stored them. */
   add(mails: readonly Mail[]): Promise<void>;
   /**
-   * Starts a worker that hands each job's mail to the batcher and holds up to `jobs` jobs at a time. A job is completed
-   * when its own mail is sent, and fails when its own mail is refused.
+   * Starts a worker that hands each job's mail to the batcher and holds up to `jobs` jobs at a
+   * time. A job is completed when its own mail is sent, and fails when its own mail is refused.
    */
   work(batcher: Batcher<Mail, Receipt>, jobs: number): Promise<Work>;
   counts(): Promise<JobCounts>;

@@ -1,4 +1,5 @@
-// A thousand mails, a durable job each, sent in a few requests. `node main.ts bullmq`, or pg-boss, or graphile-worker.
+// A thousand mails, a durable job each, sent in a few requests. `node main.ts bullmq`, or pg-boss,
+// or graphile-worker.
 
 import { mailBatcher } from "./mail-batcher.ts";
 import { openQueue } from "./open-queue.ts";

@@ -1,5 +1,5 @@
-// How many jobs a second one worker process completes. `node measure-rate.ts bullmq`, or pg-boss, or graphile-worker; a
-// number after it is how many jobs.
+// How many jobs a second one worker process completes. `node measure-rate.ts bullmq`, or pg-boss,
+// or graphile-worker; a number after it is how many jobs.
 
 import { mailBatcher } from "./mail-batcher.ts";
 import { openQueue } from "./open-queue.ts";

@@ -1,5 +1,6 @@
-// pg-boss: it fetches up to `batchSize` jobs and calls the handler with all of them. The handler submits them together and
-// answers for each job, so that one that fails does not fail the others (`perJobResults`).
+// pg-boss: it fetches up to `batchSize` jobs and calls the handler with all of them. The handler
+// submits them together and answers for each job, so that one that fails does not fail the others
+// (`perJobResults`).
 
 import pg from "pg";
 import { PgBoss } from "pg-boss";

@@ -1,4 +1,5 @@
-// A mail service to practise with, over real HTTP: it takes up to 200 mails a request and refuses those to "nobody@…".
+// A mail service to practise with, over real HTTP: it takes up to 200 mails a request and refuses
+// those to "nobody@…".
 
 import { once } from "node:events";
 import { createServer } from "node:http";

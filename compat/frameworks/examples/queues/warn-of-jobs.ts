@@ -1,5 +1,5 @@
-// A queue's worker holds a fixed number of jobs, and a batch is made of jobs that are held: the worker's concurrency
-// bounds the batch, whatever the batcher allows.
+// A queue's worker holds a fixed number of jobs, and a batch is made of jobs that are held: the
+// worker's concurrency bounds the batch, whatever the batcher allows.
 
 import type { Batcher } from "batchwise";
 

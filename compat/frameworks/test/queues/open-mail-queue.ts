@@ -1,4 +1,5 @@
-// The queues of examples/queues at servers of the tests: a place that travels as JSON, and the queue in it.
+// The queues of examples/queues at servers of the tests: a place that travels as JSON, and the
+// queue in it.
 
 import type pg from "pg";
 import { bullmqQueue } from "../../examples/queues/bullmq-queue.ts";

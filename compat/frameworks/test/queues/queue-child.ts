@@ -1,4 +1,5 @@
-// A worker of a durable queue in a process of its own, to be killed. Run as `node queue-child.ts <json of QueueWork>`.
+// A worker of a durable queue in a process of its own, to be killed. Run as
+// `node queue-child.ts <json of QueueWork>`.
 
 import { mailBatcher } from "../../examples/queues/mail-batcher.ts";
 import { openMailQueue, type QueuePlace } from "./open-mail-queue.ts";

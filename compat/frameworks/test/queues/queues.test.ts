@@ -1,5 +1,6 @@
-// The example in examples/queues: durable jobs of BullMQ, pg-boss and graphile-worker on real servers, sent in common
-// requests by a worker whose handler submits to a batcher. A job is acknowledged after its own result, and not before.
+// The example in examples/queues: durable jobs of BullMQ, pg-boss and graphile-worker on real
+// servers, sent in common requests by a worker whose handler submits to a batcher. A job is
+// acknowledged after its own result, and not before.
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,5 @@
-// The recipes that call a service or other threads: official clients over loopback HTTP, real Redis, real workers.
+// The recipes that call a service or other threads: official clients over loopback HTTP, real
+// Redis, real workers.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";

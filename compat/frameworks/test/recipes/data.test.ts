@@ -1,4 +1,5 @@
-// The recipes over databases and for GraphQL: real Postgres, with the real ORMs, and the statements counted.
+// The recipes over databases and for GraphQL: real Postgres, with the real ORMs, and the statements
+// counted.
 
 import { PrismaPg } from "@prisma/adapter-pg";
 import { drizzle } from "drizzle-orm/node-postgres";
@@ -8,7 +9,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { postgresPlace } from "../../../../packages/batchwise/test/integration/services/kept.ts";
 import { importPrismaClient, importRecipe } from "./import-recipe.ts";
 
-/** A pool in an empty schema with these tables, and the texts of the statements that go through it. */
+/**
+ * A pool in an empty schema with these tables, and the texts of the statements that go through it.
+ */
 async function database(tables: string): Promise<{ pool: pg.Pool; schema: string; statements: string[] }> {
   const place = await postgresPlace();
   const statements: string[] = [];

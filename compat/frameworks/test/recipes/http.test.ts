@@ -1,4 +1,5 @@
-// The HTTP recipes on real sockets: what each kind of trouble looks like to a client, and what it costs the others.
+// The HTTP recipes on real sockets: what each kind of trouble looks like to a client, and what it
+// costs the others.
 
 import { once } from "node:events";
 import type { Server } from "node:http";

@@ -1,4 +1,5 @@
-// A recipe of docs/recipes.md as a module: its blocks are written to a folder that is removed when the test file ends.
+// A recipe of docs/recipes.md as a module: its blocks are written to a folder that is removed when
+// the test file ends.
 
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,7 +14,10 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 });
 
-/** Imports the last block of a section, which may import those before it. `Exports` is what the block exports. */
+/**
+ * Imports the last block of a section, which may import those before it. `Exports` is what the
+ * block exports.
+ */
 export async function importRecipe<Exports>(heading: string): Promise<Exports> {
   const folder = scratchFolder("recipe", home);
   folders.push(folder);

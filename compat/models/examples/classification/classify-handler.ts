@@ -1,4 +1,5 @@
-// The module of a thread: makes the pipeline and its handler. The model's run holds this thread up, and no other.
+// The module of a thread: makes the pipeline and its handler. The model's run holds this thread up,
+// and no other.
 
 import { basename, dirname } from "node:path";
 import { workerData } from "node:worker_threads";

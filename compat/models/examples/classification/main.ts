@@ -1,6 +1,7 @@
-// Many callers classify sentences, each one sentence at a time. Their sentences meet in batches, and each batch is one call
-// of a pipeline of @huggingface/transformers in a worker thread. Give the folder of a text classification model as the
-// first argument; without it the program writes a small one.
+// Many callers classify sentences, each one sentence at a time. Their sentences meet in batches,
+// and each batch is one call of a pipeline of @huggingface/transformers in a worker thread. Give
+// the folder of a text classification model as the first argument; without it the program writes a
+// small one.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -26,7 +27,8 @@ try {
     workers: 1,
     workerOptions: { workerData: { folder } },
   });
-  // Sentences of like length go together. Characters serve as the length: the tokenizer is in the thread.
+  // Sentences of like length go together. Characters serve as the length: the tokenizer is in the
+  // thread.
   await using classify = batch(handler, {
     cost: pipelineCost(),
     batchCost: "padded",

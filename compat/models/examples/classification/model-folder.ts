@@ -1,5 +1,6 @@
-// Writes the folder of a small model, as @huggingface/transformers loads it: every word has a weight for each of two
-// labels, and a sentence's logits are the sums. Enough to see batching work, where no model can be downloaded.
+// Writes the folder of a small model, as @huggingface/transformers loads it: every word has a
+// weight for each of two labels, and a sentence's logits are the sums. Enough to see batching work,
+// where no model can be downloaded.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
-// From the recogniser's probabilities to text: the likeliest sign at each place, repetitions and blanks left out (greedy
-// CTC decoding).
+// From the recogniser's probabilities to text: the likeliest sign at each place, repetitions and
+// blanks left out (greedy CTC decoding).
 
 import type { Tensor } from "batchwise/tensor";
 
@@ -13,8 +13,8 @@ export interface ReadText {
 const PIXELS_PER_PLACE = 8;
 
 /**
- * Reads one line out of `[1, places, signs]`. Sign 0 is the blank. Places beyond the line's own `width` in pixels are
- * those of padding and are not read.
+ * Reads one line out of `[1, places, signs]`. Sign 0 is the blank. Places beyond the line's own
+ * `width` in pixels are those of padding and are not read.
  * @throws RangeError where a probability is not finite, as it is for a picture with NaN in it.
  */
 export function decode({ data, dims }: Tensor<"float32">, signs: readonly string[], width: number): ReadText {

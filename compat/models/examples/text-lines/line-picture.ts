@@ -1,5 +1,5 @@
-// Turns a picture of one line of text into what the recogniser reads: 48 pixels high, as wide as the aspect asks for,
-// colours as blue, green, red from -1 (black) to 1 (white).
+// Turns a picture of one line of text into what the recogniser reads: 48 pixels high, as wide as
+// the aspect asks for, colours as blue, green, red from -1 (black) to 1 (white).
 
 import { createCanvas, loadImage } from "@napi-rs/canvas";
 import type { Tensor } from "batchwise/tensor";
@@ -10,9 +10,10 @@ const MAX_WIDTH = 6_400;
 const CHANNELS = [0, 1, 2] as const;
 
 /**
- * A PNG, JPEG or WebP picture as a tensor of `[1, 3, 48, width]`. The width is stretched or squeezed to the nearest
- * multiple of `widthStep` pixels, so that many lines have the same width and none has to be padded. Rejects where the
- * bytes are no picture, or one of more than 6,400 pixels at this height.
+ * A PNG, JPEG or WebP picture as a tensor of `[1, 3, 48, width]`. The width is stretched or
+ * squeezed to the nearest multiple of `widthStep` pixels, so that many lines have the same width
+ * and none has to be padded. Rejects where the bytes are no picture, or one of more than 6,400
+ * pixels at this height.
  */
 export async function pictureTensor(bytes: Uint8Array, { widthStep = 32 } = {}): Promise<Tensor<"float32">> {
   const image = await loadImage(bytes);

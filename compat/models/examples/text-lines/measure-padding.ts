@@ -1,5 +1,5 @@
-// Measures what padding does to what the model reads: node examples/text-lines/measure-padding.ts [lines].
-// 240 lines take a few minutes on two cores.
+// Measures what padding does to what the model reads: node examples/text-lines/measure-padding.ts
+// [lines]. 240 lines take a few minutes on two cores.
 
 import type { Tensor } from "batchwise/tensor";
 import { type DrawnLine, drawLines } from "./drawn-lines.ts";
@@ -7,7 +7,10 @@ import { pictureTensor } from "./line-picture.ts";
 import { EQUAL_WIDTHS, type LineOptions, PADDED } from "./recogniser.ts";
 import { ALONE, type Case, FULL, type Run, run } from "./run-lines.ts";
 
-/** Pads each line to its own multiple of 32, and lets only lines of the same padded width share a batch. */
+/**
+ * Pads each line to its own multiple of 32, and lets only lines of the same padded width share a
+ * batch.
+ */
 const EQUAL_PADDED: LineOptions = {
   padToMultipleOf: { x: [1, 1, 32] },
   key: ({ x }) => [...x.dims.slice(0, 3), Math.ceil((x.dims[3] ?? 0) / 32)].join("x"),

@@ -1,5 +1,6 @@
-// Measures what batching does to lines a second: node examples/text-lines/measure-rates.ts [lines] [rounds].
-// The cases run in turn, round by round, so that what else the machine does falls on all of them.
+// Measures what batching does to lines a second: node examples/text-lines/measure-rates.ts [lines]
+// [rounds]. The cases run in turn, round by round, so that what else the machine does falls on all
+// of them.
 
 import { drawLines } from "./drawn-lines.ts";
 import { pictureTensor } from "./line-picture.ts";

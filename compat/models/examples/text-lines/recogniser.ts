@@ -1,5 +1,5 @@
-// Reads lines of text with a trained model, PP-OCRv4 of PaddleOCR. Callers bring one line each; their lines run in
-// common batches, and each gets the text that it would get alone.
+// Reads lines of text with a trained model, PP-OCRv4 of PaddleOCR. Callers bring one line each;
+// their lines run in common batches, and each gets the text that it would get alone.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -28,10 +28,16 @@ const MODEL = join(ASSETS, "ch_PP-OCRv4_rec_infer.onnx");
 /** A sign a line. */
 const SIGNS = join(ASSETS, "ppocr_keys_v1.txt");
 
-/** The model sees padding and reads other text beside it. So only lines of the same width go together: none is padded. */
+/**
+ * The model sees padding and reads other text beside it. So only lines of the same width go
+ * together: none is padded.
+ */
 export const EQUAL_WIDTHS: LineOptions = { key: ({ x }) => x.dims.join("x") };
 
-/** Any widths go together, padded with grey as PaddleOCR does it. The neighbours then have a say in what is read. */
+/**
+ * Any widths go together, padded with grey as PaddleOCR does it. The neighbours then have a say in
+ * what is read.
+ */
 export const PADDED: LineOptions = {
   key: ({ x }) => x.dims.slice(0, 3).join("x"),
   padToMultipleOf: { x: [1, 1, 8] },
@@ -43,7 +49,8 @@ export class Recogniser implements AsyncDisposable {
   readonly #signs: readonly string[];
 
   private constructor(options: LineOptions) {
-    // Sessions in as many threads as there are cores. Nobody keeps or changes an answer: views will do.
+    // Sessions in as many threads as there are cores. Nobody keeps or changes an answer: views will
+    // do.
     const model = onnxModel<Line, Probabilities>({ path: MODEL, outputs: [OUTPUT] });
     this.batcher = batchTensors(model, { copyOutputs: "never", isolateFailures: true, ...options });
     // The blank of CTC is sign 0, and the space, which the file does not have, the last.
@@ -57,7 +64,10 @@ export class Recogniser implements AsyncDisposable {
     return recogniser;
   }
 
-  /** The text of one line. Rejects where the model refuses the picture, or where it has numbers that are not finite. */
+  /**
+   * The text of one line. Rejects where the model refuses the picture, or where it has numbers that
+   * are not finite.
+   */
   async read(x: Tensor<"float32">): Promise<ReadText> {
     const { [OUTPUT]: probabilities } = await this.batcher({ x });
     return decode(probabilities, this.#signs, x.dims[3] ?? 0);

@@ -1,4 +1,5 @@
-// What the two measuring programs share: lines read all at once, under given options, by a recogniser of their own.
+// What the two measuring programs share: lines read all at once, under given options, by a
+// recogniser of their own.
 
 import type { Tensor } from "batchwise/tensor";
 import type { ReadText } from "./decode.ts";

@@ -1,5 +1,6 @@
-// Folders with models as @huggingface/transformers loads them: one attention layer of random weights, over a tokenizer of
-// 13 words. What a token gives depends on all tokens of its text, and on padding unless the mask keeps that out.
+// Folders with models as @huggingface/transformers loads them: one attention layer of random
+// weights, over a tokenizer of 13 words. What a token gives depends on all tokens of its text, and
+// on padding unless the mask keeps that out.
 
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,11 +14,17 @@ import { WORD_PIECES, wordPieceDefinition } from "../../../../packages/server/te
 export const WIDTH = 8;
 const LABELS = ["contradiction", "neutral", "entailment"];
 
-/** What the model gives: a vector a token, logits of the text or of each token, or where an answer starts and ends. */
+/**
+ * What the model gives: a vector a token, logits of the text or of each token, or where an answer
+ * starts and ends.
+ */
 export type Output = "tokens" | "text-logits" | "token-logits" | "spans";
 
 export interface ModelOptions {
-  /** Passes the vectors through a dynamically quantised product, whose scale is that of the whole batch. */
+  /**
+   * Passes the vectors through a dynamically quantised product, whose scale is that of the whole
+   * batch.
+   */
   readonly quantised?: boolean;
   readonly paddingSide?: "left" | "right";
   /** The model, in place of the small one. */

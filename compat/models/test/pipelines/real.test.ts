@@ -1,5 +1,5 @@
-// The handler over the real package, with real models of the four forms of output. Batched results equal those of each
-// input alone, because the models keep padding out by the attention mask.
+// The handler over the real package, with real models of the four forms of output. Batched results
+// equal those of each input alone, because the models keep padding out by the attention mask.
 
 import { pipeline } from "@huggingface/transformers";
 import { expect, test } from "vitest";

@@ -34,7 +34,9 @@ export interface BatchedDecorator<Item, Result> {
   ): Descriptor<Args, Return>;
 }
 
-/** A function has a `name`, as options may: the method below a bare `@batched` is not its options. */
+/**
+ * A function has a `name`, as options may: the method below a bare `@batched` is not its options.
+ */
 interface NotAFunction {
   readonly bind?: never;
 }
@@ -48,8 +50,8 @@ interface NotAFunction {
  * call is {@link SubmitOptions}, for its items alone; a method whose callers give one declares a
  * {@link BatchedCall}. {@link batcherOf} gives the batcher behind the method.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, when the class is defined: for an option that is
- * unknown or out of range, and for anything that is not a method.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, when the class is defined: for an
+ * option that is unknown or out of range, and for anything that is not a method.
  *
  * @example
  * ```ts

@@ -19,7 +19,8 @@ export type BatcherOfMethod<Method> = Method extends (
  *
  * @param instance the instance, or the class for a static method.
  * @param method the method's name; of a private one with its `#`.
- * @throws TypeError with `code: "INVALID_OPTION"`, when the object has no decorated method of that name.
+ * @throws TypeError with `code: "INVALID_OPTION"`, when the object has no decorated method of that
+ * name.
  *
  * @example
  * ```ts

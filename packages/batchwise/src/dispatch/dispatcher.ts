@@ -1,6 +1,7 @@
-// The dispatcher that users hold. Wires intake, scheduler and outcomes to one store; passes calls on to them. It keeps no
-// state that is not in the store, so any number of processes may run one on the same store, and any of them may die at
-// any point. docs/dispatch-design.md says when a request runs twice.
+// The dispatcher that users hold. Wires intake, scheduler and outcomes to one store; passes calls
+// on to them. It keeps no state that is not in the store, so any number of processes may run one on
+// the same store, and any of them may die at any point. docs/dispatch-design.md says when a request
+// runs twice.
 
 import { bindMethods } from "../core/contract/bind-methods.ts";
 import type { Estimate } from "./contract/cost.ts";
@@ -345,7 +346,10 @@ class StoreDispatcher implements Dispatcher {
     return this.stop();
   }
 
-  /** Null in a process that only enqueues: stopping a batch early is optional, and left to those with running loops. */
+  /**
+   * Null in a process that only enqueues: stopping a batch early is optional, and left to those
+   * with running loops.
+   */
   get #startedWorkers(): Workers | null {
     return this.#isStarted ? this.#workers : null;
   }

@@ -1,5 +1,6 @@
-// A job from beginning to end: enqueues its requests, runs a dispatcher, gives all outcomes, and stops the dispatcher
-// whichever way the iteration ends. All it knows of a job is in the store, so that the same call again goes on with it.
+// A job from beginning to end: enqueues its requests, runs a dispatcher, gives all outcomes, and
+// stops the dispatcher whichever way the iteration ends. All it knows of a job is in the store, so
+// that the same call again goes on with it.
 
 import { attempt } from "../core/contract/thenable.ts";
 import { UnheardWarnings } from "../core/contract/unheard-warnings.ts";
@@ -18,26 +19,34 @@ import type { Runtime } from "./runtime/runtime.ts";
 import { waitOut } from "./runtime/wait-out.ts";
 
 /**
- * Runs requests as one job and gives their outcomes, those of earlier runs included, in the order they were recorded. It
- * begins when the first outcome is asked for, and ends when each request of the job has one. Whatever stops it (`break`,
- * the signal, an error, a kill), all that was enqueued is durable, and the same call again goes on: what the store has is
- * not enqueued, nor paid for, twice. The last batches do not wait for company. The store stays open.
+ * Runs requests as one job and gives their outcomes, those of earlier runs included, in the order
+ * they were recorded. It begins when the first outcome is asked for, and ends when each request of
+ * the job has one. Whatever stops it (`break`, the signal, an error, a kill), all that was enqueued
+ * is durable, and the same call again goes on: what the store has is not enqueued, nor paid for,
+ * twice. The last batches do not wait for company. The store stays open.
  *
- * Several processes may run the same job on one store: each gives all outcomes, and they share the work.
+ * Several processes may run the same job on one store: each gives all outcomes, and they share the
+ * work.
  *
  * The iteration rejects, once its dispatcher has stopped, with
  * - the signal's reason, or what `requests` threw;
- * - a DispatchError that names the request (`requests[17]: ...`) when no account takes it, or DUPLICATE_ID when it is not
- *   the one that an earlier run had; what came before it stays enqueued. With an array, before the first outcome; else
- *   outcomes of what came before it may come first;
- * - DEFAULTS_CHANGED, before anything is sent, when an earlier run of the job had other `requestDefaults`: see `onChange`;
- * - ACCOUNT_REFUSED, which names account and status, when the keys of all accounts that could go on with it are refused. Each
- *   account is asked once before the first upload, where a 403 is only told. Whatever else makes the job wait (no network, a limit that is used up) is
- *   told once to `onError` and stands in the progress, as `paused`;
- * - a QuarantinedError, which has the `keys`, when all that is left waits for a person; all outcomes come first;
- * - the store's error. A store that does not answer for a while is waited for, and told to `onError`.
+ * - a DispatchError that names the request (`requests[17]: ...`) when no account takes it, or
+ *   DUPLICATE_ID when it is not the one that an earlier run had; what came before it stays
+ *   enqueued. With an array, before the first outcome; else outcomes of what came before it may
+ *   come first;
+ * - DEFAULTS_CHANGED, before anything is sent, when an earlier run of the job had other
+ *   `requestDefaults`: see `onChange`;
+ * - ACCOUNT_REFUSED, which names account and status, when the keys of all accounts that could go on
+ *   with it are refused. Each account is asked once before the first upload, where a 403 is only
+ *   told. Whatever else makes the job wait (no network, a limit that is used up) is told once to
+ *   `onError` and stands in the progress, as `paused`;
+ * - a QuarantinedError, which has the `keys`, when all that is left waits for a person; all
+ *   outcomes come first;
+ * - the store's error. A store that does not answer for a while is waited for, and told to
+ *   `onError`.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of range.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
+ * out of range.
  *
  * @example
  * ```ts
@@ -58,7 +67,10 @@ export function runBatch<Request extends JobRequest>(
   return outcomesOf(plan, expectReader(options));
 }
 
-/** Reports a job whose outcomes nobody has asked for after a second. Returns what is called when somebody does. */
+/**
+ * Reports a job whose outcomes nobody has asked for after a second. Returns what is called when
+ * somebody does.
+ */
 function expectReader({ job, onError, clock }: Pick<RunBatchOptions, "job" | "onError" | "clock">): () => void {
   let isRead = false;
   const message = `runBatch({ job: "${job}" }) does nothing until its outcomes are read`;
@@ -137,7 +149,8 @@ class JobRun<Request extends JobRequest> {
         }
         isOver = true;
       } catch (error) {
-        // No wait mends it, not even where it is a store's error: the producer has waited, or it is of the iterable.
+        // No wait mends it, not even where it is a store's error: the producer has waited, or it is
+        // of the iterable.
         if (this.#fault !== null && !signal?.aborted) throw this.#fault.error;
         failures += 1;
         await waitOut(this.#runtime, signal?.aborted ? signal.reason : error, failures);
@@ -191,7 +204,10 @@ class JobRun<Request extends JobRequest> {
     return produced;
   }
 
-  /** All of an array is stored before the first outcome is given: a wrong request rejects before any. */
+  /**
+   * All of an array is stored before the first outcome is given: a wrong request rejects before
+   * any.
+   */
   async #stored(produced: Promise<void>): Promise<void> {
     const { signal } = this.#runtime.stopping;
     if (signal.aborted) return;

@@ -1,7 +1,10 @@
-// A token bucket: a level that rises at a constant rate up to a capacity. It is full at first. A debt makes it negative.
-// It knows no clock: its owner tells it how much time has passed.
+// A token bucket: a level that rises at a constant rate up to a capacity. It is full at first. A
+// debt makes it negative. It knows no clock: its owner tells it how much time has passed.
 
-/** What is missing for a nanosecond only counts as there, so that rounding never makes a timer a millisecond later. */
+/**
+ * What is missing for a nanosecond only counts as there, so that rounding never makes a timer a
+ * millisecond later.
+ */
 const NEGLIGIBLE_MS = 1e-6;
 
 export class Bucket {
@@ -27,7 +30,10 @@ export class Bucket {
     return missing <= 0 ? 0 : Math.max(0, missing / this.#perMs - NEGLIGIBLE_MS);
   }
 
-  /** Takes `amount`, or a full bucket where that is less. Returns what was taken. Call it when `waitFor` says 0. */
+  /**
+   * Takes `amount`, or a full bucket where that is less. Returns what was taken. Call it when
+   * `waitFor` says 0.
+   */
   take(amount: number): number {
     const taken = Math.min(amount, this.#capacity);
     this.#level -= taken;

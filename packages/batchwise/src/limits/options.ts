@@ -1,5 +1,5 @@
-// The options of a rate limiter: validated once, filled in and frozen. Mistakes throw a TypeError or RangeError with
-// `code: "INVALID_OPTION"`.
+// The options of a rate limiter: validated once, filled in and frozen. Mistakes throw a TypeError
+// or RangeError with `code: "INVALID_OPTION"`.
 
 import {
   aboveZero,
@@ -16,9 +16,15 @@ import { type Clock, systemClock } from "../core/time/clock.ts";
 export interface RateLimiterOptions {
   /** Calls of the handler a minute, retries included. > 0. Default: no limit. */
   readonly callsPerMinute?: number | undefined;
-  /** Cost of all batches a minute, in the unit of the batcher's `cost` (tokens, rows). > 0. Default: no limit. */
+  /**
+   * Cost of all batches a minute, in the unit of the batcher's `cost` (tokens, rows). > 0. Default:
+   * no limit.
+   */
   readonly costPerMinute?: number | undefined;
-  /** How much of its rate a bucket holds, in milliseconds. A bucket of calls holds at least one. > 0. Default 1,000. */
+  /**
+   * How much of its rate a bucket holds, in milliseconds. A bucket of calls holds at least one. >
+   * 0. Default 1,000.
+   */
   readonly burstMs?: number | undefined;
   /** Time, for tests and simulation. */
   readonly clock?: Clock | undefined;

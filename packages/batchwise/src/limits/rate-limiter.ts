@@ -1,6 +1,7 @@
-// Limits of calls and of cost a minute, for one batcher or for several that share them. Token buckets: in any stretch of
-// time no more is granted than the rate times its length and one full bucket. Clients are served in the order in which
-// they asked. It holds for this process only, and counts what is granted, not what a provider counts.
+// Limits of calls and of cost a minute, for one batcher or for several that share them. Token
+// buckets: in any stretch of time no more is granted than the rate times its length and one full
+// bucket. Clients are served in the order in which they asked. It holds for this process only, and
+// counts what is granted, not what a provider counts.
 
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../core/contract/limiter.ts";
 import { LONGEST_RETRY_AFTER_MS } from "../core/contract/retry-after.ts";
@@ -11,9 +12,9 @@ import { WakeTimer } from "./wake-timer.ts";
 /**
  * Makes a limiter for the option `limiter` of one batcher or of several.
  *
- * It holds a bucket of calls and a bucket of cost. Each fills at its rate, up to what flows in within `burstMs` (calls:
- * at least one), and is full at first. A batch waits until a call and its cost are there; one that costs more than a
- * full bucket is cut to it.
+ * It holds a bucket of calls and a bucket of cost. Each fills at its rate, up to what flows in
+ * within `burstMs` (calls: at least one), and is full at first. A batch waits until a call and its
+ * cost are there; one that costs more than a full bucket is cut to it.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
  *
@@ -88,11 +89,15 @@ export class BucketLimiter implements RateLimiter {
     this.#wakeForNext();
   }
 
-  /** The timer has fired: clients ask again, the one that waits longest first, until one of them has to wait on. */
+  /**
+   * The timer has fired: clients ask again, the one that waits longest first, until one of them has
+   * to wait on.
+   */
   #serve(elapsedMs: number): void {
     this.#refill(elapsedMs);
     this.#isServing = true;
-    // Each client is asked once a timer at most, so that clients that withdraw and ask anew cannot keep this loop going.
+    // Each client is asked once a timer at most, so that clients that withdraw and ask anew cannot
+    // keep this loop going.
     for (let left = this.#waiting.size; left > 0; left -= 1) {
       const client = this.#next();
       if (client === undefined || this.#waitFor(this.#waiting.get(client) ?? 0) > 0) break;
@@ -102,7 +107,10 @@ export class BucketLimiter implements RateLimiter {
     this.#wakeForNext(1);
   }
 
-  /** A client that neither asks again nor withdraws waits no longer, or it would block those behind it. */
+  /**
+   * A client that neither asks again nor withdraws waits no longer, or it would block those behind
+   * it.
+   */
   #retry(client: LimiterClient): void {
     this.#retrying = client;
     try {
@@ -137,7 +145,10 @@ export class BucketLimiter implements RateLimiter {
   }
 }
 
-/** A bucket of what flows in within `burstMs`, at least of `least`; full unless told otherwise. None without a limit. */
+/**
+ * A bucket of what flows in within `burstMs`, at least of `least`; full unless told otherwise. None
+ * without a limit.
+ */
 function bucketOf(perMinute: number, burstMs: number, least: number, isEmpty: boolean): Bucket | undefined {
   const perMs = perMinute / 60_000;
   const capacity = Math.max(least, perMs * burstMs);

@@ -1,5 +1,6 @@
-// Time as the limiter needs it: how much has passed since it last looked, and one timer to be woken by. A clock that
-// throws, is not a number, goes back, jumps or stands still cannot stop it: see SteadyClock.
+// Time as the limiter needs it: how much has passed since it last looked, and one timer to be woken
+// by. A clock that throws, is not a number, goes back, jumps or stands still cannot stop it: see
+// SteadyClock.
 
 import { captureAsyncContext } from "../core/time/async-context.ts";
 import { type Clock, SteadyClock } from "../core/time/clock.ts";
@@ -7,7 +8,10 @@ import { type Clock, SteadyClock } from "../core/time/clock.ts";
 /** Platform timers hold their delay in 31 bits. A longer wait takes several timers. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
-/** SteadyClock moves a clock that stands still on by its timers, but only by those that are longer than 2 ms. */
+/**
+ * SteadyClock moves a clock that stands still on by its timers, but only by those that are longer
+ * than 2 ms.
+ */
 const BELIEVED_MS = 3;
 
 export class WakeTimer {
@@ -19,7 +23,10 @@ export class WakeTimer {
   /** The timer that counts: a clock may fire one that was cleared, or fire it twice. */
   #armed: object | null = null;
   #handle: unknown;
-  /** The platform's function when the timer was set. Fake timers replace it, and lose what was set with them. */
+  /**
+   * The platform's function when the timer was set. Fake timers replace it, and lose what was set
+   * with them.
+   */
   #platform: unknown;
 
   /** `onWake` gets the time since the last look, as of `elapsed`. */

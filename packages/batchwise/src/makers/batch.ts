@@ -10,9 +10,11 @@ import { callable } from "./callable.ts";
  * Makes a batcher: single items go in, `handler` gets full batches, every caller gets its own
  * result.
  *
- * @param handler answers a batch with one result per item, in order; see `HandlerFunction` and `HandlerObject`.
+ * @param handler answers a batch with one result per item, in order; see `HandlerFunction` and
+ * `HandlerObject`.
  * @param options limits and behaviour; durations in milliseconds.
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of range.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
+ * out of range.
  *
  * @example
  * ```ts
@@ -28,7 +30,8 @@ export const createBatcher: BatcherMaker<"object"> = (handler: unknown, options?
  * Makes a function that batches: `fn(item)` submits one item and returns a promise of its result.
  * Everything that a `Batcher` has is on the function as well.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of range.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
+ * out of range.
  *
  * @example
  * ```ts

@@ -1,9 +1,13 @@
-// From what a session gave to plain tensors, the same from every runtime: float16 as bits in a Uint16Array, where some
-// give a Float16Array, and bool in a Uint8Array, where some give an Int8Array.
+// From what a session gave to plain tensors, the same from every runtime: float16 as bits in a
+// Uint16Array, where some give a Float16Array, and bool in a Uint8Array, where some give an
+// Int8Array.
 
 import type { Tensor } from "../tensor/types.ts";
 
-/** What the runtimes' tensors have. The data of one that lies elsewhere is brought over by `getData`. */
+/**
+ * What the runtimes' tensors have. The data of one that lies elsewhere is brought over by
+ * `getData`.
+ */
 interface RuntimeTensor {
   readonly type: string;
   readonly data: unknown;

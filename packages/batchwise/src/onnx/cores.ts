@@ -1,15 +1,19 @@
 /**
  * The processor cores that this process may use, which is what decides how many model threads pay.
  *
- * Guarantees: at least 1. In a container, or a service with a quota, it is the share of that (cgroup v2 or v1), rounded
- * down, where it is less than the machine has; a limit that cannot be read is none.
+ * Guarantees: at least 1. In a container, or a service with a quota, it is the share of that
+ * (cgroup v2 or v1), rounded down, where it is less than the machine has; a limit that cannot be
+ * read is none.
  */
 
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
 const CGROUPS = "/sys/fs/cgroup";
-/** A line for each hierarchy: its number, its controllers, and the path of this process's group in it. */
+/**
+ * A line for each hierarchy: its number, its controllers, and the path of this process's group in
+ * it.
+ */
 const OWN_GROUPS = "/proc/self/cgroup";
 const GROUP_2 = /^0::(.*)$/m;
 const GROUP_1 = /^\d+:(?:[^:\n]*,)?cpu(?:,[^:\n]*)?:(.*)$/m;
@@ -20,8 +24,8 @@ type Read = (path: string) => string;
 const readText: Read = (path) => readFileSync(path, "utf8");
 
 /**
- * The processor cores that this process may use: at least 1, and no more than its container's share. Call it without
- * arguments: they are for tests.
+ * The processor cores that this process may use: at least 1, and no more than its container's
+ * share. Call it without arguments: they are for tests.
  *
  * @example
  * ```ts
@@ -33,7 +37,10 @@ export function availableCores(cores: number = availableParallelism(), read: Rea
   return Math.max(1, Math.min(cores, Math.floor(limitOf(read))));
 }
 
-/** In cores: the least of the process's own group and of all groups around it. Infinity where there is no limit. */
+/**
+ * In cores: the least of the process's own group and of all groups around it. Infinity where there
+ * is no limit.
+ */
 function limitOf(read: Read): number {
   const groups = textOf(read, OWN_GROUPS) ?? "";
   const limits = [
@@ -46,7 +53,10 @@ function limitOf(read: Read): number {
   return Math.min(...limits.map(coresOf));
 }
 
-/** A group's path and those of the groups around it; the root, which is all that a container may see, is empty. */
+/**
+ * A group's path and those of the groups around it; the root, which is all that a container may
+ * see, is empty.
+ */
 function upwards(path = ""): string[] {
   const names = path.split("/").filter((name) => name !== "");
   return [...names.keys(), names.length].map((count) =>

@@ -1,13 +1,15 @@
-// The errors of the onnx layer: BatchwiseError with codes of its own, none of them retryable. A thread that dies fails
-// its batch with THREAD_ENDED of the threads layer; what comes after `close` fails with CLOSED, as anywhere.
+// The errors of the onnx layer: BatchwiseError with codes of its own, none of them retryable. A
+// thread that dies fails its batch with THREAD_ENDED of the threads layer; what comes after `close`
+// fails with CLOSED, as anywhere.
 
 import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 
 /**
- * `MODEL_LOAD`: the model, or onnxruntime itself, could not be loaded. `MODEL_INPUT`: the tensors are not those that the
- * model takes, a text is too long, or the tokenizer throws on it or takes too long. `MODEL_FAILED`: the runtime failed on a batch, and
- * would again. `MODEL_NOT_FINITE`: the model gives a text a vector with NaN or an infinite number in it, or one of zeros,
- * which cannot be scaled to length 1; and would again.
+ * `MODEL_LOAD`: the model, or onnxruntime itself, could not be loaded. `MODEL_INPUT`: the tensors
+ * are not those that the model takes, a text is too long, or the tokenizer throws on it or takes
+ * too long. `MODEL_FAILED`: the runtime failed on a batch, and would again. `MODEL_NOT_FINITE`: the
+ * model gives a text a vector with NaN or an infinite number in it, or one of zeros, which cannot
+ * be scaled to length 1; and would again.
  */
 export type OnnxErrorCode = "MODEL_LOAD" | "MODEL_INPUT" | "MODEL_FAILED" | "MODEL_NOT_FINITE";
 
@@ -19,7 +21,10 @@ export function modelLoadError(path: string, cause: unknown): BatchwiseError {
   return errorOf("MODEL_LOAD", `Cannot load ${path}: ${messageOf(cause)}`, cause);
 }
 
-/** Why a model could not be opened: a plain error becomes one with a code, and any other stays as it is. */
+/**
+ * Why a model could not be opened: a plain error becomes one with a code, and any other stays as it
+ * is.
+ */
 export function openError(cause: unknown): unknown {
   const isPlain = cause instanceof Error && cause.constructor === Error;
   return isPlain ? errorOf("MODEL_LOAD", cause.message, cause.cause) : cause;

@@ -1,9 +1,9 @@
-// From a batch of tensors to what a session takes: checked against the model's inputs, in a form that every runtime
-// accepts.
+// From a batch of tensors to what a session takes: checked against the model's inputs, in a form
+// that every runtime accepts.
 //
-// onnxruntime-node and onnxruntime-web take any object that has `type`, `data`, `dims` and `location: "cpu"`.
-// onnxruntime-react-native reads `cpuData`, from the start of its buffer. So an object with all of these does, if its
-// data is not a view into something larger.
+// onnxruntime-node and onnxruntime-web take any object that has `type`, `data`, `dims` and
+// `location: "cpu"`. onnxruntime-react-native reads `cpuData`, from the start of its buffer. So an
+// object with all of these does, if its data is not a view into something larger.
 
 import type { TensorForm } from "../tensor/batch-input.ts";
 import type { TensorLike } from "../tensor/types.ts";
@@ -15,7 +15,10 @@ type Forms = Readonly<Record<string, TensorForm>>;
 /** The inputs of a model. */
 export type ModelInputs = Pick<OnnxSession, "inputNames" | "inputMetadata">;
 
-/** Throws MODEL_INPUT where a call's features are not the model's inputs, in whatever batch they travel. */
+/**
+ * Throws MODEL_INPUT where a call's features are not the model's inputs, in whatever batch they
+ * travel.
+ */
 export function checkCall(inputs: ModelInputs, features: Forms): void {
   checkNames(inputs, features);
   for (const info of infosOf(inputs)) checkInput(anyRows(info), features[info.name] as TensorForm);
@@ -86,14 +89,19 @@ function checkInput(info: Info, { type, dims }: TensorForm): void {
   );
 }
 
-/** A tensor as a session takes it. `Tensor`: the runtime's own class, for a runtime that insists on it. */
+/**
+ * A tensor as a session takes it. `Tensor`: the runtime's own class, for a runtime that insists on
+ * it.
+ */
 export function feedOf({ type, data, dims }: TensorLike, Tensor: OnnxTensorClass | undefined): never {
   const own = ownData(type, data);
   if (Tensor !== undefined) return new Tensor(type as never, own as never, dims) as never;
   return { type, data: own, cpuData: own, dims, location: "cpu", size: own.length } as never;
 }
 
-/** The data in a buffer of its own. The bits of float16 in a Uint16Array, which all runtimes take. */
+/**
+ * The data in a buffer of its own. The bits of float16 in a Uint16Array, which all runtimes take.
+ */
 function ownData(type: string, data: ArrayLike<unknown>): ArrayLike<unknown> {
   if (!ArrayBuffer.isView(data)) return data;
   const whole = data.byteLength === data.buffer.byteLength ? data : (data as unknown as Uint8Array).slice();

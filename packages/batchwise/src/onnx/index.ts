@@ -1,4 +1,5 @@
-// The public API of "batchwise/onnx": names only. Bundlers for browsers and React Native take browser.ts instead.
+// The public API of "batchwise/onnx": names only. Bundlers for browsers and React Native take
+// browser.ts instead.
 
 export { availableCores } from "./cores.ts";
 export type { OnnxErrorCode } from "./errors.ts";

@@ -1,5 +1,5 @@
-// Refuses files that are no models before the runtime reads them, which says of most only that "parsing failed". A refusal
-// names the way out.
+// Refuses files that are no models before the runtime reads them, which says of most only that
+// "parsing failed". A refusal names the way out.
 
 import { open } from "node:fs/promises";
 

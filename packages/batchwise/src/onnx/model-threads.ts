@@ -1,7 +1,7 @@
 // Threads with a session of one model each, on the pool of `threadHandler`.
 //
-// Guarantees: buffers of what goes in and of what comes back are handed over where they are whole; no thread is ever
-// terminated, because ending it inside a native run aborts the process.
+// Guarantees: buffers of what goes in and of what comes back are handed over where they are whole;
+// no thread is ever terminated, because ending it inside a native run aborts the process.
 
 import type { WorkerOptions } from "node:worker_threads";
 import { closedError, NO_NAME, namelessError } from "../core/contract/errors.ts";
@@ -16,9 +16,15 @@ import type { SessionData } from "./open-session.ts";
 export interface ModelThreadsOptions {
   /** Threads with a session each, and so batches at once. Default: {@link availableCores}. */
   readonly workers?: number | undefined;
-  /** Threads of the runtime inside one run. Default 1: sessions side by side answer more rows than threads in one. */
+  /**
+   * Threads of the runtime inside one run. Default 1: sessions side by side answer more rows than
+   * threads in one.
+   */
   readonly intraOpThreads?: number | undefined;
-  /** More options of `InferenceSession.create`, such as `graphOptimizationLevel`. Values that can be cloned. */
+  /**
+   * More options of `InferenceSession.create`, such as `graphOptimizationLevel`. Values that can be
+   * cloned.
+   */
   readonly sessionOptions?: Readonly<Record<string, unknown>> | undefined;
   /** For `new Worker`: `env`, `resourceLimits` and so on. */
   readonly workerOptions?: Omit<WorkerOptions, "eval" | "workerData"> | undefined;
@@ -39,7 +45,10 @@ const LOG_NOTHING = 4;
 
 const HERE: string = import.meta.url;
 
-/** A thread's handler: its file beside this one, without the extension, and what it is told besides the session. */
+/**
+ * A thread's handler: its file beside this one, without the extension, and what it is told besides
+ * the session.
+ */
 interface ThreadModule {
   readonly file: string;
   readonly path: string;
@@ -93,7 +102,10 @@ export class ModelThreads<Call, Answer> {
     await this.#opened();
   }
 
-  /** Waits for a free thread. A batch goes to it as one item; of the context it needs nothing but the signal. */
+  /**
+   * Waits for a free thread. A batch goes to it as one item; of the context it needs nothing but
+   * the signal.
+   */
   async run(call: Call, context?: BatchContext): Promise<Answer> {
     const pool = await this.#opened();
     const { id = "", cost = 0, signal = new AbortController().signal } = context ?? {};

@@ -1,4 +1,5 @@
-// A handler for `batchTensors` over a session that the user has made, in whichever onnxruntime and thread.
+// A handler for `batchTensors` over a session that the user has made, in whichever onnxruntime and
+// thread.
 
 import { describe } from "../core/contract/errors.ts";
 import {
@@ -29,7 +30,10 @@ type Tensors = Readonly<Record<string, Tensor>>;
 /** One call of the model: a tensor for each input, and then one for each output. */
 export interface OnnxHandler<Inputs, Output> {
   (features: Inputs): Promise<Output>;
-  /** Throws MODEL_INPUT for a call that the model does not take: it fails alone, and is not padded until it fits. */
+  /**
+   * Throws MODEL_INPUT for a call that the model does not take: it fails alone, and is not padded
+   * until it fits.
+   */
   checkInputs(forms: Readonly<Record<string, TensorForm>>): void;
 }
 
@@ -43,17 +47,21 @@ const aSession: Rule = {
 const OPTIONS: readonly (keyof OnnxHandlerOptions)[] = ["outputs", "Tensor"];
 
 /**
- * A handler for `batchTensors` that runs a session of onnxruntime-node, onnxruntime-web or onnxruntime-react-native in
- * this thread: features by the names of the model's inputs in, a record of its outputs out.
+ * A handler for `batchTensors` that runs a session of onnxruntime-node, onnxruntime-web or
+ * onnxruntime-react-native in this thread: features by the names of the model's inputs in, a record
+ * of its outputs out.
  *
- * `Inputs` and `Output` say which tensors the model takes and gives. They are checked at run time only as far as the
- * runtime describes the model: names always, types and fixed dimensions with `inputMetadata`.
+ * `Inputs` and `Output` say which tensors the model takes and gives. They are checked at run time
+ * only as far as the runtime describes the model: names always, types and fixed dimensions with
+ * `inputMetadata`.
  *
  * A run of onnxruntime-node blocks its thread from start to end: in a server use `onnxModel`.
  *
- * @returns a function that rejects with MODEL_INPUT for tensors that are not the model's inputs, and with MODEL_FAILED,
- * `cause` the runtime's error, where a run fails or does not give a tensor for each output.
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for what is no session, and an output that it has not.
+ * @returns a function that rejects with MODEL_INPUT for tensors that are not the model's inputs,
+ * and with MODEL_FAILED, `cause` the runtime's error, where a run fails or does not give a tensor
+ * for each output.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for what is no session, and an
+ * output that it has not.
  *
  * @example
  * ```ts
@@ -111,7 +119,9 @@ async function run(
   return answer;
 }
 
-/** Rejects with MODEL_FAILED for what is no tensor, and for one whose data cannot be brought over. */
+/**
+ * Rejects with MODEL_FAILED for what is no tensor, and for one whose data cannot be brought over.
+ */
 async function outputOf(given: unknown, name: string): Promise<Tensor> {
   try {
     const tensor: unknown = (given as Readonly<Record<string, unknown>> | null | undefined)?.[name];

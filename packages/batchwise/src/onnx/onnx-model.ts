@@ -1,7 +1,8 @@
-// A model in worker threads, as a handler object for `batchTensors`: one session of onnxruntime-node a thread.
+// A model in worker threads, as a handler object for `batchTensors`: one session of
+// onnxruntime-node a thread.
 //
-// Guarantees: the thread of the batcher never waits for a run; a thread that dies fails the batch that it had and is
-// replaced; no thread is ended inside a run, which would abort the process.
+// Guarantees: the thread of the batcher never waits for a run; a thread that dies fails the batch
+// that it had and is replaced; no thread is ended inside a run, which would abort the process.
 
 import { fileURLToPath } from "node:url";
 import { bindMethods } from "../core/contract/bind-methods.ts";
@@ -26,11 +27,20 @@ type Tensors = Readonly<Record<string, Tensor>>;
 
 /** A handler object for one `batchTensors`, which opens and closes it. */
 export interface OnnxModel<Inputs, Output> {
-  /** Loads the model in each thread. Rejects with MODEL_LOAD, path and reason, with every thread ended. */
+  /**
+   * Loads the model in each thread. Rejects with MODEL_LOAD, path and reason, with every thread
+   * ended.
+   */
   open(): Promise<void>;
-  /** Runs the model once. The features' buffers are handed over where they are whole: they are empty afterwards. */
+  /**
+   * Runs the model once. The features' buffers are handed over where they are whole: they are empty
+   * afterwards.
+   */
   run(features: Inputs, context?: BatchContext): Promise<Output>;
-  /** Throws MODEL_INPUT for a call that the model does not take: it fails alone, and is not padded until it fits. */
+  /**
+   * Throws MODEL_INPUT for a call that the model does not take: it fails alone, and is not padded
+   * until it fits.
+   */
   checkInputs(forms: Readonly<Record<string, TensorForm>>): void;
   /** Finishes what runs, releases the sessions, ends the threads. */
   close(): Promise<void>;
@@ -44,20 +54,24 @@ export interface OnnxModel<Inputs, Output> {
   readonly outputNames: readonly string[];
   /** A run gives its input away, so `batchTensors` copies what callers pass. */
   readonly copyInputs: true;
-  /** As many batches at once as there are workers, of rows of like length, as large as pays for this model. */
+  /**
+   * As many batches at once as there are workers, of rows of like length, as large as pays for this
+   * model.
+   */
   readonly defaults: HandlerDefaults;
 }
 
 /**
- * A model in worker threads of Node.js, for `batchTensors`. Its rows' tensors are stacked in this thread while the
- * threads run other batches; buffers are handed over without copies.
+ * A model in worker threads of Node.js, for `batchTensors`. Its rows' tensors are stacked in this
+ * thread while the threads run other batches; buffers are handed over without copies.
  *
- * It brings defaults along, which your own options override: `concurrency` is `workers`, `maxBatchCost` is `"learn"`,
- * and `order` is `"length"`. It is for one batcher: that one opens and closes it.
+ * It brings defaults along, which your own options override: `concurrency` is `workers`,
+ * `maxBatchCost` is `"learn"`, and `order` is `"length"`. It is for one batcher: that one opens and
+ * closes it.
  *
- * A batch rejects with MODEL_INPUT for tensors that are not the model's inputs, with MODEL_FAILED where the runtime
- * fails on it (`isolateFailures: true` leaves that to the row that is to blame), and with THREAD_ENDED (`retryable`)
- * where the thread dies.
+ * A batch rejects with MODEL_INPUT for tensors that are not the model's inputs, with MODEL_FAILED
+ * where the runtime fails on it (`isolateFailures: true` leaves that to the row that is to blame),
+ * and with THREAD_ENDED (`retryable`) where the thread dies.
  *
  * @param options `path` is required; see {@link OnnxModelOptions}.
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.

@@ -1,4 +1,5 @@
-// What the threads of `onnxModel` run: a session of onnxruntime-node. A run of it blocks its thread from start to end.
+// What the threads of `onnxModel` run: a session of onnxruntime-node. A run of it blocks its thread
+// from start to end.
 //
 // Guarantees: an answer's buffers belong to nobody else here, so that they may be handed over.
 

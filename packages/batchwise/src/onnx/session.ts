@@ -1,5 +1,5 @@
-// What is used of onnxruntime's sessions and tensors, structurally: those of onnxruntime-node, onnxruntime-web and
-// onnxruntime-react-native have these members.
+// What is used of onnxruntime's sessions and tensors, structurally: those of onnxruntime-node,
+// onnxruntime-web and onnxruntime-react-native have these members.
 
 /** A model's input or output as newer runtimes describe it. */
 export interface OnnxValueInfo {

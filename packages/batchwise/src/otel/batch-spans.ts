@@ -1,6 +1,6 @@
-// Spans of batches. A batch serves callers of many traces, so its span belongs to none of them: it begins a trace of its
-// own and links to the span that was active in each caller's submit. While the handler runs, the batch's span is active,
-// so what the handler does is part of it.
+// Spans of batches. A batch serves callers of many traces, so its span belongs to none of them: it
+// begins a trace of its own and links to the span that was active in each caller's submit. While
+// the handler runs, the batch's span is active, so what the handler does is part of it.
 
 import {
   type Attributes,
@@ -42,7 +42,10 @@ export class SpansObserver implements Observer {
   spared(): void {}
 }
 
-/** What identifies the span that is active where it is called. The span itself, and its context, are not kept. */
+/**
+ * What identifies the span that is active where it is called. The span itself, and its context, are
+ * not kept.
+ */
 function activeSpan(): SpanContext | undefined {
   const spanContext = trace.getSpanContext(context.active());
   return spanContext !== undefined && isSpanContextValid(spanContext) ? spanContext : undefined;

@@ -1,5 +1,6 @@
-// What is read of batchers when metrics are collected. Batchers of one name and meter share series, so their numbers are
-// added up: a decorated method has a batcher for each instance, all with the same name.
+// What is read of batchers when metrics are collected. Batchers of one name and meter share series,
+// so their numbers are added up: a decorated method has a batcher for each instance, all with the
+// same name.
 //
 // A batcher is held weakly: one that nobody uses any more is collected, instrumented or not.
 
@@ -85,7 +86,10 @@ export class BatcherMetrics {
     );
   }
 
-  /** Reads the batcher until the function that it returns is called, or until the batcher is closed and at rest. */
+  /**
+   * Reads the batcher until the function that it returns is called, or until the batcher is closed
+   * and at rest.
+   */
   watch(batcher: ReadBatcher, attributes: Attributes): () => void {
     const watched = { batcher: new WeakRef(batcher), attributes, labels: labelsText(attributes) };
     this.#watched.add(watched);

@@ -1,6 +1,7 @@
-// What one dispatcher shows of its store: lanes, open batches, accounts, deliveries. Told by events while the loops of this
-// process run; the rest is read by `stats()` after such an event, every ten seconds at most, so that collecting metrics
-// never waits for the store. An age goes on growing while nothing new is told, so a loop that is stuck shows.
+// What one dispatcher shows of its store: lanes, open batches, accounts, deliveries. Told by events
+// while the loops of this process run; the rest is read by `stats()` after such an event, every ten
+// seconds at most, so that collecting metrics never waits for the store. An age goes on growing
+// while nothing new is told, so a loop that is stuck shows.
 
 import type { Attributes } from "@opentelemetry/api";
 import type { BatchesEvent, DispatcherEventName, DispatcherListener, LanesEvent } from "../dispatch/contract/events.ts";
@@ -43,7 +44,10 @@ export class DispatcherGauges {
     this.#isRunning = true;
   }
 
-  /** Only running loops tell of lanes, so this shows those that were started before they were listened to. */
+  /**
+   * Only running loops tell of lanes, so this shows those that were started before they were
+   * listened to.
+   */
   lanes(event: LanesEvent): void {
     this.started();
     this.#lanes = { event, at: performance.now() };

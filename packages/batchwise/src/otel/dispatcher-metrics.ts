@@ -1,5 +1,6 @@
-// The instruments of one meter for dispatchers, and one reader for the gauges of all of them: dispatchers that show the
-// same store write the same series, and one of them that ends must not write 0 over what the others show.
+// The instruments of one meter for dispatchers, and one reader for the gauges of all of them:
+// dispatchers that show the same store write the same series, and one of them that ends must not
+// write 0 over what the others show.
 
 import type { Meter } from "@opentelemetry/api";
 import type { DispatcherGauges } from "./dispatcher-gauges.ts";
@@ -32,7 +33,10 @@ export class DispatcherMetrics {
     );
   }
 
-  /** Shows these gauges until the function that it returns is called. They are 0 then, and nothing of them is kept. */
+  /**
+   * Shows these gauges until the function that it returns is called. They are 0 then, and nothing
+   * of them is kept.
+   */
   show(gauges: DispatcherGauges): () => void {
     this.#shown.add(gauges);
     return () => {

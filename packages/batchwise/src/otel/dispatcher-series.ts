@@ -1,4 +1,5 @@
-// Every series of a dispatcher, in two tables: what this process has done, and what the store shows.
+// Every series of a dispatcher, in two tables: what this process has done, and what the store
+// shows.
 
 /** Told by events. Add them up over the processes. */
 export const DISPATCHER_SERIES = {

@@ -1,5 +1,6 @@
-// A span for each batch that ends: from the moment it was formed, hours ago and perhaps in another process, to now. It
-// begins a trace of its own; the requests in it came from many, and the store does not keep those.
+// A span for each batch that ends: from the moment it was formed, hours ago and perhaps in another
+// process, to now. It begins a trace of its own; the requests in it came from many, and the store
+// does not keep those.
 
 import { type Attributes, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import type { BatchEvent } from "../dispatch/contract/events.ts";

@@ -1,12 +1,16 @@
-// The label `error.type` of OpenTelemetry: a short name of what went wrong. Each value makes series that last as long as
-// the process, so those of one meter are few: all codes of this package, and of others the first that come.
+// The label `error.type` of OpenTelemetry: a short name of what went wrong. Each value makes series
+// that last as long as the process, so those of one meter are few: all codes of this package, and
+// of others the first that come.
 
 import { BatchwiseError } from "../core/contract/errors.ts";
 
 /** What stands for all that come later. */
 const OTHER = "_OTHER";
 
-/** The error's code where it has one, else its name; "_OTHER" for what is no error. For spans: there is no limit. */
+/**
+ * The error's code where it has one, else its name; "_OTHER" for what is no error. For spans: there
+ * is no limit.
+ */
 export function errorType(error: unknown): string {
   const { code, name } = partsOf(error);
   return code ?? name ?? OTHER;
@@ -18,7 +22,10 @@ export class ErrorTypes {
   readonly #names: FirstValues = new FirstValues(20);
   readonly #providerCodes: FirstValues = new FirstValues(100);
 
-  /** As `errorType`: a foreign error whose code is one too many has its name, and "_OTHER" where that is too. */
+  /**
+   * As `errorType`: a foreign error whose code is one too many has its name, and "_OTHER" where
+   * that is too.
+   */
   of(error: unknown): string {
     if (error instanceof BatchwiseError) return error.code;
     const { code, name } = partsOf(error);

@@ -1,5 +1,6 @@
-// Writes gauges whose labels come and go. The SDK repeats the last value of a series, so a series that is told no more is
-// written as 0 once, and forgotten. Of several values for one series the largest is written, or their sum.
+// Writes gauges whose labels come and go. The SDK repeats the last value of a series, so a series
+// that is told no more is written as 0 once, and forgotten. Of several values for one series the
+// largest is written, or their sum.
 
 import type { Attributes, BatchObservableResult, Observable } from "@opentelemetry/api";
 import { labelsText } from "./series.ts";

@@ -13,24 +13,28 @@ import { type Detach, detachAll, type InstrumentDispatcherOptions, resolveTeleme
 const aDispatcher = objectWith("on", "stats");
 
 /**
- * Gives a dispatcher metrics and spans of OpenTelemetry; the series are listed in docs/metrics.md. Counters say what this
- * process has done: add them up. Gauges say what the whole store shows, in each process whose loops run: take the
- * maximum. A span of each batch is recorded when it ends, by the process that ends it.
+ * Gives a dispatcher metrics and spans of OpenTelemetry; the series are listed in docs/metrics.md.
+ * Counters say what this process has done: add them up. Gauges say what the whole store shows, in
+ * each process whose loops run: take the maximum. A span of each batch is recorded when it ends, by
+ * the process that ends it.
  *
- * When the dispatcher is stopped, its gauges become 0: other processes may have gone on with the store.
+ * When the dispatcher is stopped, its gauges become 0: other processes may have gone on with the
+ * store.
  *
- * Dispatchers with the same meter and `attributes` share series, and a gauge shows the largest of their values. Give
- * dispatchers of different stores different `attributes`. A dispatcher that is instrumented again with the same meter or
- * tracer and the same `attributes` is observed once, with the first `tenantLabel`, until the last of the functions
- * returned is called.
+ * Dispatchers with the same meter and `attributes` share series, and a gauge shows the largest of
+ * their values. Give dispatchers of different stores different `attributes`. A dispatcher that is
+ * instrumented again with the same meter or tracer and the same `attributes` is observed once, with
+ * the first `tenantLabel`, until the last of the functions returned is called.
  *
- * Instrument each process that runs the loops. Listening costs a look at the store's open batches every ten seconds, its
- * statistics as often, and reading the members of each batch once more when it ends.
+ * Instrument each process that runs the loops. Listening costs a look at the store's open batches
+ * every ten seconds, its statistics as often, and reading the members of each batch once more when
+ * it ends.
  *
  * @param dispatcher what `createDispatcher` returned, before or after `start`.
  * @param options where metrics and spans go, and their labels.
  * @returns a function that ends it, which is a `Disposable` too.
- * @throws TypeError with `code: "INVALID_OPTION"` for what is not a dispatcher, an unknown option, or one of the wrong type.
+ * @throws TypeError with `code: "INVALID_OPTION"` for what is not a dispatcher, an unknown option,
+ * or one of the wrong type.
  *
  * @example
  * ```ts

@@ -11,27 +11,35 @@ import { MetricsObserver } from "./metrics-observer.ts";
 import { observe } from "./observers.ts";
 import { type Detach, detachAll, type InstrumentOptions, resolveTelemetry } from "./options.ts";
 
-/** Any batcher of this package: of `batch`, `createBatcher`, `batchStream`, `batchTensors`, `batcherOf` and the others. */
+/**
+ * Any batcher of this package: of `batch`, `createBatcher`, `batchStream`, `batchTensors`,
+ * `batcherOf` and the others.
+ */
 export interface InstrumentedBatcher extends ReadBatcher {
   stats(): BatcherStats;
 }
 
 /**
- * Gives a batcher metrics and spans of OpenTelemetry, under the option `name` of the batcher as label. The series are
- * listed in docs/metrics.md; durations are in seconds.
+ * Gives a batcher metrics and spans of OpenTelemetry, under the option `name` of the batcher as
+ * label. The series are listed in docs/metrics.md; durations are in seconds.
  *
- * Each batch has a span that begins a trace of its own, links to the spans that were active in its callers' submits, and
- * is active while the handler runs. Batchers of one name share series. One that is not used any more needs no detaching.
+ * Each batch has a span that begins a trace of its own, links to the spans that were active in its
+ * callers' submits, and is active while the handler runs. Batchers of one name share series. One
+ * that is not used any more needs no detaching.
  *
- * A batcher that is instrumented again with the same meter or tracer and the same `attributes` is observed once, with the
- * first `keyLabel`, until the last of the functions returned is called.
+ * A batcher that is instrumented again with the same meter or tracer and the same `attributes` is
+ * observed once, with the first `keyLabel`, until the last of the functions returned is called.
  *
- * Set the SDK up first: a meter provider that is registered later is not seen. (A tracer provider is.)
+ * Set the SDK up first: a meter provider that is registered later is not seen. (A tracer provider
+ * is.)
  *
- * @param batcher any batcher of this package in this thread; of a connection to another thread, instrument the batcher there.
+ * @param batcher any batcher of this package in this thread; of a connection to another thread,
+ * instrument the batcher there.
  * @param options where metrics and spans go, and their labels.
- * @returns a function that ends it, which is a `Disposable` too. Batches that run then are still told to their end.
- * @throws TypeError with `code: "INVALID_OPTION"` for what is not a batcher, an unknown option, or one of the wrong type.
+ * @returns a function that ends it, which is a `Disposable` too. Batches that run then are still
+ * told to their end.
+ * @throws TypeError with `code: "INVALID_OPTION"` for what is not a batcher, an unknown option, or
+ * one of the wrong type.
  *
  * @example
  * ```ts

@@ -1,5 +1,5 @@
-// Observes a batcher or dispatcher once, however often it is instrumented: a second observer of the same meter or tracer
-// would count everything twice.
+// Observes a batcher or dispatcher once, however often it is instrumented: a second observer of the
+// same meter or tracer would count everything twice.
 
 import type { Attributes } from "@opentelemetry/api";
 import { labelsText } from "./series.ts";
@@ -14,8 +14,9 @@ interface Joined {
 }
 
 /**
- * Calls `begin`, unless the subject is observed already for the same meter or tracer with the same attributes. Call the
- * function that it returns once; the last such call calls what `begin` returned.
+ * Calls `begin`, unless the subject is observed already for the same meter or tracer with the same
+ * attributes. Call the function that it returns once; the last such call calls what `begin`
+ * returned.
  *
  * @param to what tells the meter or tracer from others.
  */

@@ -1,4 +1,5 @@
-// All that observe one batcher. A meter and a tracer are the user's: what they throw is a warning, and concerns nobody else.
+// All that observe one batcher. A meter and a tracer are the user's: what they throw is a warning,
+// and concerns nobody else.
 
 import type { BatchEvent, RunningBatch } from "../core/contract/events.ts";
 import type { BatchObserver, BatchWatch, Observable, ObservedBatch, ObservedItem } from "../core/contract/observer.ts";

@@ -5,7 +5,10 @@ import { aBoolean, check, checkIsObject, objectWith, refuseUnknown } from "../co
 
 /** What metrics and spans go to. */
 export interface TelemetryOptions {
-  /** Makes the metrics. Default: that of the global meter provider, as it is now. null for no metrics. */
+  /**
+   * Makes the metrics. Default: that of the global meter provider, as it is now. null for no
+   * metrics.
+   */
   readonly meter?: Meter | null | undefined;
   /** Makes the spans. Default: that of the global tracer provider. null for no spans. */
   readonly tracer?: Tracer | null | undefined;
@@ -15,7 +18,10 @@ export interface TelemetryOptions {
 
 /** Options of `instrument`. */
 export interface InstrumentOptions extends TelemetryOptions {
-  /** Whether series of batches have the batch's `key` as a label. Default false: each key makes series of its own. */
+  /**
+   * Whether series of batches have the batch's `key` as a label. Default false: each key makes
+   * series of its own.
+   */
   readonly keyLabel?: boolean | undefined;
 }
 
@@ -35,7 +41,10 @@ export interface Detach {
 export interface ResolvedTelemetry {
   readonly meter: Meter | null;
   readonly tracer: Tracer | null;
-  /** What tells the tracer from others. Before a provider is registered, each call makes another global tracer. */
+  /**
+   * What tells the tracer from others. Before a provider is registered, each call makes another
+   * global tracer.
+   */
   readonly tracerId: unknown;
   readonly attributes: Attributes;
   readonly hasLabel: boolean;

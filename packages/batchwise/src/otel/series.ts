@@ -1,5 +1,6 @@
-// How series are written down, and how a meter makes instruments of them. Names and units follow OpenTelemetry's rules:
-// dots between namespaces, no unit in the name, seconds, `{thing}` for counts.
+// How series are written down, and how a meter makes instruments of them. Names and units follow
+// OpenTelemetry's rules: dots between namespaces, no unit in the name, seconds, `{thing}` for
+// counts.
 
 import type {
   Attributes,

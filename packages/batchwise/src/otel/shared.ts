@@ -1,5 +1,6 @@
-// What all copies of the package in a thread share, so that an application that loads it by `import` and by `require`
-// observes with one set of instruments. The names have a number: it grows when what is shared changes its members.
+// What all copies of the package in a thread share, so that an application that loads it by
+// `import` and by `require` observes with one set of instruments. The names have a number: it grows
+// when what is shared changes its members.
 
 import type { Meter } from "@opentelemetry/api";
 

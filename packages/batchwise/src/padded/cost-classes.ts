@@ -1,5 +1,5 @@
-// Batches of similar cost share a class, which remembers their means. A class that no batch falls into any more loses
-// weight with each that falls into another, and is forgotten in the end.
+// Batches of similar cost share a class, which remembers their means. A class that no batch falls
+// into any more loses weight with each that falls into another, and is forgotten in the end.
 
 /** So many classes to a doubling of cost. */
 const CLASSES_PER_OCTAVE = 4;

@@ -1,6 +1,6 @@
-// What a call costs besides its items: the straight line through the times of the last batches by their cost. Batches of
-// similar cost are one point of it, which counts hardly more for having been seen often: where nearly all batches are of
-// one cost, the few others say most.
+// What a call costs besides its items: the straight line through the times of the last batches by
+// their cost. Batches of similar cost are one point of it, which counts hardly more for having been
+// seen often: where nearly all batches are of one cost, the few others say most.
 
 import { CostClasses, type RunCost } from "./cost-classes.ts";
 
@@ -25,9 +25,10 @@ export class CostLine {
   }
 
   /**
-   * What a call costs besides its items, in units of cost, as far as that is sure: of the line through the mean point
-   * that is one standard error steeper than the best one, which is least squares by relative error. Infinity where time
-   * does not rise with cost; null where all batches cost the same.
+   * What a call costs besides its items, in units of cost, as far as that is sure: of the line
+   * through the mean point that is one standard error steeper than the best one, which is least
+   * squares by relative error. Infinity where time does not rise with cost; null where all batches
+   * cost the same.
    */
   get fixedCost(): number | null {
     const points = [...this.#classes.values()].map(({ weight, cost, runMs }) => {

@@ -1,5 +1,6 @@
-// Which of the items that wait share a batch where each is padded to the longest. A pure function of their lengths: the
-// first one goes, and with it those neighbours by length with which the call saves most.
+// Which of the items that wait share a batch where each is padded to the longest. A pure function
+// of their lengths: the first one goes, and with it those neighbours by length with which the call
+// saves most.
 
 export interface GroupCaps {
   readonly maxRows: number;
@@ -10,8 +11,9 @@ export interface GroupCaps {
 }
 
 /**
- * A group has to save so much. Where less is to be won, or seems to be by times that differ by luck, the first item goes
- * alone, in its order: threads that share the processors hardly gain by it, and those who are passed over wait longer.
+ * A group has to save so much. Where less is to be won, or seems to be by times that differ by
+ * luck, the first item goes alone, in its order: threads that share the processors hardly gain by
+ * it, and those who are passed over wait longer.
  */
 export const WORTH_IT = 1.1;
 
@@ -24,9 +26,9 @@ interface Run {
 }
 
 /**
- * The indexes, rising, of the items that go with the first one: of the runs of items next to each other by length that
- * contain it, the one that saves most, where a call costs `fixedCost + rows * longest`. Of equal ones, the one with
- * more rows.
+ * The indexes, rising, of the items that go with the first one: of the runs of items next to each
+ * other by length that contain it, the one that saves most, where a call costs
+ * `fixedCost + rows * longest`. Of equal ones, the one with more rows.
  */
 export function groupByLength(lengths: readonly number[], caps: GroupCaps): number[] {
   const order = byLength(lengths);
@@ -44,8 +46,9 @@ export function groupByLength(lengths: readonly number[], caps: GroupCaps): numb
 }
 
 /**
- * The same where the first `required` items go together, whatever they save: no longer one joins them, and of the others
- * those that cost less with them than alone. Only the first one goes where they are over the caps.
+ * The same where the first `required` items go together, whatever they save: no longer one joins
+ * them, and of the others those that cost less with them than alone. Only the first one goes where
+ * they are over the caps.
  */
 export function groupAround(required: number, lengths: readonly number[], caps: GroupCaps): number[] {
   const { maxRows, budget, fixedCost } = caps;
@@ -64,7 +67,10 @@ function byLength(lengths: readonly number[]): number[] {
   return lengths.map((_, index) => index).sort((a, b) => (lengths[a] as number) - (lengths[b] as number) || a - b);
 }
 
-/** The best run that ends with the item at `to`, or `best`. `alone`: what those from the first to before it cost alone. */
+/**
+ * The best run that ends with the item at `to`, or `best`. `alone`: what those from the first to
+ * before it cost alone.
+ */
 function bestUpTo(
   to: number,
   alone: number,

@@ -1,9 +1,10 @@
-// The next batch of a lane where the order is by length: the entry that goes first, and of those behind it the ones that
-// are cheapest to pad together with it. Reads the queue and decides; changes nothing.
+// The next batch of a lane where the order is by length: the entry that goes first, and of those
+// behind it the ones that are cheapest to pad together with it. Reads the queue and decides;
+// changes nothing.
 //
-// Nobody is passed over for long. The entry that goes first is in every batch; where tenants take turns, every other
-// batch has the one that has waited longest in its place. An entry that would be late with the batch after this one goes
-// with it.
+// Nobody is passed over for long. The entry that goes first is in every batch; where tenants take
+// turns, every other batch has the one that has waited longest in its place. An entry that would be
+// late with the batch after this one goes with it.
 
 import type { Caps, PackedBatch, Waiting } from "../core/policy/caps.ts";
 import type { RunTimes } from "../core/policy/run-times.ts";
@@ -12,7 +13,9 @@ import type { EntryReader } from "../core/queue/fifo.ts";
 import type { Line } from "../core/queue/lane.ts";
 import { groupAround, groupByLength } from "./group-by-length.ts";
 
-/** Those who have waited longest are chosen from: half of what waits, at least and at most so many. */
+/**
+ * Those who have waited longest are chosen from: half of what waits, at least and at most so many.
+ */
 const NARROWEST = 16;
 const WIDEST = 256;
 
@@ -48,7 +51,10 @@ export function packByLength(lane: Waiting, caps: LengthCaps, now: number, lastS
   };
 }
 
-/** The first entries, of the foremost ranks alone where those are enough. One that has been passed over goes before. */
+/**
+ * The first entries, of the foremost ranks alone where those are enough. One that has been passed
+ * over goes before.
+ */
 function windowOf(reader: EntryReader, width: number): Entry[] {
   const window: Entry[] = [];
   for (; reader.entry !== null && window.length < width; reader.advance(1)) {
@@ -62,9 +68,9 @@ function windowOf(reader: EntryReader, width: number): Entry[] {
 }
 
 /**
- * Those that are in the batch in any case: the first, and those that would be late with the next one. Where not all that waits
- * fits, at most one of these, the earliest, if it is due before the first: all of them would be a batch in order of
- * arrival, which is slower for everybody.
+ * Those that are in the batch in any case: the first, and those that would be late with the next
+ * one. Where not all that waits fits, at most one of these, the earliest, if it is due before the
+ * first: all of them would be a batch in order of arrival, which is slower for everybody.
  */
 function requiredOf(window: readonly Entry[], isWhole: boolean, lateFrom: () => number): Entry[] {
   const [first, ...others] = window;
@@ -90,7 +96,10 @@ function lineOf(entries: readonly Entry[]): Line | undefined {
   return entries[0]?.holder as Line | undefined;
 }
 
-/** Has read an entry in its turn, unless that was passed over, and others out of turn, which their tenants pay for. */
+/**
+ * Has read an entry in its turn, unless that was passed over, and others out of turn, which their
+ * tenants pay for.
+ */
 class ChosenReader {
   readonly #reader: EntryReader | null = null;
   readonly #outOfTurn: readonly Entry[];

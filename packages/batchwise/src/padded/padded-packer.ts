@@ -1,5 +1,6 @@
-// The packer of `order: "length"` and `maxBatchCost: "learn"`. It learns how long the handler's calls take, and from that
-// the caps of the next batch. The last call of a batch counts, without opening, pauses and earlier calls.
+// The packer of `order: "length"` and `maxBatchCost: "learn"`. It learns how long the handler's
+// calls take, and from that the caps of the next batch. The last call of a batch counts, without
+// opening, pauses and earlier calls.
 
 import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
@@ -14,15 +15,18 @@ import { RunCosts } from "./run-costs.ts";
 const ONE_ITEM: number = Number.MIN_VALUE;
 
 /**
- * A few keys may be models of their own, which differ in speed; many are users of one. Above this number all keys share
- * what has been learned.
+ * A few keys may be models of their own, which differ in speed; many are users of one. Above this
+ * number all keys share what has been learned.
  */
 const MOST_KEYS = 8;
 
 class PaddedPacker implements Packer {
   /** Of all batches. */
   #ofAll: RunCosts | null = null;
-  /** Of the batches of each key; made with the first one, null once there have been too many of them. */
+  /**
+   * Of the batches of each key; made with the first one, null once there have been too many of
+   * them.
+   */
   #byKey: Map<string, RunCosts> | null | undefined = undefined;
 
   pack(lane: Waiting, caps: LengthCaps, now: number, lastSequence: number): PackedBatch {
@@ -69,8 +73,9 @@ class PaddedPacker implements Packer {
   }
 
   /**
-   * Free slots share the items that may go, of all lanes, so that none idles while another has it all. None gets less
-   * than the part of a call's cost that its items do not make, where the call would cost more than its part.
+   * Free slots share the items that may go, of all lanes, so that none idles while another has it
+   * all. None gets less than the part of a call's cost that its items do not make, where the call
+   * would cost more than its part.
    */
   capsOf(lane: Lane, options: ResolvedOptions, { freeSlots, waiting, runTimes }: PackingState): LengthCaps {
     const learned = this.#learnedOf(lane.key);
@@ -121,7 +126,10 @@ function learn(runCosts: RunCosts, batch: EndedBatch, callMs: number): void {
   else runCosts.record(cost, size, callMs, itemsCost || cost);
 }
 
-/** All that waits at a cold start may be more than memory holds. Without a bound on batches, each item would be one. */
+/**
+ * All that waits at a cold start may be more than memory holds. Without a bound on batches, each
+ * item would be one.
+ */
 function coldBudget({ concurrency, maxBatchCost }: ResolvedOptions): number {
   return concurrency === Infinity ? maxBatchCost : ONE_ITEM;
 }

@@ -1,18 +1,20 @@
-// What a handler's runs cost, learned from the last batches: how long a batch takes by its cost, what a call costs besides
-// its items, and up to which cost a larger batch is worth it. Nothing is assumed of the handler: batches of similar cost
-// share a class, and each class remembers its mean time. The classes are compared by time per unit of what the items cost
-// by themselves: padding is no gain.
+// What a handler's runs cost, learned from the last batches: how long a batch takes by its cost,
+// what a call costs besides its items, and up to which cost a larger batch is worth it. Nothing is
+// assumed of the handler: batches of similar cost share a class, and each class remembers its mean
+// time. The classes are compared by time per unit of what the items cost by themselves: padding is
+// no gain.
 //
-// The budget is the largest class whose time per such unit is nearly the least. While no larger batches are known, the
-// next ones may cost twice as much. Classes that are no longer used are forgotten, so larger batches are tried again now
-// and then, in case the handler has changed.
+// The budget is the largest class whose time per such unit is nearly the least. While no larger
+// batches are known, the next ones may cost twice as much. Classes that are no longer used are
+// forgotten, so larger batches are tried again now and then, in case the handler has changed.
 //
-// Batches too quick for the clock have no time to compare: until some are known that do, the next ones may cost twice as
-// much as they did.
+// Batches too quick for the clock have no time to compare: until some are known that do, the next
+// ones may cost twice as much as they did.
 //
-// A batch that fails and was larger than the budget may have failed for its size: it took all memory, or too long. One
-// that outruns the deadlines of its callers has. No larger ones are tried for a while, each time for longer. Where three
-// in a row fail that were no larger, classes of their size and above are forgotten.
+// A batch that fails and was larger than the budget may have failed for its size: it took all
+// memory, or too long. One that outruns the deadlines of its callers has. No larger ones are tried
+// for a while, each time for longer. Where three in a row fail that were no larger, classes of
+// their size and above are forgotten.
 
 import type { LearnedStats } from "../core/contract/stats.ts";
 import { type CostClass, CostClasses, type RunCost } from "./cost-classes.ts";
@@ -24,11 +26,17 @@ const REMEMBERED = 32;
 const ENOUGH = 3;
 /** What a class keeps of its weight when a batch falls into another. */
 const KEPT = 0.97;
-/** A batch is odd that takes so many times what is usual, or so small a part of it: the machine may have been busy. */
+/**
+ * A batch is odd that takes so many times what is usual, or so small a part of it: the machine may
+ * have been busy.
+ */
 const ODD = 2;
 /** So many odd ones in a row, and the handler has changed: all is forgotten. */
 const MOST_ODD = 3;
-/** Where odd ones are usual it takes more: so many that chance alone puts them in a row with this probability at most. */
+/**
+ * Where odd ones are usual it takes more: so many that chance alone puts them in a row with this
+ * probability at most.
+ */
 const CHANCE = 1e-5;
 /** How usual they are is the mean of about so many batches. */
 const WATCHED = 256;
@@ -38,7 +46,10 @@ const AS_GOOD = 1.02;
 const NEARLY_TWO = 1.5;
 /** A call costs no more than so many items do, or what an item costs would not count any more. */
 const MOST_FIXED = 1_000;
-/** After a larger batch has failed, so many go before another is tried; twice as many after each further failure. */
+/**
+ * After a larger batch has failed, so many go before another is tried; twice as many after each
+ * further failure.
+ */
 const FIRST_PAUSE = 16;
 const LONGEST_PAUSE = 1_024;
 /** Until then no batch costs more than this part of the one that failed. */
@@ -66,7 +77,10 @@ export class RunCosts {
   /** The most that a batch has cost of late that took no time by this clock. */
   #quickCost = 0;
 
-  /** Learns from a batch that has run. One without a cost tells nothing. `itemsCost`: without padding. */
+  /**
+   * Learns from a batch that has run. One without a cost tells nothing. `itemsCost`: without
+   * padding.
+   */
   record(cost: number, items: number, runMs: number, itemsCost: number): void {
     if (!(cost > 0 && cost < Infinity && runMs >= 0)) return;
     if (runMs === 0) {
@@ -84,8 +98,9 @@ export class RunCosts {
   }
 
   /**
-   * Learns from a batch that took longer than deadlines allow: it has failed for its size. Where its items did not take
-   * most of that time, smaller ones would hardly be quicker, and fewer would be served.
+   * Learns from a batch that took longer than deadlines allow: it has failed for its size. Where
+   * its items did not take most of that time, smaller ones would hardly be quicker, and fewer would
+   * be served.
    */
   recordLate(cost: number, items: number, runMs: number, itemsCost: number): void {
     const fixedCost = this.#line.fixedCost ?? Infinity;
@@ -97,7 +112,10 @@ export class RunCosts {
     this.recordFailure(cost);
   }
 
-  /** Learns from a batch that has failed. A single one as large as those that succeed tells nothing of sizes. */
+  /**
+   * Learns from a batch that has failed. A single one as large as those that succeed tells nothing
+   * of sizes.
+   */
   recordFailure(cost: number): void {
     if (this.#best === null) return;
     if (cost <= AS_GOOD * this.#best.cost) {
@@ -132,13 +150,19 @@ export class RunCosts {
     return this.#belowFailure(cost, cost * (this.#isLargest ? 2 : AS_GOOD));
   }
 
-  /** What a call costs besides its items, in units of cost. At least that of an item until a budget is known. */
+  /**
+   * What a call costs besides its items, in units of cost. At least that of an item until a budget
+   * is known.
+   */
   get fixedCost(): number {
     const fixedCost = Math.min(this.#line.fixedCost ?? this.#itemCost, MOST_FIXED * this.#itemCost);
     return this.#best === null ? Math.max(fixedCost, this.#itemCost) : fixedCost;
   }
 
-  /** At most half the way from what succeeds to what failed. Where hardly any is left, nothing that large for a while. */
+  /**
+   * At most half the way from what succeeds to what failed. Where hardly any is left, nothing that
+   * large for a while.
+   */
   #belowFailure(cost: number, wanted: number): number {
     const halfWay = (cost + this.#failedCost) / 2;
     if (halfWay > 1.1 * cost) return Math.min(wanted, halfWay);

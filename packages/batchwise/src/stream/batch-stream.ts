@@ -1,5 +1,6 @@
-// Batching of streaming handlers: every caller gets its own stream out of one generator's rounds. Waiting, packing,
-// slots, deadlines and statistics are the engine's. A stream is never computed twice, so nothing is retried or shared.
+// Batching of streaming handlers: every caller gets its own stream out of one generator's rounds.
+// Waiting, packing, slots, deadlines and statistics are the engine's. A stream is never computed
+// twice, so nothing is retried or shared.
 
 import { NO_NAME } from "../core/contract/errors.ts";
 import { type EventName, Events, type Listener, printedName } from "../core/contract/events.ts";
@@ -28,7 +29,10 @@ export type { StreamOptions } from "./stream-options.ts";
 /** One round of a streaming handler: a place per item of the batch, always full length. */
 export type Round<Chunk> = readonly (Chunk | typeof DONE | typeof SKIP | Error)[];
 
-/** Yields rounds. An Error in a place ends that caller's stream with it; DONE ends it; SKIP gives it nothing. */
+/**
+ * Yields rounds. An Error in a place ends that caller's stream with it; DONE ends it; SKIP gives it
+ * nothing.
+ */
 export type StreamHandler<Item, Chunk> = (
   items: Item[],
   context: BatchContext,
@@ -38,7 +42,10 @@ export type StreamHandler<Item, Chunk> = (
 export interface StreamBatcher<Item, Chunk> extends BatcherControls {
   /** Submits at once; the stream fails with what a plain submit would reject with. */
   submit(item: Item, options?: SubmitOptions): AsyncIterableIterator<Chunk, undefined>;
-  /** Submits many and collects each one's chunks. Rejects with the first failure while the others go on. */
+  /**
+   * Submits many and collects each one's chunks. Rejects with the first failure while the others go
+   * on.
+   */
   submitMany(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<Chunk[][]>;
   /** Submits many and collects each one's chunks or failure. */
   submitSettled(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<PromiseSettledResult<Chunk[]>[]>;
@@ -51,12 +58,14 @@ export interface StreamFunction<Item, Chunk> extends StreamBatcher<Item, Chunk> 
 }
 
 /**
- * Makes a function that batches a streaming handler: `fn(item)` submits the item at once and returns its stream.
+ * Makes a function that batches a streaming handler: `fn(item)` submits the item at once and
+ * returns its stream.
  *
- * The handler yields rounds: arrays with one place per item of the batch, always full length. A chunk in a place goes
- * to that caller; {@link DONE} ends that caller's stream, {@link SKIP} gives it nothing, an Error fails it alone. The
- * next round is asked for while no caller has more than `maxBufferedChunks` unread chunks. A caller who stops reading
- * (`break`) leaves the batch; `context.signal` aborts when all have left.
+ * The handler yields rounds: arrays with one place per item of the batch, always full length. A
+ * chunk in a place goes to that caller; {@link DONE} ends that caller's stream, {@link SKIP} gives
+ * it nothing, an Error fails it alone. The next round is asked for while no caller has more than
+ * `maxBufferedChunks` unread chunks. A caller who stops reading (`break`) leaves the batch;
+ * `context.signal` aborts when all have left.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
  *
@@ -92,7 +101,8 @@ export function batchStream<Item, Chunk>(
   const slotWaitMs = core[WATCH_SLOTS](() => {
     for (const stall of stalls) stall.look();
   });
-  // Kept warnings go to the first listener while it is added: in the async context of the code that adds it.
+  // Kept warnings go to the first listener while it is added: in the async context of the code that
+  // adds it.
   const warnings = new Events(captureAsyncContext(), printedName(core.options));
   const submitter = new Submitter(core, maxBufferedChunks);
   const submit = (item: Item, given?: SubmitOptions): AsyncIterableIterator<Chunk, undefined> =>

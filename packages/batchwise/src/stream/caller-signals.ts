@@ -1,6 +1,6 @@
-// The AbortSignals that callers submit with. One listener per signal, however many streams share it: a listener per
-// stream is quadratic in the number of streams, and old runtimes warn about it. The listener is removed with the
-// signal's last stream.
+// The AbortSignals that callers submit with. One listener per signal, however many streams share
+// it: a listener per stream is quadratic in the number of streams, and old runtimes warn about it.
+// The listener is removed with the signal's last stream.
 
 import { reasonOf } from "../core/submit/abort-signals.ts";
 
@@ -10,7 +10,10 @@ export type Abort = (reason: unknown) => void;
 export class CallerSignals {
   readonly #bySignal: Map<AbortSignal, SharedSignal> = new Map();
 
-  /** Calls `abort` when the signal aborts, at once where it has. Returns the function that ends this. */
+  /**
+   * Calls `abort` when the signal aborts, at once where it has. Returns the function that ends
+   * this.
+   */
   follow(signal: AbortSignal, abort: Abort): () => void {
     if (signal.aborted) {
       abort(reasonOf(signal));
@@ -37,7 +40,10 @@ class SharedSignal {
     signal.addEventListener("abort", this.#aborted);
   }
 
-  /** Removes the listener. The callers are being answered: what a signal of the user's own throws here is ignored. */
+  /**
+   * Removes the listener. The callers are being answered: what a signal of the user's own throws
+   * here is ignored.
+   */
   end(): void {
     try {
       this.#signal.removeEventListener("abort", this.#aborted);

@@ -1,6 +1,7 @@
-// One caller's stream. Chunks wait in it until the caller reads them; it tells its owner when the caller reads, ends or
-// leaves. Chunks that came before an end or an error are read before it. A caller who leaves drops its unread chunks.
-// It limits nothing by itself: the owner stops filling it while it is behind.
+// One caller's stream. Chunks wait in it until the caller reads them; it tells its owner when the
+// caller reads, ends or leaves. Chunks that came before an end or an error are read before it. A
+// caller who leaves drops its unread chunks. It limits nothing by itself: the owner stops filling
+// it while it is behind.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 
@@ -10,7 +11,10 @@ export interface ChannelOwner {
   caughtUp(): void;
   /** The caller begins to wait for a chunk. */
   waits(): void;
-  /** The stream has ended, failed, or lost its reader. Called once. `wasBehind`: its caller was behind. */
+  /**
+   * The stream has ended, failed, or lost its reader. Called once. `wasBehind`: its caller was
+   * behind.
+   */
   closed(wasBehind: boolean): void;
   /** The reader left before the end. Called after `closed`. */
   left(): void;

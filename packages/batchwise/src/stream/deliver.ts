@@ -1,5 +1,5 @@
-// One place of a round: a chunk, DONE, SKIP or an Error goes to its caller's stream. Reading a place may call the user's
-// code; what it throws fails that caller alone.
+// One place of a round: a chunk, DONE, SKIP or an Error goes to its caller's stream. Reading a
+// place may call the user's code; what it throws fails that caller alone.
 
 import { isError, nameError } from "../core/contract/errors.ts";
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
@@ -16,8 +16,8 @@ export interface Failure {
 export type Delivered = "open" | "ended" | Failure;
 
 /**
- * Gives one place to its caller. An Error, a hole, or a place that cannot be read, concerns that caller alone. `name`: the
- * batcher's, for errors.
+ * Gives one place to its caller. An Error, a hole, or a place that cannot be read, concerns that
+ * caller alone. `name`: the batcher's, for errors.
  */
 export function deliver<Chunk>(
   channel: Channel<Chunk>,

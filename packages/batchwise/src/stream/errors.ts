@@ -1,5 +1,5 @@
-// The errors of the stream layer. What a streaming handler can get wrong has the code BATCH_RESULT, as the same mistakes of
-// a plain handler have.
+// The errors of the stream layer. What a streaming handler can get wrong has the code BATCH_RESULT,
+// as the same mistakes of a plain handler have.
 
 import { BatchwiseError, countOf, describe, namelessError, resultLength } from "../core/contract/errors.ts";
 
@@ -13,7 +13,10 @@ export function noStepError(step: unknown): BatchwiseError {
   return batchResult(`Expected the handler's iterator to give objects with done and value, got ${describe(step)}.`);
 }
 
-/** The handler yielded something that is no round for `expected` callers. `isList`: it had returned an array. */
+/**
+ * The handler yielded something that is no round for `expected` callers. `isList`: it had returned
+ * an array.
+ */
 export function roundError(round: unknown, expected: number, isList: boolean): BatchwiseError {
   const length = resultLength(round);
   const message =

@@ -1,5 +1,5 @@
-// Promises that nobody will read: a chunk for a caller who has left, a round that cannot be delivered. Their rejections
-// are swallowed here, because an unhandled one ends the process.
+// Promises that nobody will read: a chunk for a caller who has left, a round that cannot be
+// delivered. Their rejections are swallowed here, because an unhandled one ends the process.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 

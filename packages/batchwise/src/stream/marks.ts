@@ -1,5 +1,5 @@
-// The two things a streaming handler may put in a caller's place other than a chunk. Registered symbols, so that they
-// work across two copies of the package.
+// The two things a streaming handler may put in a caller's place other than a chunk. Registered
+// symbols, so that they work across two copies of the package.
 
 /** In a caller's place: its stream has ended. */
 export const DONE: unique symbol = Symbol.for("batchwise.DONE") as never;

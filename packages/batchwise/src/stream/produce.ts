@@ -1,7 +1,8 @@
-// Runs one streaming batch: asks the handler for a round, gives each caller its place, and asks for the next round while
-// no caller is behind, that is, has more than `maxBufferedChunks` unread chunks. So a slow reader holds the handler, and
-// memory stays bounded. A reader for whom others have waited too long is ended (stall.ts). It does not end a handler that
-// hangs: the batch's time limit frees its slot.
+// Runs one streaming batch: asks the handler for a round, gives each caller its place, and asks for
+// the next round while no caller is behind, that is, has more than `maxBufferedChunks` unread
+// chunks. So a slow reader holds the handler, and memory stays bounded. A reader for whom others
+// have waited too long is ended (stall.ts). It does not end a handler that hangs: the batch's time
+// limit frees its slot.
 
 import { nameError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
@@ -53,7 +54,10 @@ export class Producer<Item, Chunk> implements StreamBatch {
     this.#signal = context.signal;
   }
 
-  /** Starts. One promise a caller: settled when the caller's stream has ended, the last one when the handler has. */
+  /**
+   * Starts. One promise a caller: settled when the caller's stream has ended, the last one when the
+   * handler has.
+   */
   start(callHandler: () => unknown): Promise<void>[] {
     const places = this.#items.map((item) => {
       item.joins(this);
@@ -118,7 +122,10 @@ export class Producer<Item, Chunk> implements StreamBatch {
     return this.#behind > 0 && !this.#signal.aborted;
   }
 
-  /** Resolves when no caller is behind, or the batch was aborted. A batch that waits long warns, once in its life. */
+  /**
+   * Resolves when no caller is behind, or the batch was aborted. A batch that waits long warns,
+   * once in its life.
+   */
   async #waitForReaders(): Promise<void> {
     const { clock, maxStallMs } = this.#services;
     const since = clock.now();
@@ -185,7 +192,10 @@ export class Producer<Item, Chunk> implements StreamBatch {
     );
   }
 
-  /** Gives every caller its place. Callers who end are settled at once, except the last of the batch. */
+  /**
+   * Gives every caller its place. Callers who end are settled at once, except the last of the
+   * batch.
+   */
   #deliver(round: ArrayLike<unknown>): void {
     const settles: (() => void)[] = [];
     this.#items.forEach(({ channel }, index) => {
@@ -210,7 +220,10 @@ export class Producer<Item, Chunk> implements StreamBatch {
     else this.#places[index]?.reject(failure.error);
   }
 
-  /** The handler has stopped. After an abort the engine has answered the callers, and their streams end by that. */
+  /**
+   * The handler has stopped. After an abort the engine has answered the callers, and their streams
+   * end by that.
+   */
   #end(failure: Failure | null): void {
     this.#signal.removeEventListener("abort", this.#aborted);
     this.#settleLast();

@@ -1,5 +1,5 @@
-// The rounds that a handler gives: finds their iterator, asks for the next round, stops it. Async and sync iterables are
-// read alike. What is no source of rounds, or no round, is BATCH_RESULT.
+// The rounds that a handler gives: finds their iterator, asks for the next round, stops it. Async
+// and sync iterables are read alike. What is no source of rounds, or no round, is BATCH_RESULT.
 
 import { resultLength } from "../core/contract/errors.ts";
 import { noRoundsError, noStepError, roundError } from "./errors.ts";

@@ -1,5 +1,6 @@
-// The time that others have waited for the callers of a batch who do not read. When somebody has waited `maxStallMs`, those
-// callers are ended. Time in which nobody waits does not count, and needs no timer.
+// The time that others have waited for the callers of a batch who do not read. When somebody has
+// waited `maxStallMs`, those callers are ended. Time in which nobody waits does not count, and
+// needs no timer.
 
 import { type Clock, Timer } from "../core/time/clock.ts";
 
@@ -15,8 +16,8 @@ export interface StallServices {
   readonly clock: Clock;
   readonly maxStallMs: number;
   /**
-   * How the queue waits for a slot that a batch holds: how many ms ago its oldest item came, where a batch could go; below 0
-   * where a batch can only go in so many ms, -Infinity where none can.
+   * How the queue waits for a slot that a batch holds: how many ms ago its oldest item came, where
+   * a batch could go; below 0 where a batch can only go in so many ms, -Infinity where none can.
    */
   slotWaitMs(): number;
   /** The batches that wait for their readers: each step of the batcher looks at them. */
@@ -31,7 +32,10 @@ export class Stall {
   /** Since when the queue wants a slot; Infinity where it does not. It may be a time to come. */
   #slotWantedAt: number;
 
-  /** `since`: when the batch began to wait for its readers. `end` is called when somebody has waited too long. */
+  /**
+   * `since`: when the batch began to wait for its readers. `end` is called when somebody has waited
+   * too long.
+   */
   constructor(services: StallServices, since: number, mates: () => Iterable<BatchMate>, end: () => void) {
     this.#services = services;
     this.#mates = mates;
@@ -60,8 +64,8 @@ export class Stall {
   }
 
   /**
-   * The longest that anybody who waits now has waited since the batch stands still; below 0 where somebody will only wait
-   * in so many ms, -Infinity where nobody will.
+   * The longest that anybody who waits now has waited since the batch stands still; below 0 where
+   * somebody will only wait in so many ms, -Infinity where nobody will.
    */
   #waitedMs(now: number): number {
     const stalledMs = now - this.#since;

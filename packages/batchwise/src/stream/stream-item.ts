@@ -1,5 +1,6 @@
-// An item on its way through the engine, with the stream of the caller who submitted it. It tells the batch what the
-// caller does, and lets go of the stream when that is over: the engine keeps the item until its batch has ended.
+// An item on its way through the engine, with the stream of the caller who submitted it. It tells
+// the batch what the caller does, and lets go of the stream when that is over: the engine keeps the
+// item until its batch has ended.
 
 import { estimateOf } from "../core/submit/read-item.ts";
 import { Channel, type ChannelOwner } from "./channel.ts";
@@ -35,8 +36,8 @@ export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
   }
 
   /**
-   * The item's own estimate, in the order in which the engine asks an item for it. The engine calls this when there is no
-   * `cost` option, and checks what it returns.
+   * The item's own estimate, in the order in which the engine asks an item for it. The engine calls
+   * this when there is no `cost` option, and checks what it returns.
    */
   estimateCost(): unknown {
     return estimateOf(this.item);

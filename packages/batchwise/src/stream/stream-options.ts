@@ -1,5 +1,6 @@
-// The options of a stream function: those of a batcher, without the ones that need an answer which can be computed twice
-// or shared, and with `maxBufferedChunks`. Validates that one; the engine validates the rest.
+// The options of a stream function: those of a batcher, without the ones that need an answer which
+// can be computed twice or shared, and with `maxBufferedChunks`. Validates that one; the engine
+// validates the rest.
 
 import type { BatchOptions, ShownOptions } from "../core/contract/options.ts";
 import {
@@ -12,7 +13,10 @@ import {
   unboundedIntegerFrom,
 } from "../core/contract/validate.ts";
 
-/** A stream cannot be computed twice or shared, and each is a call of one item: these options do not apply to it. */
+/**
+ * A stream cannot be computed twice or shared, and each is a call of one item: these options do not
+ * apply to it.
+ */
 type NotForStreams = "dedupe" | "cache" | "retry" | "isolateFailures" | "smallCallFirst";
 
 const NOT_FOR_STREAMS: readonly NotForStreams[] = ["dedupe", "cache", "retry", "isolateFailures", "smallCallFirst"];
@@ -20,14 +24,16 @@ const NOT_FOR_STREAMS: readonly NotForStreams[] = ["dedupe", "cache", "retry", "
 /** Options of `batchStream`. */
 export interface StreamOptions<Item> extends Omit<BatchOptions<Item, never>, NotForStreams> {
   /**
-   * Unread chunks kept for a caller while its batch goes on. A chunk more, and the batch waits until the caller reads;
-   * `1` keeps the handler close to the slowest reader. Integer >= 1 or Infinity. Default 16.
+   * Unread chunks kept for a caller while its batch goes on. A chunk more, and the batch waits
+   * until the caller reads; `1` keeps the handler close to the slowest reader. Integer >= 1 or
+   * Infinity. Default 16.
    */
   readonly maxBufferedChunks?: number | undefined;
   /**
-   * How long others wait for a caller who does not read: another caller of its batch, or the queue while no slot is free.
-   * Then that caller's stream ends with STREAM_STALLED and the batch goes on. Time in which nobody waits does not count.
-   * In milliseconds, > 0; Infinity turns it off. Default 30,000.
+   * How long others wait for a caller who does not read: another caller of its batch, or the queue
+   * while no slot is free. Then that caller's stream ends with STREAM_STALLED and the batch goes
+   * on. Time in which nobody waits does not count. In milliseconds, > 0; Infinity turns it off.
+   * Default 30,000.
    */
   readonly maxStallMs?: number | undefined;
 }

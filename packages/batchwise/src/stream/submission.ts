@@ -1,6 +1,7 @@
-// What one stream is submitted with: the caller's options, with a signal of the stream's own in place of the caller's.
-// That signal aborts when the reader leaves and when the caller's signal aborts, so the engine watches one thing.
-// Nothing here throws: with options that are not valid the engine gets some that it refuses with the right error.
+// What one stream is submitted with: the caller's options, with a signal of the stream's own in
+// place of the caller's. That signal aborts when the reader leaves and when the caller's signal
+// aborts, so the engine watches one thing. Nothing here throws: with options that are not valid the
+// engine gets some that it refuses with the right error.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
@@ -17,8 +18,8 @@ export class Departure {
   }
 
   /**
-   * The streams of one signal leave one after the other. The engine asks a signal before it hands an item over: this one
-   * says from the first moment on what the caller's says.
+   * The streams of one signal leave one after the other. The engine asks a signal before it hands
+   * an item over: this one says from the first moment on what the caller's says.
    */
   follow(signal: AbortSignal, signals: CallerSignals): void {
     const own = this.#controller.signal;
@@ -42,8 +43,8 @@ export class Departure {
 }
 
 /**
- * The options of a call of many, each read once: a getter may say something else the next time. What comes back throws for
- * each item what reading them threw.
+ * The options of a call of many, each read once: a getter may say something else the next time.
+ * What comes back throws for each item what reading them threw.
  */
 export function readOnce<Item>(given: SubmitManyOptions<Item> | undefined): SubmitManyOptions<Item> | undefined {
   if (given === undefined || !isObject(given)) return given;
@@ -55,7 +56,10 @@ export function readOnce<Item>(given: SubmitManyOptions<Item> | undefined): Subm
   }
 }
 
-/** The options for the engine. The caller's are read once; an item of `submitMany` gets its own cost and priority. */
+/**
+ * The options for the engine. The caller's are read once; an item of `submitMany` gets its own cost
+ * and priority.
+ */
 export function optionsFor<Item>(
   given: SubmitOptions | SubmitManyOptions<Item> | undefined,
   departure: Departure,

@@ -1,4 +1,5 @@
-// Submits items of streams to the engine: one at a time with a stream for an answer, or many with their chunks collected.
+// Submits items of streams to the engine: one at a time with a stream for an answer, or many with
+// their chunks collected.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
@@ -58,13 +59,19 @@ export class Submitter<Item, Chunk> {
     return all.map((item) => collect(this.#submit(item, given, { item })));
   }
 
-  /** True for a call that the queue can never hold at once. The engine sees streams one by one, so it cannot tell. */
+  /**
+   * True for a call that the queue can never hold at once. The engine sees streams one by one, so
+   * it cannot tell.
+   */
   #neverFits(size: number): boolean {
     const { onFull, maxQueueSize } = this.#core.options;
     return onFull === "reject" && size > maxQueueSize;
   }
 
-  /** Submits the items as one call, which the engine refuses as a whole: it makes the errors and counts the items. */
+  /**
+   * Submits the items as one call, which the engine refuses as a whole: it makes the errors and
+   * counts the items.
+   */
   #refuseAll(items: readonly Item[]): Promise<Chunk[]>[] {
     const refused = this.#core.submitSettled(items.map((item) => new StreamItem<Item, Chunk>(item, new Departure())));
     return items.map(async (_, index) => {

@@ -1,6 +1,6 @@
-// What the handler gets for a batch of rows: one tensor for each feature. The memory of a single call is handed
-// through where nothing has to be padded; everything else is stacked into new memory. A call that cannot be stacked has
-// no say in the dimensions of the others.
+// What the handler gets for a batch of rows: one tensor for each feature. The memory of a single
+// call is handed through where nothing has to be padded; everything else is stacked into new
+// memory. A call that cannot be stacked has no say in the dimensions of the others.
 
 import type { CheckedFeatures, TensorCall, TensorRow } from "./call.ts";
 import { allocate, fillOf } from "./dtype.ts";
@@ -46,8 +46,9 @@ export interface BatchInput {
   /** More than one call has rows in it. */
   readonly isShared: boolean;
   /**
-   * Calls whose memory has gone since the submit, those that the handler does not take, and those that the others cannot
-   * be padded to. Their rows are filled with zeros, so that all others keep their places.
+   * Calls whose memory has gone since the submit, those that the handler does not take, and those
+   * that the others cannot be padded to. Their rows are filled with zeros, so that all others keep
+   * their places.
    */
   readonly broken: ReadonlyMap<TensorCall, unknown>;
 }

@@ -1,16 +1,20 @@
-// What the handler answered for a batch, checked: a tensor, a list or a record of tensors, each with as many rows as the
-// batch has. And the part of it that belongs to one row.
+// What the handler answered for a batch, checked: a tensor, a list or a record of tensors, each
+// with as many rows as the batch has. And the part of it that belongs to one row.
 
 import { BatchwiseError, countOf, describe, namelessError } from "../core/contract/errors.ts";
 import { type Checked, checkTensor, isTensor, textOf, wrong } from "./shape.ts";
 
 /**
- * Who else uses the memory of an answer. `"none"`: the handler alone. `"batch"`: callers of other rows. `"row"`: a row
- * itself may be the answer to several callers, or stay in a cache. `"call"`: nobody, it is a copy for one call.
+ * Who else uses the memory of an answer. `"none"`: the handler alone. `"batch"`: callers of other
+ * rows. `"row"`: a row itself may be the answer to several callers, or stay in a cache. `"call"`:
+ * nobody, it is a copy for one call.
  */
 export type Sharing = "none" | "batch" | "row" | "call";
 
-/** The tensors of an answer by name; those of a list by their place, and the name of a tensor alone is empty. */
+/**
+ * The tensors of an answer by name; those of a list by their place, and the name of a tensor alone
+ * is empty.
+ */
 export interface BatchOutput {
   readonly shape: "tensor" | "list" | "record";
   readonly tensors: ReadonlyMap<string, Checked>;
@@ -28,7 +32,9 @@ export class RowResult {
   }
 }
 
-/** Checks what a handler returned. Throws BATCH_RESULT, with both numbers where rows are missing. */
+/**
+ * Checks what a handler returned. Throws BATCH_RESULT, with both numbers where rows are missing.
+ */
 export function readOutput(given: unknown, rows: number, sharing: Sharing): BatchOutput {
   try {
     return { ...checkShape(given, rows), sharing };

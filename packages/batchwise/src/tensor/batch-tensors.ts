@@ -19,8 +19,8 @@ import type { Features, FeaturesOf, Outputs, OutputsOf, ResultOf, Tensor } from 
 export type TensorFunction<Inputs, Output> = (features: Inputs, context: BatchContext) => Output | PromiseLike<Output>;
 
 /**
- * A handler in stages. With `prefetch >= 1` stacking, `prepare` and `finish` of one batch overlap `run` of another.
- * `open` runs once before the first batch, `close` once after the last.
+ * A handler in stages. With `prefetch >= 1` stacking, `prepare` and `finish` of one batch overlap
+ * `run` of another. `open` runs once before the first batch, `close` once after the last.
  */
 export interface TensorHandlerObject<Inputs, Output, Input = Inputs, Raw = Output> {
   prepare?(features: Inputs, context: BatchContext): Input | PromiseLike<Input>;
@@ -28,15 +28,22 @@ export interface TensorHandlerObject<Inputs, Output, Input = Inputs, Raw = Outpu
   finish?(output: Raw, context: BatchContext): Output | PromiseLike<Output>;
   open?(): void | PromiseLike<void>;
   close?(): void | PromiseLike<void>;
-  /** True where the handler changes its input or transfers it to a thread: it then always gets memory of its own. */
+  /**
+   * True where the handler changes its input or transfers it to a thread: it then always gets
+   * memory of its own.
+   */
   readonly copyInputs?: boolean;
   /**
-   * Throws for a call that the handler does not take: it rejects with that error, alone. It is asked at the
-   * submit, before the batcher's functions of an item get the call (while the handler is not open: when the call is
-   * stacked), with the types and dimensions that its features would have in a batch of their own.
+   * Throws for a call that the handler does not take: it rejects with that error, alone. It is
+   * asked at the submit, before the batcher's functions of an item get the call (while the handler
+   * is not open: when the call is stacked), with the types and dimensions that its features would
+   * have in a batch of their own.
    */
   checkInputs?(forms: Readonly<Record<string, TensorForm>>): void;
-  /** Options that suit this handler, where the caller gives none of their own; see {@link HandlerDefaults}. */
+  /**
+   * Options that suit this handler, where the caller gives none of their own; see
+   * {@link HandlerDefaults}.
+   */
   readonly defaults?: HandlerDefaults;
 }
 
@@ -50,13 +57,15 @@ interface WholeHandlerObject<Inputs, Output> extends Omit<TensorHandlerObject<In
 type Given<Inputs> = string extends keyof Inputs ? Features : Inputs;
 
 /**
- * A function that batches calls of tensors, with the members of any batcher. Its items are rows: `stats()`, events,
- * `inspect()` and the caps count rows, and `context.requests` of the handler has one entry a row.
+ * A function that batches calls of tensors, with the members of any batcher. Its items are rows:
+ * `stats()`, events, `inspect()` and the caps count rows, and `context.requests` of the handler has
+ * one entry a row.
  */
 export interface TensorBatcher<Inputs, Output> extends BatcherControls {
   /**
    * Adds the rows of one record to the next batches.
-   * @returns the rows' results, in order, in the shape of the handler's answer. Rejects with the first failure of a row.
+   * @returns the rows' results, in order, in the shape of the handler's answer. Rejects with the
+   * first failure of a row.
    */
   (features: Given<Inputs>, options?: SubmitOptions): Promise<ResultOf<Output>>;
   /** The same. */
@@ -71,7 +80,10 @@ export interface TensorBatcher<Inputs, Output> extends BatcherControls {
     records: readonly Given<Inputs>[],
     options?: SubmitManyOptions<Given<Inputs>>,
   ): Promise<PromiseSettledResult<ResultOf<Output>>[]>;
-  /** The results of a source of records, read with `for await`; see `Batcher.map`. `maxPending` counts records. */
+  /**
+   * The results of a source of records, read with `for await`; see `Batcher.map`. `maxPending`
+   * counts records.
+   */
   map<Settled extends boolean = false>(
     source: MapSource<Given<Inputs>>,
     options?: MapOptions<Given<Inputs>, Settled>,
@@ -79,24 +91,31 @@ export interface TensorBatcher<Inputs, Output> extends BatcherControls {
   readonly options: ResolvedTensorOptions;
 }
 
-/** A method, since compilers check options while a function's inputs are not inferred, and compare methods' both ways. */
+/**
+ * A method, since compilers check options while a function's inputs are not inferred, and compare
+ * methods' both ways.
+ */
 interface Reported<Inputs, Output> {
   run(...args: Parameters<TensorFunction<Inputs, Output>>): ReturnType<TensorFunction<Inputs, Output>>;
 }
 
 /**
- * Batches a handler of tensors. Callers pass records of tensors whose first dimension is their rows (a tensor of rank 1
- * is one row); the handler gets one record, stacked and padded to the longest; every caller gets its own rows back.
+ * Batches a handler of tensors. Callers pass records of tensors whose first dimension is their rows
+ * (a tensor of rank 1 is one row); the handler gets one record, stacked and padded to the longest;
+ * every caller gets its own rows back.
  *
- * The handler returns a tensor, a list or a record of tensors, each with a row for each row that it was given; of rank 1,
- * each element is a row. Types are kept exactly. The rows of one call may travel in several batches.
+ * The handler returns a tensor, a list or a record of tensors, each with a row for each row that it
+ * was given; of rank 1, each element is a row. Types are kept exactly. The rows of one call may
+ * travel in several batches.
  *
- * @param handler a function, or an object with `run`; see {@link TensorFunction} and {@link TensorHandlerObject}.
- * @param options those of any batcher, and how features are padded; see {@link TensorBatchOptions}. `maxBatchSize`
- * counts rows. Without a `cost`, a row costs its length and a batch rows x longest (`batchCost: "padded"`), so that
- * `maxBatchCost` is a cap on padded elements.
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of range. A call
- * rejects with one where its tensors are malformed, and with BATCH_RESULT where the handler's rows do not match.
+ * @param handler a function, or an object with `run`; see {@link TensorFunction} and
+ * {@link TensorHandlerObject}.
+ * @param options those of any batcher, and how features are padded; see {@link TensorBatchOptions}.
+ * `maxBatchSize` counts rows. Without a `cost`, a row costs its length and a batch rows x longest
+ * (`batchCost: "padded"`), so that `maxBatchCost` is a cap on padded elements.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
+ * out of range. A call rejects with one where its tensors are malformed, and with BATCH_RESULT
+ * where the handler's rows do not match.
  *
  * @example
  * ```ts

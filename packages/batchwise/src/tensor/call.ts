@@ -1,4 +1,5 @@
-// One call: its features, read once and checked, and its rows, which are the items of the batcher below.
+// One call: its features, read once and checked, and its rows, which are the items of the batcher
+// below.
 
 import { describe } from "../core/contract/errors.ts";
 import { invalidOption } from "../core/contract/validate.ts";

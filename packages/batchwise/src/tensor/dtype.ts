@@ -1,5 +1,6 @@
-// What is known of each element type: the arrays that may hold it, and which value stands for a pad token in them.
-// Arrays are told by their tag, so that those of another realm count, and a Buffer is the Uint8Array that it is.
+// What is known of each element type: the arrays that may hold it, and which value stands for a pad
+// token in them. Arrays are told by their tag, so that those of another realm count, and a Buffer
+// is the Uint8Array that it is.
 
 import { describe } from "../core/contract/errors.ts";
 import { invalidOption } from "../core/contract/validate.ts";
@@ -51,7 +52,9 @@ export function arraysOf(type: string): readonly string[] | undefined {
   return Object.hasOwn(KINDS, type) ? KINDS[type]?.arrays : undefined;
 }
 
-/** The name of the array that a value is: "Float32Array", "Array"; something else where it is none. */
+/**
+ * The name of the array that a value is: "Float32Array", "Array"; something else where it is none.
+ */
 export function tagOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice("[object ".length, -1);
 }
@@ -79,8 +82,8 @@ export function copyElements(target: Data, at: number, source: Data, from: numbe
 }
 
 /**
- * The value to fill an array of this type with. Throws INVALID_OPTION where the type cannot hold the token exactly (a
- * float rounds it).
+ * The value to fill an array of this type with. Throws INVALID_OPTION where the type cannot hold
+ * the token exactly (a float rounds it).
  */
 export function fillOf(name: string, type: string, data: Data, token: PadToken | undefined): Fill {
   const { least, most } = KINDS[type] as Kind;

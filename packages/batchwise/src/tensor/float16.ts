@@ -4,8 +4,8 @@ const FLOAT = new Float32Array(1);
 const BITS = new Uint32Array(FLOAT.buffer);
 
 /**
- * The bits of a number in half precision (IEEE 754 binary16), rounded to the nearest, ties to even. The number is
- * rounded to single precision first.
+ * The bits of a number in half precision (IEEE 754 binary16), rounded to the nearest, ties to even.
+ * The number is rounded to single precision first.
  */
 export function float16Bits(value: number): number {
   FLOAT[0] = value;

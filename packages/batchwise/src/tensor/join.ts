@@ -1,5 +1,5 @@
-// Rows of several tensors as one tensor. Rows that are shorter than the result are filled up on one side of every
-// dimension. The result has memory of its own.
+// Rows of several tensors as one tensor. Rows that are shorter than the result are filled up on one
+// side of every dimension. The result has memory of its own.
 
 import { allocate, copyElements, type Data } from "./dtype.ts";
 import { areEqual, type Checked, sizeOf } from "./shape.ts";
@@ -17,7 +17,10 @@ export interface Padding {
   readonly side: PaddingSide;
 }
 
-/** One tensor of all rows, each of the dimensions `rowDims`. The parts are of one type and no row is longer than that. */
+/**
+ * One tensor of all rows, each of the dimensions `rowDims`. The parts are of one type and no row is
+ * longer than that.
+ */
 export function join(parts: readonly [Part, ...Part[]], rowDims: readonly number[], padding: Padding): Checked {
   const { type, data } = parts[0].tensor;
   const rowSize = sizeOf(rowDims);
@@ -49,7 +52,10 @@ function copyRows(target: Data, start: number, rowDims: readonly number[], part:
   for (let row = from; row < to; row += 1) block.copy(0, start + (row - from) * rowSize, row * size);
 }
 
-/** A block that is copied into a corner of a larger one: the first corner, or with the side "left" the last one. */
+/**
+ * A block that is copied into a corner of a larger one: the first corner, or with the side "left"
+ * the last one.
+ */
 class Block {
   readonly #target: Data;
   readonly #targetDims: readonly number[];

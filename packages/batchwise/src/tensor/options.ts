@@ -1,5 +1,5 @@
-// The options of a tensor batcher: those of any batcher, and how features are padded. Validated once, filled in and
-// frozen.
+// The options of a tensor batcher: those of any batcher, and how features are padded. Validated
+// once, filled in and frozen.
 
 import { type HandlerDefaults, mergeDefaults } from "../core/contract/handler-defaults.ts";
 import type { BatchOptions, ShownOptions } from "../core/contract/options.ts";
@@ -22,38 +22,41 @@ export type CopyOutputs = "shared" | "always" | "never";
 type Multiples = number | readonly number[];
 
 /**
- * The options of `batchTensors`. Where a function of the user takes an item (`cost`, `key`, `dedupe`, `fairBy`, …), the
- * item is one row: a record of tensors whose first dimension is 1.
+ * The options of `batchTensors`. Where a function of the user takes an item (`cost`, `key`,
+ * `dedupe`, `fairBy`, …), the item is one row: a record of tensors whose first dimension is 1.
  */
 export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs, Result> {
   /**
-   * What fills the places of a row that is shorter than the longest of its batch, by feature. Default 0 for each, or ""
-   * for strings. Of a float16 feature the number, also where its bits are in a `Uint16Array`.
+   * What fills the places of a row that is shorter than the longest of its batch, by feature.
+   * Default 0 for each, or "" for strings. Of a float16 feature the number, also where its bits are
+   * in a `Uint16Array`.
    */
   readonly padTokens?: Readonly<Record<string, PadToken>> | undefined;
   /** On which side rows are padded, in every dimension. Default `"right"`. */
   readonly paddingSide?: PaddingSide | undefined;
   /**
-   * Rounds padded lengths up, so that a model sees few different shapes. A number is for the second dimension of each
-   * feature, a list for each dimension after the rows (1 leaves one as it is); a record gives them to the features that
-   * it names, and no others. Integers >= 1. Default: none.
+   * Rounds padded lengths up, so that a model sees few different shapes. A number is for the second
+   * dimension of each feature, a list for each dimension after the rows (1 leaves one as it is); a
+   * record gives them to the features that it names, and no others. Integers >= 1. Default: none.
    */
   readonly padToMultipleOf?: Multiples | Readonly<Record<string, Multiples>> | undefined;
   /**
-   * The length of a row, which is its cost where there is no `cost`. Default: the number of elements of its largest
-   * feature, with what `padToMultipleOf` adds. Finite and >= 0.
+   * The length of a row, which is its cost where there is no `cost`. Default: the number of
+   * elements of its largest feature, with what `padToMultipleOf` adds. Finite and >= 0.
    */
   readonly lengthOf?: ((row: Inputs) => number) | undefined;
   /**
-   * True: the handler always gets memory that nothing else refers to, and may change it or transfer it to a thread.
-   * False (default): where a batch is rows of a single call and nothing has to be padded, it gets the caller's own
-   * memory. A handler object may ask for copies with a property of this name.
+   * True: the handler always gets memory that nothing else refers to, and may change it or transfer
+   * it to a thread. False (default): where a batch is rows of a single call and nothing has to be
+   * padded, it gets the caller's own memory. A handler object may ask for copies with a property of
+   * this name.
    */
   readonly copyInputs?: boolean | undefined;
   /**
-   * When a result is copied out of the handler's answer: `"shared"` (default), where the answer has rows of more than
-   * one call, so that a caller may keep, change or transfer what it got; `"always"`, for a handler that uses its output
-   * memory again; `"never"`, views. Rows that come from several batches are always copied, and so are results by `dedupe`.
+   * When a result is copied out of the handler's answer: `"shared"` (default), where the answer has
+   * rows of more than one call, so that a caller may keep, change or transfer what it got;
+   * `"always"`, for a handler that uses its output memory again; `"never"`, views. Rows that come
+   * from several batches are always copied, and so are results by `dedupe`.
    */
   readonly copyOutputs?: CopyOutputs | undefined;
 }
@@ -114,8 +117,8 @@ export interface SplitOptions {
 }
 
 /**
- * Checks what a tensor batcher has of its own and fills it in. `defaults` are those of the handler. Throws
- * INVALID_OPTION.
+ * Checks what a tensor batcher has of its own and fills it in. `defaults` are those of the handler.
+ * Throws INVALID_OPTION.
  */
 export function splitOptions(given: unknown, defaults: HandlerDefaults = {}): SplitOptions {
   checkIsObject("options", given);

@@ -22,7 +22,10 @@ interface Run {
   to: number;
 }
 
-/** The results of a call's rows as one. Throws BATCH_RESULT where two batches answered in different shapes. */
+/**
+ * The results of a call's rows as one. Throws BATCH_RESULT where two batches answered in different
+ * shapes.
+ */
 export function collect(results: readonly RowResult[], rules: ResultRules): Outputs {
   const runs = runsOf(results);
   const [first] = runs as [Run];
@@ -38,8 +41,8 @@ export function collect(results: readonly RowResult[], rules: ResultRules): Outp
 }
 
 /**
- * The results of a batch's rows in new memory, one for consecutive rows of one call. For a handler that uses the memory
- * of its answer again.
+ * The results of a batch's rows in new memory, one for consecutive rows of one call. For a handler
+ * that uses the memory of its answer again.
  */
 export function copyResults(output: BatchOutput, rows: readonly TensorRow[]): RowResult[] {
   const results: RowResult[] = [];
@@ -69,7 +72,10 @@ function view({ tensor, from, to }: Part): Checked {
   return viewRows(tensor, from, to);
 }
 
-/** Rows of several batches as one tensor. They may be padded to different lengths: zeros make up for that. */
+/**
+ * Rows of several batches as one tensor. They may be padded to different lengths: zeros make up for
+ * that.
+ */
 function joined(name: string, parts: readonly [Part, ...Part[]], { paddingSide }: ResultRules): Checked {
   const [{ tensor: first }, ...others] = parts;
   try {
@@ -109,7 +115,10 @@ function runsOf(results: readonly RowResult[]): Run[] {
   return runs;
 }
 
-/** A result in memory of its own, as a cache keeps it: a view would keep the memory of its whole batch. */
+/**
+ * A result in memory of its own, as a cache keeps it: a view would keep the memory of its whole
+ * batch.
+ */
 export function ownResult(result: RowResult, paddingSide: PaddingSide): Outputs {
   return collect([result], { copyOutputs: "always", paddingSide });
 }

@@ -4,7 +4,10 @@ import { countOf, describe } from "../core/contract/errors.ts";
 import { invalidOption } from "../core/contract/validate.ts";
 import { arraysOf, type Data, TYPE_NAMES, tagOf } from "./dtype.ts";
 
-/** A tensor that has been checked: `data` is the right array for `type` and has as many elements as `dims` say. */
+/**
+ * A tensor that has been checked: `data` is the right array for `type` and has as many elements as
+ * `dims` say.
+ */
 export interface Checked {
   readonly type: string;
   readonly data: Data;
@@ -52,7 +55,10 @@ export function isTensor(value: unknown): boolean {
   return typeof value === "object" && value !== null && Array.isArray((value as { dims?: unknown }).dims);
 }
 
-/** Reads each member of a tensor once. Throws INVALID_OPTION, naming what was expected and what came. */
+/**
+ * Reads each member of a tensor once. Throws INVALID_OPTION, naming what was expected and what
+ * came.
+ */
 export function checkTensor(name: string, value: unknown): Checked {
   if (typeof value !== "object" || value === null) throw wrong(name, "a tensor { type, data, dims }", describe(value));
   const { type, data, dims } = value as { type?: unknown; data?: unknown; dims?: unknown };

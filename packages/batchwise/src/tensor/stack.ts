@@ -1,5 +1,5 @@
-// Tensors put together and taken apart, as pure functions. What is put together has memory of its own; what is taken
-// apart shares the memory of the whole, strings excepted.
+// Tensors put together and taken apart, as pure functions. What is put together has memory of its
+// own; what is taken apart shares the memory of the whole, strings excepted.
 
 import { invalidOption } from "../core/contract/validate.ts";
 import { fillOf, tagOf } from "./dtype.ts";
@@ -19,18 +19,18 @@ export interface PadOptions {
 /** How tensors of different lengths become one. */
 export interface StackOptions extends PadOptions {
   /**
-   * Rounds the dimensions after the first of the result up: a number, the second dimension alone (the length of a
-   * sequence); a list, each of them, where 1 leaves one as it is. Default: none.
+   * Rounds the dimensions after the first of the result up: a number, the second dimension alone
+   * (the length of a sequence); a list, each of them, where 1 leaves one as it is. Default: none.
    */
   readonly padToMultipleOf?: number | readonly number[] | undefined;
 }
 
 /**
- * Puts tensors of one type and rank on top of one another: n tensors of dims `[a, b]` are one of `[n, a, b]`. Where
- * they differ, each is padded to the longest.
+ * Puts tensors of one type and rank on top of one another: n tensors of dims `[a, b]` are one of
+ * `[n, a, b]`. Where they differ, each is padded to the longest.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an empty list, tensors of different types or ranks,
- * and a pad token that the type cannot hold.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an empty list, tensors of
+ * different types or ranks, and a pad token that the type cannot hold.
  *
  * @example
  * ```ts
@@ -49,10 +49,11 @@ export function stack<Given extends TensorLike>(tensors: readonly Given[], optio
 }
 
 /**
- * Puts the rows of tensors of one type and rank behind one another: `[2, a]` and `[3, a]` are `[5, a]`. Where their rows
- * differ, each is padded to the longest.
+ * Puts the rows of tensors of one type and rank behind one another: `[2, a]` and `[3, a]` are
+ * `[5, a]`. Where their rows differ, each is padded to the longest.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, as {@link stack} does, and for a tensor of rank 0.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, as {@link stack} does, and for a
+ * tensor of rank 0.
  *
  * @example
  * ```ts
@@ -69,8 +70,8 @@ export function concat<Given extends TensorLike>(tensors: readonly Given[], opti
 }
 
 /**
- * Takes a tensor of dims `[n, a, b]` apart into n tensors of `[a, b]`. They share its memory, so that a change in one
- * is seen in the whole. A tensor of strings is copied.
+ * Takes a tensor of dims `[n, a, b]` apart into n tensors of `[a, b]`. They share its memory, so
+ * that a change in one is seen in the whole. A tensor of strings is copied.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for a tensor of rank 0.
  *
@@ -92,11 +93,11 @@ export function unstack<Given extends TensorLike>(tensor: Given): Plain<Given>[]
 }
 
 /**
- * Makes a tensor larger: each dimension becomes that of `dims`. A tensor that has these dimensions shares its memory
- * with the result; any other is copied.
+ * Makes a tensor larger: each dimension becomes that of `dims`. A tensor that has these dimensions
+ * shares its memory with the result; any other is copied.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` where a dimension is smaller than the tensor's or the
- * rank is another.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` where a dimension is smaller than
+ * the tensor's or the rank is another.
  *
  * @example
  * ```ts
@@ -150,7 +151,10 @@ function checkAlike(tensors: readonly TensorLike[]): Checked[] {
   return checked;
 }
 
-/** Throws unless two tensors may stand in one: they have a type and a rank in common, and a kind of array. */
+/**
+ * Throws unless two tensors may stand in one: they have a type and a rank in common, and a kind of
+ * array.
+ */
 export function checkIsLike(name: string, tensor: Checked, first: Checked): void {
   if (tensor.type !== first.type) throw wrong(`${name}.type`, `${first.type} as the first`, tensor.type);
   const [tag, expected] = [tagOf(tensor.data), tagOf(first.data)];

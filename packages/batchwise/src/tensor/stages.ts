@@ -1,4 +1,5 @@
-// The user's handler of tensors, as a handler of rows: `prepare` stacks them, `finish` gives each its own.
+// The user's handler of tensors, as a handler of rows: `prepare` stacks them, `finish` gives each
+// its own.
 
 import { isError } from "../core/contract/errors.ts";
 import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
@@ -12,7 +13,10 @@ import type { TensorRow } from "./call.ts";
 import type { ResolvedPadding } from "./options.ts";
 import { copyResults } from "./results.ts";
 
-/** What `run` and `finish` are given: the value of the stage before, and the batch that it belongs to. */
+/**
+ * What `run` and `finish` are given: the value of the stage before, and the batch that it belongs
+ * to.
+ */
 interface Staged {
   readonly value: unknown;
   readonly batch: BatchInput;
@@ -46,7 +50,10 @@ export function defaultsOf(handler: unknown): HandlerDefaults {
   return defaults ?? {};
 }
 
-/** The handler's own check of what a call may look like, if it has one. Throws INVALID_OPTION where that is no function. */
+/**
+ * The handler's own check of what a call may look like, if it has one. Throws INVALID_OPTION where
+ * that is no function.
+ */
 export function checkInputsOf(handler: unknown): CheckInputs | undefined {
   const given = (handler as { checkInputs?: unknown } | null)?.checkInputs;
   if (given === undefined) return undefined;
@@ -68,7 +75,8 @@ export function rowHandler(stages: Stages, options: RowHandlerOptions): RowHandl
   const { prepare, run, finish, open, close } = stages;
   const copiesAll = padding.own.copyOutputs === "always";
   const read = (output: unknown, batch: BatchInput): unknown[] => placesOf(output, batch, sharesRows, copiesAll);
-  // A handler that uses its output memory again may do so in its next call: its answer is copied at once, by the last stage.
+  // A handler that uses its output memory again may do so in its next call: its answer is copied at
+  // once, by the last stage.
   const readsInRun = copiesAll && finish === undefined;
   return {
     async prepare(rows, context) {

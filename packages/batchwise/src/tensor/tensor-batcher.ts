@@ -1,5 +1,5 @@
-// The batcher below takes rows; this one takes calls of rows. It changes what goes in and what comes out, and decides
-// nothing about batches.
+// The batcher below takes rows; this one takes calls of rows. It changes what goes in and what
+// comes out, and decides nothing about batches.
 
 import { bindOnRead } from "../core/contract/bind-methods.ts";
 import { NO_NAME, nameError } from "../core/contract/errors.ts";
@@ -28,9 +28,14 @@ export class TensorBatcherCore extends BatcherCore {
   /** Begins the messages of errors. */
   readonly #name: string;
   readonly #inputCheck: InputCheck | undefined;
-  /** Before that the handler does not know what it takes: calls are checked when they are stacked. */
+  /**
+   * Before that the handler does not know what it takes: calls are checked when they are stacked.
+   */
   #isOpen: boolean;
-  /** Of the first call. Those that differ in it go in lanes of their own, since they cannot be stacked with it. */
+  /**
+   * Of the first call. Those that differ in it go in lanes of their own, since they cannot be
+   * stacked with it.
+   */
   #signature: string | undefined;
 
   /** Throws INVALID_OPTION. */
@@ -89,7 +94,10 @@ export class TensorBatcherCore extends BatcherCore {
     );
   }
 
-  /** Submits the rows of all calls, those that are alike together, and finds the answers to each call. */
+  /**
+   * Submits the rows of all calls, those that are alike together, and finds the answers to each
+   * call.
+   */
   async #submitGroups<Answer>(
     calls: readonly TensorCall[],
     submit: (rows: readonly TensorRow[], options: never) => Promise<Answer[]>,
@@ -121,7 +129,9 @@ export class TensorBatcherCore extends BatcherCore {
     return this.#named(() => collect(results as readonly RowResult[], this.#padding.own));
   }
 
-  /** What is thrown here has not passed through the batcher below, which puts its name to errors. */
+  /**
+   * What is thrown here has not passed through the batcher below, which puts its name to errors.
+   */
   #named<Value>(work: () => Value): Value {
     try {
       return work();
@@ -132,8 +142,8 @@ export class TensorBatcherCore extends BatcherCore {
   }
 
   /**
-   * The features of a call, checked before any function of the user gets them. Throws INVALID_OPTION, and what the
-   * handler's own check throws.
+   * The features of a call, checked before any function of the user gets them. Throws
+   * INVALID_OPTION, and what the handler's own check throws.
    */
   #read(features: unknown): TensorCall {
     return this.#named(() => this.#readChecked(features));
@@ -151,7 +161,10 @@ export class TensorBatcherCore extends BatcherCore {
     return call;
   }
 
-  /** A key that reads like a lane of another signature gets a signature too: no two lanes read the same. */
+  /**
+   * A key that reads like a lane of another signature gets a signature too: no two lanes read the
+   * same.
+   */
   #laneOf(key: string, { signature }: TensorCall): string {
     return signature === this.#signature && !key.includes(' with "') ? key : `${key} with ${signature}`;
   }
@@ -182,7 +195,10 @@ function valueOrThrow(settled: PromiseSettledResult<unknown>): unknown {
   return settled.value;
 }
 
-/** `submitMany` options whose functions take a record, for rows. Their owner's mistakes are left to the batcher below. */
+/**
+ * `submitMany` options whose functions take a record, for rows. Their owner's mistakes are left to
+ * the batcher below.
+ */
 function ofRows(options: ManyOptions): ManyOptions {
   if (typeof options !== "object" || options === null) return options;
   const { priority, cost } = options;

@@ -1,4 +1,5 @@
-// The shapes of tensors, structurally those of onnxruntime and transformers.js: a tensor of either is one of these.
+// The shapes of tensors, structurally those of onnxruntime and transformers.js: a tensor of either
+// is one of these.
 
 /** Which array holds the elements of each type, in row-major order. A bool is a byte of 0 or 1. */
 export interface TensorDataOf {
@@ -35,10 +36,16 @@ export interface TensorLike {
   readonly dims: readonly number[];
 }
 
-/** The tensors of a call, by name. The first of each tensor's `dims` is the number of rows, the same for all of them. */
+/**
+ * The tensors of a call, by name. The first of each tensor's `dims` is the number of rows, the same
+ * for all of them.
+ */
 export type Features = Readonly<Record<string, TensorLike>>;
 
-/** What a handler returns: one tensor, a list, or a record of them, each with a row for each row that it was given. */
+/**
+ * What a handler returns: one tensor, a list, or a record of them, each with a row for each row
+ * that it was given.
+ */
 export type Outputs = TensorLike | readonly TensorLike[] | Features;
 
 /** A record of tensors, as a type or an interface with names of its own. */
@@ -59,7 +66,10 @@ export type ResultOf<Given> = Given extends TensorLike
   ? Plain<Given>
   : { [Name in keyof Given]: Given[Name] extends TensorLike ? Plain<Given[Name]> : Given[Name] };
 
-/** What stands where one row is shorter than another. For float16 a number, whichever array holds it. */
+/**
+ * What stands where one row is shorter than another. For float16 a number, whichever array holds
+ * it.
+ */
 export type PadToken = number | bigint | boolean | string;
 
 /** The side on which short rows are filled up. */

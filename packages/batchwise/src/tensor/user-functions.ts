@@ -1,4 +1,5 @@
-// The user's functions of an item, made functions of a row. What is no function is left for the batcher below to refuse.
+// The user's functions of an item, made functions of a row. What is no function is left for the
+// batcher below to refuse.
 
 import type { BatchCache, BatchOptions } from "../core/contract/options.ts";
 import { isThenable } from "../core/contract/thenable.ts";
@@ -35,8 +36,9 @@ export function rowOptions(
 }
 
 /**
- * The number of elements of the row's largest feature, padded to its multiples. The same for all rows of a call. A
- * dimension of 0 counts as 1: it hides the others, to which the rest of a batch would be padded.
+ * The number of elements of the row's largest feature, padded to its multiples. The same for all
+ * rows of a call. A dimension of 0 counts as 1: it hides the others, to which the rest of a batch
+ * would be padded.
  */
 function elementsOf({ call }: TensorRow, padding: ResolvedPadding): number {
   if (call.rowCost >= 0) return call.rowCost;

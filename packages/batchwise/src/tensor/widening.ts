@@ -1,5 +1,6 @@
-// A feature without elements costs its caller no memory, but may have dimensions to which the others of its batch would
-// be padded. One that would make them far larger costs its own caller alone.
+// A feature without elements costs its caller no memory, but may have dimensions to which the
+// others of its batch would be padded. One that would make them far larger costs its own caller
+// alone.
 
 import { invalidOption } from "../core/contract/validate.ts";
 import type { TensorCall } from "./call.ts";
@@ -8,7 +9,9 @@ import { type Checked, largestOf, sizeOf, textOf } from "./shape.ts";
 /** So many elements more than the batch has without it. */
 const MOST_ADDED = 2 ** 24;
 
-/** The calls that would make a batch of so many rows too large with a feature that has no elements. */
+/**
+ * The calls that would make a batch of so many rows too large with a feature that has no elements.
+ */
 export function tooWideFor(rows: number, calls: readonly TensorCall[]): Map<TensorCall, unknown> {
   const refused = new Map<TensorCall, unknown>();
   for (const name of calls[0]?.names ?? []) {

@@ -1,24 +1,33 @@
-// A clock that stands still until a test moves it. Timers ring in the order of their time, and between two of them
-// every promise job, turn and immediate of the program under test runs to its end, so a test sees exactly what a quiet
-// machine would do, in no time at all.
+// A clock that stands still until a test moves it. Timers ring in the order of their time, and
+// between two of them every promise job, turn and immediate of the program under test runs to its
+// end, so a test sees exactly what a quiet machine would do, in no time at all.
 
 import { bindMethods } from "../core/contract/bind-methods.ts";
 import type { Clock } from "../core/time/clock.ts";
 
 /** A clock that moves when a test says so. */
 export interface VirtualClock extends Clock {
-  /** Runs the callback in the next `settle` or `advance`, when all promise jobs and turns have run. */
+  /**
+   * Runs the callback in the next `settle` or `advance`, when all promise jobs and turns have run.
+   */
   setImmediate(callback: () => void): void;
-  /** Lets everything that is due now happen, without time passing: promise jobs, turns, immediates, work that is held. */
+  /**
+   * Lets everything that is due now happen, without time passing: promise jobs, turns, immediates,
+   * work that is held.
+   */
   settle(): Promise<void>;
   /**
-   * Time stands still until this work ends, or for `atMostMs` of real time (default Infinity): a call of a real server that a
-   * test makes. Returns its result. A dispatcher holds its calls of the store by itself, and its other calls for a moment.
+   * Time stands still until this work ends, or for `atMostMs` of real time (default Infinity): a
+   * call of a real server that a test makes. Returns its result. A dispatcher holds its calls of
+   * the store by itself, and its other calls for a moment.
    */
   hold<Value>(work: Promise<Value>, atMostMs?: number): Promise<Value>;
   /** Moves time on by this many milliseconds, through every timer on the way. */
   advance(ms: number): Promise<void>;
-  /** Moves time on from timer to timer until none is left, at most `limit` of them (default 100,000). */
+  /**
+   * Moves time on from timer to timer until none is left, at most `limit` of them (default
+   * 100,000).
+   */
   runAll(limit?: number): Promise<void>;
   /** When the next timer rings; Infinity where none is set. */
   readonly nextAt: number;
@@ -36,8 +45,8 @@ interface Timer {
 }
 
 /**
- * Makes a virtual clock that starts at `startAt` milliseconds (default 0). Give it to a batcher, a limiter or a dispatcher
- * as its `clock`; for a dispatcher `startAt` is in epoch milliseconds.
+ * Makes a virtual clock that starts at `startAt` milliseconds (default 0). Give it to a batcher, a
+ * limiter or a dispatcher as its `clock`; for a dispatcher `startAt` is in epoch milliseconds.
  *
  * @example
  * ```ts

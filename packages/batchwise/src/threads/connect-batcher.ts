@@ -1,8 +1,8 @@
 // The other end of a connection: a batcher of another thread, blocking or not.
 //
-// Guarantees: every submit settles once, with its own answer, also when the batcher's thread closes or ends; answers to
-// other submits that come while this thread is blocked are delivered and lost to nobody. The port keeps this thread
-// alive only while a submit waits.
+// Guarantees: every submit settles once, with its own answer, also when the batcher's thread closes
+// or ends; answers to other submits that come while this thread is blocked are delivered and lost
+// to nobody. The port keeps this thread alive only while a submit waits.
 
 import { type MessagePort, receiveMessageOnPort, threadId } from "node:worker_threads";
 import { bindMethods } from "../core/contract/bind-methods.ts";
@@ -31,8 +31,9 @@ import {
 } from "./protocol.ts";
 
 /**
- * Connects to the batcher behind a port that `shareBatcher(…).port()` made in another thread. A port is for one
- * connection. Throws INVALID_OPTION for any other port, and for one that is connected.
+ * Connects to the batcher behind a port that `shareBatcher(…).port()` made in another thread. A
+ * port is for one connection. Throws INVALID_OPTION for any other port, and for one that is
+ * connected.
  *
  * @example
  * ```ts
@@ -71,7 +72,10 @@ interface Waiter {
   readonly close: () => void;
 }
 
-/** How much later than its deadline a blocked submit gives up by itself: the batcher's own answer is to come first. */
+/**
+ * How much later than its deadline a blocked submit gives up by itself: the batcher's own answer is
+ * to come first.
+ */
 const GRACE_MS = 25;
 
 class Connection implements ConnectedBatcher<unknown, unknown> {

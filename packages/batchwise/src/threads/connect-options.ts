@@ -6,11 +6,17 @@ import type { PlainOptions } from "./protocol.ts";
 
 /** What can be given away with an item. */
 interface Transfers {
-  /** ArrayBuffers of the item that are handed over without a copy. They are empty in this thread afterwards. */
+  /**
+   * ArrayBuffers of the item that are handed over without a copy. They are empty in this thread
+   * afterwards.
+   */
   readonly transfer?: readonly ArrayBuffer[] | undefined;
 }
 
-/** Those of `submit`. `context` must be cloneable; a token batcher takes `tokens` in place of `cost`. */
+/**
+ * Those of `submit`. `context` must be cloneable; a token batcher takes `tokens` in place of
+ * `cost`.
+ */
 export interface ConnectedSubmitOptions extends SubmitOptions, Transfers {
   readonly tokens?: number | undefined;
 }
@@ -20,7 +26,9 @@ export interface ConnectedManyOptions<Item> extends SubmitManyOptions<Item>, Tra
   readonly tokens?: number | ((item: Item) => number) | undefined;
 }
 
-/** Those of `submitSync`: no signal can abort while its thread is blocked, so `timeoutMs` has to do. */
+/**
+ * Those of `submitSync`: no signal can abort while its thread is blocked, so `timeoutMs` has to do.
+ */
 export type ConnectedSyncOptions = Omit<ConnectedSubmitOptions, "signal">;
 
 /** Those of `submitManySync`. */
@@ -30,16 +38,19 @@ export type ConnectedManySyncOptions<Item> = Omit<ConnectedManyOptions<Item>, "s
 export interface ConnectedBatcher<Item, Result> {
   /**
    * Adds one item to the next batch.
-   * @returns the item's own result. Rejects as the batcher itself does; with CLOSED when the connection ends, and with a
-   * DataCloneError for an item that cannot be cloned.
+   * @returns the item's own result. Rejects as the batcher itself does; with CLOSED when the
+   * connection ends, and with a DataCloneError for an item that cannot be cloned.
    */
   submit(item: Item, options?: ConnectedSubmitOptions): Promise<Result>;
-  /** Adds many items, in one message; their results in order. Rejects with the first failure while the others go on. */
+  /**
+   * Adds many items, in one message; their results in order. Rejects with the first failure while
+   * the others go on.
+   */
   submitMany(items: readonly Item[], options?: ConnectedManyOptions<Item>): Promise<Result[]>;
   /**
-   * Adds one item and blocks this thread until its result is there. Throws what `submit` rejects with. With `timeoutMs`
-   * it throws DEADLINE_EXCEEDED also when the batcher's thread does not answer at all. In the batcher's own thread it
-   * throws SAME_THREAD.
+   * Adds one item and blocks this thread until its result is there. Throws what `submit` rejects
+   * with. With `timeoutMs` it throws DEADLINE_EXCEEDED also when the batcher's thread does not
+   * answer at all. In the batcher's own thread it throws SAME_THREAD.
    */
   submitSync(item: Item, options?: ConnectedSyncOptions): Result;
   /** Adds many items, in one message, and blocks this thread until all results are there. */
@@ -64,7 +75,10 @@ const NONE: SplitOptions = { signal: undefined, transfer: [], plain: undefined, 
 const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 const aList: Rule = { ...objectWith(), expected: "an array of ArrayBuffers" };
 
-/** `items`: those of a call with many. Throws INVALID_OPTION, and what a function of the caller throws. */
+/**
+ * `items`: those of a call with many. Throws INVALID_OPTION, and what a function of the caller
+ * throws.
+ */
 export function splitOptions(
   options: object | undefined,
   items: readonly unknown[] | undefined,

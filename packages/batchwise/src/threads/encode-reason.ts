@@ -1,7 +1,7 @@
-// Errors on their way between threads. Structured clone keeps an Error's message alone of what programs look at; here
-// class, name, code, retryable, cause, stack and every own property that can be cloned arrive as they were.
-// Classes that both threads have (BatchwiseError, those of the language, DOMException) are the same class afterwards,
-// others are an Error with their name.
+// Errors on their way between threads. Structured clone keeps an Error's message alone of what
+// programs look at; here class, name, code, retryable, cause, stack and every own property that can
+// be cloned arrive as they were. Classes that both threads have (BatchwiseError, those of the
+// language, DOMException) are the same class afterwards, others are an Error with their name.
 
 import { BatchwiseError, describe, isError } from "../core/contract/errors.ts";
 
@@ -30,7 +30,9 @@ const BASES: Readonly<Record<string, ErrorConstructor>> = {
 
 /** A chain of causes that is longer is cut. */
 const LONGEST_CHAIN = 8;
-/** Most errors and values of one reason, its causes and parts together; further ones are left out. */
+/**
+ * Most errors and values of one reason, its causes and parts together; further ones are left out.
+ */
 const MOST_PARTS = 100;
 const READ_BY_NAME: ReadonlySet<string> = new Set(["name", "message", "stack", "cause", "errors"]);
 
@@ -41,7 +43,10 @@ interface Progress {
   count: number;
 }
 
-/** Never throws, whatever was thrown. Encodes an error once, and leaves out a cause or part that leads back to it. */
+/**
+ * Never throws, whatever was thrown. Encodes an error once, and leaves out a cause or part that
+ * leads back to it.
+ */
 export function encodeReason(reason: unknown): EncodedReason {
   const progress: Progress = { errors: new Map(), count: 0 };
   return encode(reason, progress, 0) ?? withoutParts(`Expected an error, got ${describe(reason)}`);

@@ -2,7 +2,10 @@
 
 import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 
-/** `THREAD_ENDED`: a thread of `threadHandler` died in a batch. `SAME_THREAD`: a blocking submit would wait for itself. */
+/**
+ * `THREAD_ENDED`: a thread of `threadHandler` died in a batch. `SAME_THREAD`: a blocking submit
+ * would wait for itself.
+ */
 export type ThreadsErrorCode = "THREAD_ENDED" | "SAME_THREAD";
 
 export function threadEndedError(exitCode: number, cause: unknown): BatchwiseError {
@@ -23,7 +26,10 @@ export function connectionClosedError(): BatchwiseError {
   return new BatchwiseError({ code: "CLOSED", message: "The connection to the batcher is closed.", retryable: false });
 }
 
-/** The reason with which items of a caller are cancelled whose thread has ended or closed its connection. */
+/**
+ * The reason with which items of a caller are cancelled whose thread has ended or closed its
+ * connection.
+ */
 export function callerGoneError(): BatchwiseError {
   const message = "The thread that submitted the item has ended, or closed its connection.";
   return new BatchwiseError({ code: "CLOSED", message, retryable: false });

@@ -1,9 +1,9 @@
 // One worker thread with the user's handler in it, seen from the batcher's side.
 //
-// Guarantees: a run settles exactly once, by its own answer, also when the thread dies and when the module sends messages
-// of its own; errors keep class, code and message. The thread
-// keeps the process alive only while it loads, runs or closes. It is asked to end and terminated only where the user
-// said so: ending a thread inside native code can abort the whole process.
+// Guarantees: a run settles exactly once, by its own answer, also when the thread dies and when the
+// module sends messages of its own; errors keep class, code and message. The thread keeps the
+// process alive only while it loads, runs or closes. It is asked to end and terminated only where
+// the user said so: ending a thread inside native code can abort the whole process.
 
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
@@ -21,7 +21,9 @@ export interface HandlerThreadOptions {
   readonly movesItems: boolean;
   readonly movesResults: boolean;
   readonly terminateAfterMs: number;
-  /** A run that takes longer ends the thread, and rejects with THREAD_ENDED. Default: no run does. */
+  /**
+   * A run that takes longer ends the thread, and rejects with THREAD_ENDED. Default: no run does.
+   */
   readonly maxRunMs?: number;
   readonly workerOptions: WorkerOptions;
 }
@@ -120,7 +122,10 @@ export class HandlerThread {
     }, maxRunMs);
   }
 
-  /** Closes the handler and ends the thread. Rejects, with the thread ended, where the handler's `close` failed. */
+  /**
+   * Closes the handler and ends the thread. Rejects, with the thread ended, where the handler's
+   * `close` failed.
+   */
   async close(): Promise<void> {
     if (this.#exitCode !== undefined) return;
     const closing = this.#ask((task) => this.#post({ type: "close", task })).catch(() => undefined);

@@ -1,7 +1,7 @@
 // What runs in a thread of `threadHandler`: loads the user's module and runs its default export.
 //
-// Guarantees: answers every run once; a run that fails answers with its error and the thread goes on; a result that
-// cannot be sent is its caller's error alone. Ends by itself after `close`.
+// Guarantees: answers every run once; a run that fails answers with its error and the thread goes
+// on; a result that cannot be sent is its caller's error alone. Ends by itself after `close`.
 
 import { type MessagePort, parentPort } from "node:worker_threads";
 import { batchHoleError, batchResultError, describe, isError, NO_NAME, resultLength } from "../core/contract/errors.ts";
@@ -26,7 +26,10 @@ async function load(url: string): Promise<Stages> {
   return stages;
 }
 
-/** All stages, one after the other: an item's errors in `prepareItem` fail it alone, as they do without threads. */
+/**
+ * All stages, one after the other: an item's errors in `prepareItem` fail it alone, as they do
+ * without threads.
+ */
 async function runStages(stages: Stages, items: readonly unknown[], context: BatchContext): Promise<PlainPlaces> {
   const { prepareItem, prepare, run, finish } = stages;
   if (prepareItem !== undefined) return runPrepared(stages, items, context);

@@ -1,4 +1,5 @@
-// The public API of "batchwise/threads": names only. Node.js, or a runtime with its `node:worker_threads`.
+// The public API of "batchwise/threads": names only. Node.js, or a runtime with its
+// `node:worker_threads`.
 
 export { connectBatcher } from "./connect-batcher.ts";
 export type {

@@ -1,5 +1,5 @@
-// An abort signal for the batcher alone, without the price of an EventTarget: the batcher joins and leaves it for each
-// item that is the only one of its connection.
+// An abort signal for the batcher alone, without the price of an EventTarget: the batcher joins and
+// leaves it for each item that is the only one of its connection.
 
 /** Anything with a `handleEvent`, as the batcher adds it, or a function. */
 type Listener = { handleEvent(): void } | (() => void);

@@ -1,10 +1,14 @@
-// What of a value goes to another thread. Structured clone copies the whole buffer under a view: of 32 rows that are
-// views into one block each would take the block along, and a small Buffer the 8 KB that it was cut from. Here a view
-// that is a part of its buffer takes its own bytes alone. Shared memory is shared; nothing else of a value changes.
+// What of a value goes to another thread. Structured clone copies the whole buffer under a view: of
+// 32 rows that are views into one block each would take the block along, and a small Buffer the 8
+// KB that it was cut from. Here a view that is a part of its buffer takes its own bytes alone.
+// Shared memory is shared; nothing else of a value changes.
 
 export interface Packed {
   readonly value: unknown;
-  /** Buffers that go over by transfer: those that were cut out here, and the value's own where they are to move. */
+  /**
+   * Buffers that go over by transfer: those that were cut out here, and the value's own where they
+   * are to move.
+   */
   readonly transfer: ArrayBuffer[];
 }
 
@@ -97,8 +101,8 @@ class Packer {
 }
 
 /**
- * Posts a message; where it cannot go with what it gives away (memory of WebAssembly, of an earlier transfer), all of it
- * is cloned. Throws where it cannot be cloned either.
+ * Posts a message; where it cannot go with what it gives away (memory of WebAssembly, of an earlier
+ * transfer), all of it is cloned. Throws where it cannot be cloned either.
  */
 export function post(port: Poster, message: unknown, transfer: readonly ArrayBuffer[]): void {
   if (transfer.length > 0) {

@@ -1,4 +1,5 @@
-// A batch on its way to a thread. An item that cannot be cloned costs its own caller alone: the others go without it.
+// A batch on its way to a thread. An item that cannot be cloned costs its own caller alone: the
+// others go without it.
 
 import type { BatchContext } from "../core/contract/types.ts";
 import { pack } from "./pack.ts";

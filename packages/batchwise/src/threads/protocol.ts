@@ -1,8 +1,9 @@
-// The messages between a batcher's thread and a connected one, and the two cells of memory that they share.
+// The messages between a batcher's thread and a connected one, and the two cells of memory that
+// they share.
 //
-// The batcher's side adds one to ANSWERS after each message that it posts, and wakes who sleeps on it. So a thread that
-// reads ANSWERS, empties its queue of messages and then sleeps on the value it read misses none; a wake-up that came
-// late only makes it look again.
+// The batcher's side adds one to ANSWERS after each message that it posts, and wakes who sleeps on
+// it. So a thread that reads ANSWERS, empties its queue of messages and then sleeps on the value it
+// read misses none; a wake-up that came late only makes it look again.
 
 import type { EncodedReason } from "./encode-reason.ts";
 
@@ -23,7 +24,10 @@ export interface Welcome {
 /** Options as the batcher takes them, without `signal` and without functions. */
 export type PlainOptions = Readonly<Record<string, unknown>>;
 
-/** A submit of one item. What a plain one does not need is left out: every property costs time on its way. */
+/**
+ * A submit of one item. What a plain one does not need is left out: every property costs time on
+ * its way.
+ */
 export interface OneRequest {
   readonly id: number;
   readonly item: unknown;

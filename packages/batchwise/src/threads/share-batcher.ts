@@ -1,7 +1,8 @@
-// A batcher for other threads: `port()` makes one end of a connection, to be sent to the thread that calls
-// `connectBatcher` with it.
+// A batcher for other threads: `port()` makes one end of a connection, to be sent to the thread
+// that calls `connectBatcher` with it.
 //
-// Guarantees: no port keeps this thread alive unless a caller behind it waits; the batcher may be used here as before.
+// Guarantees: no port keeps this thread alive unless a caller behind it waits; the batcher may be
+// used here as before.
 
 import { MessageChannel, type MessagePort, threadId } from "node:worker_threads";
 import { bindMethods } from "../core/contract/bind-methods.ts";
@@ -10,10 +11,12 @@ import { resolveShareOptions, type ShareableBatcher, type SharedBatcher, type Sh
 import { SharedConnection } from "./shared-connection.ts";
 
 /**
- * Lets worker threads submit to a batcher of this thread, blocking or not, so that the items of all threads meet in
- * common batches. Each thread gets a port of its own and calls {@link connectBatcher} with it.
+ * Lets worker threads submit to a batcher of this thread, blocking or not, so that the items of all
+ * threads meet in common batches. Each thread gets a port of its own and calls
+ * {@link connectBatcher} with it.
  *
- * Items and results are structured clones: objects of classes arrive as plain objects, functions cannot go.
+ * Items and results are structured clones: objects of classes arrive as plain objects, functions
+ * cannot go.
  *
  * @example
  * ```ts

@@ -3,7 +3,10 @@
 import type { MessagePort } from "node:worker_threads";
 import { aBoolean, check, checkIsObject, invalidOption, objectWith, refuseUnknown } from "../core/contract/validate.ts";
 
-/** What is needed of a batcher: every batcher of this library that answers with single results has it. */
+/**
+ * What is needed of a batcher: every batcher of this library that answers with single results has
+ * it.
+ */
 export interface ShareableBatcher<Item, Result> {
   submit(item: Item, options?: object): Promise<Result>;
   submitMany(items: readonly Item[], options?: object): Promise<Result[]>;
@@ -13,9 +16,10 @@ export interface ShareableBatcher<Item, Result> {
 /** How results go to the other threads. */
 export interface ShareOptions {
   /**
-   * True: typed arrays and ArrayBuffers in a result (up to a tensor in a record of tensors) that own their whole memory
-   * are handed over without a copy, and are empty in this thread afterwards. The handler must not use them again.
-   * Refused for a batcher with `dedupe`, which gives one result to many. Default false: results are copied.
+   * True: typed arrays and ArrayBuffers in a result (up to a tensor in a record of tensors) that
+   * own their whole memory are handed over without a copy, and are empty in this thread afterwards.
+   * The handler must not use them again. Refused for a batcher with `dedupe`, which gives one
+   * result to many. Default false: results are copied.
    */
   readonly transferResults?: boolean | undefined;
 }
@@ -23,13 +27,13 @@ export interface ShareOptions {
 /** A batcher as other threads reach it. */
 export interface SharedBatcher {
   /**
-   * A new port, for one `connectBatcher` in one thread. Send it in `workerData` or by `postMessage`, and name it in the
-   * list of what is transferred.
+   * A new port, for one `connectBatcher` in one thread. Send it in `workerData` or by
+   * `postMessage`, and name it in the list of what is transferred.
    */
   port(): MessagePort;
   /**
-   * Ends all connections: their waiting items are cancelled, their callers get CLOSED. The batcher stays as it is.
-   * Idempotent.
+   * Ends all connections: their waiting items are cancelled, their callers get CLOSED. The batcher
+   * stays as it is. Idempotent.
    */
   close(): void;
 }

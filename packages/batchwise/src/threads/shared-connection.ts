@@ -1,7 +1,8 @@
 // One connected thread, seen from the batcher's side: takes its requests, posts its answers.
 //
-// Guarantees: each request is answered once while the connection stands; a result that cannot be sent rejects its caller
-// alone; when the thread ends, its items leave the batcher. The port keeps this thread alive only while a caller waits.
+// Guarantees: each request is answered once while the connection stands; a result that cannot be
+// sent rejects its caller alone; when the thread ends, its items leave the batcher. The port keeps
+// this thread alive only while a caller waits.
 
 import type { MessagePort } from "node:worker_threads";
 import { invalidOption } from "../core/contract/validate.ts";
@@ -44,7 +45,8 @@ export class SharedConnection {
     this.#onEnd = onEnd;
     const { port } = parts;
     port.on("message", (request: unknown) => this.#take(request));
-    // What cannot be read has an id that nobody knows: its caller hears of it by the end of the connection.
+    // What cannot be read has an id that nobody knows: its caller hears of it by the end of the
+    // connection.
     port.on("messageerror", () => this.close());
     port.on("close", () => this.#end());
     port.unref();
@@ -153,7 +155,10 @@ function wakeLater(cells: Int32Array): void {
   toWake.add(cells);
 }
 
-/** Options that give each item the value that was read of it over there. Equal items have equal values. */
+/**
+ * Options that give each item the value that was read of it over there. Equal items have equal
+ * values.
+ */
 function functionsOf({ items, each }: ManyRequest): PlainOptions | undefined {
   if (each === undefined) return undefined;
   const functions: Record<string, unknown> = {};

@@ -1,5 +1,5 @@
-// Calls what must still happen when this thread ends. One listener of the process, however many ask, and none when
-// nobody does. A thread that is ended by `worker.terminate()` tells nobody.
+// Calls what must still happen when this thread ends. One listener of the process, however many
+// ask, and none when nobody does. A thread that is ended by `worker.terminate()` tells nobody.
 
 const callbacks: Set<() => void> = new Set();
 

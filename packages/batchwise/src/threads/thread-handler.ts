@@ -1,5 +1,5 @@
-// A handler object whose batches run in worker threads, so that a synchronous or CPU-heavy handler does not stop the
-// event loop of the thread in which the batcher is.
+// A handler object whose batches run in worker threads, so that a synchronous or CPU-heavy handler
+// does not stop the event loop of the thread in which the batcher is.
 
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -22,25 +22,32 @@ import { ThreadPool } from "./thread-pool.ts";
 
 /** All optional. */
 export interface ThreadHandlerOptions {
-  /** Threads, each of which runs one batch at a time: the batcher's `concurrency` where you give none. Default 1. */
+  /**
+   * Threads, each of which runs one batch at a time: the batcher's `concurrency` where you give
+   * none. Default 1.
+   */
   readonly workers?: number | undefined;
   /**
-   * True: typed arrays and ArrayBuffers in a result that own their whole memory are handed over without a copy; the
-   * module must not use them again. Default false: results are copied.
+   * True: typed arrays and ArrayBuffers in a result that own their whole memory are handed over
+   * without a copy; the module must not use them again. Default false: results are copied.
    */
   readonly transferResults?: boolean | undefined;
   /**
-   * A thread that still runs a batch, or loads for it, this many milliseconds after its signal has aborted is terminated
-   * and replaced. So is one that has not closed its handler so long after it was asked to, without replacement.
-   * For handlers in plain JavaScript: terminating a thread inside native code (onnxruntime) can abort the process.
-   * Default Infinity: a thread is never terminated.
+   * A thread that still runs a batch, or loads for it, this many milliseconds after its signal has
+   * aborted is terminated and replaced. So is one that has not closed its handler so long after it
+   * was asked to, without replacement. For handlers in plain JavaScript: terminating a thread
+   * inside native code (onnxruntime) can abort the process. Default Infinity: a thread is never
+   * terminated.
    */
   readonly terminateAfterMs?: number | undefined;
   /** For `new Worker`: `workerData`, `env`, `resourceLimits` and so on. */
   readonly workerOptions?: Omit<WorkerOptions, "eval"> | undefined;
 }
 
-/** A handler object for `batch` and `createBatcher`. It is for one batcher: that one opens and closes it. */
+/**
+ * A handler object for `batch` and `createBatcher`. It is for one batcher: that one opens and
+ * closes it.
+ */
 export interface ThreadHandler<Item, Result> {
   /** `concurrency` is `workers` where the batcher's own options do not have it. */
   readonly defaults: Readonly<{ concurrency: number }>;
@@ -54,14 +61,17 @@ export interface ThreadHandler<Item, Result> {
 }
 
 /**
- * Runs the default export of a module in worker threads: a function `(items, context) => results`, or a handler object
- * with its stages, as `batch` takes it. Each thread has its own copy of the module.
+ * Runs the default export of a module in worker threads: a function `(items, context) => results`,
+ * or a handler object with its stages, as `batch` takes it. Each thread has its own copy of the
+ * module.
  *
- * Items and results are structured clones. An item or a result that cannot be cloned rejects its caller alone. A thread
- * that dies fails its batch with THREAD_ENDED (`retryable`) and is replaced. `context.signal` aborts in the thread too,
- * where a handler that is synchronous cannot see it before it ends.
+ * Items and results are structured clones. An item or a result that cannot be cloned rejects its
+ * caller alone. A thread that dies fails its batch with THREAD_ENDED (`retryable`) and is replaced.
+ * `context.signal` aborts in the thread too, where a handler that is synchronous cannot see it
+ * before it ends.
  *
- * @param url of the module: `new URL("./handler.js", import.meta.url)`, a `file:` or `data:` URL as text, or an absolute path.
+ * @param url of the module: `new URL("./handler.js", import.meta.url)`, a `file:` or `data:` URL as
+ * text, or an absolute path.
  *
  * @example
  * ```ts

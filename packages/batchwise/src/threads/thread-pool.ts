@@ -1,8 +1,9 @@
 // Several threads with one handler, behind one `run`.
 //
-// Guarantees: every run settles exactly once; a thread that dies fails the run that it had and is replaced, at once if
-// it had answered before, else when it is needed; `close` waits for what was given to `run`.
-// Does not batch: a run goes to one thread as it is, and waits its turn while all are busy.
+// Guarantees: every run settles exactly once; a thread that dies fails the run that it had and is
+// replaced, at once if it had answered before, else when it is needed; `close` waits for what was
+// given to `run`. Does not batch: a run goes to one thread as it is, and waits its turn while all
+// are busy.
 
 import { closedError, NO_NAME, namelessError } from "../core/contract/errors.ts";
 import type { BatchContext, Places } from "../core/contract/types.ts";
@@ -50,7 +51,10 @@ export class ThreadPool {
     }
   }
 
-  /** Finishes what was given to `run`, then closes the handlers and ends the threads. Rejects if a `close` failed. */
+  /**
+   * Finishes what was given to `run`, then closes the handlers and ends the threads. Rejects if a
+   * `close` failed.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;

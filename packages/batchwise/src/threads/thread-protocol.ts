@@ -6,7 +6,10 @@ import type { EncodedReason } from "./encode-reason.ts";
 /** What of a batch's context goes over; the thread has a signal of its own. */
 export type PlainContext = Omit<BatchContext, "signal">;
 
-/** The user's module may send messages over the same port. An answer is told from those by the task it names. */
+/**
+ * The user's module may send messages over the same port. An answer is told from those by the task
+ * it names.
+ */
 interface OfTask {
   readonly task: string;
 }

@@ -30,8 +30,8 @@ import {
  * names in `stats()`, `inspect()`, events and the handler's context stay, and every `cost` in them
  * is a number of tokens.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"`. `cost` and `maxBatchCost` are refused, with the token
- * word in the message.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`. `cost` and `maxBatchCost` are
+ * refused, with the token word in the message.
  *
  * @example
  * ```ts

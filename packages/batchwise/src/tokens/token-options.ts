@@ -25,9 +25,9 @@ export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Ite
    */
   readonly maxBatchSize?: number | undefined;
   /**
-   * Hard cap on the tokens of a batch, exceeded only by a single oversize item that runs
-   * alone. More than 0. Default 32,000. With `"learn"` the batcher finds it by itself, as `maxBatchCost: "learn"`
-   * does, and refuses no item as too large.
+   * Hard cap on the tokens of a batch, exceeded only by a single oversize item that runs alone.
+   * More than 0. Default 32,000. With `"learn"` the batcher finds it by itself, as
+   * `maxBatchCost: "learn"` does, and refuses no item as too large.
    */
   readonly maxBatchTokens?: number | "learn" | undefined;
   /**

@@ -13,7 +13,10 @@ const games: Readonly<Record<string, (items: number[]) => void>> = {
   freezes: (items) => void Object.freeze(items),
 };
 
-/** The ways by which a batch is measured: at submit, for a batch, while held, for a retry, for each half. */
+/**
+ * The ways by which a batch is measured: at submit, for a batch, while held, for a retry, for each
+ * half.
+ */
 const ways: Readonly<Record<string, BatchOptions<number, string>>> = {
   "in one turn": { maxBatchCost: 7 },
   "without a cap": {},

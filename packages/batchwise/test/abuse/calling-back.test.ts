@@ -1,4 +1,5 @@
-// Users' functions that call back into the batcher, or make others leave, in the middle of a decision.
+// Users' functions that call back into the batcher, or make others leave, in the middle of a
+// decision.
 
 import { createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";
@@ -40,7 +41,8 @@ describe("one signal of many callers", () => {
     await of.clock.settle();
     of.handler.calls[0]?.reject(new Error("again"));
     await of.clock.settle();
-    // The pause before the second call holds no slot: another batch takes it, and these wait for that.
+    // The pause before the second call holds no slot: another batch takes it, and these wait for
+    // that.
     void of.batcher.submit("slow");
     await of.clock.settle();
     outcomes.push(of.batcher.submit("B", { signal }), of.batcher.submit("C", { signal }));

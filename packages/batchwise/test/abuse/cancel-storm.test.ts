@@ -3,7 +3,10 @@ import { echo, echoAll, type Rig, range, rig } from "../support.ts";
 
 const STORM = 100_000;
 
-/** What this process has computed so far, in milliseconds: other processes on the machine do not count. */
+/**
+ * What this process has computed so far, in milliseconds: other processes on the machine do not
+ * count.
+ */
 function busyMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
@@ -44,7 +47,8 @@ describe("a storm of cancelled items", () => {
       });
     }
     expect(of.batcher.stats().waiting).toBe(STORM);
-    // A reason of our own: without one Node.js makes an error with its stack for each signal, 30 us apiece.
+    // A reason of our own: without one Node.js makes an error with its stack for each signal, 30 us
+    // apiece.
     const reason = new Error("left");
     const startedAt = busyMs();
     for (const controller of leave) controller.abort(reason);

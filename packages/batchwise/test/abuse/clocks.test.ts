@@ -24,7 +24,10 @@ const readings: Readonly<Record<string, () => unknown>> = {
   "an error thrown": throwing,
 };
 
-/** A clock over a virtual one that reads wrongly when `isWrong` says so of the number of the reading. */
+/**
+ * A clock over a virtual one that reads wrongly when `isWrong` says so of the number of the
+ * reading.
+ */
 function faulty(read: () => unknown, isWrong: (reading: number) => boolean) {
   const steady = virtualClock();
   let reading = 0;

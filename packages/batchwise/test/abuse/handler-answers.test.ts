@@ -19,7 +19,10 @@ const throwing = (): never => {
   throw new Error("read");
 };
 
-/** Whatever a handler may return in place of three results: all callers are to be rejected, none left hanging. */
+/**
+ * Whatever a handler may return in place of three results: all callers are to be rejected, none
+ * left hanging.
+ */
 const wrong: Record<string, Answer> = {
   undefined: () => undefined,
   null: () => null,

@@ -7,7 +7,9 @@ type Options = BatchOptions<number, number>;
 
 const failure = new Error("of the user's own making");
 
-/** Each function of the options that is called with an item, and what it returns when all is well. */
+/**
+ * Each function of the options that is called with an item, and what it returns when all is well.
+ */
 const functions: Record<string, (bad: (item: number) => unknown) => Options> = {
   cost: (bad) => ({ cost: (item) => (item === 2 ? (bad(item) as number) : 1) }),
   "cost with a cap": (bad) => ({ cost: (item) => (item === 2 ? (bad(item) as number) : 1), maxBatchCost: 100 }),

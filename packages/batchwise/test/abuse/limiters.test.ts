@@ -1,5 +1,5 @@
-// Limiters that are not `rateLimiter`: slow ones, that answer with promises, and broken ones. A broken limiter stops
-// nobody: it is asked again in a second.
+// Limiters that are not `rateLimiter`: slow ones, that answer with promises, and broken ones. A
+// broken limiter stops nobody: it is asked again in a second.
 
 import { type LimiterAnswer, type LimiterClient, type RateLimiter, rateLimiter, type WarningEvent } from "batchwise";
 import { describe, expect, test } from "vitest";

@@ -6,7 +6,10 @@ import { watched } from "./objects.ts";
 
 type Trick = (batcher: Batcher<number, number>, leave: AbortController) => void;
 
-/** What may be called from inside; whatever it does, no promise of a submit may stay open and the counts must add up. */
+/**
+ * What may be called from inside; whatever it does, no promise of a submit may stay open and the
+ * counts must add up.
+ */
 const tricks: Record<string, Trick> = {
   "submits more": (batcher) => void batcher.submit(100).catch(() => {}),
   "submits many more": (batcher) => void batcher.submitSettled(range(20)),
@@ -28,7 +31,10 @@ const tricks: Record<string, Trick> = {
   "closes without draining": (batcher) => void batcher.close({ drain: false }),
 };
 
-/** Where the trick is played. Each plays it the first three times it is called, lest the game never end. */
+/**
+ * Where the trick is played. Each plays it the first three times it is called, lest the game never
+ * end.
+ */
 const places: Record<string, (play: () => void) => { options: BatchOptions<number, number>; on?: "batch" | "item" }> = {
   "the handler": () => ({ options: {} }),
   cost: (play) => ({

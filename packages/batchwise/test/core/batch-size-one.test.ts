@@ -1,5 +1,6 @@
-// The tables of docs/why-is-my-batch-size-1.md: each row's cause is brought about in virtual time, and the statistics are
-// what the row says. Then what docs/tuning.md says of waits and slots in use. Every batch takes 20 ms.
+// The tables of docs/why-is-my-batch-size-1.md: each row's cause is brought about in virtual time,
+// and the statistics are what the row says. Then what docs/tuning.md says of waits and slots in
+// use. Every batch takes 20 ms.
 
 import { type BatcherStats, type BatchOptions, createBatcher, type SubmitOptions } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -17,7 +18,9 @@ interface Load extends BatchOptions<number, number> {
   readonly calls?: "flush" | "close";
 }
 
-/** What a batcher's statistics say after 40 submits; after the first one where the caller closes. */
+/**
+ * What a batcher's statistics say after 40 submits; after the first one where the caller closes.
+ */
 async function statsOf({ everyMs, inTurn = false, submit = {}, calls, ...options }: Load): Promise<BatcherStats> {
   const clock = virtualClock();
   const sleep = (ms: number) => new Promise<void>((resolve) => clock.setTimeout(resolve, ms));

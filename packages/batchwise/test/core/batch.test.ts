@@ -81,7 +81,8 @@ describe("batch()", () => {
   });
 
   test("closes at the end of the block where the platform itself runs `await using`", async () => {
-    // V8 refuses a bound function there. The test runner writes the syntax of this file in older words.
+    // V8 refuses a bound function there. The test runner writes the syntax of this file in older
+    // words.
     const block = runInThisContext("async (make) => { await using held = make(); }") as (
       make: () => object,
     ) => Promise<void>;

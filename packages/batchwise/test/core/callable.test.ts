@@ -1,4 +1,5 @@
-// The function that `batch` returns: a function like any other with a batcher's members, and nothing of it stays behind.
+// The function that `batch` returns: a function like any other with a batcher's members, and
+// nothing of it stays behind.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -139,7 +140,10 @@ describe("a function that batch() returned", () => {
 });
 
 describe("a batcher that is made and dropped", () => {
-  /** Whether the subject of `make` is gone after a collection, though its options may have outlived it. */
+  /**
+   * Whether the subject of `make` is gone after a collection, though its options may have outlived
+   * it.
+   */
   async function isGone(make: () => object | Promise<object>): Promise<boolean> {
     const subject = new WeakRef(await make());
     for (let round = 0; round < 5; round += 1) {

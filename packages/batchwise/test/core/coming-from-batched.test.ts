@@ -1,5 +1,5 @@
-// What users of mixedbread's `batched` rely on, and the cases in which it surprises them. docs/coming-from.md points
-// here.
+// What users of mixedbread's `batched` rely on, and the cases in which it surprises them.
+// docs/coming-from.md points here.
 
 import { batch, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";

@@ -1,5 +1,5 @@
-// What users of Flyte's DynamicBatcher and TokenBatcher rely on, and the cases in which they lose items there.
-// docs/coming-from.md points here.
+// What users of Flyte's DynamicBatcher and TokenBatcher rely on, and the cases in which they lose
+// items there. docs/coming-from.md points here.
 
 import { createBatcher, createTokenBatcher } from "batchwise";
 import { puppetHandler, virtualClock } from "batchwise/testing";

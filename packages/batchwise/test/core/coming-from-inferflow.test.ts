@@ -1,5 +1,5 @@
-// What users of inferflow's DynamicBatchStrategy rely on, and the cases in which its callers hang. docs/coming-from.md
-// points here.
+// What users of inferflow's DynamicBatchStrategy rely on, and the cases in which its callers hang.
+// docs/coming-from.md points here.
 
 import { createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
-// What users of Ray Serve's `@serve.batch` rely on, and the cases in which it surprises them. docs/coming-from.md
-// points here.
+// What users of Ray Serve's `@serve.batch` rely on, and the cases in which it surprises them.
+// docs/coming-from.md points here.
 
 import { type BatchEvent, type BatchOptions, batched, batcherOf, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";

@@ -1,5 +1,5 @@
-// What looks the same in another batcher and means something else here: it is refused or warned of, in words that name
-// the way out. docs/coming-from.md points here.
+// What looks the same in another batcher and means something else here: it is refused or warned of,
+// in words that name the way out. docs/coming-from.md points here.
 
 import { batch, createBatcher, type WarningEvent } from "batchwise";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-// What users of dataloader, batshit and TanStack Pacer's AsyncBatcher rely on. docs/coming-from.md points here.
+// What users of dataloader, batshit and TanStack Pacer's AsyncBatcher rely on. docs/coming-from.md
+// points here.
 
 import { batch } from "batchwise";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,5 @@
-// Compiles a fixture with decorators, as vitest does not, and imports it. What it imports from batchwise are the sources.
+// Compiles a fixture with decorators, as vitest does not, and imports it. What it imports from
+// batchwise are the sources.
 
 import { rmSync } from "node:fs";
 import { build } from "esbuild";

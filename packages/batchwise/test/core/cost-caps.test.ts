@@ -199,7 +199,8 @@ describe("a cost function", () => {
     );
   });
 
-  // At its submit each item alone, then the whole batch once after each turn. One item a turn is 10.5 and 130.5 times.
+  // At its submit each item alone, then the whole batch once after each turn. One item a turn is
+  // 10.5 and 130.5 times.
   test.each([
     ["maxWaitMs", 20, 1],
     ["maxWaitMs", 260, 1],

@@ -1,5 +1,5 @@
-// Deadlines beside a wait: a lane is held no longer than its earliest deadline, less the time that a batch takes, and one
-// impatient caller does not end the batching of all.
+// Deadlines beside a wait: a lane is held no longer than its earliest deadline, less the time that
+// a batch takes, and one impatient caller does not end the batching of all.
 
 import { describe, expect, test } from "vitest";
 import { echoAll, type Rig, range, rig, watch } from "../support.ts";

@@ -1,5 +1,6 @@
-// Fake timers of vitest and of Jest (which are those of @sinonjs/fake-timers), with all that they can fake, switched on
-// and off around a batcher on the platform's clock. The library was loaded before.
+// Fake timers of vitest and of Jest (which are those of @sinonjs/fake-timers), with all that they
+// can fake, switched on and off around a batcher on the platform's clock. The library was loaded
+// before.
 
 import { mock } from "node:test";
 import { withGlobal } from "@sinonjs/fake-timers";

@@ -1,4 +1,5 @@
-// `forget(dedupeKey, { key? })`: what is stored or in flight for a key is not given to later submits.
+// `forget(dedupeKey, { key? })`: what is stored or in flight for a key is not given to later
+// submits.
 
 import { type BatchCache, createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";

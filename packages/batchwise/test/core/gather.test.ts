@@ -18,7 +18,10 @@ async function submitInTurns(submit: (item: number) => Promise<unknown>, items: 
   }
 }
 
-/** A synchronous handler behind a batcher on the virtual clock, and the reasons and sizes of its batches. */
+/**
+ * A synchronous handler behind a batcher on the virtual clock, and the reasons and sizes of its
+ * batches.
+ */
 function quick(options: BatchOptions<number, number>) {
   const of = rig<number>(options);
   const batches: number[][] = [];

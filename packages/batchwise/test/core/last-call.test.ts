@@ -1,4 +1,5 @@
-// What is learned of a batch is its last call: no opening, no pause before another call, and no call that was called off.
+// What is learned of a batch is its last call: no opening, no pause before another call, and no
+// call that was called off.
 
 import { type Batcher, type BatchOptions, createBatcher, type LearnedStats } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
@@ -176,7 +177,8 @@ test.each([
   const other = batcher.submit(3);
   await clock.advance(200);
   await Promise.all([urgent, other]);
-  // Where no batch has shown how long one takes, a deadline inside the wait sends its batch at once.
+  // Where no batch has shown how long one takes, a deadline inside the wait sends its batch at
+  // once.
   expect(reasons).toEqual(what === "fails" ? ["wait 2"] : ["deadline 1", "wait 1"]);
   await batcher.close();
 });

@@ -1,4 +1,5 @@
-// `maxBatchCost: "learn"` for padded items in order of arrival: a larger budget means more padding, which is no gain.
+// `maxBatchCost: "learn"` for padded items in order of arrival: a larger budget means more padding,
+// which is no gain.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";

@@ -1,5 +1,6 @@
-// `maxBatchCost: "learn"` with `order: "length"`: what it finds, against every fixed budget, for handlers whose times
-// were measured or are made up. Clients in a closed loop on the virtual clock; throughput is in cost a second.
+// `maxBatchCost: "learn"` with `order: "length"`: what it finds, against every fixed budget, for
+// handlers whose times were measured or are made up. Clients in a closed loop on the virtual clock;
+// throughput is in cost a second.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -20,7 +21,10 @@ async function medianOf(load: Load, options: BatchOptions<number, number>): Prom
 
 const bests = new Map<Times, Map<Mix, Promise<number>>>();
 
-/** The best of the fixed budgets for a mix that stays: the same load gives the same figure, so it is run once. */
+/**
+ * The best of the fixed budgets for a mix that stays: the same load gives the same figure, so it is
+ * run once.
+ */
 function bestFixed(times: Times, mix: Mix): Promise<number> {
   const ofTimes = bests.get(times) ?? new Map<Mix, Promise<number>>();
   const best = ofTimes.get(mix) ?? tryBudgets(times, mix);

@@ -1,4 +1,5 @@
-// `maxBatchCost: "learn"` where callers have deadlines: batches do not grow beyond what those allow.
+// `maxBatchCost: "learn"` where callers have deadlines: batches do not grow beyond what those
+// allow.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";

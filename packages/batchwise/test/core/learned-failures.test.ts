@@ -13,7 +13,10 @@ interface Counts {
   readonly meanSize: number;
 }
 
-/** What 256 clients in a closed loop get of the batches from `skipped` on. A batch of n items takes as `msOf` says. */
+/**
+ * What 256 clients in a closed loop get of the batches from `skipped` on. A batch of n items takes
+ * as `msOf` says.
+ */
 async function served(msOf: (items: number, batches: number) => number, options: BatchOptions<number, number>) {
   const [skipped, end] = [300, 1_300];
   const clock = virtualClock();

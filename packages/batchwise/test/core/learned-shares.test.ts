@@ -1,10 +1,14 @@
-// What free slots make of the items that wait, where it is learned what a call costs besides its items.
+// What free slots make of the items that wait, where it is learned what a call costs besides its
+// items.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 
-/** Two slots; a call takes 40 ms and 1 ms a unit of cost. Each burst comes in one turn, and its batches are answered. */
+/**
+ * Two slots; a call takes 40 ms and 1 ms a unit of cost. Each burst comes in one turn, and its
+ * batches are answered.
+ */
 function slots(options: BatchOptions<number, number>): {
   readonly burst: (count: number) => Promise<readonly number[]>;
 } {

@@ -1,5 +1,5 @@
-// `order: "length"`: how long an item may be passed over, that a deadline is not missed for another's
-// good, and what all that comes to against no batching.
+// `order: "length"`: how long an item may be passed over, that a deadline is not missed for
+// another's good, and what all that comes to against no batching.
 
 import { createBatcher } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
@@ -79,7 +79,10 @@ test("with fairBy, too, the item that has waited longest is passed over by at mo
   );
 });
 
-/** Submits some texts while each batch runs. Throws where the oldest that waits is in none of two successive batches. */
+/**
+ * Submits some texts while each batch runs. Throws where the oldest that waits is in none of two
+ * successive batches.
+ */
 async function passedOverTwice(rounds: readonly (readonly Text[])[], caps: object): Promise<void> {
   const clock = virtualClock();
   const waiting: Text[] = [];
@@ -111,8 +114,8 @@ async function passedOverTwice(rounds: readonly (readonly Text[])[], caps: objec
   expect(waiting).toEqual([]);
 }
 
-// On the times of a machine where a call costs as much as 15 tokens, without HTTP. The inference benchmark asks for 2.0 and
-// 1.25: over HTTP, batches save messages to threads, too.
+// On the times of a machine where a call costs as much as 15 tokens, without HTTP. The inference
+// benchmark asks for 2.0 and 1.25: over HTTP, batches save messages to threads, too.
 test.each([
   ["short", 1.9, 0.9],
   ["mixed", 1.2, 1.1],

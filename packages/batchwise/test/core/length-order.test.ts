@@ -1,4 +1,5 @@
-// `order: "length"`: of what waits, those go together that are cheapest to pad, and the one that waits first is with them.
+// `order: "length"`: of what waits, those go together that are cheapest to pad, and the one that
+// waits first is with them.
 
 import { batch, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";

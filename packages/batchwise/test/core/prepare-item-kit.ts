@@ -1,10 +1,14 @@
-// A batcher whose handler prepares items when the test says so, and a check that no promise is left unhandled.
+// A batcher whose handler prepares items when the test says so, and a check that no promise is left
+// unhandled.
 
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 
-/** Notes unhandled rejections, and fails the test after which there are any. Returns those of the test so far. */
+/**
+ * Notes unhandled rejections, and fails the test after which there are any. Returns those of the
+ * test so far.
+ */
 export function watchUnhandled(): readonly unknown[] {
   const unhandled: unknown[] = [];
   const note = (reason: unknown): void => void unhandled.push(reason);
@@ -29,7 +33,9 @@ export interface Subject {
   fail(item: string, error: unknown): Promise<void>;
 }
 
-/** A batcher whose items are prepared when the test says so; its handler answers in capital letters. */
+/**
+ * A batcher whose items are prepared when the test says so; its handler answers in capital letters.
+ */
 export function subject(options: BatchOptions<string, string> = {}): Subject {
   const clock = virtualClock();
   const batches: string[][] = [];

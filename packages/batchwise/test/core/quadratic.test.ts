@@ -10,7 +10,10 @@ const ITEMS = 10_000;
 const FEWER = 2_500;
 const TIMES_AS_MANY = 8;
 
-/** What this process has computed so far, in milliseconds: other processes on the machine do not count. */
+/**
+ * What this process has computed so far, in milliseconds: other processes on the machine do not
+ * count.
+ */
 function busyMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
@@ -40,7 +43,10 @@ function fastest(
   });
 }
 
-/** Milliseconds that so many items take, each of a priority of its own, that have waited for up to six times the aging. */
+/**
+ * Milliseconds that so many items take, each of a priority of its own, that have waited for up to
+ * six times the aging.
+ */
 function fastestOfRisen(items: number, options: BatchOptions<number, number>): Promise<number> {
   return fastestOf(async () => {
     const clock = virtualClock();
@@ -58,7 +64,10 @@ function fastestOfRisen(items: number, options: BatchOptions<number, number>): P
   });
 }
 
-/** Milliseconds until so many items, each of a priority of its own, have been dropped for as many others. */
+/**
+ * Milliseconds until so many items, each of a priority of its own, have been dropped for as many
+ * others.
+ */
 function fastestDrop(items: number): Promise<number> {
   return fastestOf(async () => {
     const batcher = createBatcher(async (batch: number[]) => batch, { maxQueueSize: items, onFull: "drop-oldest" });
@@ -73,7 +82,8 @@ function fastestDrop(items: number): Promise<number> {
   });
 }
 
-// Eight times as many take ten times as long, or 64 times if work is quadratic; the limit is far from both.
+// Eight times as many take ten times as long, or 64 times if work is quadratic; the limit is far
+// from both.
 test.each<[order: string, priorityOf: (item: number) => number]>([
   ["rising", (item) => item],
   ["falling", (item) => -item],

@@ -1,4 +1,5 @@
-// `resetStats()`: the counters start anew, and what waits or runs at that moment counts as submitted anew.
+// `resetStats()`: the counters start anew, and what waits or runs at that moment counts as
+// submitted anew.
 
 import type { BatcherStats } from "batchwise";
 import { expect, test } from "vitest";

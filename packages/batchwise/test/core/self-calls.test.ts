@@ -1,4 +1,5 @@
-// A handler that submits to its own batcher. Where it awaits that and no slot is left, nothing goes on: the batcher warns.
+// A handler that submits to its own batcher. Where it awaits that and no slot is left, nothing goes
+// on: the batcher warns.
 
 import { type Batcher, createBatcher, type WarningEvent } from "batchwise";
 import { virtualClock } from "batchwise/testing";

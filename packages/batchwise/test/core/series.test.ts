@@ -1,5 +1,6 @@
-// The statistics of Flyte's `BatchStats` and Ray's `serve_batch_*` series, one by one, each beside its counterpart here
-// and the figure that it gives for one run. Ray's histograms are per batch: so are the fields of the batch event.
+// The statistics of Flyte's `BatchStats` and Ray's `serve_batch_*` series, one by one, each beside
+// its counterpart here and the figure that it gives for one run. Ray's histograms are per batch: so
+// are the fields of the batch event.
 
 import { type BatchEvent, type BatcherStats, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -16,8 +17,8 @@ interface Run {
 const maxBatchSize = 8;
 
 /**
- * 13 items of cost 2 at 100 ms after the batcher was made, batches of 8, a handler of 30 ms that fails one item; one more
- * item is cancelled while it waits. Then 40 ms of nothing.
+ * 13 items of cost 2 at 100 ms after the batcher was made, batches of 8, a handler of 30 ms that
+ * fails one item; one more item is cancelled while it waits. Then 40 ms of nothing.
  */
 async function run(): Promise<Run> {
   const clock = virtualClock();

@@ -1,4 +1,5 @@
-// Submit options: what one call says of its items, functions of `submitMany` included. A mistake is its item's alone.
+// Submit options: what one call says of its items, functions of `submitMany` included. A mistake is
+// its item's alone.
 
 import { createBatcher, type SubmitOptions } from "batchwise";
 import { describe, expect, test } from "vitest";

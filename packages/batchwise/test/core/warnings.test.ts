@@ -1,4 +1,5 @@
-// Warnings: what a batcher can live with and its owner should know. Each is given once, and kept until somebody listens.
+// Warnings: what a batcher can live with and its owner should know. Each is given once, and kept
+// until somebody listens.
 
 import { batch, batchStream, createBatcher, createTokenBatcher, type WarningEvent } from "batchwise";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,6 @@
-// What the dispatcher makes of the parts that an account may have beside the usual operations: input chosen by size,
-// finding by tag, groups that share parameters, cleaning up, endpoints of its own.
+// What the dispatcher makes of the parts that an account may have beside the usual operations:
+// input chosen by size, finding by tag, groups that share parameters, cleaning up, endpoints of its
+// own.
 
 import { describe, expect, test } from "vitest";
 import type { Account, BatchName, CleanupInput, Failure } from "../../src/dispatch/contract/account.ts";

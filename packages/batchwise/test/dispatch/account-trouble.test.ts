@@ -1,6 +1,6 @@
-// What is wrong with an account and looks like bad requests: money, keys and rights that ran out, as single results and
-// as refused calls, and an address that the provider does not have. The account pauses, the user hears why, and no request
-// ends or is charged for it.
+// What is wrong with an account and looks like bad requests: money, keys and rights that ran out,
+// as single results and as refused calls, and an address that the provider does not have. The
+// account pauses, the user hears why, and no request ends or is charged for it.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";

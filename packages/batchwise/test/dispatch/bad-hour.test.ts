@@ -1,5 +1,5 @@
-// Hours in which a provider has no capacity, or fails each line of a batch itself, through the official clients: no
-// request is charged, and the user hears of it once.
+// Hours in which a provider has no capacity, or fails each line of a batch itself, through the
+// official clients: no request is charged, and the user hears of it once.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";

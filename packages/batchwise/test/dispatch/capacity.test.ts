@@ -1,4 +1,5 @@
-// Limits on what may be enqueued at a provider: they hold work back, are learned, and charge nobody a try.
+// Limits on what may be enqueued at a provider: they hold work back, are learned, and charge nobody
+// a try.
 
 import { describe, expect, test } from "vitest";
 import type { Failure } from "../../src/dispatch/contract/account.ts";

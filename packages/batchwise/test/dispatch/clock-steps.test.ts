@@ -1,5 +1,6 @@
-// A wall clock that steps, through the official client: a step that does not last is not noticed, and one that does is
-// believed after ten minutes. What a wrong clock has written all the same is put right.
+// A wall clock that steps, through the official client: a step that does not last is not noticed,
+// and one that does is believed after ten minutes. What a wrong clock has written all the same is
+// put right.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";

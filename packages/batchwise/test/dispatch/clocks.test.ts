@@ -1,4 +1,5 @@
-// Clocks that disagree: how far apart they may be before a request runs twice. The provider's clock is right.
+// Clocks that disagree: how far apart they may be before a request runs twice. The provider's clock
+// is right.
 
 import { expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
@@ -22,7 +23,8 @@ async function runsOf({ time, store, until }: World, sim: SimProvider): Promise<
   return [...sim.successes().values()];
 }
 
-// By default a create is given up six minutes after it was sent; here it is accepted after 20 seconds.
+// By default a create is given up six minutes after it was sent; here it is accepted after 20
+// seconds.
 test.each([
   [120, 1],
   [330, 1],

@@ -1,4 +1,5 @@
-// The same fault schedule against this dispatcher and one built the usual way (pop, create, then save).
+// The same fault schedule against this dispatcher and one built the usual way (pop, create, then
+// save).
 
 import { expect, test } from "vitest";
 import { type FailureStreak, tallyOurs, tallyUsual } from "./support/comparison.ts";

@@ -1,6 +1,6 @@
-// A day's work of 50,000 requests over three unequal accounts with token limits, partial failures and expiry, through
-// the official client and the strict fake, in virtual time: every outcome is right, list calls keep the polls few, and
-// choosing by headroom ends sooner than dealing in turn.
+// A day's work of 50,000 requests over three unequal accounts with token limits, partial failures
+// and expiry, through the official client and the strict fake, in virtual time: every outcome is
+// right, list calls keep the polls few, and choosing by headroom ends sooner than dealing in turn.
 
 import type { FakeExecution, FakeOperation } from "batchwise/dispatch/testing";
 import { expect, test } from "vitest";

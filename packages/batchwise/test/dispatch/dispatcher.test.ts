@@ -1,4 +1,5 @@
-// The dispatcher from end to end, on the memory store and a provider in a few lines, in virtual time.
+// The dispatcher from end to end, on the memory store and a provider in a few lines, in virtual
+// time.
 
 import { describe, expect, test } from "vitest";
 import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";

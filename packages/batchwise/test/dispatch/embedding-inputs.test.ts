@@ -1,4 +1,5 @@
-// OpenAI counts the inputs of all requests of an embeddings batch, 50,000 at most: no batch is sent that has more.
+// OpenAI counts the inputs of all requests of an embeddings batch, 50,000 at most: no batch is sent
+// that has more.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";

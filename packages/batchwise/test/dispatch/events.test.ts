@@ -1,4 +1,5 @@
-// Each event of `on`, through the official client and the fake: what happened, told once, by the process that did it.
+// Each event of `on`, through the official client and the fake: what happened, told once, by the
+// process that did it.
 
 import { createDispatcher, memoryStore } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
@@ -143,7 +144,8 @@ test("lanes and batches show how long requests wait and batches are in their sta
   await pass(MINUTE);
   expect(heard.of("lanes").at(-1)).toEqual({ lanes: [] });
   expect(heard.of("batches").at(-1)).toEqual({ states: [] });
-  // Looks come at once when something happens; they are told once a second and once in ten, at most.
+  // Looks come at once when something happens; they are told once a second and once in ten, at
+  // most.
   expect(heard.of("lanes").length).toBeLessThan(1_000);
   await dispatcher.stop();
 });

@@ -1,5 +1,5 @@
-// What the dispatcher does about batches that fail as a whole, creates whose answer is lost, and provider batches that
-// should not be there.
+// What the dispatcher does about batches that fail as a whole, creates whose answer is lost, and
+// provider batches that should not be there.
 
 import { describe, expect, test } from "vitest";
 import type { Account, Failure } from "../../src/dispatch/contract/account.ts";
@@ -144,7 +144,8 @@ test("a create that a sleeping process sends late is found by the sweeper and st
   const sim = new SimProvider({ time, plan: () => ({ runMs: 3 * HOUR }) });
   const sleeper = new SimProcess(time);
   const account = sim.account();
-  // It falls asleep between its last look at the clock and the wire: no check in the process can help.
+  // It falls asleep between its last look at the clock and the wire: no check in the process can
+  // help.
   const zombie: Account = {
     ...account,
     create: async (input, call) => {

@@ -1,4 +1,5 @@
-// A job that has an end: nothing waits for company after a flush, and the log can be read until nothing is left to do.
+// A job that has an end: nothing waits for company after a flush, and the log can be read until
+// nothing is left to do.
 
 import { expect, test } from "vitest";
 import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";

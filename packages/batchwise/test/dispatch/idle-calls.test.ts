@@ -1,5 +1,5 @@
-// What an account costs that nobody uses, through the official client: calls of the provider in a day, by one process and
-// by three. And what still must be found: a batch that nobody knows of.
+// What an account costs that nobody uses, through the official client: calls of the provider in a
+// day, by one process and by three. And what still must be found: a batch that nobody knows of.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
@@ -129,7 +129,9 @@ test("when the process that sweeps dies, another goes on at the time the next sw
   await second.stop();
 });
 
-/** A process that falls asleep after its last look at the clock, with its create about to go out. */
+/**
+ * A process that falls asleep after its last look at the clock, with its create about to go out.
+ */
 async function sleptOver(here: World, sim: SimProvider, ms: number) {
   const sleeper = new SimProcess(here.time);
   const plain = sim.account();

@@ -1,5 +1,5 @@
-// Requests whose deadline passes while their batch waits to be accepted, through the official clients: they leave the
-// batch before it is sent again, and are not paid for.
+// Requests whose deadline passes while their batch waits to be accepted, through the official
+// clients: they leave the batch before it is sent again, and are not paid for.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";

@@ -1,5 +1,6 @@
-// The dispatcher with the real adapters over the official clients, against the strict fake provider, in virtual time:
-// what the scenarios show with a provider in a few lines holds with the wire formats in between.
+// The dispatcher with the real adapters over the official clients, against the strict fake
+// provider, in virtual time: what the scenarios show with a provider in a few lines holds with the
+// wire formats in between.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";

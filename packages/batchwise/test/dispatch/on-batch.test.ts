@@ -1,5 +1,5 @@
-// `onBatch`, through the official client and the fake: at least once for each batch that ends, whatever throws, hangs or
-// dies, and nothing else waits for it.
+// `onBatch`, through the official client and the fake: at least once for each batch that ends,
+// whatever throws, hangs or dies, and nothing else waits for it.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";

@@ -1,5 +1,6 @@
-// A provider that refuses whatever it is given, for hours, in words that sound as if the batch were to blame: through
-// the official clients. Nothing may fail, and the provider may not be stormed with ever smaller batches.
+// A provider that refuses whatever it is given, for hours, in words that sound as if the batch were
+// to blame: through the official clients. Nothing may fail, and the provider may not be stormed
+// with ever smaller batches.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";

@@ -1,4 +1,5 @@
-// An uploaded file that the provider has not processed yet: it is waited for, and used, and nothing is suspected for it.
+// An uploaded file that the provider has not processed yet: it is waited for, and used, and nothing
+// is suspected for it.
 
 import { GoogleGenAI } from "@google/genai";
 import { geminiAccount } from "batchwise/dispatch/gemini";

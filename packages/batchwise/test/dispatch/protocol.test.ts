@@ -1,5 +1,5 @@
-// The submission protocol against 420 ways to lose an answer, with the real reconciler in virtual time. The provider
-// counts the runs: one each at the default grace, for every kind of tag.
+// The submission protocol against 420 ways to lose an answer, with the real reconciler in virtual
+// time. The provider counts the runs: one each at the default grace, for every kind of tag.
 
 import { describe, expect, test } from "vitest";
 import { type ProtocolResult, protocolCases, runProtocolCase } from "./support/protocol-case.ts";

@@ -1,5 +1,5 @@
-// The dispatcher with the real adapters and official clients against the strict fake, in virtual time: what it does at
-// a provider is counted at the provider.
+// The dispatcher with the real adapters and official clients against the strict fake, in virtual
+// time: what it does at a provider is counted at the provider.
 
 import {
   type FakeFault,

@@ -1,4 +1,5 @@
-// Letting go of what has ended, through the dispatcher: what is still known of it, and who waits for it or reads it.
+// Letting go of what has ended, through the dispatcher: what is still known of it, and who waits
+// for it or reads it.
 
 import { describe, expect, test } from "vitest";
 import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";

@@ -1,4 +1,5 @@
-// A job that reads until nothing is left, with the official client, while the provider has forgotten its batches.
+// A job that reads until nothing is left, with the official client, while the provider has
+// forgotten its batches.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";

@@ -1,4 +1,5 @@
-// What a job is not given, and what its functions and its store do to it: the run says so, and ends.
+// What a job is not given, and what its functions and its store do to it: the run says so, and
+// ends.
 
 import { expect, test } from "vitest";
 import { all, bodyOf, HOUR, jobWorld, MINUTE, plain, runsOf } from "./support/job-world.ts";

@@ -1,4 +1,5 @@
-// A run that does not repeat the order of the one before: it must not leave requests behind that no later run can repeat.
+// A run that does not repeat the order of the one before: it must not leave requests behind that no
+// later run can repeat.
 
 import { expect, test } from "vitest";
 import type { JobRequest } from "../../src/dispatch/contract/jobs.ts";

@@ -1,4 +1,5 @@
-// What makes a job wait or end where an account does not take it: keys, money, limits. Official clients, virtual time.
+// What makes a job wait or end where an account does not take it: keys, money, limits. Official
+// clients, virtual time.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeFault, type FakeOperation, fakeProvider } from "batchwise/dispatch/testing";

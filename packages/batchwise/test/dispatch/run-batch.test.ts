@@ -1,4 +1,5 @@
-// Jobs through the official client, in virtual time: what a run gives, how it ends, and how the next one goes on.
+// Jobs through the official client, in virtual time: what a run gives, how it ends, and how the
+// next one goes on.
 
 import { describe, expect, expectTypeOf, test, vi } from "vitest";
 import { DispatchError } from "../../src/dispatch/contract/errors.ts";

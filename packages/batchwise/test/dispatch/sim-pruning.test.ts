@@ -13,7 +13,10 @@ const INPUT: PruneInput = {
 
 type Prune = (store: Store, input: PruneInput) => Promise<PruneStep>;
 
-/** A store with a batch that is released in a second, and an outcome of which a delivery waits, behind the books. */
+/**
+ * A store with a batch that is released in a second, and an outcome of which a delivery waits,
+ * behind the books.
+ */
 async function faultsOf(prune: Prune): Promise<readonly string[]> {
   const store = memoryStore();
   const batch = await sealed(store, 1, 1);

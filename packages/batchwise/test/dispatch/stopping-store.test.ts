@@ -1,5 +1,6 @@
-// A stop beside a store that refuses, is gone, or hangs: it ends within ten seconds, and gives the lease back where the
-// store lets it. And a store that hangs while nothing stops: it is reported once, and once more when it answers.
+// A stop beside a store that refuses, is gone, or hangs: it ends within ten seconds, and gives the
+// lease back where the store lets it. And a store that hangs while nothing stops: it is reported
+// once, and once more when it answers.
 
 import { expect, test } from "vitest";
 import { DispatchError } from "../../src/dispatch/contract/errors.ts";
@@ -20,7 +21,10 @@ const gone = async (): Promise<never> => {
   throw storeDown();
 };
 
-/** A dispatcher in a process of its own, whose clock does not wait for the store; `fate` befalls its calls once it is set. */
+/**
+ * A dispatcher in a process of its own, whose clock does not wait for the store; `fate` befalls its
+ * calls once it is set.
+ */
 async function shop(here: World) {
   const sim = new SimProvider({ time: here.time });
   const told: unknown[] = [];

@@ -1,4 +1,5 @@
-// Gemini answers inline requests without their metadata: the account sends files from then on, and the batch goes again.
+// Gemini answers inline requests without their metadata: the account sends files from then on, and
+// the batch goes again.
 
 import { GoogleGenAI } from "@google/genai";
 import { geminiAccount } from "batchwise/dispatch/gemini";

@@ -1,5 +1,5 @@
-// Results that look whole and are not, through the official clients: the provider counts more lines than it gives. They
-// are read again, and nobody runs twice for them.
+// Results that look whole and are not, through the official clients: the provider counts more lines
+// than it gives. They are read again, and nobody runs twice for them.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";

@@ -1,5 +1,6 @@
-// A dispatcher on the virtual clock of `batchwise/testing`, from its start at 0: thresholds, polling, leases, deadlines,
-// retries and deliveries happen when a test moves the clock, on every store that this process has.
+// A dispatcher on the virtual clock of `batchwise/testing`, from its start at 0: thresholds,
+// polling, leases, deadlines, retries and deliveries happen when a test moves the clock, on every
+// store that this process has.
 
 import { DatabaseSync } from "node:sqlite";
 import { createDispatcher, type DispatcherOptions, type LoggedOutcome, memoryStore } from "batchwise/dispatch";

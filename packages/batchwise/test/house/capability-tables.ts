@@ -1,4 +1,5 @@
-// The tables of docs/providers.md that say what each provider takes, made from the records that the accounts work by.
+// The tables of docs/providers.md that say what each provider takes, made from the records that the
+// accounts work by.
 
 import { glob } from "node:fs/promises";
 import { join } from "node:path";
@@ -6,7 +7,10 @@ import { pathToFileURL } from "node:url";
 import type { Capabilities } from "../../src/dispatch/contract/account.ts";
 import { root } from "./repository.ts";
 
-/** Every record in a `capabilities.ts` of a provider: alone, or as the `capabilities` of one of several services. */
+/**
+ * Every record in a `capabilities.ts` of a provider: alone, or as the `capabilities` of one of
+ * several services.
+ */
 async function records(): Promise<Capabilities[]> {
   const found: Capabilities[] = [];
   const folder = join(root, "packages/batchwise/src/dispatch/providers");

@@ -4,8 +4,8 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { built, root, scratchFolder } from "./repository.ts";
 
-// vitest's own compiler leaves standard decorators as they are, and Node.js does not read them yet: so the
-// fixture goes through the compilers that users have.
+// vitest's own compiler leaves standard decorators as they are, and Node.js does not read them yet:
+// so the fixture goes through the compilers that users have.
 const fixture = `${root}packages/batchwise/test/house/fixtures/decorated.ts`;
 const folder = scratchFolder("decorators");
 

@@ -1,4 +1,5 @@
-// The names of other libraries' options, read from the pages for those who come from them: each is answered with ours.
+// The names of other libraries' options, read from the pages for those who come from them: each is
+// answered with ours.
 
 import { batch, batched, batchStream, createBatcher, createTokenBatcher, rateLimiter } from "batchwise";
 import { createDispatcher, memoryStore, runBatch } from "batchwise/dispatch";
@@ -11,7 +12,10 @@ import { filesMatching, textOf } from "./repository.ts";
 
 const PAGES = filesMatching("docs/coming-from/*.md");
 
-/** What the tables name besides options and classes: methods, figures, values, fields of a request. By page. */
+/**
+ * What the tables name besides options and classes: methods, figures, values, fields of a request.
+ * By page.
+ */
 const OTHER_THINGS: Readonly<Record<string, string>> = {
   batched:
     "avg_batch_size avg_processing_time batch_iter batch_iter_by_length bucket_batch_iter cache_stats clear ensure_async first func get is_method set stack_features stats total_batches total_processed unstack_features cache",

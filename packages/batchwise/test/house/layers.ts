@@ -1,5 +1,6 @@
-// The rules between the rooms of docs/architecture.md, as pure functions over paths and import specifiers.
-// They judge every import, type-only ones included: a type is knowledge of the other room too.
+// The rules between the rooms of docs/architecture.md, as pure functions over paths and import
+// specifiers. They judge every import, type-only ones included: a type is knowledge of the other
+// room too.
 
 import { posix } from "node:path";
 import { Visitor } from "oxc-parser";
@@ -8,7 +9,9 @@ import { parse } from "./repository.ts";
 const library = "packages/batchwise/src/";
 const server = "packages/server/src/";
 
-/** Which rooms, or folders of rooms, a room may import. A room that is not listed may import none. */
+/**
+ * Which rooms, or folders of rooms, a room may import. A room that is not listed may import none.
+ */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   entry: ["core", "makers", "decorators", "tokens", "limits", "stream"],
   core: [],
@@ -45,7 +48,10 @@ const dispatchFolders: readonly string[] = [
   "contract",
 ];
 
-/** Which folders of the dispatcher its other parts import, besides themselves. "" is its entry file and the dispatcher. */
+/**
+ * Which folders of the dispatcher its other parts import, besides themselves. "" is its entry file
+ * and the dispatcher.
+ */
 const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "": [...dispatchFolders, "stores/memory"],
   "stores/memory": ["contract"],
@@ -112,7 +118,10 @@ function roomOf(path: string): string {
   return second === "" ? "entry" : first;
 }
 
-/** Says which rule an import breaks; undefined where it breaks none. `peers` are the library's optional peers. */
+/**
+ * Says which rule an import breaks; undefined where it breaks none. `peers` are the library's
+ * optional peers.
+ */
 export function violation(edge: Import, peers: readonly string[] = []): string | undefined {
   const target = targetOf(edge);
   if (edge.from.startsWith(server)) {
@@ -138,7 +147,10 @@ function isIn(room: string, path: string): boolean {
   return path.startsWith(`${library}${room}/`);
 }
 
-/** The folder of the core that a file lies in; undefined where it lies elsewhere, or in no folder of the core. */
+/**
+ * The folder of the core that a file lies in; undefined where it lies elsewhere, or in no folder of
+ * the core.
+ */
 function coreFolderOf(path: string): string | undefined {
   const [room, folder, file] = path.slice(library.length).split("/");
   return room === "core" && file !== undefined ? folder : undefined;
@@ -153,7 +165,10 @@ function coreViolation(from: string, target: string): string | undefined {
   return isDown ? undefined : `core/${folder} may not import core/${other}: that is above it`;
 }
 
-/** The part of the dispatcher that a file lies in: a folder, or one of its stores or providers, or "" for none. */
+/**
+ * The part of the dispatcher that a file lies in: a folder, or one of its stores or providers, or
+ * "" for none.
+ */
 function dispatchPartOf(path: string): string {
   const [folder = "", part = ""] = path.slice(`${library}dispatch/`.length).split("/").slice(0, -1);
   return folder === "stores" || folder === "providers" ? `${folder}/${part}` : folder;
@@ -179,7 +194,10 @@ function roomViolation(room: string, target: string): string | undefined {
   return `${room} may not import ${isPartOpen ? folder : other}`;
 }
 
-/** The first cycle found among relative imports, as the list of its files; undefined where there is none. */
+/**
+ * The first cycle found among relative imports, as the list of its files; undefined where there is
+ * none.
+ */
 export function cycleIn(edges: readonly Import[]): string[] | undefined {
   const targets = new Map<string, string[]>();
   for (const edge of edges) {

@@ -5,7 +5,9 @@ import { filesMatching, root, textOf } from "./repository.ts";
 
 const pages = filesMatching("*.md", "docs/**/*.md", "{packages,examples,bench,compat}/**/*.md");
 
-/** Written by `npm run bench` and `npm run bench:dispatch`, and so not there before their first run. */
+/**
+ * Written by `npm run bench` and `npm run bench:dispatch`, and so not there before their first run.
+ */
 const generated = ["docs/benchmarks.md", "docs/benchmarks-dispatch.md"];
 
 interface Link {

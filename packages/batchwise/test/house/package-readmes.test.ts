@@ -1,4 +1,5 @@
-// What the READMEs in the packages say, which npm shows: of the providers, of pages, of how to install.
+// What the READMEs in the packages say, which npm shows: of the providers, of pages, of how to
+// install.
 
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";

@@ -27,7 +27,10 @@ function packed(): Tarball {
   return (Object.values(answer) as Tarball[])[0] as Tarball;
 }
 
-/** Files reached from a built file by relative imports, and the specifiers of everything else they name. */
+/**
+ * Files reached from a built file by relative imports, and the specifiers of everything else they
+ * name.
+ */
 function reach(file: string): string[] {
   const outside: string[] = [];
   const seen = new Set<string>();
@@ -138,13 +141,14 @@ describe("the built engine", () => {
       format: "esm",
       write: false,
     });
-    // 27,062 bytes as single modules, 26,944 in chunks; 27,376 with the places in which an observer is called;
-    // 27,742 with the batcher's name in errors, and what is learned in `stats()`; 28,519 with some thirty corners mended;
-    // 28,802 with a signal and a context of its own for each call; 29,598 with what two worst-day reviews found;
-    // 30,089 with warnings that are printed where no listener comes; 32,662 with self-calls noticed, held items sent at
-    // exit, idle options told, and the names of other libraries answered; 34,306 with `map` and submits that may be
-    // taken off; 35,205 with one `Batch`, and handlers of several batchers noticed that await one another; 35,420 with
-    // a packer interface between the core and padding.
+    // 27,062 bytes as single modules, 26,944 in chunks; 27,376 with the places in which an observer
+    // is called; 27,742 with the batcher's name in errors, and what is learned in `stats()`; 28,519
+    // with some thirty corners mended; 28,802 with a signal and a context of its own for each call;
+    // 29,598 with what two worst-day reviews found; 30,089 with warnings that are printed where no
+    // listener comes; 32,662 with self-calls noticed, held items sent at exit, idle options told,
+    // and the names of other libraries answered; 34,306 with `map` and submits that may be taken
+    // off; 35,205 with one `Batch`, and handlers of several batchers noticed that await one
+    // another; 35,420 with a packer interface between the core and padding.
     expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(35_450);
   });
 

@@ -1,6 +1,7 @@
-// The packages of users that the library works with. Only what the built files import is a peer dependency, and every
-// version of it may be installed: npm enforces the ranges of optional peers too, for users of the engine alone. The
-// versions that work are in the docs; each major of them is installed for the tests, at the root or in compat.
+// The packages of users that the library works with. Only what the built files import is a peer
+// dependency, and every version of it may be installed: npm enforces the ranges of optional peers
+// too, for users of the engine alone. The versions that work are in the docs; each major of them is
+// installed for the tests, at the root or in compat.
 
 import { globSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,4 +1,5 @@
-// The public names of the library: what the index of each entry exports, where it is declared, and its docstring.
+// The public names of the library: what the index of each entry exports, where it is declared, and
+// its docstring.
 
 import { posix } from "node:path";
 import type { Comment, Program } from "oxc-parser";

@@ -1,6 +1,8 @@
-// Finds the tests that a Markdown page names, and the titles that a test file has. A page names a test as
-// `core/waits` › a full batch goes at once: the file below packages/batchwise/test (`prove/...` beside it, `server/...` below
-// packages/server/test, `compat/runtimes/...` below compat/runtimes/test) without its ending, and the test's title, alone or after those of its `describe`s.
+// Finds the tests that a Markdown page names, and the titles that a test file has. A page names a
+// test as `core/waits` › a full batch goes at once: the file below packages/batchwise/test
+// (`prove/...` beside it, `server/...` below packages/server/test, `compat/runtimes/...` below
+// compat/runtimes/test) without its ending, and the test's title, alone or after those of its
+// `describe`s.
 
 import { existsSync } from "node:fs";
 import { type CallExpression, type Expression, Visitor } from "oxc-parser";

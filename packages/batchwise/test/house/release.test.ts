@@ -61,7 +61,10 @@ test.each([
   expect(publishRefusalsOf("1.0.0", { ...checkout, ...changed })).toEqual(reasons);
 });
 
-/** A repository with the scripts of this one and both packages, whose build copies `src.js` of each into its dist. */
+/**
+ * A repository with the scripts of this one and both packages, whose build copies `src.js` of each
+ * into its dist.
+ */
 class Clone {
   readonly folder = mkdtempSync(join(tmpdir(), "batchwise-release-"));
 

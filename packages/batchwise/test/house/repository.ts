@@ -1,5 +1,6 @@
-// What the tests of the house share: where the repository is, which files it holds, how a TypeScript file parses.
-// Nothing here knows a rule, and nothing is written outside the scratch folders.
+// What the tests of the house share: where the repository is, which files it holds, how a
+// TypeScript file parses. Nothing here knows a rule, and nothing is written outside the scratch
+// folders.
 
 import { type Dirent, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -48,8 +49,8 @@ export function parse(path: string, text: string): Program {
 }
 
 /**
- * A fresh folder inside `home`, a folder of the repository whose path ends in a slash, so that packages resolve from
- * it as they do from `home`.
+ * A fresh folder inside `home`, a folder of the repository whose path ends in a slash, so that
+ * packages resolve from it as they do from `home`.
  */
 export function scratchFolder(name: string, home: string = root): string {
   mkdirSync(`${home}.cache`, { recursive: true });

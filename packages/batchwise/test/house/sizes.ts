@@ -1,5 +1,6 @@
-// Measures files and functions in lines, comments and blank lines included: what a reader has to scroll through.
-// A `describe` body is a list of tests, not a function with work in it, and is bounded by its file alone.
+// Measures files and functions in lines, comments and blank lines included: what a reader has to
+// scroll through. A `describe` body is a list of tests, not a function with work in it, and is
+// bounded by its file alone.
 
 import { type CallExpression, type Expression, type Span, Visitor } from "oxc-parser";
 import { parse } from "./repository.ts";

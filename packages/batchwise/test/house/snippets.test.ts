@@ -12,7 +12,10 @@ const snippets = [
   ...sources.flatMap((source) => docstringSnippetsIn(source, textOf(source))),
 ];
 
-/** The folders from which a block finds what it imports. A block that needs nothing of the others belongs to the root. */
+/**
+ * The folders from which a block finds what it imports. A block that needs nothing of the others
+ * belongs to the root.
+ */
 const homes = [frameworks, `${root}compat/models/`, `${root}bench/`, root];
 
 function homeOf({ code }: Snippet): string | undefined {

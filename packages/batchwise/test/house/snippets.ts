@@ -1,5 +1,6 @@
-// Finds the TypeScript blocks of a Markdown page. A block stands alone: what it uses, it imports or declares.
-// A fence of three backticks and `ts` or `tsx` is type-checked; with `ts run` it is executed as well.
+// Finds the TypeScript blocks of a Markdown page. A block stands alone: what it uses, it imports or
+// declares. A fence of three backticks and `ts` or `tsx` is type-checked; with `ts run` it is
+// executed as well.
 
 export interface Snippet {
   /** File name of the block when written out: the page's name and the line of its fence. */
@@ -33,7 +34,10 @@ export function packagesIn(code: string): string[] {
   );
 }
 
-/** The examples in the docstrings of a source file, which are type-checked like the blocks of a page. */
+/**
+ * The examples in the docstrings of a source file, which are type-checked like the blocks of a
+ * page.
+ */
 export function docstringSnippetsIn(file: string, source: string): Snippet[] {
   return snippetsIn(file.replace(/\.ts$/, ""), source.replaceAll(/^ *\* ?/gm, ""));
 }

@@ -1,4 +1,5 @@
-// The built package in a folder without its optional peers, as a user has it who has not read the page to its end.
+// The built package in a folder without its optional peers, as a user has it who has not read the
+// page to its end.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

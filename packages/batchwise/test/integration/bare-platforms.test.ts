@@ -1,5 +1,6 @@
-// The engine where there is less than in Node.js: no process.nextTick, no setImmediate, and at last no MessageChannel
-// either. It is bundled as for a browser and run in a context that has those globals only.
+// The engine where there is less than in Node.js: no process.nextTick, no setImmediate, and at last
+// no MessageChannel either. It is bundled as for a browser and run in a context that has those
+// globals only.
 
 import { createContext, runInContext } from "node:vm";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
@@ -23,7 +24,9 @@ afterEach(() => {
   for (const port of ports.splice(0)) port.close();
 });
 
-/** Counts the channels that are made, and lets the test close them: an open one keeps Node.js alive. */
+/**
+ * Counts the channels that are made, and lets the test close them: an open one keeps Node.js alive.
+ */
 class CountedChannel extends MessageChannel {
   constructor() {
     super();

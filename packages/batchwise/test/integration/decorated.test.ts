@@ -4,7 +4,8 @@ import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { built, root, scratchFolder } from "../house/repository.ts";
 
-// Neither Node.js nor vitest reads standard decorators yet: the fixture goes through the compilers that users have.
+// Neither Node.js nor vitest reads standard decorators yet: the fixture goes through the compilers
+// that users have.
 const fixtures = `${root}packages/batchwise/test/integration/fixtures`;
 const folder = scratchFolder("decorated");
 

@@ -1,5 +1,5 @@
-// Gathering with real sockets: callers in this process, each with a connection of its own, whose requests arrive in one
-// pass of the event loop and in as many turns.
+// Gathering with real sockets: callers in this process, each with a connection of its own, whose
+// requests arrive in one pass of the event loop and in as many turns.
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
@@ -19,7 +19,10 @@ afterEach(() => {
   }
 });
 
-/** Connections to a server that answers each line with the batcher's answer to it. All of them are accepted. */
+/**
+ * Connections to a server that answers each line with the batcher's answer to it. All of them are
+ * accepted.
+ */
 async function connectAll(submit: (line: string) => Promise<string>): Promise<Socket[]> {
   const accepted = gate();
   let connections = 0;
@@ -47,7 +50,10 @@ async function ask(socket: Socket, line: string): Promise<unknown> {
   return answer;
 }
 
-/** The batch sizes of each round, in which all clients ask at the same moment and get their own answers. */
+/**
+ * The batch sizes of each round, in which all clients ask at the same moment and get their own
+ * answers.
+ */
 async function batchSizes(
   handler: HandlerFunction<string, string>,
   options: BatchOptions<string, string>,

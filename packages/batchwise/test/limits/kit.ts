@@ -1,5 +1,5 @@
-// What the tests of the limiter share: a clock that moves without tasks of the platform, and a client that notes what it
-// is granted. A limiter is synchronous, so these tests are too.
+// What the tests of the limiter share: a clock that moves without tasks of the platform, and a
+// client that notes what it is granted. A limiter is synchronous, so these tests are too.
 
 import type { Clock, LimiterAnswer, LimiterClient, RateLimiter } from "batchwise";
 

@@ -7,7 +7,10 @@ const CALLS_PER_SECOND = 2;
 const TOKENS_PER_SECOND = 20_000;
 const SECONDS = 60;
 
-/** A provider that counts by itself: at most so much as has flowed in since the first moment, and one second's worth. */
+/**
+ * A provider that counts by itself: at most so much as has flowed in since the first moment, and
+ * one second's worth.
+ */
 class Provider {
   readonly #clock: StepClock;
   #calls = CALLS_PER_SECOND;

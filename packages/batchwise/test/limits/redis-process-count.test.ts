@@ -10,7 +10,10 @@ import { expect, test } from "vitest";
 setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
-/** A client of a Redis that grants everything and sees three processes. `asked` has what it was asked, in order. */
+/**
+ * A client of a Redis that grants everything and sees three processes. `asked` has what it was
+ * asked, in order.
+ */
 function grantingClient() {
   const asked: string[] = [];
   const redis = { isGone: false };

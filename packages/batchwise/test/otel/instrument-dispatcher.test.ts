@@ -1,5 +1,5 @@
-// What each event of a dispatcher becomes. Real dispatchers tell the events in test/dispatch/events.test.ts; one with its
-// metrics scraped over HTTP is in test/integration/otel.
+// What each event of a dispatcher becomes. Real dispatchers tell the events in
+// test/dispatch/events.test.ts; one with its metrics scraped over HTTP is in test/integration/otel.
 
 import { instrumentDispatcher } from "batchwise/otel";
 import { describe, expect, test } from "vitest";

@@ -23,7 +23,9 @@ function saved(lengths: readonly number[], caps: Caps): number {
   return alone / together(lengths, caps);
 }
 
-/** Every run of items next to each other by length that contains the first one and keeps the caps. */
+/**
+ * Every run of items next to each other by length that contains the first one and keeps the caps.
+ */
 function allowedRuns(lengths: readonly number[], { maxRows, budget }: Caps): number[][] {
   const order = lengths.map((_, index) => index).sort((a, b) => (lengths[a] ?? 0) - (lengths[b] ?? 0) || a - b);
   const runs = order.flatMap((_, from) => order.map((__, to) => order.slice(from, to + 1)));

@@ -1,5 +1,5 @@
-// What must hold each time the handler is called: caps, keys, order, nobody who has left, every item in one batch only,
-// and nothing better left behind.
+// What must hold each time the handler is called: caps, keys, order, nobody who has left, every
+// item in one batch only, and nothing better left behind.
 
 import type { BatchContext } from "batchwise";
 import { checkReason, rankOf } from "./check-reason.ts";
@@ -32,8 +32,8 @@ export function checkCall(model: Model, call: Call, context: BatchContext, isAtO
 }
 
 /**
- * Only a full batch, a flush and a drain need not wait for the end of the turn; and one that has asked a limiter, which
- * keeps its place in the order.
+ * Only a full batch, a flush and a drain need not wait for the end of the turn; and one that has
+ * asked a limiter, which keeps its place in the order.
  */
 function checkTurn(model: Model, { id, reason }: BatchContext): void {
   if (model.world.uses.limiter !== undefined) return;
@@ -65,7 +65,9 @@ function checkPlaces(model: Model, call: Call, isAtOnce: boolean, isRepeated: bo
   model.expect(twin === undefined, "equal items share", () => `item ${twin?.item.id} has a twin that runs`);
 }
 
-/** True when an equal item is with the handler in another call, with callers that still wait for it. */
+/**
+ * True when an equal item is with the handler in another call, with callers that still wait for it.
+ */
 function hasTwin(model: Model, place: Place, call: Call): boolean {
   if (place.scope === undefined || place.isForgotten) return false;
   for (const other of model.placesByItem.values()) {
@@ -94,7 +96,10 @@ function checkContext(model: Model, call: Call, context: BatchContext, batch: Ba
   }
 }
 
-/** Calls that run now, this one included, need a slot each. A batch that ran out of time has given its slot back. */
+/**
+ * Calls that run now, this one included, need a slot each. A batch that ran out of time has given
+ * its slot back.
+ */
 export function checkSlots(model: Model, call: Call): void {
   const { uses } = model.world;
   if (uses.prefetch > 0 && uses.handlerTimeoutMs !== undefined) return;
@@ -119,7 +124,8 @@ function checkRepetition(model: Model, batch: Batch): void {
 }
 
 function checkCaps(model: Model, { places, batchId }: Call, context: BatchContext): void {
-  // With stages the handler is called some promise jobs after its batch was closed, and something may come in between.
+  // With stages the handler is called some promise jobs after its batch was closed, and something
+  // may come in between.
   const isLate = model.world.stages.open || (model.world.stages.isObject && model.isTangled);
   const { maxBatchSize, maxBatchCost } = isLate ? model.widest : model.limits;
   model.expect(places.length > 0, "empty batch", () => batchId);
@@ -189,7 +195,9 @@ function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly 
     );
 }
 
-/** By length others may be overtaken, but not by a whole batch: the one that goes first is in it. */
+/**
+ * By length others may be overtaken, but not by a whole batch: the one that goes first is in it.
+ */
 function checkFirst(model: Model, places: readonly Place[], lane: readonly Place[]): void {
   const { tenants, cache } = model.world.uses;
   for (const left of lane) {

@@ -1,5 +1,5 @@
-// What must hold when a world is over: every caller has its own answer, or an error that can be explained; the counters
-// are what the callers saw; nothing is left.
+// What must hold when a world is over: every caller has its own answer, or an error that can be
+// explained; the counters are what the callers saw; nothing is left.
 
 import { type BatcherStats, BatchwiseError, type ItemOutcome } from "batchwise";
 import type { Scene } from "./check-rest.ts";

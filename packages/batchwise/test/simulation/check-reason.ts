@@ -1,5 +1,6 @@
-// Why a lane may, or must, send its batch: a second reading of the contract, used when a batch goes (was there a
-// reason, and was it the one it gave?) and whenever all stands still (was there one, and nothing went?).
+// Why a lane may, or must, send its batch: a second reading of the contract, used when a batch goes
+// (was there a reason, and was it the one it gave?) and whenever all stands still (was there one,
+// and nothing went?).
 
 import type { Model } from "./model.ts";
 import type { Caller, Outcome, Place } from "./record.ts";
@@ -39,7 +40,10 @@ function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): v
   if (leadMs === undefined ? isInWait : model.now >= dueAt - leadMs) reasons.add("deadline");
 }
 
-/** A deadline is met that the rule can meet: nobody expires in a lane that was held while a slot was free. */
+/**
+ * A deadline is met that the rule can meet: nobody expires in a lane that was held while a slot was
+ * free.
+ */
 export function checkExpiry(model: Model, { place, dueAt, submittedAt }: Caller, outcome: Outcome): void {
   const { leadMs, limits } = model;
   if (outcome.isOk || (outcome.error as { code?: unknown } | null)?.code !== "DEADLINE_EXCEEDED") return;
@@ -70,7 +74,10 @@ function checkCovered(model: Model, places: readonly Place[]): void {
   model.expect(other === undefined, "flush", () => `sent ${other?.item.id} while paused, which no flush covers`);
 }
 
-/** Checks that a batch had the reason it gave, and that no lane was overdue that should have gone first. */
+/**
+ * Checks that a batch had the reason it gave, and that no lane was overdue that should have gone
+ * first.
+ */
 export function checkReason(model: Model, places: readonly Place[], rest: readonly Place[], reason: string): void {
   const key = places[0]?.key;
   const lane = [...places, ...rest.filter((place) => place.key === key)];
@@ -83,7 +90,10 @@ export function checkReason(model: Model, places: readonly Place[], rest: readon
   checkOverdue(model, places, lane, sure);
 }
 
-/** Whoever has waited for `maxWaitMs` goes before all that is younger and not more urgent, in other lanes too. */
+/**
+ * Whoever has waited for `maxWaitMs` goes before all that is younger and not more urgent, in other
+ * lanes too.
+ */
 function checkOverdue(model: Model, places: readonly Place[], lane: readonly Place[], rest: readonly Place[]): void {
   const { uses } = model.world;
   if (model.isPaused || model.isClosed || uses.cache === "async" || uses.smallCallFirst > 0) return;

@@ -1,5 +1,5 @@
-// What must hold whenever all stands still at a time: nobody waits who need not, nobody has been forgotten, the counters
-// add up, and no timer runs for nothing.
+// What must hold whenever all stands still at a time: nobody waits who need not, nobody has been
+// forgotten, the counters add up, and no timer runs for nothing.
 
 import type { Batcher } from "batchwise";
 import { listOf, runningCalls } from "./check-batch.ts";
@@ -49,7 +49,9 @@ function isAnswered(model: Model, { place }: Caller): boolean {
   return place?.state === "answered" && !stages.finish && uses.prefetch === 0;
 }
 
-/** No lane is held that has a reason to go while a slot is free; the counts are those of the model. */
+/**
+ * No lane is held that has a reason to go while a slot is free; the counts are those of the model.
+ */
 function checkQueue({ model, batcher, driver }: Scene): void {
   const stats = batcher.stats();
   checkCounts(model, stats);
@@ -75,7 +77,10 @@ function checkQueue({ model, batcher, driver }: Scene): void {
   }
 }
 
-/** What waits in the queue, with the items of batches that pause before another call; and what is blocked outside. */
+/**
+ * What waits in the queue, with the items of batches that pause before another call; and what is
+ * blocked outside.
+ */
 function checkWaiting(model: Model, stats: Stats): void {
   const retrying = model.retrying();
   const known = retrying.filter(({ callers }) => callers.some(({ sees }) => sees === "each")).length;

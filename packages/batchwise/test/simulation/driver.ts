@@ -171,7 +171,10 @@ export class Driver {
     return this.#model.blocked();
   }
 
-  /** Of the places that a submit took, the last are blocked: as many as it has added to the blocked ones. */
+  /**
+   * Of the places that a submit took, the last are blocked: as many as it has added to the blocked
+   * ones.
+   */
   #noteBlocked(before: number, callers: readonly Caller[]): void {
     const model = this.#model;
     if (model.world.uses.onFull !== "wait" || model.isTangled) return;

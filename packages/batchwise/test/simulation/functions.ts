@@ -1,5 +1,5 @@
-// The functions that a world's user gives to the batcher besides the handler: right for most items, and wrong for
-// those with a fault. The cache misses, hits, throws, rejects and takes its time.
+// The functions that a world's user gives to the batcher besides the handler: right for most items,
+// and wrong for those with a fault. The cache misses, hits, throws, rejects and takes its time.
 
 import { type BatchCache, type BatchOptions, type Clock, rateLimiter } from "batchwise";
 import type { Model } from "./model.ts";
@@ -27,7 +27,10 @@ function failIf(item: Item, where: Fault["where"]): { readonly returned: unknown
   return { returned: fault.returned };
 }
 
-/** What the item's fault returns in this function, or the right value. The types are broken on purpose. */
+/**
+ * What the item's fault returns in this function, or the right value. The types are broken on
+ * purpose.
+ */
 function valueOr<Value>(item: Item, where: Fault["where"], right: Value): Value {
   const fault = failIf(item, where);
   return fault === undefined ? right : (fault.returned as Value);

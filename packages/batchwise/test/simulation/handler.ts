@@ -1,5 +1,5 @@
-// The handler of a world: answers right, late, at once, partly, wrongly or never, and writes down what it said. The
-// handler in stages is in stages.ts.
+// The handler of a world: answers right, late, at once, partly, wrongly or never, and writes down
+// what it said. The handler in stages is in stages.ts.
 
 import type { BatchContext } from "batchwise";
 import { checkCall } from "./check-batch.ts";
@@ -104,7 +104,10 @@ export class HandlerActor {
     return this.#say(call, place, { isOk: true, isWhole: false, is: place.item.id * 1000 + this.model.calls.length });
   }
 
-  /** What stands in one caller's place: mostly its result; an Error, a promise or undefined in odd ones. */
+  /**
+   * What stands in one caller's place: mostly its result; an Error, a promise or undefined in odd
+   * ones.
+   */
   #place(call: Call, place: Place): unknown {
     const { random, model } = this;
     const value = `value ${place.item.id} ${model.calls.length}`;
@@ -137,7 +140,10 @@ export class HandlerActor {
   }
 }
 
-/** True when nobody listens to a call any more: it has run out of time, or the batcher was closed on it. */
+/**
+ * True when nobody listens to a call any more: it has run out of time, or the batcher was closed on
+ * it.
+ */
 function isOver(model: Model, call: Call): boolean {
   const { handlerTimeoutMs = Number.POSITIVE_INFINITY, prefetch } = model.world.uses;
   const hasRunOut = prefetch === 0 && model.now > call.startedAt + handlerTimeoutMs;

@@ -1,4 +1,5 @@
-// Chance from a seed: the same seed gives the same sequence on every machine. Not for anything but tests.
+// Chance from a seed: the same seed gives the same sequence on every machine. Not for anything but
+// tests.
 
 export class Random {
   #state: number;

@@ -1,5 +1,6 @@
-// The small model: what callers asked for and what has become of it, written down from outside the batcher. It knows
-// the order of arrival and who has left; it does not decide anything the batcher decides.
+// The small model: what callers asked for and what has become of it, written down from outside the
+// batcher. It knows the order of arrival and who has left; it does not decide anything the batcher
+// decides.
 
 import type { Plan } from "./schedule.ts";
 
@@ -20,7 +21,10 @@ export class Caller {
   readonly abort: AbortController | undefined;
   /** Of a call that counts as small. */
   readonly isSmall: boolean;
-  /** Whether its outcome is seen when it settles, when the whole call has settled, or not at all (submitMany). */
+  /**
+   * Whether its outcome is seen when it settles, when the whole call has settled, or not at all
+   * (submitMany).
+   */
   readonly sees: Sight;
   refusal: Refusal | undefined;
   place: Place | undefined;
@@ -52,22 +56,33 @@ export class Caller {
     return this.outcome !== undefined || this.abort?.signal.aborted === true || this.dueAt <= now;
   }
 
-  /** True when it left in a step before this one: no promise job of the batcher can still be on its way. */
+  /**
+   * True when it left in a step before this one: no promise job of the batcher can still be on its
+   * way.
+   */
   hadLeft(now: number, step: number): boolean {
     return this.outcome !== undefined || this.abortedInStep < step || this.dueAt < now;
   }
 }
 
-/** What the handler, or the cache, said to one place. `isWhole`: the whole call failed, so it may be made again. */
+/**
+ * What the handler, or the cache, said to one place. `isWhole`: the whole call failed, so it may be
+ * made again.
+ */
 export interface Answer {
   readonly at: number;
   readonly isOk: boolean;
   readonly isWhole: boolean;
-  /** The value or the error. A wrong shape has no error of its own: "BATCH_RESULT" stands for it. */
+  /**
+   * The value or the error. A wrong shape has no error of its own: "BATCH_RESULT" stands for it.
+   */
   readonly is: unknown;
 }
 
-/** One item in the queue or with the handler: of one caller, or of several where equal items share it. */
+/**
+ * One item in the queue or with the handler: of one caller, or of several where equal items share
+ * it.
+ */
 export class Place {
   readonly opener: Caller;
   readonly callers: Caller[];
@@ -85,7 +100,10 @@ export class Place {
   /** The highest of those who joined before it was handed over. */
   priority: number;
   hasRisen = false;
-  /** It ran when its dedupe key was forgotten: nobody joins it any more, and its result is not stored. */
+  /**
+   * It ran when its dedupe key was forgotten: nobody joins it any more, and its result is not
+   * stored.
+   */
   isForgotten = false;
   enteredAt: number;
   /** The step in which a look-up of it ended: the batcher hears of that some promise jobs later. */
@@ -126,7 +144,10 @@ export class Place {
     this.hasRisen = true;
   }
 
-  /** True when it goes before another of the same line. One whose priority has risen goes by its age alone. */
+  /**
+   * True when it goes before another of the same line. One whose priority has risen goes by its age
+   * alone.
+   */
   isBefore(other: Place): boolean {
     return this.hasRisen || other.hasRisen ? this.since < other.since : this.arrival < other.arrival;
   }

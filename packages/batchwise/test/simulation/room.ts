@@ -1,5 +1,6 @@
-// Who comes in from outside a full queue: a second reading of the contract. The batcher says how many it has let in; the
-// order says who they are. Where tenants take rounds, or two are equal in all, it cannot be told.
+// Who comes in from outside a full queue: a second reading of the contract. The batcher says how
+// many it has let in; the order says who they are. Where tenants take rounds, or two are equal in
+// all, it cannot be told.
 
 import { rankOf } from "./check-reason.ts";
 import type { Model } from "./model.ts";

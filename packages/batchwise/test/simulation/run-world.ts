@@ -1,4 +1,5 @@
-// Runs the world of one seed from its first event to its end, and returns what the checks found. Needs no test runner.
+// Runs the world of one seed from its first event to its end, and returns what the checks found.
+// Needs no test runner.
 
 import { type Clock, createBatcher, type Handler } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";

@@ -1,5 +1,5 @@
-// What happens to a batcher in the course of a world, and when: submits of all kinds, callers who leave, every control
-// there is. Events are plain data, so that a failing world can be read.
+// What happens to a batcher in the course of a world, and when: submits of all kinds, callers who
+// leave, every control there is. Events are plain data, so that a failing world can be read.
 
 import type { Random } from "./random.ts";
 import type { Habits, Limits, StageHabits, Uses } from "./world.ts";
@@ -22,7 +22,10 @@ export interface Item {
   readonly fault: Fault | undefined;
 }
 
-/** What a submit says about its item. `signal`: of its own, or one of the world's shared ones by number. */
+/**
+ * What a submit says about its item. `signal`: of its own, or one of the world's shared ones by
+ * number.
+ */
 interface Wishes {
   readonly priority?: number;
   readonly cost?: number;
@@ -50,8 +53,9 @@ export type Action =
 export interface Event {
   readonly at: number;
   /**
-   * When at this time: in a timer that rings before those of the batcher, or after them; or from inside the next call
-   * that the batcher makes of the handler or of a listener, or from inside its next call of `batchCost`.
+   * When at this time: in a timer that rings before those of the batcher, or after them; or from
+   * inside the next call that the batcher makes of the handler or of a listener, or from inside its
+   * next call of `batchCost`.
    */
   readonly when: "early" | "late" | "inside" | "measuring";
   readonly action: Action;
@@ -151,7 +155,10 @@ class Draft {
     return `e${this.#random.integer(1, Math.max(1, this.#setting.uses.equals))}`;
   }
 
-  /** A call of many hides when each of its items settles, so it is left out where the model needs to know that. */
+  /**
+   * A call of many hides when each of its items settles, so it is left out where the model needs to
+   * know that.
+   */
   #callOfMany(): Action {
     const { uses, stages } = this.#setting;
     const count = this.#random.integer(1, this.#burst);

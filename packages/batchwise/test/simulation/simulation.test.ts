@@ -1,5 +1,5 @@
-// The main correctness test: worlds made from seeds, run on the virtual clock, checked against a small model. With
-// BATCHWISE_SEED set, only that world runs, and what happens in it is printed.
+// The main correctness test: worlds made from seeds, run on the virtual clock, checked against a
+// small model. With BATCHWISE_SEED set, only that world runs, and what happens in it is printed.
 
 import { expect, test } from "vitest";
 import type { Violation } from "./model.ts";

@@ -1,5 +1,5 @@
-// The handler of a world as an object with stages: some of open, prepareItem, prepare, run, finish and close, each of
-// which may take its time or fail.
+// The handler of a world as an object with stages: some of open, prepareItem, prepare, run, finish
+// and close, each of which may take its time or fail.
 
 import type { BatchContext, HandlerObject } from "batchwise";
 import { checkSlots } from "./check-batch.ts";
@@ -8,7 +8,10 @@ import { HandlerActor } from "./handler.ts";
 import type { Call } from "./record.ts";
 import type { Item } from "./schedule.ts";
 
-/** What goes from `prepare` to `run`: the prepared items with the call they belong to, or the items as they came. */
+/**
+ * What goes from `prepare` to `run`: the prepared items with the call they belong to, or the items
+ * as they came.
+ */
 type Input = readonly Given[] | { readonly call: Call };
 
 export class StagedActor extends HandlerActor {

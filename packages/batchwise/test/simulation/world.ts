@@ -1,11 +1,13 @@
-// What a seed decides before anything runs: the options of the batcher, the habits of its handler and functions, and
-// how it will end. The schedule of events is in schedule.ts.
+// What a seed decides before anything runs: the options of the batcher, the habits of its handler
+// and functions, and how it will end. The schedule of events is in schedule.ts.
 
 import type { RateLimiterOptions } from "batchwise";
 import { Random } from "./random.ts";
 import { type Event, scheduleOf } from "./schedule.ts";
 
-/** The limits that `configure` may change; `preferredBatchSize` undefined follows `maxBatchSize`. */
+/**
+ * The limits that `configure` may change; `preferredBatchSize` undefined follows `maxBatchSize`.
+ */
 export interface Limits {
   readonly maxBatchSize: number;
   readonly maxBatchCost: number;
@@ -29,12 +31,18 @@ export interface Habits {
   readonly slowMs: number;
   /** It always takes that time: deadlines can then be met. */
   readonly isSteady: boolean;
-  /** Chances that a call of the handler is answered at once, goes wrong as a whole, has odd places, never answers. */
+  /**
+   * Chances that a call of the handler is answered at once, goes wrong as a whole, has odd places,
+   * never answers.
+   */
   readonly sync: number;
   readonly wrong: number;
   readonly odd: number;
   readonly hang: number;
-  /** Chances that an item makes every batch fail it is in, and that one of the functions fails for an item. */
+  /**
+   * Chances that an item makes every batch fail it is in, and that one of the functions fails for
+   * an item.
+   */
   readonly poison: number;
   readonly fault: number;
   /** The handler answers with a typed array of numbers. */
@@ -64,7 +72,9 @@ export interface Uses {
   readonly prefetch: number;
   readonly limiter: RateLimiterOptions | undefined;
   readonly captureContext: boolean;
-  /** Somebody listens to "item"; the model then knows of an ending at once, not a promise job later. */
+  /**
+   * Somebody listens to "item"; the model then knows of an ending at once, not a promise job later.
+   */
   readonly listens: boolean;
   readonly rudeListener: boolean;
 }
@@ -156,7 +166,8 @@ function usesOf(random: Random, stages: StageHabits): DrawnUses {
       backoffMs: random.pick([0, 5, 30]),
       rude: random.chance(0.3),
     })),
-    // A limiter makes halves of a failed batch rest between their calls, which cannot be told from outside.
+    // A limiter makes halves of a failed batch rest between their calls, which cannot be told from
+    // outside.
     isolateFailures: random.chance(0.2) && limiter === undefined,
     prefetch: stages.isObject && limiter === undefined ? random.integer(0, 2) : 0,
     limiter,

@@ -4,7 +4,10 @@ import { describe, expect, test } from "vitest";
 import { range } from "../support.ts";
 import { all, chunk, ended, read, type StreamRig, streamRig } from "./support.ts";
 
-/** Two rounds, of which the first caller reads none: with `maxBufferedChunks: 1` the batch waits for it. */
+/**
+ * Two rounds, of which the first caller reads none: with `maxBufferedChunks: 1` the batch waits for
+ * it.
+ */
 async function hold(call: StreamRig["call"], clock: VirtualClock): Promise<void> {
   await clock.settle();
   for (const value of [1, 2]) {

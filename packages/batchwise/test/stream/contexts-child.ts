@@ -1,6 +1,7 @@
-// Run with --expose-gc: callers submit streams, each in an AsyncLocalStorage store of its own, and their streams end in
-// every way while another stream of the same batch goes on. Prints, as JSON, which stores and chunks are reachable after it.
-// With `--caller-first` the first submit of all, which sets the engine in motion, is made in such a store too.
+// Run with --expose-gc: callers submit streams, each in an AsyncLocalStorage store of its own, and
+// their streams end in every way while another stream of the same batch goes on. Prints, as JSON,
+// which stores and chunks are reachable after it. With `--caller-first` the first submit of all,
+// which sets the engine in motion, is made in such a store too.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { batchStream, DONE, SKIP } from "../../src/index.ts";

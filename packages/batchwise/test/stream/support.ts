@@ -1,9 +1,13 @@
-// What the tests of streams share: a streaming handler that yields when told, and ways to read a stream.
+// What the tests of streams share: a streaming handler that yields when told, and ways to read a
+// stream.
 
 import { type BatchContext, batchStream, type StreamFunction, type StreamOptions } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 
-/** One call of the handler: counts how often a round was asked for, and yields when the test says so. */
+/**
+ * One call of the handler: counts how often a round was asked for, and yields when the test says
+ * so.
+ */
 class PuppetRounds<Item> implements AsyncIterator<unknown[]> {
   readonly items: readonly Item[];
   readonly context: BatchContext;
@@ -134,7 +138,10 @@ export function chunk<Chunk>(value: Chunk): IteratorResult<Chunk, undefined> {
 
 export type Abuse = (items: number[]) => unknown;
 
-/** Streams of 1 and 2 through a handler that answers nothing it should, and whether it works afterwards. */
+/**
+ * Streams of 1 and 2 through a handler that answers nothing it should, and whether it works
+ * afterwards.
+ */
 export async function abused(
   handler: Abuse,
 ): Promise<{ fates: { chunks: unknown[]; error?: unknown }[]; after: unknown }> {

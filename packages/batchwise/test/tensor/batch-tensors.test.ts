@@ -10,7 +10,10 @@ interface Rig extends Recorded {
   readonly fn: TensorBatcher<Record0, Outputs>;
 }
 
-/** A batcher on a clock that stands still, whose handler notes what it is given. Without one it gives `ids` back. */
+/**
+ * A batcher on a clock that stands still, whose handler notes what it is given. Without one it
+ * gives `ids` back.
+ */
 function rig(
   options: TensorBatchOptions<Record0, never> = {},
   handler: (features: Record0) => Outputs = ({ ids }) => ids as Tensor,

@@ -1,22 +1,23 @@
-// What users of `batched.inference` and `batched.aio.inference` rely on: the cases of the tests of mixedbread's
-// `batched`, with its quirks left out. docs/coming-from.md points here. What each test stands for there (names without
-// `test_`, `batch_processor_` and `async_model_batch_processor_`; most exist for threads and for asyncio):
+// What users of `batched.inference` and `batched.aio.inference` rely on: the cases of the tests of
+// mixedbread's `batched`, with its quirks left out. docs/coming-from.md points here. What each test
+// stands for there (names without `test_`, `batch_processor_` and `async_model_batch_processor_`;
+// most exist for threads and for asyncio):
 //
-// has its options from the start ................ initialization (2 of them)
-// has no start; shut down ....................... start_and_shutdown
-// answers a call of two rows .................... call, acall, call (asyncio)
-// answers a call of more rows than a batch ...... acall_multiple, call_multiple
-// lets calls of few rows go first ............... prioritize
-// counts rows and the time of its batches ....... stats
-// is made of a sync, an async handler ........... dynamically_decorator (2), concurrent
-// hands an error to every caller ................ exception_handling (2), acall_exception_handling
-// runs ten calls at once ........................ concurrent_calls, acall_concurrent
-// padding with a token ... summed away .......... with_pad_tokens, with_padding
-// is on the right unless ........................ padding_side_initialization (2)
-// with the side ... is seen ................... with_padding_side_left, _right (2 each), and of the decorator (2 each)
-// of five calls at once ......................... concurrent_calls_with_padding
-// is done for each feature ...................... multiple_keys_left_padding, stack_features_multiple_keys_left_padding
-// stacking rows with the side ............... stack_features_right_padding_default, _left_padding, _torch_tensors_...
+// has its options from the start ................ initialization (2 of them) has no start; shut
+// down ....................... start_and_shutdown answers a call of two rows ....................
+// call, acall, call (asyncio) answers a call of more rows than a batch ...... acall_multiple,
+// call_multiple lets calls of few rows go first ............... prioritize counts rows and the time
+// of its batches ....... stats is made of a sync, an async handler ...........
+// dynamically_decorator (2), concurrent hands an error to every caller ................
+// exception_handling (2), acall_exception_handling runs ten calls at once ........................
+// concurrent_calls, acall_concurrent padding with a token ... summed away ..........
+// with_pad_tokens, with_padding is on the right unless ........................
+// padding_side_initialization (2) with the side ... is seen ...................
+// with_padding_side_left, _right (2 each), and of the decorator (2 each) of five calls at once
+// ......................... concurrent_calls_with_padding is done for each feature
+// ...................... multiple_keys_left_padding, stack_features_multiple_keys_left_padding
+// stacking rows with the side ............... stack_features_right_padding_default, _left_padding,
+// _torch_tensors_...
 
 import { batchTensors, type FeaturesOf, stack, type Tensor, type TensorBatchOptions, unstack } from "batchwise/tensor";
 import { virtualClock } from "batchwise/testing";

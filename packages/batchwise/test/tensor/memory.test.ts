@@ -1,4 +1,5 @@
-// Whose memory a tensor is: what is handed through, what is copied, and that nobody's data reach anybody else.
+// Whose memory a tensor is: what is handed through, what is copied, and that nobody's data reach
+// anybody else.
 
 import { batchTensors, type Outputs, type Tensor, type TensorBatchOptions } from "batchwise/tensor";
 import { virtualClock } from "batchwise/testing";

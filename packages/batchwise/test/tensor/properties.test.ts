@@ -1,5 +1,6 @@
-// The law of this entry: batched, padded, split over batches and put together again, each call gets what the handler
-// gives for its own rows alone. Over random types, ranks, sides, multiples, tokens, rows and batch sizes.
+// The law of this entry: batched, padded, split over batches and put together again, each call gets
+// what the handler gives for its own rows alone. Over random types, ranks, sides, multiples,
+// tokens, rows and batch sizes.
 
 import { batchTensors, concat, stack, type Tensor, type TensorType, unstack } from "batchwise/tensor";
 import { virtualClock } from "batchwise/testing";

@@ -1,5 +1,5 @@
-// Applications that are bundled: for Node.js into one file in either format, by esbuild and by Vite, run by the oldest
-// supported Node.js; and for browsers by Vite.
+// Applications that are bundled: for Node.js into one file in either format, by esbuild and by
+// Vite, run by the oldest supported Node.js; and for browsers by Vite.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { build as esbuild, type Format } from "esbuild";
@@ -8,7 +8,10 @@ import { describe, expect, test } from "vitest";
 import { oldestRuntime } from "../../../../compat/runtimes/runtimes.ts";
 import { Project, specifiers } from "./project.ts";
 
-/** Uses entries of each kind: portable, of Node.js alone, with a store, and names something of every other. */
+/**
+ * Uses entries of each kind: portable, of Node.js alone, with a store, and names something of every
+ * other.
+ */
 const application = `
   ${specifiers.map((name, index) => `import * as entry${index} from "${name}";`).join("\n")}
   import { batch, BatchwiseError } from "batchwise";

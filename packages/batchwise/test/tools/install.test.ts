@@ -1,5 +1,6 @@
-// npm beside packages of any version: a project that uses the engine alone may have any release of an SDK that the
-// library works with elsewhere. Stand-ins in the project's folder have their names and versions, so npm asks no registry.
+// npm beside packages of any version: a project that uses the engine alone may have any release of
+// an SDK that the library works with elsewhere. Stand-ins in the project's folder have their names
+// and versions, so npm asks no registry.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -22,7 +23,10 @@ function projectWith(packages: Readonly<Record<string, string>>): string {
   return folder;
 }
 
-/** With warnings: some releases of npm refuse a range that the project breaks, others only warn of it. */
+/**
+ * With warnings: some releases of npm refuse a range that the project breaks, others only warn of
+ * it.
+ */
 function npm(folder: string, ...args: readonly string[]): { readonly status: number | null; readonly stderr: string } {
   const all = [...args, "--dry-run", "--offline", "--ignore-scripts", "--loglevel=warn", `--prefix=${folder}`];
   return spawnSync("npm", all, { cwd: folder, encoding: "utf8", timeout: 60_000 });

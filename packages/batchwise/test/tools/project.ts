@@ -1,5 +1,5 @@
-// A user's project with the library as npm installs it: packed, and unpacked into the project's own node_modules. The
-// tools are those of this repository, which the project finds above it.
+// A user's project with the library as npm installs it: packed, and unpacked into the project's own
+// node_modules. The tools are those of this repository, which the project finds above it.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -13,7 +13,10 @@ export const specifiers: readonly string[] = Object.keys(manifestOf("packages/ba
 
 const tarball = `${root}.cache/batchwise.tgz`;
 
-/** Packed once after each build. Test files run side by side, so the file appears whole or not at all. */
+/**
+ * Packed once after each build. Test files run side by side, so the file appears whole or not at
+ * all.
+ */
 export function packed(): string {
   const changed = Math.max(...[built("index.cjs"), `${root}packages/batchwise/package.json`].map(changedAt));
   if (existsSync(tarball) && changedAt(tarball) > changed) return tarball;
@@ -38,7 +41,10 @@ export interface Ended {
   readonly output: string;
 }
 
-/** A program of compat/runtimes, which npm installs for this machine alone, by a pattern in node_modules. */
+/**
+ * A program of compat/runtimes, which npm installs for this machine alone, by a pattern in
+ * node_modules.
+ */
 export function programOf(pattern: string): string {
   const home = `${root}compat/runtimes/`;
   const [file] = globSync(`node_modules/${pattern}`, { cwd: home });
@@ -51,7 +57,9 @@ export class Project {
 
   readonly #home: string;
 
-  /** Removed when the test has ended. `home`: the folder of the repository whose packages it finds. */
+  /**
+   * Removed when the test has ended. `home`: the folder of the repository whose packages it finds.
+   */
   constructor(name: string, files: Readonly<Record<string, string | object>>, home: string = root) {
     this.#home = home;
     this.folder = scratchFolder(name, home);

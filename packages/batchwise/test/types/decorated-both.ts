@@ -1,5 +1,5 @@
-// Compiled, not run, with standard and with legacy decorators: the types of decorated methods, of their second parameter,
-// and of the batchers behind them.
+// Compiled, not run, with standard and with legacy decorators: the types of decorated methods, of
+// their second parameter, and of the batchers behind them.
 
 import { type BatchContext, type BatchedCall, type Batcher, batched, batcherOf, type SubmitOptions } from "batchwise";
 import { same } from "./same.ts";

@@ -1,4 +1,5 @@
-// Compiled, not run: a decorated method keeps its type, with and without a context parameter, static or private.
+// Compiled, not run: a decorated method keeps its type, with and without a context parameter,
+// static or private.
 
 import { type BatchContext, batched } from "batchwise";
 import { same } from "./same.ts";

@@ -1,4 +1,5 @@
-// Compiled, not run: what is inferred from each form of handler, without a type written at the call.
+// Compiled, not run: what is inferred from each form of handler, without a type written at the
+// call.
 
 import {
   type Batcher,

@@ -1,4 +1,5 @@
-// Compiled, not run: mistakes that the compiler has to find. A line below `@ts-expect-error` that compiles is an error.
+// Compiled, not run: mistakes that the compiler has to find. A line below `@ts-expect-error` that
+// compiles is an error.
 
 import { batch, batched, createBatcher, createTokenBatcher } from "batchwise";
 

@@ -3,7 +3,8 @@ import { rmSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { built, root, scratchFolder } from "../house/repository.ts";
 
-// The fixtures beside this file are compiled as a user's program is: against the declarations that were built.
+// The fixtures beside this file are compiled as a user's program is: against the declarations that
+// were built.
 const here = `${root}packages/batchwise/test/types`;
 
 const strict = {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The `batchwise` command: reads the arguments and hands over. A wrong argument is refused with what was expected.
- * docs/command.md lists the exit codes.
+ * The `batchwise` command: reads the arguments and hands over. A wrong argument is refused with
+ * what was expected. docs/command.md lists the exit codes.
  */
 
 import { readFileSync } from "node:fs";
@@ -34,7 +34,8 @@ function isUnread(error: unknown): boolean {
 function exitCodeOf(error: unknown): number {
   if (isUnread(error)) return EXIT.done;
   if (error instanceof CommandError) return error.exitCode;
-  // Help and version are printed by way of an error with the code 0. What is wrong with arguments has been printed.
+  // Help and version are printed by way of an error with the code 0. What is wrong with arguments
+  // has been printed.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   return EXIT.failed;
 }

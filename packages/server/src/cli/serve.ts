@@ -67,7 +67,10 @@ function greeting({ url, embedder }: Service): string[] {
   ];
 }
 
-/** How to start this program again from here: npm, which finds it in a clone too, says that it has started it. */
+/**
+ * How to start this program again from here: npm, which finds it in a clone too, says that it has
+ * started it.
+ */
 function command(): string {
   if (process.env.npm_command !== undefined) return "npx batchwise";
   const file = process.argv[1] ?? "batchwise";

@@ -1,7 +1,8 @@
 /**
  * The routes of the service, as a function from Request to Response; sockets are `service.ts`.
  *
- * Guarantees: every answer has an `x-request-id`; every failure has OpenAI's shape; nothing thrown escapes.
+ * Guarantees: every answer has an `x-request-id`; every failure has OpenAI's shape; nothing thrown
+ * escapes.
  */
 
 import { type Context, Hono, type MiddlewareHandler } from "hono";
@@ -27,24 +28,44 @@ export interface AppOptions {
   readonly embedder: Embedder;
   /** The address that the service listens on; unset: requests under any name are taken. */
   readonly host?: string;
-  /** Other names under which requests are taken, and whose pages may send them; "*" for requests under any name. */
+  /**
+   * Other names under which requests are taken, and whose pages may send them; "*" for requests
+   * under any name.
+   */
   readonly allowHost?: readonly string[];
-  /** For large bodies. Whoever gives it closes it; without one, the thread of the app's own never ends. */
+  /**
+   * For large bodies. Whoever gives it closes it; without one, the thread of the app's own never
+   * ends.
+   */
   readonly parser?: RequestParser;
   readonly maxBodyBytes?: number;
-  /** Most that has come of the bodies of all connections together; half of it of one caller's. Default: eight of the largest. */
+  /**
+   * Most that has come of the bodies of all connections together; half of it of one caller's.
+   * Default: eight of the largest.
+   */
   readonly maxUploadBytes?: number;
-  /** The longest time without a byte of a body; after it a body comes with at least 16,000 bytes a second. Default 30,000. */
+  /**
+   * The longest time without a byte of a body; after it a body comes with at least 16,000 bytes a
+   * second. Default 30,000.
+   */
   readonly uploadStallMs?: number;
-  /** Most that large answers which are being read have together, before more texts are refused. Default 256 MiB. */
+  /**
+   * Most that large answers which are being read have together, before more texts are refused.
+   * Default 256 MiB.
+   */
   readonly maxAnswerBytes?: number;
   /** The longest time in which a caller takes nothing of a large answer. Default 30,000. */
   readonly answerStallMs?: number;
-  /** True from the moment the service was told to stop: health checks fail, so that load balancers go elsewhere. */
+  /**
+   * True from the moment the service was told to stop: health checks fail, so that load balancers
+   * go elsewhere.
+   */
   readonly leaving?: () => boolean;
   /** True from the moment no more texts are taken. */
   readonly draining?: () => boolean;
-  /** Connections that the socket has closed because too many were open, since the start. Default 0. */
+  /**
+   * Connections that the socket has closed because too many were open, since the start. Default 0.
+   */
   readonly droppedConnections?: () => number;
   /** Told of failures that are the server's own, for the log. */
   readonly onFailure?: (failure: unknown) => void;
@@ -152,7 +173,10 @@ function addHealthChecks(app: Hono, answersTexts: () => boolean, leaving: () => 
   });
 }
 
-/** Hono hands only errors to `onError`. The signal of a caller who has left has a text as its reason. */
+/**
+ * Hono hands only errors to `onError`. The signal of a caller who has left has a text as its
+ * reason.
+ */
 const throwErrors: MiddlewareHandler = async (_, next) => {
   try {
     await next();
@@ -171,7 +195,10 @@ function refuseOtherMethods(app: Hono): void {
   }
 }
 
-/** The route that a path with a wrong beginning or a slash too many ends like, as of a client with a wrong base URL. */
+/**
+ * The route that a path with a wrong beginning or a slash too many ends like, as of a client with a
+ * wrong base URL.
+ */
 function routeLike(path: string): string | undefined {
   const segments = path.split("/").filter((segment) => segment !== "");
   const last = segments.at(-1);
@@ -192,7 +219,10 @@ function answerFailure(
   return hasLeft ? new Response(null, { status: CALLER_LEFT }) : error.toResponse();
 }
 
-/** Whether the failure is that the caller has left: the signal's reason, or one of a connection that broke. */
+/**
+ * Whether the failure is that the caller has left: the signal's reason, or one of a connection that
+ * broke.
+ */
 function isDeparture(failure: unknown, { reason }: AbortSignal): boolean {
   if (failure === reason || !(failure instanceof Error)) return true;
   const { code } = failure as NodeJS.ErrnoException;

@@ -1,9 +1,9 @@
 /**
  * Errors in the shape that OpenAI's clients read: `{ error: { message, type, param, code } }`.
  *
- * Guarantees: every failure has one status and one code; a failure that the same request would meet again carries
- * `x-should-retry: false`, so that clients do not repeat it.
- * Does not show stack traces or file paths.
+ * Guarantees: every failure has one status and one code; a failure that the same request would meet
+ * again carries `x-should-retry: false`, so that clients do not repeat it. Does not show stack
+ * traces or file paths.
  */
 
 import { maxHeaderSize } from "node:http";
@@ -205,7 +205,10 @@ export function deadlineExceeded(): ApiError {
   return new ApiError(504, message, { code: "deadline_exceeded" });
 }
 
-/** What a failed submit tells the caller. `retryAfterSeconds` is asked for only when the queue is full. */
+/**
+ * What a failed submit tells the caller. `retryAfterSeconds` is asked for only when the queue is
+ * full.
+ */
 export function fromFailure(failure: unknown, retryAfterSeconds: () => number): ApiError {
   if (failure instanceof ApiError) return failure;
   switch (codeOf(failure)) {

@@ -1,9 +1,10 @@
 /**
  * The service on a socket: opens the model, listens, and drains.
  *
- * Guarantees: listens only once the model is loaded; `close` first fails health checks for `drainDelayMs` while all
- * else is answered, then stops accepting, answers what was accepted and ends the model's threads. It gives up on
- * connections of which no byte came 100 ms after it stopped accepting, and after `drainTimeoutMs` on all.
+ * Guarantees: listens only once the model is loaded; `close` first fails health checks for
+ * `drainDelayMs` while all else is answered, then stops accepting, answers what was accepted and
+ * ends the model's threads. It gives up on connections of which no byte came 100 ms after it
+ * stopped accepting, and after `drainTimeoutMs` on all.
  */
 
 import { once } from "node:events";
@@ -31,7 +32,10 @@ export interface ServiceOptions
   readonly drainTimeoutMs?: number;
   /** How long a connection on which nothing is asked stays open. Default 65,000. */
   readonly keepAliveMs?: number;
-  /** Most connections that are open at once. Default: what the process's limit on open files leaves room for. */
+  /**
+   * Most connections that are open at once. Default: what the process's limit on open files leaves
+   * room for.
+   */
   readonly maxConnections?: number;
   /** Called with a sentence about what whoever runs the service should change. */
   readonly onWarning?: (message: string) => void;
@@ -46,9 +50,15 @@ export interface Service {
 }
 
 const DEFAULT_DRAIN_TIMEOUT_MS = 30_000;
-/** Longer than the 60 s of common load balancers: whoever closes first must not be the one that is asked. */
+/**
+ * Longer than the 60 s of common load balancers: whoever closes first must not be the one that is
+ * asked.
+ */
 const DEFAULT_KEEP_ALIVE_MS = 65_000;
-/** How long after a stop the first bytes of a connection may come: those of one just accepted have not been read. */
+/**
+ * How long after a stop the first bytes of a connection may come: those of one just accepted have
+ * not been read.
+ */
 const SILENCE_MS = 100;
 
 export async function startService(options: ServiceOptions): Promise<Service> {

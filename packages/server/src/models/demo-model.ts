@@ -1,9 +1,10 @@
 /**
- * Writes the folder of a small text model, laid out as exports from Hugging Face are: `model.onnx` and `tokenizer.json`.
- * It is for trying what runs models where none can be downloaded.
+ * Writes the folder of a small text model, laid out as exports from Hugging Face are: `model.onnx`
+ * and `tokenizer.json`. It is for trying what runs models where none can be downloaded.
  *
- * Guarantees: the same bytes on every machine; a file that is there already and has other content is left as it is.
- * Does not understand language: the weights are random and untrained. Texts that share words come out near each other.
+ * Guarantees: the same bytes on every machine; a file that is there already and has other content
+ * is left as it is. Does not understand language: the weights are random and untrained. Texts that
+ * share words come out near each other.
  */
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -19,7 +20,10 @@ export interface WrittenFile {
   readonly bytes: number;
 }
 
-/** Writes the files into `folder`, which is made where it is not there. Rejects with ForeignFileError. */
+/**
+ * Writes the files into `folder`, which is made where it is not there. Rejects with
+ * ForeignFileError.
+ */
 export async function writeDemoModel(folder: string): Promise<readonly WrittenFile[]> {
   const { definition, vocabularySize } = pairTokenizer();
   const files = [

@@ -1,8 +1,8 @@
 /**
  * The service's text model: the library's embedder, with what the service shows of it.
  *
- * Guarantees: those of `openEmbedder`; a full queue refuses at once.
- * Does not cut lists of token ids; `tokenize` tells how long texts are, and the HTTP layer refuses with both numbers.
+ * Guarantees: those of `openEmbedder`; a full queue refuses at once. Does not cut lists of token
+ * ids; `tokenize` tells how long texts are, and the HTTP layer refuses with both numbers.
  */
 
 import type { Batcher } from "batchwise";
@@ -21,18 +21,33 @@ import { RateMeter } from "./rate-meter.ts";
 import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
 
 export interface EmbedderOptions extends ModelOptions {
-  /** Threads with a model session each, and so batches at once. Default: the cores that this process may use. */
+  /**
+   * Threads with a model session each, and so batches at once. Default: the cores that this process
+   * may use.
+   */
   readonly workers?: number;
-  /** Cap on a batch's padded size: texts x tokens of the longest. Default: learned from how long batches run. */
+  /**
+   * Cap on a batch's padded size: texts x tokens of the longest. Default: learned from how long
+   * batches run.
+   */
   readonly maxBatchTokens?: number;
-  /** Cap on a batch's texts; 1 switches batching off. Default: 1,024 while the size is learned, else 64. */
+  /**
+   * Cap on a batch's texts; 1 switches batching off. Default: 1,024 while the size is learned, else
+   * 64.
+   */
   readonly maxBatchSize?: number;
-  /** Batch texts even where the model's vectors depend on what else is in a batch. Default: one text at a time there. */
+  /**
+   * Batch texts even where the model's vectors depend on what else is in a batch. Default: one text
+   * at a time there.
+   */
   readonly batchAnyway?: boolean;
   /** How long the oldest text may wait for company while a thread is free. */
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
-  /** Keep as many tokens of a text that is too long as fit, in place of refusing it. Lists of token ids are refused still. */
+  /**
+   * Keep as many tokens of a text that is too long as fit, in place of refusing it. Lists of token
+   * ids are refused still.
+   */
   readonly truncate?: boolean;
   /** Whether callers may send token ids in place of texts. Default: true. */
   readonly tokenInput?: boolean;
@@ -85,7 +100,10 @@ export class Embedder {
     });
   }
 
-  /** Loads the model in every thread and runs it once; rejects, with nothing left running, when that fails. */
+  /**
+   * Loads the model in every thread and runs it once; rejects, with nothing left running, when that
+   * fails.
+   */
   static async open(options: EmbedderOptions = {}): Promise<Embedder> {
     const { workers, maxBatchTokens, maxBatchSize, batchAnyway, maxWaitMs, maxQueueSize, truncate, timeoutMs } =
       options;
@@ -123,7 +141,10 @@ export class Embedder {
     return this.#embedder.tokenize(texts, options);
   }
 
-  /** One vector a list. Rejects with the first failure, and then takes the lists that still wait out of the queue. */
+  /**
+   * One vector a list. Rejects with the first failure, and then takes the lists that still wait out
+   * of the queue.
+   */
   async embed(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
     const vectors = await this.#embedder.embedTokens(lists, options);
     this.#tokens.add(lists.reduce((sum, list) => sum + list.length, 0));

@@ -1,11 +1,11 @@
 /**
- * Writes a small BERT-shaped encoder as an .onnx file from a seed, so that the service has a real transformer to
- * run where no model can be downloaded.
+ * Writes a small BERT-shaped encoder as an .onnx file from a seed, so that the service has a real
+ * transformer to run where no model can be downloaded.
  *
- * Guarantees: the same config gives the same bytes; `batch` and `sequence` are free; a row's vector does not
- * depend on its neighbours or on padding (up to float32 rounding). Texts that share words come out near each
- * other, because the vector stays close to the mean of its words' random vectors.
- * Does not understand language: the weights are random and untrained.
+ * Guarantees: the same config gives the same bytes; `batch` and `sequence` are free; a row's vector
+ * does not depend on its neighbours or on padding (up to float32 rounding). Texts that share words
+ * come out near each other, because the vector stays close to the mean of its words' random
+ * vectors. Does not understand language: the weights are random and untrained.
  */
 
 import { OnnxGraph } from "./onnx-graph.ts";
@@ -25,8 +25,9 @@ export interface EncoderConfig {
   readonly maxTokens: number;
   readonly seed: number;
   /**
-   * What the file gives: `embedding` is [batch, hidden], pooled and of length 1; `tokens` is the usual export of
-   * a trained model, `last_hidden_state` [batch, sequence, hidden], with a `token_type_ids` input.
+   * What the file gives: `embedding` is [batch, hidden], pooled and of length 1; `tokens` is the
+   * usual export of a trained model, `last_hidden_state` [batch, sequence, hidden], with a
+   * `token_type_ids` input.
    */
   readonly output: "embedding" | "tokens";
 }
@@ -96,7 +97,8 @@ class EncoderWriter {
     const { hidden, maxTokens, vocabulary, output } = this.#config;
     const graph = this.#graph;
     const words = randomWeights(this.#random, vocabulary * hidden, WORD_DEVIATION);
-    // Every text carries both marks. Opposite vectors cancel in the mean; equal ones would pull all texts together.
+    // Every text carries both marks. Opposite vectors cancel in the mean; equal ones would pull all
+    // texts together.
     const classify = SPECIAL_TOKENS.classify * hidden;
     const separate = SPECIAL_TOKENS.separate * hidden;
     for (let index = 0; index < hidden; index += 1) words[separate + index] = -(words[classify + index] ?? 0);
@@ -120,7 +122,10 @@ class EncoderWriter {
     return this.#norm(sum);
   }
 
-  /** 0 where the mask is 1 and a large negative number where it is 0, shaped to be added to [batch, heads, from, to]. */
+  /**
+   * 0 where the mask is 1 and a large negative number where it is 0, shaped to be added to [batch,
+   * heads, from, to].
+   */
   #blockedScores(mask: string): string {
     const graph = this.#graph;
     const absent = graph.node("Sub", [this.#scalar(1), mask]);

@@ -1,9 +1,10 @@
 /**
- * Keeps the generated model file in a folder, so that it is written on the first start and only read afterwards.
+ * Keeps the generated model file in a folder, so that it is written on the first start and only
+ * read afterwards.
  *
- * Guarantees: the file's name carries its format version, its config and the checksum of its content; a damaged
- * or half-written file is never used; several processes may start at once.
- * Does not delete files of other versions or configs.
+ * Guarantees: the file's name carries its format version, its config and the checksum of its
+ * content; a damaged or half-written file is never used; several processes may start at once. Does
+ * not delete files of other versions or configs.
  */
 
 import { createHash, randomUUID } from "node:crypto";

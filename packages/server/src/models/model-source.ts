@@ -1,8 +1,8 @@
 /**
  * The model that the service runs: a file of the user's, or the built-in one.
  *
- * Guarantees: the built-in model is written where it is not there yet; what does not go with it is refused.
- * Does not download anything.
+ * Guarantees: the built-in model is written where it is not there yet; what does not go with it is
+ * refused. Does not download anything.
  */
 
 import type { ModelFileOptions, Pooling } from "batchwise/onnx";
@@ -11,7 +11,9 @@ import { hashingTokenizer } from "./hashing-tokenizer.ts";
 import { type CachedModel, cachedEncoder, defaultModelDirectory } from "./model-cache.ts";
 
 export interface ModelOptions {
-  /** An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`. Unset: the built-in model. */
+  /**
+   * An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`. Unset: the built-in model.
+   */
   readonly model?: string;
   /** The model's `tokenizer.json`. Unset: beside the model, or one folder up. */
   readonly tokenizer?: string;

@@ -1,5 +1,6 @@
 /**
- * Builds the bytes of an ONNX file: nodes, weights, inputs and outputs of one graph (opset 17, IR version 8).
+ * Builds the bytes of an ONNX file: nodes, weights, inputs and outputs of one graph (opset 17, IR
+ * version 8).
  *
  * Guarantees: the same calls give the same bytes.
  * Does not check that the graph makes sense; the runtime does when it loads the file.

@@ -1,7 +1,8 @@
 /**
  * How often something happened lately, per second.
  *
- * Guarantees: constant memory, no timer; the rate falls to 0 within the window after the last event.
+ * Guarantees: constant memory, no timer; the rate falls to 0 within the window after the last
+ * event.
  */
 
 const WINDOW_SECONDS = 10;

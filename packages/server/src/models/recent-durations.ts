@@ -1,7 +1,9 @@
 /**
- * Quantiles of the durations seen lately, for a live display: the engine's own statistics cover its whole life.
+ * Quantiles of the durations seen lately, for a live display: the engine's own statistics cover its
+ * whole life.
  *
- * Guarantees: constant memory, no timer; looks at the last thousand durations of the last ten seconds at most.
+ * Guarantees: constant memory, no timer; looks at the last thousand durations of the last ten
+ * seconds at most.
  */
 
 const WINDOW_MS = 10_000;

@@ -1,4 +1,5 @@
-// Requests whose time is up, or whose caller leaves, while their bodies come or their texts are tokenised.
+// Requests whose time is up, or whose caller leaves, while their bodies come or their texts are
+// tokenised.
 
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -57,7 +58,10 @@ describe("while its texts are tokenised, a request", () => {
 describe("while its body comes slowly, a request", () => {
   const CHUNKS = 100;
 
-  /** A body that takes a second, with how many of its chunks were asked for and whether it was given up. */
+  /**
+   * A body that takes a second, with how many of its chunks were asked for and whether it was given
+   * up.
+   */
   function slowBody(): { body: ReadableStream<Uint8Array>; asked: () => number; isCancelled: () => boolean } {
     let asked = 0;
     let isCancelled = false;

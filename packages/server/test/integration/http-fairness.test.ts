@@ -8,7 +8,10 @@ interface Caller {
   readonly user?: string;
 }
 
-/** One caller sends 40 requests, then another sends two. Gives after how many answers the second has both of its own. */
+/**
+ * One caller sends 40 requests, then another sends two. Gives after how many answers the second has
+ * both of its own.
+ */
 async function answersBefore(first: Caller, second: Caller): Promise<number> {
   const service = await startSmall({ ...(await slowEncoder()), maxBatchSize: 1 });
   const { batcher } = service.embedder;

@@ -38,7 +38,9 @@ function computedMs(): number {
   return (user + system) / 1_000;
 }
 
-/** The longest that this thread computes in one pass of the event loop, until the body is answered. */
+/**
+ * The longest that this thread computes in one pass of the event loop, until the body is answered.
+ */
 async function longestStop(service: Service, body: string, status: number): Promise<number> {
   let longest = 0;
   let before = computedMs();

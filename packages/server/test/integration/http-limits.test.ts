@@ -55,7 +55,8 @@ describe("uploads", () => {
       expect(answer).toMatch(/\r\nretry-after: \d+\r\n/i);
       expect(answer).toContain(`at most ${2 * MIB} bytes`);
     }
-    // Small requests go on, large ones of others too, and its own as soon as the bodies before them have left.
+    // Small requests go on, large ones of others too, and its own as soon as the bodies before them
+    // have left.
     expect((await embed(service, "small")).status).toBe(200);
     expect((await embed(service, text)).status).toBe(503);
     expect((await embed(service, text, { authorization: "Bearer other" })).status).toBe(400);

@@ -9,7 +9,10 @@ const TEXT = "grey ".repeat(100);
 const startSlow = async (options: { readonly timeoutMs?: number } = {}): Promise<Service> =>
   startSmall({ ...(await slowEncoder()), maxBatchSize: 1, ...options });
 
-/** Sends requests until `count` texts wait, and gives their answers in the order in which they came back. */
+/**
+ * Sends requests until `count` texts wait, and gives their answers in the order in which they came
+ * back.
+ */
 async function crowd(service: Service, count: number, headers: Record<string, string> = {}): Promise<Race> {
   const finished: string[] = [];
   const race: Race = {

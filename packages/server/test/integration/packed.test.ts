@@ -1,6 +1,7 @@
-// Both packages as a user gets them: packed, and installed from the tarballs into an empty project without a network.
-// Their dependencies are packed from this repository's own node_modules. The runtime of models, 290 MB, is an optional
-// peer and not installed: neither help nor jobs nor run may need it.
+// Both packages as a user gets them: packed, and installed from the tarballs into an empty project
+// without a network. Their dependencies are packed from this repository's own node_modules. The
+// runtime of models, 290 MB, is an optional peer and not installed: neither help nor jobs nor run
+// may need it.
 
 import { execFile, spawn } from "node:child_process";
 import { copyFileSync, existsSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// The thread that reads large bodies: in which order, and what becomes of those whose callers have left.
+// The thread that reads large bodies: in which order, and what becomes of those whose callers have
+// left.
 
 import { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test, vi } from "vitest";

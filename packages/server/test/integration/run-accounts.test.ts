@@ -1,5 +1,6 @@
-// `batchwise run --account …` for each account, as a user starts it: the real command, the official clients with what they
-// read from the environment, and the fakes of the providers and of their storage over loopback.
+// `batchwise run --account …` for each account, as a user starts it: the real command, the official
+// clients with what they read from the environment, and the fakes of the providers and of their
+// storage over loopback.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -29,7 +30,10 @@ async function listening(storage: FakeStorage): Promise<string> {
   return url;
 }
 
-/** As emulators of Cloud Storage, which the client asks below "/b" where it asks Google below "/storage/v1/b". */
+/**
+ * As emulators of Cloud Storage, which the client asks below "/b" where it asks Google below
+ * "/storage/v1/b".
+ */
 async function emulating(gcs: FakeStorage): Promise<string> {
   return serving(async (request, response) => {
     const path = request.url ?? "";
@@ -57,7 +61,10 @@ async function serving(answer: (request: IncomingMessage, response: ServerRespon
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** The metadata server of a machine in Google's cloud, which hands out tokens; Google's clients find it by a variable. */
+/**
+ * The metadata server of a machine in Google's cloud, which hands out tokens; Google's clients find
+ * it by a variable.
+ */
 async function metadataServer(): Promise<Environment> {
   const url = await serving((_request, response) => {
     response.writeHead(200, { "content-type": "application/json", "metadata-flavor": "Google" });

@@ -1,4 +1,5 @@
-// The command over real servers: Postgres through `pg` and Redis through `ioredis`, both loaded by the command itself.
+// The command over real servers: Postgres through `pg` and Redis through `ioredis`, both loaded by
+// the command itself.
 
 import { expect, onTestFinished, test } from "vitest";
 import { postgresPlace, startOwnRedis } from "../../../batchwise/test/integration/services/kept.ts";

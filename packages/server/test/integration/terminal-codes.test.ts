@@ -4,7 +4,10 @@ import type { FakeAnswer } from "batchwise/dispatch/testing";
 import { expect, test } from "vitest";
 import { type Ended, ended, Practice } from "../support/practice.ts";
 
-/** Clears the screen, sets the title, writes to the clipboard, begins another line: by C0, C1 and DEL. */
+/**
+ * Clears the screen, sets the title, writes to the clipboard, begins another line: by C0, C1 and
+ * DEL.
+ */
 const CODES = "\x1b[2J\x1b]0;owned\x07\x9b2J\x9d52;c;eA==\x9c\x7f\r\nPROBLEM";
 const SHOWN = "\\u001b[2J\\u001b]0;owned\\u0007\\u009b2J\\u009d52;c;eA==\\u009c\\u007f\\u000d\\u000aPROBLEM";
 

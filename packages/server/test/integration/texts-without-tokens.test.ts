@@ -1,4 +1,5 @@
-// Texts of which the model's own tokenizer makes nothing that has a vector: the caller's mistake, and answered as one.
+// Texts of which the model's own tokenizer makes nothing that has a vector: the caller's mistake,
+// and answered as one.
 
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../src/http/app.ts";
@@ -41,7 +42,8 @@ describe("a text without tokens", () => {
 });
 
 describe("a text for which the tokenizer fails", () => {
-  // Without an unknown piece, a word that has no piece of its own is an error of the tokenizer or an id that is none.
+  // Without an unknown piece, a word that has no piece of its own is an error of the tokenizer or
+  // an id that is none.
   const gaps = { ...definition, model: { ...(words as object), unk_token: "[GONE]" } };
 
   test("is refused by its place", async () => {

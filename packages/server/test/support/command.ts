@@ -1,6 +1,7 @@
 /**
- * Runs the `batchwise` command from the sources in a process of its own, and ends that process with the test. Test files
- * that start it dozens of times run it from a bundle of the sources, which loads in half the time.
+ * Runs the `batchwise` command from the sources in a process of its own, and ends that process with
+ * the test. Test files that start it dozens of times run it from a bundle of the sources, which
+ * loads in half the time.
  */
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
@@ -12,7 +13,10 @@ import { afterAll, afterEach } from "vitest";
 import { bundledProgram } from "../../../../scripts/bundled-program.ts";
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url);
-/** As deep in the package as the sources are: the command finds its package.json and its packages from there. */
+/**
+ * As deep in the package as the sources are: the command finds its package.json and its packages
+ * from there.
+ */
 const BUNDLES = fileURLToPath(new URL(`../../dist-${process.pid}/`, import.meta.url));
 const KEPT = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
 const NAMES = new URL("./source-names.ts", import.meta.url).href;
@@ -40,7 +44,9 @@ afterEach(async () => {
 
 export interface CommandPlace {
   readonly cwd?: string;
-  /** In place of the environment of the tests, but for the path and the cache of compiled sources. */
+  /**
+   * In place of the environment of the tests, but for the path and the cache of compiled sources.
+   */
   readonly env?: Readonly<Record<string, string>>;
   /** The command as `bundledCommand` answers it, in place of the sources. */
   readonly bundle?: string;

@@ -1,4 +1,7 @@
-/** Folders as exports of trained models lay them out, with small graphs whose numbers a test can work out. */
+/**
+ * Folders as exports of trained models lay them out, with small graphs whose numbers a test can
+ * work out.
+ */
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -13,10 +16,16 @@ export interface TableOptions {
   readonly width?: number;
   /** The vectors of single tokens, in place of random ones. */
   readonly words?: Readonly<Record<number, readonly number[]>>;
-  /** `tokens`: the words' vectors; `mean`: their mean without a mask; `logits`: a classifier's, 3 labels unless `width` says. */
+  /**
+   * `tokens`: the words' vectors; `mean`: their mean without a mask; `logits`: a classifier's, 3
+   * labels unless `width` says.
+   */
   readonly output?: "tokens" | "mean" | "logits";
   readonly outputName?: string;
-  /** Passes the words through one dynamically quantised product, whose scale is that of the whole batch. */
+  /**
+   * Passes the words through one dynamically quantised product, whose scale is that of the whole
+   * batch.
+   */
   readonly quantised?: boolean;
   /** Adds positions as RoBERTa counts them, from padding + 1, out of a table of this many. */
   readonly positions?: number;

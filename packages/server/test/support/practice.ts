@@ -1,4 +1,7 @@
-/** A folder with an input file, a fake provider over HTTP, and the `batchwise` command run in it as a user would. */
+/**
+ * A folder with an input file, a fake provider over HTTP, and the `batchwise` command run in it as
+ * a user would.
+ */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

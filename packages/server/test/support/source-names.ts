@@ -1,6 +1,6 @@
 /**
- * Loaded with `node --import` into processes that tests start from the sources: resolves the library's public names
- * to its sources, as the test runner does in its own process.
+ * Loaded with `node --import` into processes that tests start from the sources: resolves the
+ * library's public names to its sources, as the test runner does in its own process.
  */
 
 import { registerHooks } from "node:module";

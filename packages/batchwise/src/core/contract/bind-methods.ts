@@ -15,8 +15,9 @@ export function bindMethods(object: object): void {
 }
 
 /**
- * Makes the methods of a class work when they are taken off its objects, which stay as light as they are: a method is bound
- * each time it is read. Leaves out those that the constructor binds. To be called once, for each class of a chain.
+ * Makes the methods of a class work when they are taken off its objects, which stay as light as
+ * they are: a method is bound each time it is read. Leaves out those that the constructor binds. To
+ * be called once, for each class of a chain.
  */
 export function bindOnRead(prototype: object, others: readonly string[]): void {
   for (const [name, { value, enumerable = false }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {

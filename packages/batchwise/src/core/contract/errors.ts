@@ -1,10 +1,14 @@
-// The errors of the core layer. One class, told apart by `code`: a code survives bundling, minifying and two copies
-// of the package, where a class identity does not. Option mistakes are plain TypeError / RangeError (see validate.ts).
-// Also what counts as an Error and as a list of results, and how a message renders a value.
+// The errors of the core layer. One class, told apart by `code`: a code survives bundling,
+// minifying and two copies of the package, where a class identity does not. Option mistakes are
+// plain TypeError / RangeError (see validate.ts). Also what counts as an Error and as a list of
+// results, and how a message renders a value.
 
 const BRAND: symbol = Symbol.for("batchwise.error");
 
-/** What went wrong, stable across versions. `INVALID_OPTION` is carried by plain TypeError and RangeError. */
+/**
+ * What went wrong, stable across versions. `INVALID_OPTION` is carried by plain TypeError and
+ * RangeError.
+ */
 export type BatchwiseErrorCode =
   | "QUEUE_FULL"
   | "ITEM_TOO_LARGE"
@@ -26,8 +30,8 @@ export interface BatchwiseErrorInit {
 /**
  * Every error that batchwise itself raises about an item or a batch.
  *
- * `code` says which (see {@link BatchwiseErrorCode}), `retryable` whether the same submit may succeed later.
- * `instanceof` works across two loaded copies of the package.
+ * `code` says which (see {@link BatchwiseErrorCode}), `retryable` whether the same submit may
+ * succeed later. `instanceof` works across two loaded copies of the package.
  *
  * @example
  * ```ts
@@ -58,7 +62,9 @@ export class BatchwiseError extends Error {
   }
 }
 
-/** What a batcher is called in messages that users have not named; the default of the option `name`. */
+/**
+ * What a batcher is called in messages that users have not named; the default of the option `name`.
+ */
 export const NO_NAME = "batch";
 
 const NAMED = "Batcher `";

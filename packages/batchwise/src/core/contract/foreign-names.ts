@@ -1,5 +1,5 @@
-// Names of options in other libraries, and what they are here: data for the check of unknown names. A row has our option,
-// its unit or meaning, and what others call it, as `plainName` writes it.
+// Names of options in other libraries, and what they are here: data for the check of unknown names.
+// A row has our option, its unit or meaning, and what others call it, as `plainName` writes it.
 
 /** The first row whose option the entry point has, and that lists the name, answers. */
 export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, theirs: string])[] = [
@@ -43,7 +43,10 @@ export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, t
   ],
 ];
 
-/** Names that are no option here, and where what they say belongs: for the options of a batcher alone. */
+/**
+ * Names that are no option here, and where what they say belongs: for the options of a batcher
+ * alone.
+ */
 export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] = [
   ["a batch has no least cost: it goes when it is full or `maxWaitMs` is over", "mincost"],
   ["use `batchStream`, for handlers that stream", "bufferedchunks stall"],
@@ -61,7 +64,10 @@ export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] =
 
 const IGNORED: readonly string[] = ["max", "batch", "batches", "ms", "s", "seconds", "microseconds"];
 
-/** A name without what differs between libraries: case, `_`, and the words `max`, `batch` and units of time. */
+/**
+ * A name without what differs between libraries: case, `_`, and the words `max`, `batch` and units
+ * of time.
+ */
 export function plainName(name: string): string {
   const words = name
     .replace(/([a-z])([A-Z])/g, "$1_$2")

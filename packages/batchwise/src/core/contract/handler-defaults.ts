@@ -1,5 +1,6 @@
-// What a handler says of its batcher: its name, and the options that a handler object brings along in its property
-// `defaults`, as one that knows how many batches it runs at once. Each holds where the user's own options do not have it.
+// What a handler says of its batcher: its name, and the options that a handler object brings along
+// in its property `defaults`, as one that knows how many batches it runs at once. Each holds where
+// the user's own options do not have it.
 
 import { NO_NAME } from "./errors.ts";
 import type { BatchOptions } from "./options.ts";
@@ -18,7 +19,10 @@ export function nameOfHandler(handler: unknown): string {
   return typeof name === "string" ? name.replace(/^(bound )+/, "") || NO_NAME : NO_NAME;
 }
 
-/** The user's options with those of the handler. What is no object is left for the check of options to refuse. */
+/**
+ * The user's options with those of the handler. What is no object is left for the check of options
+ * to refuse.
+ */
 export function withHandlerDefaults(handler: unknown, given: unknown): unknown {
   const defaults = typeof handler === "object" ? (handler as { defaults?: unknown } | null)?.defaults : undefined;
   if (typeof defaults !== "object" || defaults === null) return given;

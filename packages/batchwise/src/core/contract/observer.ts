@@ -1,10 +1,14 @@
-// An observer watches a batcher from the inside, for metrics and traces: it runs inside the submit and around the handler.
-// `batchwise/otel` has the one that there is. A batcher without one pays a comparison a batch. No method of it throws.
+// An observer watches a batcher from the inside, for metrics and traces: it runs inside the submit
+// and around the handler. `batchwise/otel` has the one that there is. A batcher without one pays a
+// comparison a batch. No method of it throws.
 
 import type { BatchEvent, RunningBatch } from "./events.ts";
 import type { ItemOutcome } from "./outcome.ts";
 
-/** The name of the method that changes the observer. Registered, so that it is the same in two copies of the package. */
+/**
+ * The name of the method that changes the observer. Registered, so that it is the same in two
+ * copies of the package.
+ */
 export const OBSERVE: unique symbol = Symbol.for("batchwise.observe");
 
 /** A batch that is about to run. Times are those of the batcher's clock. */
@@ -21,22 +25,28 @@ export interface ObservedItem {
 
 /** Watches one batch. */
 export interface BatchWatch {
-  /** Calls the handler by calling `call` once, and returns what that returns. Called again for retries and halves. */
+  /**
+   * Calls the handler by calling `call` once, and returns what that returns. Called again for
+   * retries and halves.
+   */
   around<Answer>(call: () => Answer): Answer;
   ended(event: BatchEvent): void;
 }
 
 export interface BatchObserver {
   /**
-   * Called inside each submit, in the caller's async context, with what was captured for other callers of the same item.
-   * What it returns is kept with the item.
+   * Called inside each submit, in the caller's async context, with what was captured for other
+   * callers of the same item. What it returns is kept with the item.
    */
   readonly capture: ((before: unknown) => unknown) | undefined;
   /** Called before the handler. `waitMs`: how long the oldest item has waited. */
   started(batch: ObservedBatch, items: readonly ObservedItem[], waitMs: number): BatchWatch;
   /** So many items have ended in one way, so long after their submit. */
   settled(outcome: ItemOutcome, latencyMs: number, times: number): void;
-  /** So many callers need no place of their own: they share that of an equal item, or the cache has their answer. */
+  /**
+   * So many callers need no place of their own: they share that of an equal item, or the cache has
+   * their answer.
+   */
   spared(by: "dedupe" | "cache", callers: number): void;
 }
 

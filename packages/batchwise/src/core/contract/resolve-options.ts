@@ -118,7 +118,10 @@ export class PreparedOptions {
   /** The same options with the last name that they were asked for with. */
   #named: PreparedOptions | null = null;
 
-  /** Options that were given, or prepared before. `name` is for those that give none. Throws INVALID_OPTION. */
+  /**
+   * Options that were given, or prepared before. `name` is for those that give none. Throws
+   * INVALID_OPTION.
+   */
   static of(given: unknown, name: string = NO_NAME): PreparedOptions {
     if (given instanceof PreparedOptions) return given;
     if (given !== undefined) return new PreparedOptions(given, name);
@@ -186,7 +189,10 @@ function checkGather(gather: ConfigureOptions["gather"], clock: Clock = systemCl
   throw expected("clock.setImmediate", rule, clock.setImmediate);
 }
 
-/** The options with some limits changed. `isPreferredUnset`: preferredBatchSize follows maxBatchSize. */
+/**
+ * The options with some limits changed. `isPreferredUnset`: preferredBatchSize follows
+ * maxBatchSize.
+ */
 export function reconfigure(
   current: ResolvedOptions,
   changes: ConfigureOptions,

@@ -1,15 +1,17 @@
-// How long a provider asked to be left alone, read from what a handler threw. Errors of the OpenAI and Anthropic clients
-// carry `headers`, those of axios and gaxios `response.headers`, those of the AI SDK `responseHeaders`; all are read by
-// shape. It never throws, whatever the error is made of.
+// How long a provider asked to be left alone, read from what a handler threw. Errors of the OpenAI
+// and Anthropic clients carry `headers`, those of axios and gaxios `response.headers`, those of the
+// AI SDK `responseHeaders`; all are read by shape. It never throws, whatever the error is made of.
 
 /** A longer wait counts as this: a day. */
 export const LONGEST_RETRY_AFTER_MS = 86_400_000;
 
 /**
- * The wait that an error asks for, in milliseconds, or undefined where it asks for none that can be read.
+ * The wait that an error asks for, in milliseconds, or undefined where it asks for none that can be
+ * read.
  *
- * Its own `retryAfterMs` comes first, then the header `retry-after-ms` (milliseconds), then `retry-after` (seconds, also
- * fractional, or an HTTP date, which is measured from `epochNow`). What is negative or past is not a wait.
+ * Its own `retryAfterMs` comes first, then the header `retry-after-ms` (milliseconds), then
+ * `retry-after` (seconds, also fractional, or an HTTP date, which is measured from `epochNow`).
+ * What is negative or past is not a wait.
  */
 export function retryAfterMs(error: unknown, epochNow: number): number | undefined {
   const own = property(error, "retryAfterMs");
@@ -33,7 +35,10 @@ function property(object: unknown, name: string): unknown {
   }
 }
 
-/** A header as text, "" where there is none. `headers` is a Headers, a Map or a plain object with names in any case. */
+/**
+ * A header as text, "" where there is none. `headers` is a Headers, a Map or a plain object with
+ * names in any case.
+ */
 function header(headers: unknown, name: string): string {
   if (typeof headers !== "object" || headers === null) return "";
   try {
@@ -58,7 +63,10 @@ function text(value: unknown): string {
   return typeof first === "string" || typeof first === "number" ? String(first).trim() : "";
 }
 
-/** The part of RFC 9110 that counts: a plain decimal number. `Date.parse` would take "-5" for a month. */
+/**
+ * The part of RFC 9110 that counts: a plain decimal number. `Date.parse` would take "-5" for a
+ * month.
+ */
 const DECIMAL = /^\d+(\.\d*)?$/;
 
 function milliseconds(value: string): number | undefined {

@@ -2,7 +2,9 @@
 
 import type { BatchReason } from "./outcome.ts";
 
-/** The distribution of a value. All are 0 while nothing was recorded; `mean` and `max` are exact. */
+/**
+ * The distribution of a value. All are 0 while nothing was recorded; `mean` and `max` are exact.
+ */
 export interface Quantiles {
   readonly mean: number;
   readonly p50: number;
@@ -13,22 +15,32 @@ export interface Quantiles {
 
 /** What `maxBatchCost: "learn"` has found. */
 export interface LearnedStats {
-  /** What the next batch may cost; of several keys that have learned their own, the most. 0 before the first batch. */
+  /**
+   * What the next batch may cost; of several keys that have learned their own, the most. 0 before
+   * the first batch.
+   */
   readonly maxBatchCost: number;
   /**
-   * `"learning"` until batches of similar cost have been enough; then `"learned"`, which larger batches are still tried
-   * beside; `"relearning"` where the handler has changed and all was forgotten.
+   * `"learning"` until batches of similar cost have been enough; then `"learned"`, which larger
+   * batches are still tried beside; `"relearning"` where the handler has changed and all was
+   * forgotten.
    */
   readonly state: "learning" | "learned" | "relearning";
 }
 
-/** What a batcher has done since it was made, or since `resetStats()`. Durations are in milliseconds. */
+/**
+ * What a batcher has done since it was made, or since `resetStats()`. Durations are in
+ * milliseconds.
+ */
 export interface BatcherStats {
   /** Items given to submit, submitMany and submitSettled, whatever became of them. */
   readonly submitted: number;
   /** Items answered with a result. */
   readonly completed: number;
-  /** Items that a user function failed: the handler's error, a result that could not be used, HANDLER_TIMEOUT. */
+  /**
+   * Items that a user function failed: the handler's error, a result that could not be used,
+   * HANDLER_TIMEOUT.
+   */
   readonly failed: number;
   /** Items whose signal aborted. */
   readonly cancelled: number;
@@ -53,7 +65,10 @@ export interface BatcherStats {
   readonly runningBatches: number;
   readonly averageBatchSize: number;
   readonly averageBatchCost: number;
-  /** Share of the time, from the first submit to the end of `close()`, in which any batch ran: 0 to 1. */
+  /**
+   * Share of the time, from the first submit to the end of `close()`, in which any batch ran: 0 to
+   * 1.
+   */
   readonly utilization: number;
   /** The two parts of that time. */
   readonly busyMs: number;

@@ -1,11 +1,13 @@
-// What counts as a promise: any object with a `then`, of this realm or of another. Reading a `then` may throw. And how to
-// follow or ignore one that may misbehave.
+// What counts as a promise: any object with a `then`, of this realm or of another. Reading a `then`
+// may throw. And how to follow or ignore one that may misbehave.
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-/** A promise of our own that follows another: it settles once, and a `then` that throws rejects it. */
+/**
+ * A promise of our own that follows another: it settles once, and a `then` that throws rejects it.
+ */
 export function follow(promise: PromiseLike<unknown>): Promise<unknown> {
   return new Promise((resolve) => {
     resolve(promise);
@@ -26,8 +28,8 @@ export function ignoreIfPromise(value: unknown): void {
 }
 
 /**
- * Calls a function of the user. What it throws goes to `failed`, and what a promise that it returns rejects with, to
- * `rejected`.
+ * Calls a function of the user. What it throws goes to `failed`, and what a promise that it returns
+ * rejects with, to `rejected`.
  */
 export function attempt(
   use: () => unknown,

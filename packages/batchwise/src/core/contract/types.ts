@@ -1,5 +1,5 @@
-// The public shapes of the engine: handler, context, batcher, and the options of its methods. Those of a batcher, and their
-// defaults, are in options.ts.
+// The public shapes of the engine: handler, context, batcher, and the options of its methods. Those
+// of a batcher, and their defaults, are in options.ts.
 
 import type { EventName, Listener, RunningBatch } from "./events.ts";
 import type { HandlerDefaults } from "./handler-defaults.ts";
@@ -22,7 +22,10 @@ export type NumericArray =
   | BigInt64Array
   | BigUint64Array;
 
-/** What a handler may leave in a caller's place: the result, a promise of it, or an Error for that caller alone. */
+/**
+ * What a handler may leave in a caller's place: the result, a promise of it, or an Error for that
+ * caller alone.
+ */
 export type Place<Result> = Result | PromiseLike<Result> | Error;
 
 /** One place per item, in the order of the items. */
@@ -33,7 +36,10 @@ export interface BatchRequest {
   /** What `captureContext` returned at this item's submit, or what was given as `context`. */
   readonly context: unknown;
   readonly priority: number;
-  /** From its submit, or from the end of its look-up in a cache, to the start of this batch, in milliseconds. */
+  /**
+   * From its submit, or from the end of its look-up in a cache, to the start of this batch, in
+   * milliseconds.
+   */
   readonly waitedMs: number;
 }
 
@@ -41,7 +47,10 @@ export interface BatchRequest {
 export interface BatchContext {
   /** Unique among the batches of this process. */
   readonly id: string;
-  /** Aborts when every caller of the batch has gone, on `handlerTimeoutMs`, and on `close({ drain: false })`. */
+  /**
+   * Aborts when every caller of the batch has gone, on `handlerTimeoutMs`, and on
+   * `close({ drain: false })`.
+   */
   readonly signal: AbortSignal;
   readonly key: string | undefined;
   /** The batch's cost by `batchCost`. */
@@ -64,8 +73,9 @@ export type NumericHandlerFunction<Item, Numbers extends NumericArray> = (
 ) => Numbers | PromiseLike<Numbers>;
 
 /**
- * A handler in stages. `prepareItem` runs at submit, on the caller's time; a promise that it returns is awaited first. With `prefetch >= 1`, `prepare` and `finish`
- * of one batch overlap `run` of another. `open` runs once before the first batch, `close` once after the last.
+ * A handler in stages. `prepareItem` runs at submit, on the caller's time; a promise that it
+ * returns is awaited first. With `prefetch >= 1`, `prepare` and `finish` of one batch overlap `run`
+ * of another. `open` runs once before the first batch, `close` once after the last.
  */
 export interface HandlerObject<
   Item,
@@ -107,13 +117,18 @@ export type Handler<Item, Result> = HandlerFunction<Item, Result> | HandlerObjec
 
 /** What a caller may say about one submit. */
 export interface SubmitOptions {
-  /** Aborting takes the item out of the queue, or out of its running batch; the caller gets the signal's reason. */
+  /**
+   * Aborting takes the item out of the queue, or out of its running batch; the caller gets the
+   * signal's reason.
+   */
   readonly signal?: AbortSignal | undefined;
   /** Higher goes first; stable among equals. Default 0. */
   readonly priority?: number | undefined;
   /** The item's cost, in place of the `cost` option. */
   readonly cost?: number | undefined;
-  /** The caller is answered within this many milliseconds of the submit, or gets DEADLINE_EXCEEDED. */
+  /**
+   * The caller is answered within this many milliseconds of the submit, or gets DEADLINE_EXCEEDED.
+   */
   readonly timeoutMs?: number | undefined;
   /** The item's key, in place of the `key` option. */
   readonly key?: string | undefined;
@@ -129,7 +144,10 @@ export interface SubmitManyOptions<Item> extends Omit<SubmitOptions, "priority" 
   readonly cost?: number | ((item: Item) => number) | undefined;
 }
 
-/** Options of `map`. `signal` ends the iteration with the signal's reason; the others hold for each item. */
+/**
+ * Options of `map`. `signal` ends the iteration with the signal's reason; the others hold for each
+ * item.
+ */
 export interface MapOptions<Item, Settled extends boolean = boolean>
   extends SubmitManyOptions<Item>,
     MapWindow<Settled> {}
@@ -141,9 +159,10 @@ export interface LaneOptions {
 }
 
 /**
- * The type of a decorated method's second parameter, where callers of the method give submit options. Callers pass
- * {@link SubmitOptions}; the method finds the {@link BatchContext} of its batch there. `requests` is set in the method
- * alone: once it is checked, the compiler knows the whole context.
+ * The type of a decorated method's second parameter, where callers of the method give submit
+ * options. Callers pass {@link SubmitOptions}; the method finds the {@link BatchContext} of its
+ * batch there. `requests` is set in the method alone: once it is checked, the compiler knows the
+ * whole context.
  */
 export type BatchedCall =
   | BatchContext
@@ -151,36 +170,44 @@ export type BatchedCall =
 
 /** How `close` ends a batcher. */
 export interface CloseOptions {
-  /** True (default): answer all that waits first. False: reject it with CLOSED and abort what runs. */
+  /**
+   * True (default): answer all that waits first. False: reject it with CLOSED and abort what runs.
+   */
   readonly drain?: boolean | undefined;
 }
 
 /** Everything of a batcher that does not depend on how it is called. */
 export interface BatcherControls {
   /**
-   * Resolves when the queue has a place for this caller; rejects with CLOSED when there will be none. Each free place goes
-   * to one caller, in the order in which they asked. Until the end of the turn no other caller of `ready()` gets it, but a
-   * submit without `ready()` may take it: submit at once.
+   * Resolves when the queue has a place for this caller; rejects with CLOSED when there will be
+   * none. Each free place goes to one caller, in the order in which they asked. Until the end of
+   * the turn no other caller of `ready()` gets it, but a submit without `ready()` may take it:
+   * submit at once.
    */
   ready(): Promise<void>;
-  /** Calls the handler's own `open` now, before traffic. Resolves when that is done; at once where there is none. */
+  /**
+   * Calls the handler's own `open` now, before traffic. Resolves when that is done; at once where
+   * there is none.
+   */
   open(): Promise<void>;
   /**
-   * Sends what waits now, in one lane or in all, also when paused; resolves when all of it has settled. What is being
-   * looked up in a cache does not wait yet.
+   * Sends what waits now, in one lane or in all, also when paused; resolves when all of it has
+   * settled. What is being looked up in a cache does not wait yet.
    */
   flush(options?: LaneOptions): Promise<void>;
   /** Resolves when nothing waits or runs. */
   idle(): Promise<void>;
   /**
-   * Forgets the result of a `dedupe` key: later submits run anew, what runs now is not stored, and `cache.delete` is
-   * called. Resolves when the cache has deleted it.
+   * Forgets the result of a `dedupe` key: later submits run anew, what runs now is not stored, and
+   * `cache.delete` is called. Resolves when the cache has deleted it.
    */
   forget(dedupeKey: string, options?: LaneOptions): Promise<void>;
   /** Holds all batches back until `resume()`. Submits are taken on, deadlines and signals run. */
   pause(): void;
   resume(): void;
-  /** Changes limits from the next batch on. Throws, and changes nothing, where a value is not valid. */
+  /**
+   * Changes limits from the next batch on. Throws, and changes nothing, where a value is not valid.
+   */
   configure(changes: ConfigureOptions): void;
   /** The options in force. */
   readonly options: ShownOptions;
@@ -193,8 +220,8 @@ export interface BatcherControls {
   /** Calls the listener at each event; returns the function that ends that. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void;
   /**
-   * Ends the batcher: see {@link CloseOptions}. Always the same promise; wrong options reject with INVALID_OPTION, and
-   * close nothing.
+   * Ends the batcher: see {@link CloseOptions}. Always the same promise; wrong options reject with
+   * INVALID_OPTION, and close nothing.
    */
   close(options?: CloseOptions): Promise<void>;
   /** True from the first `close()` on. */
@@ -206,20 +233,24 @@ export interface BatcherControls {
 export interface Batcher<Item, Result> extends BatcherControls {
   /**
    * Adds one item to the next batch.
-   * @returns the item's own result. Rejects with the handler's error, the signal's reason, or a BatchwiseError.
+   * @returns the item's own result. Rejects with the handler's error, the signal's reason, or a
+   * BatchwiseError.
    */
   submit(item: Item, options?: SubmitOptions): Promise<Result>;
-  /** Adds many items; their results in order. Rejects with the first failure while the others go on. */
+  /**
+   * Adds many items; their results in order. Rejects with the first failure while the others go on.
+   */
   submitMany(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<Result[]>;
   /** Adds many items; each one's own outcome, in order. Never rejects for an item. */
   submitSettled(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<PromiseSettledResult<Result>[]>;
   /**
-   * The results of a source of any length, read with `for await`: items are taken from the source as results are read, at
-   * most `maxPending` ahead. In the order of the source unless `ordered` is false. A full queue is waited for, also with
-   * `onFull: "reject"`. Leaving the loop cancels what is under way and closes the source.
+   * The results of a source of any length, read with `for await`: items are taken from the source
+   * as results are read, at most `maxPending` ahead. In the order of the source unless `ordered` is
+   * false. A full queue is waited for, also with `onFull: "reject"`. Leaving the loop cancels what
+   * is under way and closes the source.
    *
-   * The iteration ends with the error of the first item that fails (with `settled` that is an entry), with what the source
-   * throws, with the reason of `signal`, or with CLOSED.
+   * The iteration ends with the error of the first item that fails (with `settled` that is an
+   * entry), with what the source throws, with the reason of `signal`, or with CLOSED.
    * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
    *
    * @example

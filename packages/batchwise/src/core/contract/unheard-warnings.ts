@@ -1,8 +1,9 @@
 // Warnings that have no listener. Each one waits 1 s for a listener; without one it is printed by
-// `process.emitWarning`, or by `console.warn` where there is no process. Each code is printed once a process.
+// `process.emitWarning`, or by `console.warn` where there is no process. Each code is printed once
+// a process.
 //
-// The wait has a timer of the platform. It keeps no process alive: a process that ends sooner prints first, unless it
-// calls `process.exit()`. There is a timer only while a warning waits.
+// The wait has a timer of the platform. It keeps no process alive: a process that ends sooner
+// prints first, unless it calls `process.exit()`. There is a timer only while a warning waits.
 
 import { beforeExit } from "../time/before-exit.ts";
 
@@ -31,7 +32,9 @@ export class UnheardWarnings {
   /** The codes that wait. */
   readonly #waiting: Set<string> = new Set();
 
-  /** `isHeard`: there is a listener now. `detail`: printed below the message, says how to listen. */
+  /**
+   * `isHeard`: there is a listener now. `detail`: printed below the message, says how to listen.
+   */
   constructor(isHeard: () => boolean, detail: string) {
     this.#isHeard = isHeard;
     this.#detail = detail;

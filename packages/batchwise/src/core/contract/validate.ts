@@ -1,5 +1,6 @@
-// Checking what users pass in. Every message says what was expected and what came; a misspelt option gets the name
-// that was probably meant. Wrong type: TypeError. Out of range: RangeError. Both carry `code: "INVALID_OPTION"`.
+// Checking what users pass in. Every message says what was expected and what came; a misspelt
+// option gets the name that was probably meant. Wrong type: TypeError. Out of range: RangeError.
+// Both carry `code: "INVALID_OPTION"`.
 
 import { describe, namelessError } from "./errors.ts";
 import { ELSEWHERE, FOREIGN_NAMES, plainName } from "./foreign-names.ts";
@@ -83,8 +84,9 @@ function isOfType({ type }: Rule, value: unknown): boolean {
 }
 
 /**
- * Throws for a name that is not known: with the hint for it, with our word for a name of another library, with the
- * nearest name that is known, or with all of these. `hints`: answers by names, several apart by spaces.
+ * Throws for a name that is not known: with the hint for it, with our word for a name of another
+ * library, with the nearest name that is known, or with all of these. `hints`: answers by names,
+ * several apart by spaces.
  */
 export function refuseUnknown(
   options: object,
@@ -124,12 +126,18 @@ function answerTo(
   return nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
 }
 
-/** What a number in place of options means to a call for one item, to a method of `batched` and to a maker of batchers. */
+/**
+ * What a number in place of options means to a call for one item, to a method of `batched` and to a
+ * maker of batchers.
+ */
 export const BY_INDEX_OF_METHOD = ": `list.map(fn)` passes the index as options. Write `list.map((x) => fn(x))`";
 export const BY_INDEX: string = `${BY_INDEX_OF_METHOD} or \`fn.submitMany(list)\``;
 export const AS_SIZE = ": write `{ maxBatchSize: 32 }`";
 
-/** Throws unless `options` is an object (undefined counts as an empty one). `ofNumber`: what the error for a number adds. */
+/**
+ * Throws unless `options` is an object (undefined counts as an empty one). `ofNumber`: what the
+ * error for a number adds.
+ */
 export function checkIsObject(
   name: string,
   options: unknown,

@@ -1,4 +1,5 @@
-// Takes a packed batch out of the queue and makes a batch of it, with an id and all that its start is counted as.
+// Takes a packed batch out of the queue and makes a batch of it, with an id and all that its start
+// is counted as.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
@@ -54,7 +55,10 @@ export class BatchStarter {
     return batch;
   }
 
-  /** Warns, once, where the default size has closed a batch that costs little. A listener may do anything. */
+  /**
+   * Warns, once, where the default size has closed a batch that costs little. A listener may do
+   * anything.
+   */
   warnOfSize({ reason, cost }: BatchFacts, options: ResolvedOptions): void {
     if (this.#hasWarned || reason !== "size" || cost >= options.maxBatchCost / 2) return;
     this.#hasWarned = warnOfDefaultSize(this.#prepared, options, this.#around.services.events);

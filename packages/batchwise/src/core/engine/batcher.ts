@@ -1,5 +1,5 @@
-// The batcher as users have it. It wires Intake, Admission and Scheduler together, takes items in and reports; it decides
-// nothing itself.
+// The batcher as users have it. It wires Intake, Admission and Scheduler together, takes items in
+// and reports; it decides nothing itself.
 
 import { bindOnRead } from "../contract/bind-methods.ts";
 import { closedError, itemTooLargeError } from "../contract/errors.ts";
@@ -75,8 +75,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #onStep: (() => void) | null = null;
 
   /**
-   * `given`: options as users give them, or prepared ones. `makePacker` is called when they ask for another packer than
-   * FIFO. `tooLargeError` makes the error for an item over the cap.
+   * `given`: options as users give them, or prepared ones. `makePacker` is called when they ask for
+   * another packer than FIFO. `tooLargeError` makes the error for an item over the cap.
    */
   constructor(
     handler: unknown,
@@ -220,7 +220,10 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#scheduler.configure(this.#scheduled());
   }
 
-  /** While a map is stuck, nothing is held without a bound: the items that would fill the batch may never come. */
+  /**
+   * While a map is stuck, nothing is held without a bound: the items that would fill the batch may
+   * never come.
+   */
   #scheduled(): ResolvedOptions {
     const isUnbound = this.#stuckMaps > 0 && this.#options.maxWaitMs === Infinity;
     return isUnbound ? { ...this.#options, maxWaitMs: 0 } : this.#options;

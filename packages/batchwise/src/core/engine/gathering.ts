@@ -1,6 +1,7 @@
-// How long a batch that is not full gathers where nobody is held back by `maxWaitMs`: to the end of the turn, or of the
-// event loop's present pass. A handler that answers in the turn in which it is called leaves no time in which the next
-// batch could grow, so there "auto" waits for the end of the pass.
+// How long a batch that is not full gathers where nobody is held back by `maxWaitMs`: to the end of
+// the turn, or of the event loop's present pass. A handler that answers in the turn in which it is
+// called leaves no time in which the next batch could grow, so there "auto" waits for the end of
+// the pass.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Gate } from "../policy/decide.ts";
@@ -8,7 +9,10 @@ import type { Batch } from "../run/batch.ts";
 import { type Clock, systemClock } from "../time/clock.ts";
 import { endOfPass, endOfTurn } from "../time/turn.ts";
 
-/** After a quick batch so many more are taken for quick: to watch the turn of one costs as much as a small batch. */
+/**
+ * After a quick batch so many more are taken for quick: to watch the turn of one costs as much as a
+ * small batch.
+ */
 const TAKEN_FOR_QUICK = 7;
 
 export class Gathering {
@@ -25,7 +29,8 @@ export class Gathering {
   passedAt: number = -Infinity;
 
   /**
-   * `onPassEnd` is called at the end of the pass in which `waitForPass` was called. It returns whether anything waits on.
+   * `onPassEnd` is called at the end of the pass in which `waitForPass` was called. It returns
+   * whether anything waits on.
    */
   constructor(clock: Clock, onPassEnd: () => boolean) {
     this.#clock = clock;

@@ -1,5 +1,6 @@
-// One batcher's way through its limiter. It asks before a batch is closed and keeps a grant until that is used or given
-// back. A limiter that fails holds the batcher for a second and is asked again: it stops nobody for good.
+// One batcher's way through its limiter. It asks before a batch is closed and keeps a grant until
+// that is used or given back. A limiter that fails holds the batcher for a second and is asked
+// again: it stops nobody for good.
 
 import { describe } from "../contract/errors.ts";
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../contract/limiter.ts";
@@ -40,8 +41,9 @@ export class LimiterGate implements LimiterClient {
   }
 
   /**
-   * Asks for one call of this cost. Returns how much it may cost now; null: not yet. Where it waits, it asks again only
-   * for another cost, or when the limiter says so. `isWhole`: the call cannot be cut to what was granted for less.
+   * Asks for one call of this cost. Returns how much it may cost now; null: not yet. Where it
+   * waits, it asks again only for another cost, or when the limiter says so. `isWhole`: the call
+   * cannot be cut to what was granted for less.
    */
   ask(cost: number, isWhole: boolean): number | null {
     if (isWhole && this.#granted !== null && cost > this.#asked) this.withdraw();

@@ -1,4 +1,5 @@
-// What the options of a batcher's methods say, checked: which lane, and whether to drain. Throws INVALID_OPTION.
+// What the options of a batcher's methods say, checked: which lane, and whether to drain. Throws
+// INVALID_OPTION.
 
 import type { CloseOptions, LaneOptions } from "../contract/types.ts";
 import { aBoolean, aString, check, checkIsObject, refuseUnknown } from "../contract/validate.ts";
@@ -12,7 +13,10 @@ export function laneOf(options: LaneOptions | undefined): string | undefined {
   return key;
 }
 
-/** Whether to drain. `close` may be a listener, or follow a promise: other names are refused in a plain object alone. */
+/**
+ * Whether to drain. `close` may be a listener, or follow a promise: other names are refused in a
+ * plain object alone.
+ */
 export function drainOf(options: CloseOptions | null | undefined): boolean {
   if (typeof options !== "object" || options === null) return true;
   if (isPlain(options)) refuseUnknown(options, ["drain"]);

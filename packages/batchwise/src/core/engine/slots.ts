@@ -1,5 +1,6 @@
-// The slots in which batches run, and the batches that wait for one: prepared ahead, or due for another call. One that
-// finishes without its slot (`prefetch` with `finish`) still counts as running.
+// The slots in which batches run, and the batches that wait for one: prepared ahead, or due for
+// another call. One that finishes without its slot (`prefetch` with `finish`) still counts as
+// running.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Batch } from "../run/batch.ts";
@@ -85,7 +86,10 @@ export class Slots {
     this.#busy -= 1;
   }
 
-  /** A batch pauses before another call and gives its slot back, if it had one: one that is prepared ahead has none. */
+  /**
+   * A batch pauses before another call and gives its slot back, if it had one: one that is prepared
+   * ahead has none.
+   */
   pause(batch: Batch): void {
     this.#stopRunning(batch);
     batch.holdsSlot = false;

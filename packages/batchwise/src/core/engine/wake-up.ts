@@ -1,5 +1,6 @@
-// When a batcher that waits looks again by itself: at a time, by its one timer; or, where items are held without a time
-// (`maxWaitMs: Infinity`, or a pause), when the process is about to end. Both are off while there is nothing to wait for.
+// When a batcher that waits looks again by itself: at a time, by its one timer; or, where items are
+// held without a time (`maxWaitMs: Infinity`, or a pause), when the process is about to end. Both
+// are off while there is nothing to wait for.
 
 import { beforeExit } from "../time/before-exit.ts";
 import { type Clock, Timer } from "../time/clock.ts";
@@ -12,14 +13,20 @@ export class WakeUp {
   #timer: Timer | null = null;
   #stopHolding: (() => void) | null = null;
 
-  /** `again` is called at the time that was set, `onExit` at the end of the process while items are held. */
+  /**
+   * `again` is called at the time that was set, `onExit` at the end of the process while items are
+   * held.
+   */
   constructor(clock: Clock, again: () => void, onExit: () => void) {
     this.#clock = clock;
     this.#again = again;
     this.#onExit = onExit;
   }
 
-  /** Looks again at a time. Infinity: at none; then `isHeld` says whether items are held until the process ends. */
+  /**
+   * Looks again at a time. Infinity: at none; then `isHeld` says whether items are held until the
+   * process ends.
+   */
   set(at: number, now: number, isHeld: boolean): void {
     if (at < Infinity) this.#timer ??= new Timer(this.#clock, this.#again);
     this.#timer?.set(at, now);

@@ -1,4 +1,5 @@
-// Options that are valid each alone and do together what nobody wants. They work as they say; a warning names the way out.
+// Options that are valid each alone and do together what nobody wants. They work as they say; a
+// warning names the way out.
 
 import { countOf } from "../contract/errors.ts";
 import type { Events } from "../contract/events.ts";
@@ -56,8 +57,8 @@ export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
 }
 
 /**
- * Warns that the default cap on items has closed a batch that costs less than half of what it may. Returns whether it
- * has: with an infinite cap or a size that was given, it has nothing to say.
+ * Warns that the default cap on items has closed a batch that costs less than half of what it may.
+ * Returns whether it has: with an infinite cap or a size that was given, it has nothing to say.
  */
 export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOptions, events: Events): boolean {
   const { maxBatchSize, maxBatchCost } = options;
@@ -67,7 +68,10 @@ export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOp
   return warn(events, `${early} Set it to what the handler takes.`);
 }
 
-/** Warns of items that the end of the process has sent, because nothing else would have; or loses, in a paused batcher. */
+/**
+ * Warns of items that the end of the process has sent, because nothing else would have; or loses,
+ * in a paused batcher.
+ */
 export function warnOfHeldItems(count: number, isPaused: boolean, events: Events): void {
   if (isPaused) {
     const lost = `A paused batcher held ${countOf(count, "item")} when the process was about to end, which loses them.`;

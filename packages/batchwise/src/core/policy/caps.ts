@@ -10,7 +10,9 @@ export interface Waiting {
   readonly size: number;
   /** What a cost function has said of the entries that go first. */
   measured: MeasuredEntries | null;
-  /** Over the entries of the moments up to the one of this sequence, in the order in which they go. */
+  /**
+   * Over the entries of the moments up to the one of this sequence, in the order in which they go.
+   */
   reader(lastSequence: number): EntryReader;
 }
 

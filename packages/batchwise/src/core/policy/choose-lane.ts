@@ -1,11 +1,12 @@
-// Which lane to send from now. The policy judges one lane; this asks it about the lanes that can be ready: the most
-// urgent one, the one with the oldest entry, the one with the earliest deadline, and those that may be full. No other
-// lane can be ready before those.
+// Which lane to send from now. The policy judges one lane; this asks it about the lanes that can be
+// ready: the most urgent one, the one with the oldest entry, the one with the earliest deadline,
+// and those that may be full. No other lane can be ready before those.
 //
-// Before all has gathered only the most urgent lane may go, and lanes that are flushed: a full lane that is always full
-// would otherwise take every slot at the moment it frees, and the others would never get one. For the same reason the
-// oldest entry comes before the lanes that are merely full. Where batches gather by pass, full lanes do not wait for its
-// end, unless somebody has waited since an earlier pass.
+// Before all has gathered only the most urgent lane may go, and lanes that are flushed: a full lane
+// that is always full would otherwise take every slot at the moment it frees, and the others would
+// never get one. For the same reason the oldest entry comes before the lanes that are merely full.
+// Where batches gather by pass, full lanes do not wait for its end, unless somebody has waited
+// since an earlier pass.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
@@ -69,7 +70,10 @@ function hasWaitedForPass(queue: Queue, { gate, passedAt }: ChoiceState): boolea
   return gate === "pass" && queue.oldestAt() < passedAt;
 }
 
-/** True when a lane is to be looked at again even while others are more urgent: it may be full, or have to go early. */
+/**
+ * True when a lane is to be looked at again even while others are more urgent: it may be full, or
+ * have to go early.
+ */
 export function mayBeReady(lane: Lane, { preferredBatchSize, maxBatchCost, batchCost }: ResolvedOptions): boolean {
   if (lane.size >= preferredBatchSize || lane.cost >= maxBatchCost) return true;
   if (lane.earliestDueAt < Infinity) return true;
@@ -87,7 +91,10 @@ function judge(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: nu
   return decide(view, state, now);
 }
 
-/** Whether the next item would break a cap. Only a sum is known without packing; the others are packed while a lane is held. */
+/**
+ * Whether the next item would break a cap. Only a sum is known without packing; the others are
+ * packed while a lane is held.
+ */
 function fullness(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): Full {
   const { maxBatchSize, maxBatchCost, batchCost } = options;
   if (lane.size >= maxBatchSize) return "size";

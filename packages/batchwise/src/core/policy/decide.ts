@@ -1,6 +1,7 @@
-// Whether a lane's batch goes now, and why, or when to look again. A pure function of what waits and of the time, for a
-// moment at which a slot is free. Full batches go at once; the others when what comes together has gathered; and where
-// a wait is allowed, no later than the oldest entry may be held, and in time for the earliest deadline.
+// Whether a lane's batch goes now, and why, or when to look again. A pure function of what waits
+// and of the time, for a moment at which a slot is free. Full batches go at once; the others when
+// what comes together has gathered; and where a wait is allowed, no later than the oldest entry may
+// be held, and in time for the earliest deadline.
 
 import type { BatchReason } from "../contract/outcome.ts";
 import type { Full } from "./caps.ts";
@@ -57,7 +58,10 @@ export function decide(lane: LaneView, state: PolicyState, now: number): Verdict
   return { reason: null, wakeAt: Math.min(heldUntil, leaveBy) };
 }
 
-/** When a batch has to go to meet a deadline. While no batch has shown how long one takes, a deadline in the wait is due now. */
+/**
+ * When a batch has to go to meet a deadline. While no batch has shown how long one takes, a
+ * deadline in the wait is due now.
+ */
 function latestStart(dueAt: number, leadMs: number | undefined, heldUntil: number): number {
   if (dueAt === Infinity) return dueAt;
   if (leadMs !== undefined) return dueAt - leadMs;

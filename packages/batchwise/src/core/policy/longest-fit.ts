@@ -1,9 +1,10 @@
-// How many of the first entries of a lane fit under a cap by the user's cost function. The function sees at most 11 times
-// as many items as fit, however many wait.
+// How many of the first entries of a lane fit under a cap by the user's cost function. The function
+// sees at most 11 times as many items as fit, however many wait.
 //
-// The search doubles the number of entries until they cost too much, then narrows down between the last two numbers:
-// twice by an estimate from what the items cost by themselves, which is right where costs add up, then by halves. Up to
-// 15 entries it finds all that fit. Beyond that it may end early, with fewer, where the function jumps.
+// The search doubles the number of entries until they cost too much, then narrows down between the
+// last two numbers: twice by an estimate from what the items cost by themselves, which is right
+// where costs add up, then by halves. Up to 15 entries it finds all that fit. Beyond that it may
+// end early, with fewer, where the function jumps.
 
 import type { Entry } from "../queue/entry.ts";
 import type { MeasuredEntries } from "../queue/measured-entries.ts";
@@ -22,8 +23,8 @@ interface Prefix {
 }
 
 /**
- * `read` returns the first entries, at most `count` of them, and fewer where no more wait. `known`: what an earlier search
- * has found to fit, of entries that are still the first ones.
+ * `read` returns the first entries, at most `count` of them, and fewer where no more wait. `known`:
+ * what an earlier search has found to fit, of entries that are still the first ones.
  */
 export function longestFit(
   read: (count: number) => readonly Entry[],
@@ -72,7 +73,9 @@ function middle(fits: Prefix, over: Prefix): number {
   return (fits.count + over.count) >> 1;
 }
 
-/** How many fit if the cost between the two rises as the sum of what the items cost by themselves. */
+/**
+ * How many fit if the cost between the two rises as the sum of what the items cost by themselves.
+ */
 function estimate(entries: readonly Entry[], fits: Prefix, over: Prefix, cap: number): number {
   if (over.cost === Infinity || over.count - fits.count === 1) return middle(fits, over);
   const between = entries.slice(fits.count, over.count - 1);

@@ -1,9 +1,9 @@
-// Which waiting entries form the next batch of a lane. Reads the queue and decides; changes nothing but what a lane keeps
-// of the answers of a cost function.
+// Which waiting entries form the next batch of a lane. Reads the queue and decides; changes nothing
+// but what a lane keeps of the answers of a cost function.
 //
-// Entries are taken strictly in the order of the lane. A batch ends before the first entry that does not fit, so no entry
-// is ever overtaken by a cheaper one of its own line. A single entry that is over the cap by itself runs alone. How many
-// fit by a function is found by longest-fit.ts.
+// Entries are taken strictly in the order of the lane. A batch ends before the first entry that
+// does not fit, so no entry is ever overtaken by a cheaper one of its own line. A single entry that
+// is over the cap by itself runs alone. How many fit by a function is found by longest-fit.ts.
 
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
@@ -13,7 +13,9 @@ import type { Caps, Full, PackedBatch, Waiting } from "./caps.ts";
 import { longestFit, startsWith } from "./longest-fit.ts";
 import type { Packer } from "./packer.ts";
 
-/** Packs the next batch of a lane, from the entries of the moments up to the one of this sequence. */
+/**
+ * Packs the next batch of a lane, from the entries of the moments up to the one of this sequence.
+ */
 export function pack(lane: Waiting, caps: Caps, lastSequence: number): PackedBatch {
   const { batchCost } = caps;
   if (typeof batchCost === "function") return packMeasured(lane, { ...caps, batchCost }, lastSequence);
@@ -49,14 +51,18 @@ function packMeasured(lane: Waiting, caps: MeasuredCaps, lastSequence: number): 
   lane.measured = fit;
   const { count, cost, isCut } = fit;
   const batch = read(count);
-  // Where the cost function has submitted something that goes first, the batch stays as it was measured.
+  // Where the cost function has submitted something that goes first, the batch stays as it was
+  // measured.
   const entries = fit.entries.slice(0, count);
   const cut = startsWith(batch.entries, entries) ? batch : { entries, reader: null };
   const full = !isCut && count >= maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
   return { ...cut, cost: orSum(cost, measureBatch(entries, "sum")), full };
 }
 
-/** What is known of a lane holds while its first entries are the same. Where all of them fitted, there may be more now. */
+/**
+ * What is known of a lane holds while its first entries are the same. Where all of them fitted,
+ * there may be more now.
+ */
 function fitOf(
   { measured: known }: Waiting,
   read: (count: number) => readonly Entry[],

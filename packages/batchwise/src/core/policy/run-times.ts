@@ -2,7 +2,10 @@
 
 /** So many of the last batches count. */
 const REMEMBERED = 64;
-/** A batch is given this much more than the 95th percentile of the last ones, and a millisecond for the way there. */
+/**
+ * A batch is given this much more than the 95th percentile of the last ones, and a millisecond for
+ * the way there.
+ */
 const SAFETY = 1.25;
 const MARGIN_MS = 1;
 
@@ -17,7 +20,10 @@ export class RunTimes {
     this.#leadMs = undefined;
   }
 
-  /** How long before a deadline its batch has to go, in milliseconds; undefined until a first batch has ended. */
+  /**
+   * How long before a deadline its batch has to go, in milliseconds; undefined until a first batch
+   * has ended.
+   */
   get leadMs(): number | undefined {
     if (this.#runMs.length === 0) return undefined;
     if (this.#leadMs === undefined) {

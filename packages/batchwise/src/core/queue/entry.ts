@@ -1,15 +1,22 @@
-// An entry is one item on its way: it waits in a line of the queue, then it is part of a batch. What it is now, only its
-// holder knows. An entry that has been answered or has left has no recipient any more. Thousands may wait, so an entry
-// holds what every item has; what few items have is in its facts, and one object stands for all plain ones.
+// An entry is one item on its way: it waits in a line of the queue, then it is part of a batch.
+// What it is now, only its holder knows. An entry that has been answered or has left has no
+// recipient any more. Thousands may wait, so an entry holds what every item has; what few items
+// have is in its facts, and one object stands for all plain ones.
 
 import type { Moment } from "../time/turn.ts";
 import type { Recipient, Resolve } from "./recipient.ts";
 
-/** Where entries are: a line of the queue, a running batch, or those that are looked up or prepared first. */
+/**
+ * Where entries are: a line of the queue, a running batch, or those that are looked up or prepared
+ * first.
+ */
 export interface EntryHolder {
   /** True while its entries wait, false where they run. */
   readonly isWaiting: boolean;
-  /** Called when an entry has left early. Its last caller had until `dueAt`; Infinity where there was no deadline. */
+  /**
+   * Called when an entry has left early. Its last caller had until `dueAt`; Infinity where there
+   * was no deadline.
+   */
   left(entry: Entry, dueAt: number): void;
   /** Gives an entry a higher priority, if it still waits. */
   raise(entry: Entry, priority: number): void;
@@ -91,7 +98,9 @@ export class Entry {
     this.forget();
   }
 
-  /** Lets go of the item and of what its caller gave: a queue may keep the rest of it for a while. */
+  /**
+   * Lets go of the item and of what its caller gave: a queue may keep the rest of it for a while.
+   */
   forget(): void {
     this.item = undefined;
     this.facts = NO_FACTS;

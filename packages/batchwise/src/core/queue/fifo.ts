@@ -1,7 +1,8 @@
-// Waiting entries in the order of their age, as a linked list of arrays: adding is O(1) at any depth, and a deep queue
-// costs the garbage collector little. Entries that come in together keep the array in which they came. Entries leave
-// without telling it where they lie: one that is no longer held by the fifo's holder counts as gone and is skipped.
-// Memory stays in proportion to what waits.
+// Waiting entries in the order of their age, as a linked list of arrays: adding is O(1) at any
+// depth, and a deep queue costs the garbage collector little. Entries that come in together keep
+// the array in which they came. Entries leave without telling it where they lie: one that is no
+// longer held by the fifo's holder counts as gone and is skipped. Memory stays in proportion to
+// what waits.
 
 import type { Moment } from "../time/turn.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
@@ -37,11 +38,17 @@ const EMPTY: Chunk = new Chunk([], 0);
 export interface EntryReader {
   /** The entry that goes next; null at the end. */
   readonly entry: Entry | null;
-  /** Some of the entries that go next, in an array of their own: one at least, `most` at most. Not to be called at the end. */
+  /**
+   * Some of the entries that go next, in an array of their own: one at least, `most` at most. Not
+   * to be called at the end.
+   */
   ahead(most: number): Entry[];
   /** Goes on by so many of the entries that are ahead. */
   advance(count: number): void;
-  /** Makes the order's own state (whose round it is) agree with what was read. Called before those entries are taken. */
+  /**
+   * Makes the order's own state (whose round it is) agree with what was read. Called before those
+   * entries are taken.
+   */
   commit(): void;
 }
 
@@ -51,7 +58,10 @@ export interface EntryOrder {
   readonly size: number;
   /** Returns whether the entry is the oldest now. */
   push(entry: Entry): boolean;
-  /** Adds the first `count` of these entries, none of which is older than what waits. The array is the order's own then. */
+  /**
+   * Adds the first `count` of these entries, none of which is older than what waits. The array is
+   * the order's own then.
+   */
   pushAll(entries: Entry[], count: number): void;
   /** Called after the entries of `[from, end)` have left, taken or early. */
   left(entries: readonly Entry[], from: number, end: number): void;
@@ -70,7 +80,10 @@ export class Fifo implements EntryOrder {
   /** Where the first entry that may be waiting lies in the first chunk. */
   #head = 0;
   size = 0;
-  /** Places of entries that are gone. Below 0 while a batch that was dropped from the front is not told of. */
+  /**
+   * Places of entries that are gone. Below 0 while a batch that was dropped from the front is not
+   * told of.
+   */
   #gone = 0;
   /** When the youngest entry was submitted. */
   #lastMoment: Moment | null = null;
@@ -174,7 +187,10 @@ export class Fifo implements EntryOrder {
     if (next === null) this.#last = EMPTY;
   }
 
-  /** Takes what waits into new chunks. A batch may be half told of: what is to come of it is not in them any more. */
+  /**
+   * Takes what waits into new chunks. A batch may be half told of: what is to come of it is not in
+   * them any more.
+   */
   #compact(): void {
     const { size } = this;
     const reader = this.reader(Infinity);

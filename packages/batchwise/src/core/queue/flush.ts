@@ -1,6 +1,7 @@
-// The calls of `flush()` that have not settled. A flush covers what waits when it is called, and batches that pause before
-// another call; what is submitted later is not covered, so it covers moments up to one. What one covers, each later one of
-// the same scope covers, too, while it waits: so an entry counts for the first one, and thousands of them cost little.
+// The calls of `flush()` that have not settled. A flush covers what waits when it is called, and
+// batches that pause before another call; what is submitted later is not covered, so it covers
+// moments up to one. What one covers, each later one of the same scope covers, too, while it waits:
+// so an entry counts for the first one, and thousands of them cost little.
 
 import type { Entry } from "./entry.ts";
 

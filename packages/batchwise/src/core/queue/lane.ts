@@ -1,5 +1,5 @@
-// A lane holds the waiting entries of one key, in a line for each priority; small calls have lines of their own. A line is
-// in order of arrival, or shared by tenants where `fairBy` is in use.
+// A lane holds the waiting entries of one key, in a line for each priority; small calls have lines
+// of their own. A line is in order of arrival, or shared by tenants where `fairBy` is in use.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
@@ -54,7 +54,9 @@ export class Line implements EntryHolder, RankedLine {
     this.lane.added(entry);
   }
 
-  /** Adds the first `count` of these entries, which are plain and know that this line holds them. */
+  /**
+   * Adds the first `count` of these entries, which are plain and know that this line holds them.
+   */
   pushAll(entries: Entry[], count: number): void {
     this.#order.pushAll(entries, count);
     this.#cost += count;
@@ -98,7 +100,10 @@ export class Line implements EntryHolder, RankedLine {
     this.lane.noteDeadline(entry);
   }
 
-  /** Called after the entries of `[from, end)`, which cost so much together, have got another holder. */
+  /**
+   * Called after the entries of `[from, end)`, which cost so much together, have got another
+   * holder.
+   */
   noteLeft(entries: readonly Entry[], from: number, end: number, cost: number): void {
     this.#order.left(entries, from, end);
     this.#cost = this.size === 0 ? 0 : this.#cost - cost;
@@ -158,7 +163,9 @@ export class Lane {
   size = 0;
   /** What a cost function has said of the entries that go first. Null after one has left. */
   measured: MeasuredEntries | null = null;
-  /** What a flush covers: the moments up to this sequence, and how many of their entries still wait. */
+  /**
+   * What a flush covers: the moments up to this sequence, and how many of their entries still wait.
+   */
   flushedUpTo = -1;
   flushed = 0;
 
@@ -202,7 +209,9 @@ export class Lane {
     return this.byAge.first?.key ?? Infinity;
   }
 
-  /** Over the entries of the moments up to the one of this sequence, in the order in which they go. */
+  /**
+   * Over the entries of the moments up to the one of this sequence, in the order in which they go.
+   */
   reader(lastSequence: number): EntryReader {
     const { first, size } = this.byRank;
     return first !== undefined && size === 1

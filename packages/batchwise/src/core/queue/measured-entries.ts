@@ -1,5 +1,5 @@
-// What the user's cost function has said of the first entries of a lane. A lane keeps it until an entry leaves, so that a
-// look at entries that have not changed asks the function nothing.
+// What the user's cost function has said of the first entries of a lane. A lane keeps it until an
+// entry leaves, so that a look at entries that have not changed asks the function nothing.
 
 import type { Entry } from "./entry.ts";
 

@@ -1,5 +1,6 @@
-// Reads the entries of several lines in the order of their ranks. The lines stand in a heap by the ranks of their oldest
-// entries and are opened when their turn may have come, so thousands of them cost as much as those that a batch is made of.
+// Reads the entries of several lines in the order of their ranks. The lines stand in a heap by the
+// ranks of their oldest entries and are opened when their turn may have come, so thousands of them
+// cost as much as those that a batch is made of.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry } from "./entry.ts";
@@ -13,7 +14,10 @@ export interface RankedLine {
   rankOf(entry: Entry): number;
 }
 
-/** A line that has been opened, with its place among all lines. Its key is the rank of its next entry. */
+/**
+ * A line that has been opened, with its place among all lines. Its key is the rank of its next
+ * entry.
+ */
 class OpenLine<Line extends RankedLine> extends HeapNode<HeapNode<Line>> {
   readonly reader: EntryReader;
   /** True once the lines right below it in the heap have been opened, too. */

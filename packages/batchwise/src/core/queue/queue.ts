@@ -1,5 +1,5 @@
-// All that waits: lanes by key, and their lines by rank and by age, so that the most urgent lane and the oldest entry are
-// found without looking at every lane. A lane that empties is forgotten.
+// All that waits: lanes by key, and their lines by rank and by age, so that the most urgent lane
+// and the oldest entry are found without looking at every lane. A lane that empties is forgotten.
 
 import { Heap } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
@@ -8,7 +8,10 @@ import { type FlushedBatch, Flushes } from "./flush.ts";
 import { Lane, type LaneOwner, Line } from "./lane.ts";
 import { rankOf } from "./rank.ts";
 
-/** A batch to be: these entries, in this order, and the reader that has read them; null where they go out of turn. */
+/**
+ * A batch to be: these entries, in this order, and the reader that has read them; null where they
+ * go out of turn.
+ */
 export interface BatchPlan {
   readonly entries: readonly Entry[];
   readonly reader: Pick<EntryReader, "commit"> | null;
@@ -33,7 +36,8 @@ export class Queue implements LaneOwner {
   readonly #isFair: boolean;
   readonly #isKeyed: boolean;
   readonly #priorityAgingMs: number;
-  // What few batchers use is made when it is first needed: a server may make a batcher for each request.
+  // What few batchers use is made when it is first needed: a server may make a batcher for each
+  // request.
   #common: Lane | null = null;
   #keyed: Map<string, Lane> | null = null;
   /** The lanes, by the rank and the age of what waits in them. */
@@ -48,7 +52,10 @@ export class Queue implements LaneOwner {
   readonly #recent: Line[] = [];
   /** Where the arrivals go. */
   #plain: Line | null = null;
-  /** Room for plain entries, and how many have come. They come into their line when its order is needed. */
+  /**
+   * Room for plain entries, and how many have come. They come into their line when its order is
+   * needed.
+   */
   #arrivals: Entry[] = NO_ROOM;
   #arrived = 0;
   /** How many entries wait in lines. */
@@ -80,7 +87,10 @@ export class Queue implements LaneOwner {
     return line.lane;
   }
 
-  /** Takes plain entries and room for more: the first `arrived` places are filled. The array is the queue's own then. */
+  /**
+   * Takes plain entries and room for more: the first `arrived` places are filled. The array is the
+   * queue's own then.
+   */
   receive(arrivals: Entry[], arrived: number): void {
     this.endRoom();
     const line = this.#lineOf(this.#lane(undefined), PLAIN);
@@ -152,7 +162,8 @@ export class Queue implements LaneOwner {
       this.#byDeadline?.remove(deadlineNode);
       return;
     }
-    // Until a run time is known, another lane than the one with the earliest deadline may have to go first.
+    // Until a run time is known, another lane than the one with the earliest deadline may have to
+    // go first.
     this.markHot(lane);
     this.#byDeadline ??= new Heap();
     this.#byDeadline.put(deadlineNode, earliestDueAt);
@@ -223,8 +234,8 @@ export class Queue implements LaneOwner {
   }
 
   /**
-   * Marks what waits now, in all lanes or in that of a key, as flushed: all of it is of moments up to `upTo`, and what
-   * comes later is not. `done` is called when all has settled.
+   * Marks what waits now, in all lanes or in that of a key, as flushed: all of it is of moments up
+   * to `upTo`, and what comes later is not. `done` is called when all has settled.
    */
   flush(key: string | undefined, upTo: number, resting: readonly FlushedBatch[], done: () => void): void {
     const only = key === undefined ? undefined : this.#keyed?.get(key);

@@ -1,13 +1,20 @@
-// Who gets the answer of an entry: the resolve function of a promise, or an object that is more than a bare promise.
+// Who gets the answer of an entry: the resolve function of a promise, or an object that is more
+// than a bare promise.
 
 import type { FailedOutcome } from "../contract/outcome.ts";
 
 /** Settles a caller's promise. */
 export type Resolve = (value: unknown) => void;
 
-/** One who gets answers and is more than a bare promise: a submitMany, a caller who may leave, equal callers. */
+/**
+ * One who gets answers and is more than a bare promise: a submitMany, a caller who may leave, equal
+ * callers.
+ */
 export interface Recipient {
-  /** True when it counts its own callers and their latencies; otherwise its entry counts as one caller. */
+  /**
+   * True when it counts its own callers and their latencies; otherwise its entry counts as one
+   * caller.
+   */
   readonly countsItself: boolean;
   /** The earliest deadline behind it; Infinity where there is none. */
   readonly dueAt: number;

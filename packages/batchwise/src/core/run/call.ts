@@ -1,5 +1,6 @@
-// What the handler sees of one call: the facts of its batch, a signal, and one request for each item. The signal and the
-// requests are made when they are first read, for most handlers never read them.
+// What the handler sees of one call: the facts of its batch, a signal, and one request for each
+// item. The signal and the requests are made when they are first read, for most handlers never read
+// them.
 
 import type { RunningBatch } from "../contract/events.ts";
 import type { BatchReason } from "../contract/outcome.ts";

@@ -27,7 +27,10 @@ export interface StagedBatch {
   releaseSlot(): void;
 }
 
-/** Runs the stages of a handler that has others than `run`. Only `run` and what follows it hold a slot. */
+/**
+ * Runs the stages of a handler that has others than `run`. Only `run` and what follows it hold a
+ * slot.
+ */
 export async function runStages(
   { stages, options }: { readonly stages: Stages; readonly options: ResolvedOptions },
   items: unknown[],
@@ -42,7 +45,8 @@ export async function runStages(
   batch.runs();
   const output = await run(input, context);
   if (finish === undefined || !batch.isPresent(call)) return output;
-  // With `prefetch`, a batch finishes without its slot, unless the handler may be called again for it.
+  // With `prefetch`, a batch finishes without its slot, unless the handler may be called again for
+  // it.
   const isLast = options.prefetch > 0 && options.retry === undefined && !options.isolateFailures;
   if (isLast) batch.releaseSlot();
   return finish(output, context);

@@ -1,4 +1,5 @@
-// The handler's `open`, once before its first call, and its `close`, at the end. Both run in the batcher's own async context.
+// The handler's `open`, once before its first call, and its `close`, at the end. Both run in the
+// batcher's own async context.
 
 import { closedError } from "../contract/errors.ts";
 import type { Stages } from "./handler.ts";
@@ -18,8 +19,9 @@ export class Opening {
   }
 
   /**
-   * Opens the handler, once; a failure is the batch's, and the next batch tries again. Undefined where there is nothing
-   * to open; else a promise, also when it has long been opened, so that batches keep their order.
+   * Opens the handler, once; a failure is the batch's, and the next batch tries again. Undefined
+   * where there is nothing to open; else a promise, also when it has long been opened, so that
+   * batches keep their order.
    */
   begin(): Promise<void> | undefined {
     const { open } = this.#stages;
@@ -31,7 +33,9 @@ export class Opening {
     return this.#opening;
   }
 
-  /** Rejects an opening under way with CLOSED; where it succeeds later, the handler is closed then. */
+  /**
+   * Rejects an opening under way with CLOSED; where it succeeds later, the handler is closed then.
+   */
   abandon(): void {
     this.#isAbandoned = true;
     this.#giveUp?.(closedError(this.#name));

@@ -1,6 +1,6 @@
-// What is left to try of a batch that failed as a whole: further calls for the same entries (`retry`), and a call for each
-// half of them (`isolateFailures`). It decides and remembers; the run makes the calls. A run makes it with its first
-// failure, for most have none.
+// What is left to try of a batch that failed as a whole: further calls for the same entries
+// (`retry`), and a call for each half of them (`isolateFailures`). It decides and remembers; the
+// run makes the calls. A run makes it with its first failure, for most have none.
 
 import { nameError } from "../contract/errors.ts";
 import { type Entry, liveOf } from "../queue/entry.ts";
@@ -8,7 +8,10 @@ import { Timeout } from "../time/deadlines.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
 import type { BatchSurroundings } from "./surroundings.ts";
 
-/** What follows a call that failed: another one, a call for each half, or the error. `pauseMs`: before the next call. */
+/**
+ * What follows a call that failed: another one, a call for each half, or the error. `pauseMs`:
+ * before the next call.
+ */
 export interface NextStep {
   readonly step: "retry" | "halves" | "error";
   readonly pauseMs: number;
@@ -39,7 +42,10 @@ export class Recovery {
     return this.#halves.flat();
   }
 
-  /** Decides what follows a call for these entries; `mayHalve`: false where the handler did not open. */
+  /**
+   * Decides what follows a call for these entries; `mayHalve`: false where the handler did not
+   * open.
+   */
   afterFailure(called: readonly Entry[], error: unknown, mayHalve: boolean): NextStep {
     const { options, services } = this.#environment;
     const { retry } = options;
@@ -66,7 +72,10 @@ export class Recovery {
     return this.#isOver || liveOf(called).length === 0;
   }
 
-  /** Those who are left of the next half that has callers; undefined where there is none. Its calls are counted anew. */
+  /**
+   * Those who are left of the next half that has callers; undefined where there is none. Its calls
+   * are counted anew.
+   */
   nextHalf(): readonly Entry[] | undefined {
     this.#attempt = 0;
     const half = this.#halves.pop();

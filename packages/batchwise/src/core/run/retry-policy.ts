@@ -1,5 +1,6 @@
-// Whether a batch that failed as a whole is called again, and after which pause. The functions are the user's: one that
-// throws, or answers what is no answer, means no retry or no pause, and a warning.
+// Whether a batch that failed as a whole is called again, and after which pause. The functions are
+// the user's: one that throws, or answers what is no answer, means no retry or no pause, and a
+// warning.
 
 import { describe } from "../contract/errors.ts";
 import type { Events } from "../contract/events.ts";
@@ -28,8 +29,8 @@ export function isWorthRetrying(
 }
 
 /**
- * The pause that the provider asks for, in milliseconds; 0 where it asks for none. It holds all who share the limiter,
- * whether this batch is tried again or not.
+ * The pause that the provider asks for, in milliseconds; 0 where it asks for none. It holds all who
+ * share the limiter, whether this batch is tried again or not.
  */
 export function askedPause({ limiter }: ResolvedOptions, error: unknown, { events }: Services): number {
   const asked = retryAfterMs(error, Date.now());

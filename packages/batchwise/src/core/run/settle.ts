@@ -1,6 +1,7 @@
-// Gives each caller of a batch its own result out of the handler's answer. A place that holds an Error rejects its caller
-// alone; a place that holds a promise is settled when the promise is; a place that cannot be read rejects its caller
-// with what reading it threw. Entries whose caller has left are passed over.
+// Gives each caller of a batch its own result out of the handler's answer. A place that holds an
+// Error rejects its caller alone; a place that holds a promise is settled when the promise is; a
+// place that cannot be read rejects its caller with what reading it threw. Entries whose caller has
+// left are passed over.
 
 import { batchHoleError, batchResultError, isError, nameError, resultLength } from "../contract/errors.ts";
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
@@ -22,7 +23,9 @@ export interface SettledBatch {
   refused(call: number, error: unknown): void;
 }
 
-/** Settles the callers of a call with what the handler has answered, unless that is no answer to it. */
+/**
+ * Settles the callers of a call with what the handler has answered, unless that is no answer to it.
+ */
 export function answer(
   batch: SettledBatch,
   entries: readonly Entry[],
@@ -42,7 +45,10 @@ export function answer(
   }
 }
 
-/** Returns whether no place holds a promise; where one does, `allArrived` follows. `now`: when the answer came. */
+/**
+ * Returns whether no place holds a promise; where one does, `allArrived` follows. `now`: when the
+ * answer came.
+ */
 function settle(
   entries: readonly Entry[],
   places: ArrayLike<unknown>,
@@ -92,7 +98,9 @@ function settle(
   return arrivals === null || arrivals.awaited === 0;
 }
 
-/** What a place holds. Throws the Error that it holds, and where it holds nothing or cannot be read. */
+/**
+ * What a place holds. Throws the Error that it holds, and where it holds nothing or cannot be read.
+ */
 function readPlace(places: ArrayLike<unknown>, index: number, { name }: Services): unknown {
   const place = places[index];
   if (place === undefined && !(index in places)) throw batchHoleError(name, index, places.length);
@@ -113,9 +121,13 @@ class Arrivals {
     this.#services = services;
   }
 
-  /** A promise is awaited also where its caller has left: its work goes on, and nothing else would hear it fail. */
+  /**
+   * A promise is awaited also where its caller has left: its work goes on, and nothing else would
+   * hear it fail.
+   */
   await(entry: Entry, place: PromiseLike<unknown>): void {
-    // A promise may have a `then` of its own, which may throw or call back at once: this one does neither.
+    // A promise may have a `then` of its own, which may throw or call back at once: this one does
+    // neither.
     const checked: Promise<unknown> = Promise.prototype.then.call(Promise.resolve(place), refuseError);
     checked.then(
       (value) => this.#arrived(entry, value, false),
@@ -191,7 +203,10 @@ function countUnlessItself(
   if (typeof recipient === "function" || !recipient.countsItself) countItems(services, outcome, now - moment.at);
 }
 
-/** For an answer that comes too late or has the wrong shape: its promises may reject without anyone waiting. */
+/**
+ * For an answer that comes too late or has the wrong shape: its promises may reject without anyone
+ * waiting.
+ */
 export function ignorePlaces(places: unknown): void {
   let indexes: readonly string[] = [];
   try {

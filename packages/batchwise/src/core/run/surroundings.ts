@@ -1,4 +1,5 @@
-// A batch's surroundings: what it is made of, what it needs of its batcher, and what it tells the scheduler.
+// A batch's surroundings: what it is made of, what it needs of its batcher, and what it tells the
+// scheduler.
 
 import type { RunningBatch } from "../contract/events.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
@@ -12,7 +13,10 @@ import type { Opening } from "./opening.ts";
 export interface BatchOwner<Batch> {
   /** The batch goes on without its slot. */
   slotReleased(): void;
-  /** The batch gives its slot back and pauses before another call; `isDue`: for the next free slot only. */
+  /**
+   * The batch gives its slot back and pauses before another call; `isDue`: for the next free slot
+   * only.
+   */
   paused(batch: Batch, isDue: boolean): void;
   /** So many callers have left or been answered while their batch paused. */
   pausingLeft(count: number): void;

@@ -1,5 +1,6 @@
-// A histogram with a bounded relative error: 32 buckets for each doubling, so a quantile is within 1.6 % of the true
-// value. Counts are kept for the doublings that occur. It does not forget: it holds all that was recorded.
+// A histogram with a bounded relative error: 32 buckets for each doubling, so a quantile is within
+// 1.6 % of the true value. Counts are kept for the doublings that occur. It does not forget: it
+// holds all that was recorded.
 
 import type { Quantiles } from "../contract/stats.ts";
 
@@ -16,7 +17,10 @@ export class Histogram {
   #sum = 0;
   #max = 0;
 
-  /** `unit`: the finest difference that is kept apart, 0.001 for milliseconds in microseconds, 1 for counts. */
+  /**
+   * `unit`: the finest difference that is kept apart, 0.001 for milliseconds in microseconds, 1 for
+   * counts.
+   */
   constructor(unit: number) {
     this.#unit = unit;
   }
@@ -66,7 +70,10 @@ export class Histogram {
   }
 }
 
-/** How often a value above the largest is halved: often enough, whatever the rounding of its logarithm. */
+/**
+ * How often a value above the largest is halved: often enough, whatever the rounding of its
+ * logarithm.
+ */
 function halvingsOf(units: number): number {
   return Math.floor(Math.log2(Math.min(units, Number.MAX_VALUE))) - 29;
 }

@@ -1,5 +1,6 @@
-// Counting. The recorder is the one place that counts: the engine writes to it, and `snapshot` is what users see, frozen
-// and complete in itself. At rest `submitted = completed + failed + cancelled + expired + rejected`.
+// Counting. The recorder is the one place that counts: the engine writes to it, and `snapshot` is
+// what users see, frozen and complete in itself. At rest
+// `submitted = completed + failed + cancelled + expired + rejected`.
 
 import type { BatchReason, ItemOutcome } from "../contract/outcome.ts";
 import type { BatcherStats, LearnedStats } from "../contract/stats.ts";

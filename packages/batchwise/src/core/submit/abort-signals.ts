@@ -1,5 +1,6 @@
-// Abort signals of callers, with one listener per signal however many items share it: a listener an item is quadratic
-// in the number of items, and old runtimes warn about it. Joining and leaving a signal's list is O(1).
+// Abort signals of callers, with one listener per signal however many items share it: a listener an
+// item is quadratic in the number of items, and old runtimes warn about it. Joining and leaving a
+// signal's list is O(1).
 
 import type { Entry } from "../queue/entry.ts";
 import type { InOneStep } from "../time/deadlines.ts";
@@ -8,13 +9,18 @@ import type { InOneStep } from "../time/deadlines.ts";
 export interface SignalListener {
   /** Where it stands in its signal's list. */
   signalIndex: number;
-  /** First call, for all listeners of the signal: gives up its place; false where it has none any more. */
+  /**
+   * First call, for all listeners of the signal: gives up its place; false where it has none any
+   * more.
+   */
   leave(): boolean;
   /** Second call, where `leave` returned true. */
   aborted(reason: unknown): void;
 }
 
-/** What a signal says of its abort. Where reading it throws, what it threw stands for the reason. */
+/**
+ * What a signal says of its abort. Where reading it throws, what it threw stands for the reason.
+ */
 export function reasonOf(signal: AbortSignal): unknown {
   try {
     return signal.reason;
@@ -62,7 +68,10 @@ export class SharedSignal {
     }
   }
 
-  /** The signal's listener. All leave before anyone is told, and before the room that they make is used. */
+  /**
+   * The signal's listener. All leave before anyone is told, and before the room that they make is
+   * used.
+   */
   handleEvent(): void {
     this.#owner.inOneStep(() => {
       const reason = reasonOf(this.signal);
@@ -96,7 +105,10 @@ export class AbortSignals {
     this.#bySignal?.delete(signal);
   }
 
-  /** Sends those of these away whose signal has aborted: another of its listeners may have been called first. */
+  /**
+   * Sends those of these away whose signal has aborted: another of its listeners may have been
+   * called first.
+   */
   sendAway(entries: readonly Entry[]): void {
     if (this.#bySignal === null || this.#bySignal.size === 0) return;
     const isAborted = ({ recipient }: Entry): boolean => typeof recipient === "object" && recipient?.isAborted === true;

@@ -1,6 +1,7 @@
-// Where submits meet the bound of the queue. What fits goes in; what does not fit waits outside, is refused, or takes the
-// place of the oldest (`onFull`). Outside there is the same order as inside: rank, then tenants, then arrival. An entry
-// that waits outside is never overtaken from outside the order.
+// Where submits meet the bound of the queue. What fits goes in; what does not fit waits outside, is
+// refused, or takes the place of the oldest (`onFull`). Outside there is the same order as inside:
+// rank, then tenants, then arrival. An entry that waits outside is never overtaken from outside the
+// order.
 
 import { droppedError, queueFullError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
@@ -65,8 +66,8 @@ export class Admission {
   }
 
   /**
-   * Queues an entry, or does with it what `onFull` says. It waits from now on: a user's function that was called for it
-   * may have flushed what waited before.
+   * Queues an entry, or does with it what `onFull` says. It waits from now on: a user's function
+   * that was called for it may have flushed what waited before.
    */
   accept(entry: Entry): void {
     entry.moment = this.#turn.moment;
@@ -115,7 +116,10 @@ export class Admission {
     }
   }
 
-  /** Resolves when there is a place for its caller. No other producer gets it until the end of the turn. */
+  /**
+   * Resolves when there is a place for its caller. No other producer gets it until the end of the
+   * turn.
+   */
   ready(): Promise<void> {
     return new Promise((resolve) => {
       this.#ready ??= [];
@@ -124,7 +128,10 @@ export class Admission {
     });
   }
 
-  /** To be called at the end of a step: at the end of a turn, places that were handed out and not taken are free again. */
+  /**
+   * To be called at the end of a step: at the end of a turn, places that were handed out and not
+   * taken are free again.
+   */
   announce(): void {
     if (!this.#turn.isOpen) this.#handedOut = 0;
     if (this.#ready !== null) this.#handOut();
@@ -162,7 +169,10 @@ export class Admission {
     return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);
   }
 
-  /** How many plain entries may come in without a look at their lane, and at places that producers have, for each. */
+  /**
+   * How many plain entries may come in without a look at their lane, and at places that producers
+   * have, for each.
+   */
   #plainRoom(): number {
     if (this.#handedOut > 0) return 0;
     return this.#options.maxWaitMs === 0 && this.#hasRoom() ? this.#free() : 0;

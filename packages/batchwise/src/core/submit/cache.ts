@@ -1,5 +1,5 @@
-// The user's cache, made safe: one that throws, rejects or never answers is a miss, and a warning where it failed. Keys
-// keep items of different lanes apart.
+// The user's cache, made safe: one that throws, rejects or never answers is a miss, and a warning
+// where it failed. Keys keep items of different lanes apart.
 
 import type { Events } from "../contract/events.ts";
 import type { BatchCache } from "../contract/options.ts";
@@ -16,7 +16,10 @@ export class ResultCache {
   readonly #cache: BatchCache<unknown>;
   readonly #events: Events;
   readonly #inContext: InContext;
-  /** How many deletions of a key are under way. Until they have ended, what is stored counts for nothing. */
+  /**
+   * How many deletions of a key are under way. Until they have ended, what is stored counts for
+   * nothing.
+   */
   readonly #deleting: Map<string, number> = new Map();
   /** The stores of a key that are under way. */
   readonly #storing: Map<string, Set<Promise<unknown>>> = new Map();
@@ -33,7 +36,9 @@ export class ResultCache {
     return this.#deleting.has(key) ? undefined : this.#call(() => this.#cache.get(key));
   }
 
-  /** True for what `read` gives for a key that is not stored. Such a result is not stored either. */
+  /**
+   * True for what `read` gives for a key that is not stored. Such a result is not stored either.
+   */
   isMiss(value: unknown): boolean {
     return value === undefined || (value === null && this.#cache.nullIsResult !== true);
   }
@@ -63,8 +68,9 @@ export class ResultCache {
   }
 
   /**
-   * Deletes at once, and again when the stores of the key that are under way have ended, for they would undo it. Rejects
-   * where the cache fails to delete. Until all that has ended, what is stored counts for nothing.
+   * Deletes at once, and again when the stores of the key that are under way have ended, for they
+   * would undo it. Rejects where the cache fails to delete. Until all that has ended, what is
+   * stored counts for nothing.
    */
   async delete(key: string): Promise<void> {
     const stores = this.#storing.get(key);
@@ -84,7 +90,9 @@ export class ResultCache {
     return this.#inContext(() => this.#cache.delete?.(key));
   }
 
-  /** Stores that begin later are of runs that began after `forget`: nobody needs to wait for them. */
+  /**
+   * Stores that begin later are of runs that began after `forget`: nobody needs to wait for them.
+   */
   async #deleteTwice(stores: ReadonlySet<Promise<unknown>>, key: string): Promise<void> {
     const ended = Promise.all(stores);
     await this.#deleteNow(key);
@@ -92,7 +100,10 @@ export class ResultCache {
     await this.#deleteNow(key);
   }
 
-  /** What the cache returns, or a promise of it that never rejects. All of it happens in the batcher's async context. */
+  /**
+   * What the cache returns, or a promise of it that never rejects. All of it happens in the
+   * batcher's async context.
+   */
   #call(use: () => unknown): unknown {
     return this.#inContext(() => {
       try {

@@ -1,5 +1,6 @@
-// Callers. Most are a bare promise. A Caller may leave before the answer, by signal or by deadline; a Call is one
-// submitMany, whose items need no promises of their own. Each is settled exactly once.
+// Callers. Most are a bare promise. A Caller may leave before the answer, by signal or by deadline;
+// a Call is one submitMany, whose items need no promises of their own. Each is settled exactly
+// once.
 
 import { BatchwiseError, deadlineError, nameError } from "../contract/errors.ts";
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
@@ -15,7 +16,10 @@ export function succeed(recipient: Resolve | Recipient, value: unknown, now: num
   else recipient.succeed(value, now, position);
 }
 
-/** A bare promise is rejected through its resolve function, so that an entry need not keep its reject function too. */
+/**
+ * A bare promise is rejected through its resolve function, so that an entry need not keep its
+ * reject function too.
+ */
 export function fail(
   recipient: Resolve | Recipient,
   error: unknown,
@@ -27,7 +31,10 @@ export function fail(
   else recipient.fail(error, outcome, now, position);
 }
 
-/** Resolves when all that `fail` has rejected by now is known to those who wait for it: a few promise jobs later. */
+/**
+ * Resolves when all that `fail` has rejected by now is known to those who wait for it: a few
+ * promise jobs later.
+ */
 export async function afterRejections(): Promise<void> {
   for (let job = 0; job < 3; job += 1) await null;
 }
@@ -36,8 +43,8 @@ export async function afterRejections(): Promise<void> {
 export type Addressed = Pick<Entry, "recipient" | "position" | "moment">;
 
 /**
- * Ends an item that no batch has: counts it unless its recipient counts itself, and tells. A signal's reason is the
- * caller's own, and gets no name.
+ * Ends an item that no batch has: counts it unless its recipient counts itself, and tells. A
+ * signal's reason is the caller's own, and gets no name.
  */
 export function refuse(
   services: Services,
@@ -53,8 +60,8 @@ export function refuse(
 }
 
 /**
- * CLOSED and ITEM_TOO_LARGE are the batcher's refusals; all else that is thrown on the way in, a user function's failure.
- * Never throws, whatever was thrown.
+ * CLOSED and ITEM_TOO_LARGE are the batcher's refusals; all else that is thrown on the way in, a
+ * user function's failure. Never throws, whatever was thrown.
  */
 export function refusalOf(error: unknown): "rejected" | "failed" {
   try {

@@ -1,5 +1,6 @@
-// Equal items share one place: the first of them takes it, the others join while it is looked up, waits or runs. A
-// caller who leaves takes only himself; the entry itself leaves with its last caller. The result goes to the cache.
+// Equal items share one place: the first of them takes it, the others join while it is looked up,
+// waits or runs. A caller who leaves takes only himself; the entry itself leaves with its last
+// caller. The result goes to the cache.
 
 import type { FailedOutcome } from "../contract/outcome.ts";
 import type { Entry } from "../queue/entry.ts";
@@ -33,7 +34,10 @@ export class SharedEntry implements Recipient, CallerPlace {
     return this.#callers.size;
   }
 
-  /** The earliest deadline of its callers: with the last of them the entry expires, but it is due for the first. */
+  /**
+   * The earliest deadline of its callers: with the last of them the entry expires, but it is due
+   * for the first.
+   */
   get dueAt(): number {
     return this.#byDeadline?.first?.key ?? Infinity;
   }

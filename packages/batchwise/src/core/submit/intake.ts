@@ -1,5 +1,6 @@
-// The way from a submit to the queue. A plain item needs nothing but its place; any other is read first: its options, the
-// user's functions, its deadline and signal. Equal items join; what is looked up or prepared comes in when that is done.
+// The way from a submit to the queue. A plain item needs nothing but its place; any other is read
+// first: its options, the user's functions, its deadline and signal. Equal items join; what is
+// looked up or prepared comes in when that is done.
 
 import { closedError, deadlineError, type itemTooLargeError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
@@ -94,8 +95,8 @@ export class Intake {
   }
 
   /**
-   * Takes the items of one call in. All are read before any is taken in: a getter may submit, or change the array.
-   * Throws what reading an item throws.
+   * Takes the items of one call in. All are read before any is taken in: a getter may submit, or
+   * change the array. Throws what reading an item throws.
    */
   acceptAll(items: readonly unknown[], submit: CallOptions, call: Call): void {
     const length = call.size;
@@ -126,7 +127,10 @@ export class Intake {
     return isLargeCall(length, this.#options) && !this.#isClosed && !hasCache;
   }
 
-  /** Refuses the whole of a call that can never fit; false where it may: equal items share places, also those in flight. */
+  /**
+   * Refuses the whole of a call that can never fit; false where it may: equal items share places,
+   * also those in flight.
+   */
   #refuseTooLarge(entries: readonly Entry[], keys: readonly ReadDedupeKey[] | null): boolean {
     const joinable = keys === null ? 0 : this.#parts.inFlight.size;
     const { maxQueueSize } = this.#options;
@@ -137,7 +141,10 @@ export class Intake {
     return true;
   }
 
-  /** Takes care that the result of a dedupe key is not given to later submits. Resolves when the cache has deleted it. */
+  /**
+   * Takes care that the result of a dedupe key is not given to later submits. Resolves when the
+   * cache has deleted it.
+   */
   async forget(dedupeKey: string, key: string | undefined): Promise<void> {
     const { inFlight, pending } = this.#parts;
     inFlight.cache?.checkDeletes();
@@ -208,7 +215,10 @@ export class Intake {
     else this.#admission.accept(entry);
   }
 
-  /** Reads what the queue needs to know of an item; true where its item is a promise of what `prepareItem` makes. */
+  /**
+   * Reads what the queue needs to know of an item; true where its item is a promise of what
+   * `prepareItem` makes.
+   */
   #read(entry: Entry): boolean {
     readItem(entry, this.#options);
     this.#capture(entry);
@@ -242,7 +252,9 @@ export class Intake {
     return cost;
   }
 
-  /** Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss. */
+  /**
+   * Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss.
+   */
   #acceptEqual(entry: Entry, dedupeKey: string): void {
     readKey(entry, this.#options);
     const { key } = entry;
@@ -279,14 +291,19 @@ export class Intake {
     if (observer?.capture !== undefined) entry.ownFacts.captured = observer.capture(entry.facts.captured);
   }
 
-  /** From here on the caller holds the signal. An entry that did would keep it after the caller has left. */
+  /**
+   * From here on the caller holds the signal. An entry that did would keep it after the caller has
+   * left.
+   */
   #caller(entry: Entry): Caller {
     const { timeoutMs = this.#options.timeoutMs, signal } = entry.facts;
     entry.facts.signal = undefined;
     return new Caller(this.#parts.services, entry, timeoutMs, signal);
   }
 
-  /** The user's functions have been called: they may have closed the batcher or aborted the signal. */
+  /**
+   * The user's functions have been called: they may have closed the batcher or aborted the signal.
+   */
   #checkStillWanted({ facts: { signal } }: Entry): void {
     if (this.#isClosed) throw closedError(this.#parts.services.name);
     if (signal?.aborted) throw new Gone(reasonOf(signal), "cancelled");

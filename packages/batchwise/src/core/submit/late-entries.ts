@@ -1,5 +1,6 @@
-// Entries that come into the queue later than their submit: when a look-up in the cache has found nothing, or when
-// `prepareItem` has made their item. Deadlines, signals and latencies count from the submit all the same.
+// Entries that come into the queue later than their submit: when a look-up in the cache has found
+// nothing, or when `prepareItem` has made their item. Deadlines, signals and latencies count from
+// the submit all the same.
 
 import { follow, ignoreFailure } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
@@ -29,7 +30,10 @@ export class LateEntries {
     this.#check = check;
   }
 
-  /** Answers from the cache, or calls `miss` once it is known that it cannot. Callers may leave in between. */
+  /**
+   * Answers from the cache, or calls `miss` once it is known that it cannot. Callers may leave in
+   * between.
+   */
   lookUp(shared: SharedEntry, miss: () => void): void {
     const { inFlight, pending, services, inContext } = this.#parts;
     const { entry } = shared;
@@ -58,7 +62,10 @@ export class LateEntries {
     else inContext(() => value.then(found).then(() => services.turn.lookAgain()));
   }
 
-  /** A promise of an item, in the place of the item. It may come to nothing before anyone awaits it, or when nobody does. */
+  /**
+   * A promise of an item, in the place of the item. It may come to nothing before anyone awaits it,
+   * or when nobody does.
+   */
   adopt(entry: Entry, prepared: PromiseLike<unknown>): void {
     // A promise may have a `then` of its own, which may throw.
     entry.item = this.#parts.inContext(() => {

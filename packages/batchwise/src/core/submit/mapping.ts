@@ -1,8 +1,9 @@
 // `map`: the results of a source of any length, with a bounded number of items under way.
 //
-// An item is taken from the source only while the reader is fewer than `maxPending` items behind, and not before the first
-// read. Each is a submit that never rejects, so nothing is left unhandled; a full queue is waited for. However the
-// iteration ends (break, failure, abort, end of the source), what is under way is cancelled and the source is closed once.
+// An item is taken from the source only while the reader is fewer than `maxPending` items behind,
+// and not before the first read. Each is a submit that never rejects, so nothing is left unhandled;
+// a full queue is waited for. However the iteration ends (break, failure, abort, end of the
+// source), what is under way is cancelled and the source is closed once.
 
 import { ignoreFailure } from "../contract/thenable.ts";
 import type { MapOptions, SubmitManyOptions } from "../contract/types.ts";
@@ -255,7 +256,10 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#deliver();
   }
 
-  /** Submits an item when the queue has room, and again where it was refused; null where the iteration ends before. */
+  /**
+   * Submits an item when the queue has room, and again where it was refused; null where the
+   * iteration ends before.
+   */
   async #submit(item: unknown): Promise<Outcome | null> {
     const target = this.#target;
     while (!this.#isOver) {

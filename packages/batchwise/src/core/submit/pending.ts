@@ -1,10 +1,14 @@
-// Entries on their way into the queue: looked up in the cache, or prepared by a `prepareItem` that returned a promise.
-// They neither wait nor run yet. Their callers' deadlines and signals run, and `close()` does not forget them. One whose
-// last caller has left is pending no longer, whatever becomes of its look-up or its preparation.
+// Entries on their way into the queue: looked up in the cache, or prepared by a `prepareItem` that
+// returned a promise. They neither wait nor run yet. Their callers' deadlines and signals run, and
+// `close()` does not forget them. One whose last caller has left is pending no longer, whatever
+// becomes of its look-up or its preparation.
 
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 
-/** Called when an entry needs to be pending no longer: it takes its next step without what it was waiting for. */
+/**
+ * Called when an entry needs to be pending no longer: it takes its next step without what it was
+ * waiting for.
+ */
 export type Skip = () => void;
 
 export class Pending implements EntryHolder {

@@ -1,5 +1,6 @@
-// What is read of an item and of the options of its submit. The user's functions are called here, on the caller's time
-// and in the caller's async context; what they get wrong concerns this item alone. Everything is read once.
+// What is read of an item and of the options of its submit. The user's functions are called here,
+// on the caller's time and in the caller's async context; what they get wrong concerns this item
+// alone. Everything is read once.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
@@ -27,7 +28,10 @@ export const aSignal: Rule = { ...objectWith("addEventListener", "removeEventLis
 
 const SUBMIT_OPTIONS: readonly (keyof SubmitOptions)[] = ["signal", "priority", "cost", "timeoutMs", "key", "context"];
 
-/** Thrown on the way in for a caller who has left: the signal has aborted, or the deadline was no later than the submit. */
+/**
+ * Thrown on the way in for a caller who has left: the signal has aborted, or the deadline was no
+ * later than the submit.
+ */
 export class Gone {
   readonly #brand = true;
   readonly reason: unknown;
@@ -48,8 +52,8 @@ export class Gone {
 const NO_COST = -1;
 
 /**
- * Reads the options of a submit, each once: a getter may say something else the next time. Throws INVALID_OPTION, or
- * Gone.
+ * Reads the options of a submit, each once: a getter may say something else the next time. Throws
+ * INVALID_OPTION, or Gone.
  */
 export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): void {
   entry.cost = NO_COST;
@@ -98,7 +102,10 @@ function isKnown(name: string): boolean {
 
 export type CallOptions = SubmitManyOptions<unknown> | undefined;
 
-/** The options of a call, each read once and not checked yet. Throws INVALID_OPTION for what it does not know. */
+/**
+ * The options of a call, each read once and not checked yet. Throws INVALID_OPTION for what it does
+ * not know.
+ */
 export function readCallOptions(submit: CallOptions): CallOptions {
   if (submit === undefined) return undefined;
   checkIsObject("options", submit, BY_INDEX);
@@ -123,7 +130,10 @@ interface OwnEstimate {
   readonly estimateCost?: unknown;
 }
 
-/** The cost of an item by the `cost` option, or by its own estimate where a cap asks for one. Throws INVALID_OPTION. */
+/**
+ * The cost of an item by the `cost` option, or by its own estimate where a cap asks for one. Throws
+ * INVALID_OPTION.
+ */
 function costOf(item: unknown, { cost, maxBatchCost, learnsBatchCost }: ResolvedOptions): number {
   const isCapped = maxBatchCost !== Infinity || learnsBatchCost;
   const own: unknown = cost !== oneEach ? cost(item) : isCapped ? estimateOf(item) : 1;
@@ -180,7 +190,9 @@ function unusable(error: typeof expected, name: string, rule: Rule, value: unkno
   return error(name, rule, value);
 }
 
-/** What an item costs by itself, by the function of the option `batchCost`. Throws INVALID_OPTION. */
+/**
+ * What an item costs by itself, by the function of the option `batchCost`. Throws INVALID_OPTION.
+ */
 export function ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
   const own: unknown = batchCost([item]);
   if (typeof own === "number" && own >= 0) return own;

@@ -1,10 +1,12 @@
-// Notices handlers that wait for themselves, where nothing ever ends: a handler that awaits its own batcher, or several
-// that await each other's, while all slots are taken by such batches; one that awaits an item equal to one of its own batch
-// (`dedupe`); one that awaits `close()` or `idle()` of its own batcher. After 1 s a warning says so, once.
+// Notices handlers that wait for themselves, where nothing ever ends: a handler that awaits its own
+// batcher, or several that await each other's, while all slots are taken by such batches; one that
+// awaits an item equal to one of its own batch (`dedupe`); one that awaits `close()` or `idle()` of
+// its own batcher. After 1 s a warning says so, once.
 //
-// A call is known to be the handler's while the handler runs synchronously, and after an `await` by its async context,
-// where the runtime has one that costs nothing (Node.js 24). Nothing is guessed: however slow a handler is, a batch whose
-// handler has not called a batcher never counts. Whether the handler awaits what it called cannot be known.
+// A call is known to be the handler's while the handler runs synchronously, and after an `await` by
+// its async context, where the runtime has one that costs nothing (Node.js 24). Nothing is guessed:
+// however slow a handler is, a batch whose handler has not called a batcher never counts. Whether
+// the handler awaits what it called cannot be known.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchContext } from "../contract/types.ts";
@@ -16,7 +18,9 @@ import type { Services } from "./services.ts";
 /** How long a batch has to wait for itself. */
 const STUCK_MS = 1000;
 
-/** An async context costs about half a microsecond a batch: nothing to a batch that runs this long. */
+/**
+ * An async context costs about half a microsecond a batch: nothing to a batch that runs this long.
+ */
 const LONG_RUN_MS = 1;
 
 /** A batch whose handler runs. */
@@ -32,7 +36,10 @@ interface OwnCall {
   at: number;
   /** Whose batcher it called. */
   to: SelfCalls;
-  /** What it submitted, or an item of its own batch that this joined; null after `close()` or `idle()`. */
+  /**
+   * What it submitted, or an item of its own batch that this joined; null after `close()` or
+   * `idle()`.
+   */
   entry: Entry | null;
 }
 
@@ -75,12 +82,17 @@ export class SelfCalls {
     }
   }
 
-  /** True while a handler runs synchronously, or one of this batcher runs that has called a batcher. */
+  /**
+   * True while a handler runs synchronously, or one of this batcher runs that has called a batcher.
+   */
   get isWatching(): boolean {
     return calling !== null || (this.#calls !== null && this.#calls.size > 0);
   }
 
-  /** To be called for an item that was submitted here while it is watching, or that is the first of its turn. */
+  /**
+   * To be called for an item that was submitted here while it is watching, or that is the first of
+   * its turn.
+   */
   note(entry: Entry): void {
     const batch = caller();
     if (batch !== undefined) batch.selfCalls.#add(batch, this, entry);
@@ -153,7 +165,10 @@ export class SelfCalls {
     );
   }
 
-  /** The batches that this one waits for, directly or through others, where each waits for some of them; null else. */
+  /**
+   * The batches that this one waits for, directly or through others, where each waits for some of
+   * them; null else.
+   */
   static #circleOf(first: CallingBatch): ReadonlySet<CallingBatch> | null {
     const circle = new Set([first]);
     for (const batch of circle) {

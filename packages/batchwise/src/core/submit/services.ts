@@ -1,5 +1,5 @@
-// What all parts of one batcher share: time, counters, listeners, deadlines and signals; and the one way to count an item
-// that has ended.
+// What all parts of one batcher share: time, counters, listeners, deadlines and signals; and the
+// one way to count an item that has ended.
 
 import type { Events } from "../contract/events.ts";
 import type { BatchObserver } from "../contract/observer.ts";
@@ -22,7 +22,10 @@ export interface Services {
   readonly turn: Turn;
 }
 
-/** Counts items that ended in one way, so long after their submit, and tells the observer and listeners. */
+/**
+ * Counts items that ended in one way, so long after their submit, and tells the observer and
+ * listeners.
+ */
 export function countItems(services: Services, outcome: ItemOutcome, latencyMs: number, times = 1): void {
   const { recorder, events } = services;
   recorder.ended(outcome, latencyMs, times);

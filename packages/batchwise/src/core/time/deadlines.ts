@@ -1,5 +1,5 @@
-// All that happens at a time of its own: deadlines of callers, time limits of calls, pauses before a retry. One heap and
-// one timer for all of them, and no timer at all while nothing is due.
+// All that happens at a time of its own: deadlines of callers, time limits of calls, pauses before
+// a retry. One heap and one timer for all of them, and no timer at all while nothing is due.
 
 import { type Clock, Timer } from "./clock.ts";
 import { Heap, HeapNode } from "./heap.ts";
@@ -45,8 +45,9 @@ export class Deadlines {
   }
 
   /**
-   * Fires all that is due: all of it expires before anyone is told, for a listener may send what still waits. Called by
-   * the timer, and before every decision, for timers come late in a busy loop.
+   * Fires all that is due: all of it expires before anyone is told, for a listener may send what
+   * still waits. Called by the timer, and before every decision, for timers come late in a busy
+   * loop.
    */
   fireDue(now: number): void {
     const heap = this.#heap;

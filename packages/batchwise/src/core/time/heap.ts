@@ -1,5 +1,5 @@
-// A binary min-heap whose nodes know where they lie: adding, removing and moving a node are O(log n). Nodes leave by tier,
-// then by key, then by tie, then in the order in which they were added.
+// A binary min-heap whose nodes know where they lie: adding, removing and moving a node are O(log
+// n). Nodes leave by tier, then by key, then by tie, then in the order in which they were added.
 
 export class HeapNode<Value> {
   readonly value: Value;
@@ -37,7 +37,10 @@ export class Heap<Value> {
     return left !== undefined && right !== undefined && goesBefore(right, left) ? right : left;
   }
 
-  /** The two nodes below a node of this heap: all that are not above it lie below one of them, or beside it. */
+  /**
+   * The two nodes below a node of this heap: all that are not above it lie below one of them, or
+   * beside it.
+   */
   below({ index }: HeapNode<unknown>): readonly (HeapNode<Value> | undefined)[] {
     return [this.#nodes[2 * index + 1], this.#nodes[2 * index + 2]];
   }

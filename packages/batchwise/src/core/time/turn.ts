@@ -1,6 +1,7 @@
-// The end of a turn: the moment when the microtask queue of the running task has drained. Submits that are made in later
-// promise jobs of the same task still travel together, and a lone item waits about a microsecond. And the end of a pass
-// of the event loop, for callers who come from many sockets.
+// The end of a turn: the moment when the microtask queue of the running task has drained. Submits
+// that are made in later promise jobs of the same task still travel together, and a lone item waits
+// about a microsecond. And the end of a pass of the event loop, for callers who come from many
+// sockets.
 //
 // Platform functions are taken when this module loads, so fake timers do not stop them.
 
@@ -20,9 +21,9 @@ const nextTick: Schedule | undefined = platform.process?.nextTick;
 let byMessage: Schedule | undefined;
 
 /**
- * Runs the callback when the microtasks of the current task have drained. On Node.js, Bun and Deno a tick that is queued
- * from inside a promise job does that. In a browser a message to oneself is the next task. A timer is never used: it
- * would cost a millisecond.
+ * Runs the callback when the microtasks of the current task have drained. On Node.js, Bun and Deno
+ * a tick that is queued from inside a promise job does that. In a browser a message to oneself is
+ * the next task. A timer is never used: it would cost a millisecond.
  */
 export const endOfTurn: Schedule =
   nextTick === undefined
@@ -58,7 +59,10 @@ function messageToSelf(Channel: typeof MessageChannel): Schedule {
   };
 }
 
-/** One moment, shared by all that is submitted in one turn, or in the part of a turn before or after a flush. */
+/**
+ * One moment, shared by all that is submitted in one turn, or in the part of a turn before or after
+ * a flush.
+ */
 export class Moment {
   /** Milliseconds of the batcher's clock. */
   readonly at: number;
@@ -98,7 +102,10 @@ export class Turn {
     if (this.#moment === null) this.#open();
   }
 
-  /** Ends the present moment. Returns the sequence of the last one; what is submitted from now on has a higher one. */
+  /**
+   * Ends the present moment. Returns the sequence of the last one; what is submitted from now on
+   * has a higher one.
+   */
   endMoment(): number {
     const last = this.#sequence;
     if (this.#moment !== null) this.#moment = this.newMoment(this.#moment.at);

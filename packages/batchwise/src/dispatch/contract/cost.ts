@@ -1,4 +1,5 @@
-// What requests will cost, and have cost: the words of `estimate`, of `prices` and of `priceOf`. Types only.
+// What requests will cost, and have cost: the words of `estimate`, of `prices` and of `priceOf`.
+// Types only.
 
 import type { Endpoint, Usage } from "./types.ts";
 
@@ -19,18 +20,24 @@ export type PriceTable = Readonly<Record<string, ModelPrice>>;
 /** What `priceOf` needs of a usage: of one outcome, or sums over many of one model. */
 export type PricedTokens = Pick<Usage, "inputTokens" | "cachedTokens" | "outputTokens">;
 
-/** What requests would take, told before any of them is sent. All figures are sums over the requests that were given. */
+/**
+ * What requests would take, told before any of them is sent. All figures are sums over the requests
+ * that were given.
+ */
 export interface EstimateSums {
   readonly requests: number;
   /** Estimated prompt tokens, counted as for thresholds and limits. */
   readonly tokens: number;
   /** Of the encoded lines, as the longest of the accounts that serve them writes them. */
   readonly bytes: number;
-  /** Batches that these requests fill when they go together, now. What waits already is not counted, nor are retries. */
+  /**
+   * Batches that these requests fill when they go together, now. What waits already is not counted,
+   * nor are retries.
+   */
   readonly batches: number;
   /**
-   * Most output tokens that the requests allow (`max_completion_tokens`, `max_tokens` or `max_output_tokens`, times `n`);
-   * null where one sets no limit.
+   * Most output tokens that the requests allow (`max_completion_tokens`, `max_tokens` or
+   * `max_output_tokens`, times `n`); null where one sets no limit.
    */
   readonly mostOutputTokens: number | null;
   /** At the price of batches, nothing cached; null where a model has no price. */
@@ -41,7 +48,10 @@ export interface EstimateSums {
 export interface EstimatedPrice {
   /** For the prompts alone. */
   readonly input: number;
-  /** For these and all of `mostOutputTokens`; null where that is. What one try of each request costs at most. */
+  /**
+   * For these and all of `mostOutputTokens`; null where that is. What one try of each request costs
+   * at most.
+   */
   readonly most: number | null;
 }
 

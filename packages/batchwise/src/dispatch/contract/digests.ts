@@ -1,5 +1,5 @@
-// The digests of a request: of the body it was enqueued with, and of each body that a retry has put in its place. A store
-// keeps them as one text and compares what is enqueued with all of them.
+// The digests of a request: of the body it was enqueued with, and of each body that a retry has put
+// in its place. A store keeps them as one text and compares what is enqueued with all of them.
 
 const BETWEEN = "\n";
 

@@ -1,33 +1,39 @@
-// The errors of the dispatcher. One class, told apart by `code`, like the core's: it is a BatchwiseError, so callers
-// need one check for both layers.
+// The errors of the dispatcher. One class, told apart by `code`, like the core's: it is a
+// BatchwiseError, so callers need one check for both layers.
 
 import { BatchwiseError } from "../../core/contract/errors.ts";
 
 /**
- * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field), `UNKNOWN_ENDPOINT`,
- * `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model), `REQUEST_TOO_LARGE` (alone over the byte
- * or token cap, or more than the store can be sent in one call), `DUPLICATE_ID` (the id is taken by another body). Of
- * stores: `STORE_UNAVAILABLE`, `STORE_FULL`, `STORE_READ_ONLY` (retryable of a server, which may fail over, and not of
- * a file), `STORE_SET_BACK` (what it had answered for is gone),
- * `STORE_FORBIDDEN` (a right or a login is missing), `STORE_SCHEMA` (tables of a later version, or a place that is not
- * there), `STORE_DAMAGED` (the data, or the file that holds them, are not what they were). Told to `onError`: `STORE_SLOW` (a
- * call is open for 5 s; and once more when the store answers again), `CLOCK_DIFFERS` (the clocks of this process and of the
- * store's server are 30 s apart or more; and once more when they agree).
- * `STORE_EVICTS` (a server that throws requests away when its memory is full; `start` rejects with it), `STORE_AT_RISK`
- * (told to `onError` only: other settings of a server that can lose data).
- * `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its outcome was let go of. `RESULTS_UNREADABLE`: a
- * result source was cut, short or damaged. `OBJECT_NOT_FOUND`: an ObjectStorage has no such object. `BATCH_STUCK`: a batch has not ended in its time. `BATCH_BUSY`: another process
- * works on the batch. `ADOPTION_REFUSED`: the provider's batch that an operator named is not the one. `BELOW_MINIMUM`: told to `onError`,
- * fewer requests wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are left.
- * `CLOSED`: stopped or closed before. Of `enqueueIn`: `NO_DISPATCHER` (none uses the store object, so nobody can check),
- * `TRANSACTION_UNUSABLE` (the client has none, or one that failed or is another database's). Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
- * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `LANE_PAUSED`: it refuses one
- * request of an endpoint and model after the other, or has no capacity for them; `BATCH_FAILED`: no request of a batch succeeded; `ACCOUNT_FULL`: a limit of the account is used up;
- * `ACCOUNT_UNAVAILABLE`: it gives no answer, or a wrong one. `NOT_STARTED`: a `result` waits and no process runs the loops;
- * `WAITS_FOR_BATCH`: it waits for a batch that closes much later; `NOT_ITERATED`: a `runBatch` whose outcomes nobody reads.
- * Of `batchFetch`: `CALLER_LEFT`: a client gave up a call whose request goes on; `SHORT_TIMEOUT`: it will, within the hour.
- * Of `runBatch`: `ACCOUNT_REFUSED`: the keys of all accounts that
- * could go on are refused; `DEFAULTS_CHANGED`: an earlier run of the job had other `requestDefaults`.
+ * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field),
+ * `UNKNOWN_ENDPOINT`, `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model),
+ * `REQUEST_TOO_LARGE` (alone over the byte or token cap, or more than the store can be sent in one
+ * call), `DUPLICATE_ID` (the id is taken by another body). Of stores: `STORE_UNAVAILABLE`,
+ * `STORE_FULL`, `STORE_READ_ONLY` (retryable of a server, which may fail over, and not of a file),
+ * `STORE_SET_BACK` (what it had answered for is gone), `STORE_FORBIDDEN` (a right or a login is
+ * missing), `STORE_SCHEMA` (tables of a later version, or a place that is not there),
+ * `STORE_DAMAGED` (the data, or the file that holds them, are not what they were). Told to
+ * `onError`: `STORE_SLOW` (a call is open for 5 s; and once more when the store answers again),
+ * `CLOCK_DIFFERS` (the clocks of this process and of the store's server are 30 s apart or more; and
+ * once more when they agree). `STORE_EVICTS` (a server that throws requests away when its memory is
+ * full; `start` rejects with it), `STORE_AT_RISK` (told to `onError` only: other settings of a
+ * server that can lose data). `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its
+ * outcome was let go of. `RESULTS_UNREADABLE`: a result source was cut, short or damaged.
+ * `OBJECT_NOT_FOUND`: an ObjectStorage has no such object. `BATCH_STUCK`: a batch has not ended in
+ * its time. `BATCH_BUSY`: another process works on the batch. `ADOPTION_REFUSED`: the provider's
+ * batch that an operator named is not the one. `BELOW_MINIMUM`: told to `onError`, fewer requests
+ * wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are
+ * left. `CLOSED`: stopped or closed before. Of `enqueueIn`: `NO_DISPATCHER` (none uses the store
+ * object, so nobody can check), `TRANSACTION_UNUSABLE` (the client has none, or one that failed or
+ * is another database's). Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
+ * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `LANE_PAUSED`: it refuses one request
+ * of an endpoint and model after the other, or has no capacity for them; `BATCH_FAILED`: no request
+ * of a batch succeeded; `ACCOUNT_FULL`: a limit of the account is used up; `ACCOUNT_UNAVAILABLE`:
+ * it gives no answer, or a wrong one. `NOT_STARTED`: a `result` waits and no process runs the
+ * loops; `WAITS_FOR_BATCH`: it waits for a batch that closes much later; `NOT_ITERATED`: a
+ * `runBatch` whose outcomes nobody reads. Of `batchFetch`: `CALLER_LEFT`: a client gave up a call
+ * whose request goes on; `SHORT_TIMEOUT`: it will, within the hour. Of `runBatch`:
+ * `ACCOUNT_REFUSED`: the keys of all accounts that could go on are refused; `DEFAULTS_CHANGED`: an
+ * earlier run of the job had other `requestDefaults`.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -115,7 +121,10 @@ export function isPermanentFault(error: unknown): error is DispatchError {
   return error instanceof DispatchError && PERMANENT.has(error.code) && !error.retryable;
 }
 
-/** Thrown by an account for results of a batch that travelled in its create, and that do not say whose they are. */
+/**
+ * Thrown by an account for results of a batch that travelled in its create, and that do not say
+ * whose they are.
+ */
 export class UnnamedResults extends DispatchError {
   constructor(message: string) {
     super("RESULTS_UNREADABLE", message);

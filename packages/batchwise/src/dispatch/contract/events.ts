@@ -1,9 +1,11 @@
-// What a dispatcher tells the listeners of `on`: what an operator would graph. Types, and their names.
+// What a dispatcher tells the listeners of `on`: what an operator would graph. Types, and their
+// names.
 //
-// `lanes` and `batches` show the whole store, and every process with a listener tells the same: take the last one. All
-// others tell what this process has done: add them up over the processes. Nothing is told twice on purpose, and what
-// happens between an event and a crash is told by nobody: sums that must be exact are in `stats()` and `usage()`.
-// Times are milliseconds since 1970 (`...At`) or spans of milliseconds (`...Ms`).
+// `lanes` and `batches` show the whole store, and every process with a listener tells the same:
+// take the last one. All others tell what this process has done: add them up over the processes.
+// Nothing is told twice on purpose, and what happens between an event and a crash is told by
+// nobody: sums that must be exact are in `stats()` and `usage()`. Times are milliseconds since 1970
+// (`...At`) or spans of milliseconds (`...Ms`).
 
 import type { TokenCounts } from "./rows.ts";
 import type {
@@ -55,8 +57,11 @@ export interface BatchesEvent {
   readonly states: readonly BatchesInState[];
 }
 
-/** A call of `enqueue` or a part of one of `enqueueMany` is stored. Single requests that come together are one event.
- * Not told for `enqueueIn` of the Postgres store: nobody here knows whether that transaction is committed. */
+/**
+ * A call of `enqueue` or a part of one of `enqueueMany` is stored. Single requests that come
+ * together are one event. Not told for `enqueueIn` of the Postgres store: nobody here knows whether
+ * that transaction is committed.
+ */
 export interface EnqueueEvent {
   readonly stored: number;
   /** The same id and body were there before. */
@@ -76,7 +81,10 @@ export interface SealEvent extends OfBatch {
   readonly oldestMs: number;
 }
 
-/** An upload or create has ended. `unknown`: the provider may have it; it is looked up before anything is sent again. */
+/**
+ * An upload or create has ended. `unknown`: the provider may have it; it is looked up before
+ * anything is sent again.
+ */
 export interface SubmitEvent extends OfBatch {
   readonly requests: number;
   readonly bytes: number;
@@ -144,7 +152,9 @@ export interface BatchEvent {
 
 /** What `onBatch` is called with: the batch as it ends, and what its requests came to. */
 export interface EndedBatch extends BatchRecord, TokenCounts {
-  /** Requests that ended in it, by status; one that was retried by hand meanwhile is not counted. */
+  /**
+   * Requests that ended in it, by status; one that was retried by hand meanwhile is not counted.
+   */
   readonly ended: Readonly<Record<OutcomeStatus, number>>;
   /** The others: they went back to a lane, to be tried again. */
   readonly requeued: number;
@@ -154,7 +164,10 @@ export interface EndedBatch extends BatchRecord, TokenCounts {
 
 /** An operation on a batch had to stop. Another process goes on with it, or this one later. */
 export interface LeaseLostEvent extends OfBatch {
-  /** `taken`: another process has it. `store`: the store gave no answer for too long. `set_back`: see `setBack`. */
+  /**
+   * `taken`: another process has it. `store`: the store gave no answer for too long. `set_back`:
+   * see `setBack`.
+   */
   readonly reason: "taken" | "store" | "set_back";
 }
 
@@ -166,7 +179,10 @@ export interface QuarantineEvent extends OfBatch {
   readonly requests: number;
 }
 
-/** A refused batch went back to its lane in two parts: its halves, or one request (the canary) and the others. */
+/**
+ * A refused batch went back to its lane in two parts: its halves, or one request (the canary) and
+ * the others.
+ */
 export interface SplitEvent extends OfBatch {
   readonly kind: "halves" | "canary";
   readonly requests: number;
@@ -174,7 +190,10 @@ export interface SplitEvent extends OfBatch {
   readonly code: string;
 }
 
-/** Nothing is sent on a ledger for a while: the account is refused, or out of money, or its limit is used up. */
+/**
+ * Nothing is sent on a ledger for a while: the account is refused, or out of money, or its limit is
+ * used up.
+ */
 export interface PauseEvent extends OfBatch {
   /** The account's name, or `<account>/<model>` where it is that model's limit. */
   readonly ledger: string;
@@ -213,7 +232,9 @@ export interface ClockStepEvent {
   readonly believed: boolean;
 }
 
-/** The store has lost what it had answered for: it was emptied, or an older state of it came back. */
+/**
+ * The store has lost what it had answered for: it was emptied, or an older state of it came back.
+ */
 export interface SetBackEvent {
   readonly code: string;
   readonly message: string;

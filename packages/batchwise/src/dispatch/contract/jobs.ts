@@ -1,4 +1,5 @@
-// The words of `runBatch`: what a job is given, what it gives back, how it tells of its progress. Types only.
+// The words of `runBatch`: what a job is given, what it gives back, how it tells of its progress.
+// Types only.
 
 import type { TokenCounts } from "./rows.ts";
 import type { BatchLine, DispatchRequest, LoggedOutcome, OutcomeStatus } from "./types.ts";
@@ -24,11 +25,14 @@ export interface JobOutcome<Request = JobRequest> extends Omit<LoggedOutcome, "i
   /** As it was enqueued: at the first run that had this request. */
   readonly metadata: JobRequestMetadata<Request>;
   /**
-   * The request's place in `requests`, from 0. null for a request with an id of its own that came from an iterable, and
-   * for one of an earlier run that an array does not have.
+   * The request's place in `requests`, from 0. null for a request with an id of its own that came
+   * from an iterable, and for one of an earlier run that an array does not have.
    */
   readonly index: number | null;
-  /** `requests[index]` where `requests` is an array; null for iterables, which nobody keeps in memory. */
+  /**
+   * `requests[index]` where `requests` is an array; null for iterables, which nobody keeps in
+   * memory.
+   */
   readonly request: Request | null;
 }
 
@@ -58,7 +62,10 @@ export interface JobProgress extends TokenCounts {
   readonly total: number;
   /** In no batch now. */
   readonly waiting: number;
-  /** In batches now. Where other work shares the store, its requests count too, as far as this job has open ones. */
+  /**
+   * In batches now. Where other work shares the store, its requests count too, as far as this job
+   * has open ones.
+   */
   readonly inBatches: number;
   /** Outcomes that this iteration has given, and how many of each status. */
   readonly done: number;
@@ -69,19 +76,26 @@ export interface JobProgress extends TokenCounts {
   readonly elapsedMs: number;
   /** Outcomes a second that were recorded in this run, and given. */
   readonly perSecond: number;
-  /** Milliseconds since 1970. Where all that is left in the store waits to be tried again: when the first of it is. Else null. */
+  /**
+   * Milliseconds since 1970. Where all that is left in the store waits to be tried again: when the
+   * first of it is. Else null.
+   */
   readonly nextTryAt: number | null;
   /**
-   * Milliseconds since 1970. Where all open batches of the store, 100 at most, are leased by other processes, also by one
-   * that was killed: when the first lease ends. A process that lives renews its leases; the batch of one that was killed
-   * goes on here. Else null.
+   * Milliseconds since 1970. Where all open batches of the store, 100 at most, are leased by other
+   * processes, also by one that was killed: when the first lease ends. A process that lives renews
+   * its leases; the batch of one that was killed goes on here. Else null.
    */
   readonly heldUntil: number | null;
   /**
-   * What requests of the job wait for where an account does not take them or does not answer: a key, the network, a limit
-   * that is used up, a pause by a person. Of several, the one that ends first. null while nothing is known to wait.
+   * What requests of the job wait for where an account does not take them or does not answer: a
+   * key, the network, a limit that is used up, a pause by a person. Of several, the one that ends
+   * first. null while nothing is known to wait.
    */
   readonly paused: JobPause | null;
-  /** Until all have ended, at that rate; null while it cannot be told, and where all that is left waits to be tried again. */
+  /**
+   * Until all have ended, at that rate; null while it cannot be told, and where all that is left
+   * waits to be tried again.
+   */
   readonly leftMs: number | null;
 }

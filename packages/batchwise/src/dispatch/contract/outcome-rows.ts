@@ -1,5 +1,6 @@
-// The rows of outcomes and of their deliveries that go in and out of a Store; rows.ts has those of requests, batches and
-// lanes. Plain data with no optional place on the way out: null means none. Types only.
+// The rows of outcomes and of their deliveries that go in and out of a Store; rows.ts has those of
+// requests, batches and lanes. Plain data with no optional place on the way out: null means none.
+// Types only.
 
 import type { TokenCounts } from "./rows.ts";
 import type { OutcomeStatus } from "./types.ts";

@@ -14,7 +14,10 @@ export interface PruneInput {
   readonly batchesBefore: number;
   /** Where to go on: 0 at first, then the `next` of the call before. */
   readonly after: number;
-  /** Most requests that the call prunes, most batches that it takes away and, nearly, most tombstones. At least 1. */
+  /**
+   * Most requests that the call prunes, most batches that it takes away and, nearly, most
+   * tombstones. At least 1.
+   */
   readonly limit: number;
   readonly now: number;
 }

@@ -1,13 +1,17 @@
-// The rows of requests, batches, lanes, ledgers and usage that go in and out of a Store; outcome-rows.ts has the others. Plain data with no optional place on the way out: null means none.
-// Times are milliseconds since 1970. Texts named payload, body, metadata, disposal and lastError are JSON that stores
-// pass through untouched. Types only.
+// The rows of requests, batches, lanes, ledgers and usage that go in and out of a Store;
+// outcome-rows.ts has the others. Plain data with no optional place on the way out: null means
+// none. Times are milliseconds since 1970. Texts named payload, body, metadata, disposal and
+// lastError are JSON that stores pass through untouched. Types only.
 
 import type { BatchState, Orphan, OutcomeStatus } from "./types.ts";
 
 /** A request on its way in. */
 export interface NewRequest {
   readonly id: string;
-  /** Of endpoint and body as the caller gave them (see format/encode.ts); "" where the caller gave no id. No line break. */
+  /**
+   * Of endpoint and body as the caller gave them (see format/encode.ts); "" where the caller gave
+   * no id. No line break.
+   */
   readonly digest: string;
   readonly lane: string;
   readonly priority: number;
@@ -51,7 +55,10 @@ export interface RequestRow {
   readonly metadata: string | null;
   /** null unless the query asked for bodies. */
   readonly body: string | null;
-  /** The requeues so far, and the endings that a correction has taken back, oldest first; null unless asked for. */
+  /**
+   * The requeues so far, and the endings that a correction has taken back, oldest first; null
+   * unless asked for.
+   */
   readonly history: readonly HistoryRow[] | null;
 }
 
@@ -79,7 +86,10 @@ export interface HistoryRow {
 
 /** Which requests a store reads. */
 export type RequestQuery =
-  /** With `tombstones`, pruned ones too: as rows of state `ended` whose `ended` is null, and of which only the id counts. */
+  /**
+   * With `tombstones`, pruned ones too: as rows of state `ended` whose `ended` is null, and of
+   * which only the id counts.
+   */
   (
     | { readonly ids: readonly string[]; readonly tombstones?: boolean }
     | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
@@ -112,7 +122,10 @@ export interface FindResult {
   readonly next: number | null;
 }
 
-/** Tokens of one request, or of many. Cached ones are among the input tokens, reasoning ones among the output tokens. */
+/**
+ * Tokens of one request, or of many. Cached ones are among the input tokens, reasoning ones among
+ * the output tokens.
+ */
 export interface TokenCounts {
   readonly inputTokens: number;
   readonly cachedTokens: number;
@@ -120,7 +133,10 @@ export interface TokenCounts {
   readonly reasoningTokens: number;
 }
 
-/** What has become of the requests of one tenant, job and lane since the store was made. A retried one counts again. */
+/**
+ * What has become of the requests of one tenant, job and lane since the store was made. A retried
+ * one counts again.
+ */
 export interface UsageRow extends TokenCounts {
   readonly tenant: string;
   readonly job: string;
@@ -136,7 +152,9 @@ export interface UsageQuery {
   readonly job?: string;
 }
 
-/** What a store keeps of an ending: the text, and what it must know of it without looking inside. */
+/**
+ * What a store keeps of an ending: the text, and what it must know of it without looking inside.
+ */
 export interface StoredEnding {
   readonly payload: string;
   /** Of the payload's error; null where it has none. */
@@ -166,7 +184,10 @@ export interface LedgerLimits {
   readonly batches: number;
 }
 
-/** What is booked on one limit of a provider (an account, or an account's model) and what was learned about it. */
+/**
+ * What is booked on one limit of a provider (an account, or an account's model) and what was
+ * learned about it.
+ */
 export interface LedgerRow {
   readonly name: string;
   /** Sums over reservations that are not released at the probe's `now`. */
@@ -183,7 +204,10 @@ export interface LedgerRow {
   readonly note: string | null;
 }
 
-/** Fields to set on a ledger; absent ones stay. A ledger that does not exist is made with null, 0, 0 and null. */
+/**
+ * Fields to set on a ledger; absent ones stay. A ledger that does not exist is made with null, 0, 0
+ * and null.
+ */
 export interface LedgerChanges {
   readonly name: string;
   readonly learnedTokens?: number | null;
@@ -216,7 +240,10 @@ export interface BatchRow {
   readonly unknownSince: number | null;
   /** Times it failed as a whole with no line to blame. */
   readonly wholeFailures: number;
-  /** The uploaded file; from the first intent on, where there is none, a text in its place that says how the lines go. */
+  /**
+   * The uploaded file; from the first intent on, where there is none, a text in its place that says
+   * how the lines go.
+   */
   readonly providerFileId: string | null;
   readonly providerBatchId: string | null;
   /** False while a batch adopted without a tag has not been proved ours by its results. */
@@ -229,7 +256,10 @@ export interface BatchRow {
   readonly lastError: string | null;
   readonly pollMs: number;
   readonly expiresAt: number | null;
-  /** Earliest deadline of its members at sealing; the dispatcher writes the next one when it has taken those out. */
+  /**
+   * Earliest deadline of its members at sealing; the dispatcher writes the next one when it has
+   * taken those out.
+   */
   readonly deadlineAt: number | null;
   readonly nextAt: number;
   readonly leaseOwner: string | null;
@@ -238,7 +268,10 @@ export interface BatchRow {
   readonly orphans: readonly Orphan[];
 }
 
-/** Starts of a sealed batch: submitAttempt 0, verified true, pollMs 0, nextAt = now, every other nullable field null. */
+/**
+ * Starts of a sealed batch: submitAttempt 0, verified true, pollMs 0, nextAt = now, every other
+ * nullable field null.
+ */
 type BatchFields =
   | "state"
   | "submitAttempt"
@@ -262,7 +295,10 @@ type BatchFields =
 export type BatchChanges = Partial<Pick<BatchRow, BatchFields>> & {
   /** Refuse with `busy` while another batch of the account is `submitting` or `unknown`. */
   readonly exclusive?: boolean;
-  /** The reservation stops counting at this time; null: it counts, also where it was released, until the next release. */
+  /**
+   * The reservation stops counting at this time; null: it counts, also where it was released, until
+   * the next release.
+   */
   readonly releaseAt?: number | null;
   readonly ledgers?: readonly LedgerChanges[];
   /** Added to the batch's orphans; one with the same provider id replaces the earlier row. */
@@ -284,12 +320,20 @@ export interface LaneRow {
   readonly lane: string;
   /** At least the limit where so many, or more, may go. */
   readonly ready: number;
-  /** Sums over `ready` requests. Where `ready` reaches the limit, they may be reckoned from the first 1,000. */
+  /**
+   * Sums over `ready` requests. Where `ready` reaches the limit, they may be reckoned from the
+   * first 1,000.
+   */
   readonly bytes: number;
   readonly tokens: number;
-  /** Earliest createdAt among those looked at; null when all of the lane waits for its `notBefore`. */
+  /**
+   * Earliest createdAt among those looked at; null when all of the lane waits for its `notBefore`.
+   */
   readonly oldestAt: number | null;
-  /** Earliest max(createdAt, notBefore) among those: since when one could have been claimed; null as above. */
+  /**
+   * Earliest max(createdAt, notBefore) among those: since when one could have been claimed; null as
+   * above.
+   */
   readonly readySince: number | null;
   /** Earliest deadline of a ready request of the lane. */
   readonly deadlineAt: number | null;
@@ -306,7 +350,9 @@ export interface Probe {
   readonly batches: Readonly<Record<BatchState, number>>;
   /** Sum of `remaining` over all batches: every claimed request. */
   readonly inBatches: number;
-  /** Earliest max(nextAt, leaseUntil) of batches that `lease` may give out; null when there is none. */
+  /**
+   * Earliest max(nextAt, leaseUntil) of batches that `lease` may give out; null when there is none.
+   */
   readonly batchDueAt: number | null;
   /** Outcomes ever recorded, by status: kept as counters, never counted. */
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;

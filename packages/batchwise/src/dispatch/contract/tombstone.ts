@@ -2,7 +2,9 @@
 
 import type { RequestRow } from "./rows.ts";
 
-/** Of the row only the id counts: `ended` with `ended: null` is what tells it from every other one. */
+/**
+ * Of the row only the id counts: `ended` with `ended: null` is what tells it from every other one.
+ */
 export function tombstoneRow(id: string): RequestRow {
   return {
     ...{ id, lane: "", state: "ended", priority: 0, tenant: "", job: "", arrival: 0, createdAt: 0, notBefore: 0 },

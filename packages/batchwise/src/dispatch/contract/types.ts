@@ -1,5 +1,6 @@
-// The public words of the dispatcher: what a caller passes in and gets back. Types only; nothing here runs.
-// All times are milliseconds since 1970 (`...At`) or spans of milliseconds (`...Ms`). Bodies are in OpenAI's shape.
+// The public words of the dispatcher: what a caller passes in and gets back. Types only; nothing
+// here runs. All times are milliseconds since 1970 (`...At`) or spans of milliseconds (`...Ms`).
+// Bodies are in OpenAI's shape.
 
 /** A value that JSON text can hold. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
@@ -17,29 +18,48 @@ export type KnownEndpoint =
   | "/v1/images/generations"
   | "/v1/messages";
 
-/** The route that a request is for: one that an account lists among its `capabilities.endpoints`. */
+/**
+ * The route that a request is for: one that an account lists among its `capabilities.endpoints`.
+ */
 export type Endpoint = KnownEndpoint | (string & Readonly<Record<never, never>>);
 
 /** One request, as a caller enqueues it. `requestDefaults` are merged under `body`. */
 export interface DispatchRequest {
   readonly body: JsonObject;
-  /** The caller's name for it and its idempotency key: 1 to 256 characters. Made by the dispatcher when absent. */
+  /**
+   * The caller's name for it and its idempotency key: 1 to 256 characters. Made by the dispatcher
+   * when absent.
+   */
   readonly id?: string;
-  /** Default: `/v1/chat/completions` for a body with `messages`, `/v1/embeddings` for one with `input`. */
+  /**
+   * Default: `/v1/chat/completions` for a body with `messages`, `/v1/embeddings` for one with
+   * `input`.
+   */
   readonly endpoint?: Endpoint;
   /** Higher goes first. A safe integer; 0 unless given. */
   readonly priority?: number;
-  /** After this no batch is sent with it, and it ends as `expired`, unpaid; what may have been accepted still counts. */
+  /**
+   * After this no batch is sent with it, and it ends as `expired`, unpaid; what may have been
+   * accepted still counts.
+   */
   readonly deadlineAt?: number;
-  /** Whose request it is: tenants share batches by tokens. Requests without one are one tenant together. */
+  /**
+   * Whose request it is: tenants share batches by tokens. Requests without one are one tenant
+   * together.
+   */
   readonly tenant?: string;
   /** The work that it is a part of: `outcomes({ job })` gives that work's outcomes alone. */
   readonly job?: string;
-  /** Given back with the outcome, never sent to the provider. At most 16 KB (16,384 bytes) as JSON. */
+  /**
+   * Given back with the outcome, never sent to the provider. At most 16 KB (16,384 bytes) as JSON.
+   */
   readonly metadata?: Readonly<Record<string, string>>;
 }
 
-/** A line of an OpenAI batch file: `custom_id` is the id, `url` the endpoint. Defaults are not merged into it. */
+/**
+ * A line of an OpenAI batch file: `custom_id` is the id, `url` the endpoint. Defaults are not
+ * merged into it.
+ */
 export interface BatchLine {
   readonly custom_id: string;
   readonly method: "POST";
@@ -56,7 +76,10 @@ export interface Enqueued {
 
 /** What `enqueueMany` answers: one entry a request, in order. */
 export interface EnqueuedMany extends Array<Enqueued> {
-  /** How many of them were there before: they are not sent again, and give the outcome of the first time. */
+  /**
+   * How many of them were there before: they are not sent again, and give the outcome of the first
+   * time.
+   */
   readonly existingCount: number;
 }
 
@@ -79,7 +102,10 @@ export interface OutcomeError {
 export interface Usage {
   /** All of the input, cached or not. */
   readonly inputTokens: number;
-  /** Of the input: read from a prompt cache, at a lower price. What was written into one is none of these. */
+  /**
+   * Of the input: read from a prompt cache, at a lower price. What was written into one is none of
+   * these.
+   */
   readonly cachedTokens: number;
   /** All of the output, thoughts included. */
   readonly outputTokens: number;
@@ -94,7 +120,10 @@ export interface Outcome {
   readonly status: OutcomeStatus;
   readonly response: OutcomeResponse | null;
   readonly error: OutcomeError | null;
-  /** Charged tries, the one that gave this outcome included. Backpressure and splitting charge nothing. */
+  /**
+   * Charged tries, the one that gave this outcome included. Backpressure and splitting charge
+   * nothing.
+   */
   readonly attempts: number;
   readonly usage: Usage | null;
   /** The key of the batch in which it ended; null where it ended while it waited. */
@@ -103,7 +132,9 @@ export interface Outcome {
 
 /** An outcome read from the durable log. */
 export interface LoggedOutcome extends Outcome {
-  /** Pass the last one seen as `outcomes({ after })` to go on from there, also in another process. */
+  /**
+   * Pass the last one seen as `outcomes({ after })` to go on from there, also in another process.
+   */
   readonly cursor: number;
   readonly recordedAt: number;
   readonly tenant: string;
@@ -117,8 +148,9 @@ export interface OutcomesOptions {
   /** The cursor of the last outcome that is done with; 0, the default, for all. */
   readonly after?: number;
   /**
-   * End when nothing is left to wait for; reject with QUARANTINED when that is for a person to decide. Default false. A
-   * promise, such as of what enqueues: the same from when it has resolved on; reject as it does.
+   * End when nothing is left to wait for; reject with QUARANTINED when that is for a person to
+   * decide. Default false. A promise, such as of what enqueues: the same from when it has resolved
+   * on; reject as it does.
    */
   readonly untilIdle?: boolean | PromiseLike<unknown>;
   /** Only outcomes of this job; `untilIdle` waits for this job's requests alone then. */
@@ -158,13 +190,16 @@ export interface DeadLetter {
 
 /** Which ended requests are let go of. */
 export interface PruneOptions {
-  /** Only outcomes recorded at least so many milliseconds ago. 0 for all; then one may go before you have read it. */
+  /**
+   * Only outcomes recorded at least so many milliseconds ago. 0 for all; then one may go before you
+   * have read it.
+   */
   readonly olderThanMs: number;
   /** Only outcomes with one of these. Default: all. */
   readonly statuses?: readonly OutcomeStatus[];
   /**
-   * Forgets ids, too, of requests that were pruned so many milliseconds ago: such an id may run again. Default: the
-   * dispatcher's `tombstoneRetentionMs`.
+   * Forgets ids, too, of requests that were pruned so many milliseconds ago: such an id may run
+   * again. Default: the dispatcher's `tombstoneRetentionMs`.
    */
   readonly tombstoneRetentionMs?: number;
 }
@@ -175,11 +210,17 @@ export interface PruneResult {
   readonly requests: number;
   /** Ended batches taken away. */
   readonly batches: number;
-  /** Outcomes that are old enough and stay, because `onOutcome` or the webhook has not taken them yet. */
+  /**
+   * Outcomes that are old enough and stay, because `onOutcome` or the webhook has not taken them
+   * yet.
+   */
   readonly kept: number;
 }
 
-/** When a batch closes: any one reached is enough. Each is also a cap that no batch exceeds, except `maxAgeMs`. */
+/**
+ * When a batch closes: any one reached is enough. Each is also a cap that no batch exceeds, except
+ * `maxAgeMs`.
+ */
 export interface Thresholds {
   readonly maxRequests: number;
   /** Of the encoded file, envelopes and newlines included. */
@@ -230,8 +271,8 @@ export interface Orphan {
   readonly providerBatchId: string;
   readonly seenAt: number;
   /**
-   * `ended`: an earlier attempt that failed as a whole. `foreign`: adopted by mistake, given back. `adopted`: of record, by an
-   * operator, while the batch was quarantined.
+   * `ended`: an earlier attempt that failed as a whole. `foreign`: adopted by mistake, given back.
+   * `adopted`: of record, by an operator, while the batch was quarantined.
    */
   readonly action: "cancelled" | "ended" | "foreign" | "ignored" | "adopted";
 }
@@ -251,7 +292,10 @@ export interface LaneStats {
   readonly model: string;
   /** Counted up to `thresholds.maxRequests` in each lane. */
   readonly waiting: number;
-  /** True where the count has ended at that number: so many wait, or more. Bytes and tokens are then of so many. */
+  /**
+   * True where the count has ended at that number: so many wait, or more. Bytes and tokens are then
+   * of so many.
+   */
   readonly orMore: boolean;
   readonly bytes: number;
   readonly tokens: number;
@@ -277,11 +321,17 @@ export interface LaneRef {
 /** Since when, and why, nothing new is sent. */
 export interface PauseRecord {
   readonly since: number;
-  /** As given to `pauseAccount` or `pauseLane`, or the account and its provider's words; null for none. */
+  /**
+   * As given to `pauseAccount` or `pauseLane`, or the account and its provider's words; null for
+   * none.
+   */
   readonly reason: string | null;
 }
 
-/** What operators have paused, for all processes of the store, and lanes that pause because their requests are refused. */
+/**
+ * What operators have paused, for all processes of the store, and lanes that pause because their
+ * requests are refused.
+ */
 export interface PausedRecord {
   readonly accounts: readonly (PauseRecord & { readonly name: string })[];
   readonly lanes: readonly (PauseRecord & LaneRef)[];
@@ -297,13 +347,16 @@ export interface DispatcherStats {
   /** Where all that is left waits to be tried again: when the first of it is. Else null. */
   readonly nextTryAt: number | null;
   /**
-   * Where all open batches, 100 at most, are leased by other processes, also by one that was killed: when the first
-   * lease ends, unless a process that lives renews it. Else null.
+   * Where all open batches, 100 at most, are leased by other processes, also by one that was
+   * killed: when the first lease ends, unless a process that lives renews it. Else null.
    */
   readonly heldUntil: number | null;
   /** Outcomes recorded since the store was made. A retried request counts again. */
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
-  /** Deliveries not made yet, whatever they wait for; what has been given up is in `deadLetters()` instead. */
+  /**
+   * Deliveries not made yet, whatever they wait for; what has been given up is in `deadLetters()`
+   * instead.
+   */
   readonly deliveriesWaiting: number;
   /** What operators have paused, for all processes. */
   readonly paused: PausedRecord;
@@ -313,5 +366,7 @@ export interface DispatcherStats {
   readonly duplicateBatches: number;
 }
 
-/** What `cancel` found: ended at once, asked for while in a batch, ended before, or never heard of. */
+/**
+ * What `cancel` found: ended at once, asked for while in a batch, ended before, or never heard of.
+ */
 export type CancelResult = "cancelled" | "requested" | "ended" | "not_found";

@@ -7,12 +7,18 @@ import { statusOf, wordsOf } from "../format/client-error.ts";
 /** Codes of the errors that `onError` gets for an account whose requests wait. */
 export type AccountTrouble = "ACCOUNT_PAUSED" | "ACCOUNT_FULL" | "ACCOUNT_UNAVAILABLE";
 
-/** Statuses that blame the key, or what it may do. 402 and 429 ask for money, which may come while a job waits. */
+/**
+ * Statuses that blame the key, or what it may do. 402 and 429 ask for money, which may come while a
+ * job waits.
+ */
 const KEY_REFUSED: ReadonlySet<number | null> = new Set([401, 403]);
 const READS: ReadonlySet<Operation> = new Set(["retrieve", "results", "files"]);
 const LISTS: ReadonlySet<Operation> = new Set(["list", "find"]);
 
-/** A success of an account. `read`: an answer about a batch. `taken`: it began a batch. `results`: a line that succeeded. */
+/**
+ * A success of an account. `read`: an answer about a batch. `taken`: it began a batch. `results`: a
+ * line that succeeded.
+ */
 export type Success = "upload" | "create" | "execute" | "read" | "taken" | "results";
 
 /** null for a failure that blames the batch, not its account. */
@@ -30,7 +36,10 @@ export function troubleOf({ kind }: Failure): AccountTrouble | null {
   }
 }
 
-/** The success that ends a trouble which a call of this kind shows; null for what other calls say nothing of. */
+/**
+ * The success that ends a trouble which a call of this kind shows; null for what other calls say
+ * nothing of.
+ */
 export function disproofOf(operation: Operation, error: unknown): Success | null {
   if (mayOnlyNotList(operation, error)) return null;
   if (operation === "upload" || operation === "create") return "create";

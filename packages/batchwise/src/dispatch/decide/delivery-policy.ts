@@ -1,11 +1,18 @@
-// When a delivery that failed is tried again, and when it is given up. Pure. A callback is the user's own code: what it
-// has not taken is never given up. A webhook has twelve tries, and twelve more each time somebody asks for them.
+// When a delivery that failed is tried again, and when it is given up. Pure. A callback is the
+// user's own code: what it has not taken is never given up. A webhook has twelve tries, and twelve
+// more each time somebody asks for them.
 
 import { backoff } from "./times/backoff.ts";
 
-/** Tries of a webhook before it is given up: at the default pauses the last comes 17 hours after the first. */
+/**
+ * Tries of a webhook before it is given up: at the default pauses the last comes 17 hours after the
+ * first.
+ */
 export const WEBHOOK_TRIES = 12;
-/** The pauses of a webhook double up to this, whatever `maxBackoffMs` says: few tries have to outlast an outage. */
+/**
+ * The pauses of a webhook double up to this, whatever `maxBackoffMs` says: few tries have to
+ * outlast an outage.
+ */
 const LONGEST_PAUSE_MS: number = 12 * 3_600_000;
 
 export interface DeliveryPauses {
@@ -13,7 +20,10 @@ export interface DeliveryPauses {
   readonly maxBackoffMs: number;
 }
 
-/** The pause before the next try after failed try number `attempt`, from 1; null to give the delivery up. */
+/**
+ * The pause before the next try after failed try number `attempt`, from 1; null to give the
+ * delivery up.
+ */
 export function pauseAfterFailure(
   sink: "callback" | "webhook",
   attempt: number,

@@ -1,6 +1,7 @@
-// How often and how long a batch is sent again whose uploads or creates fail without a refusal: no answer, a 5xx, a 404.
-// Pure. The count is kept in `lastError`, beside the provider's words, until a create is accepted. Limits are counts,
-// not times: pauses grow to an hour, so the counts span days, and a day's outage of the provider fails nothing.
+// How often and how long a batch is sent again whose uploads or creates fail without a refusal: no
+// answer, a 5xx, a 404. Pure. The count is kept in `lastError`, beside the provider's words, until
+// a create is accepted. Limits are counts, not times: pauses grow to an hour, so the counts span
+// days, and a day's outage of the provider fails nothing.
 
 import type { BatchRow } from "../contract/rows.ts";
 import type { OutcomeError } from "../contract/types.ts";
@@ -15,7 +16,10 @@ export interface LastError extends OutcomeError {
   readonly pendingSince?: number;
   /** When the batch was last refused as a whole. */
   readonly refusedAt?: number;
-  /** Steps in a row that failed by themselves. The words are of the last one; these are what stood there before. */
+  /**
+   * Steps in a row that failed by themselves. The words are of the last one; these are what stood
+   * there before.
+   */
   readonly steps?: number;
   readonly beforeSteps?: OutcomeError;
 }
@@ -26,14 +30,23 @@ export interface FailureStreak {
   readonly since: number;
 }
 
-/** `again`: send it again. `halve`, `refuse`: treat it as refused. `quarantine`: an operator decides. */
+/**
+ * `again`: send it again. `halve`, `refuse`: treat it as refused. `quarantine`: an operator
+ * decides.
+ */
 export type RetryDecision = "again" | "halve" | "refuse" | "quarantine";
 
 const FIRST_PAUSE_MS = 5_000;
 const LONGEST_PAUSE_MS = 3_600_000;
-/** Reached after at least two hours: enough when the account accepts other batches of the model meanwhile. */
+/**
+ * Reached after at least two hours: enough when the account accepts other batches of the model
+ * meanwhile.
+ */
 const TRIES_AMONG_OTHERS = 12;
-/** Reached after a day: longer than an outage, so enough when there is no other batch to compare with. */
+/**
+ * Reached after a day: longer than an outage, so enough when there is no other batch to compare
+ * with.
+ */
 const TRIES_WITHOUT_OTHERS = 36;
 /** Reached after two days: enough to give up a batch of one request. */
 const TRIES_ALONE = 60;
@@ -60,7 +73,10 @@ export function isSuspect(streak: FailureStreak | null): boolean {
   return streak !== null && streak.tries >= TRIES_AMONG_OTHERS;
 }
 
-/** `othersAccepted`: the account has accepted other batches of the same model since the streak began. */
+/**
+ * `othersAccepted`: the account has accepted other batches of the same model since the streak
+ * began.
+ */
 export function decideRetry(requests: number, streak: FailureStreak | null, othersAccepted: boolean): RetryDecision {
   const tries = streak?.tries ?? 0;
   if (requests > 1) return tries >= (othersAccepted ? TRIES_AMONG_OTHERS : TRIES_WITHOUT_OTHERS) ? "halve" : "again";

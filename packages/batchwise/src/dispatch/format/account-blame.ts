@@ -1,6 +1,7 @@
-// Tells what is wrong with an account (no money, a bad key, a right that is missing, a wrong address) from what is wrong
-// with a request, by the codes and the words of all providers: many give both the same status. Pure. Accounts use it for
-// calls and for batches that failed as a whole, the dispatcher for single results.
+// Tells what is wrong with an account (no money, a bad key, a right that is missing, a wrong
+// address) from what is wrong with a request, by the codes and the words of all providers: many
+// give both the same status. Pure. Accounts use it for calls and for batches that failed as a
+// whole, the dispatcher for single results.
 
 import type { ResultLine } from "../contract/account.ts";
 import { statusError } from "./error-words.ts";
@@ -31,7 +32,10 @@ const CODES: ReadonlySet<string> = new Set([
   "SubscriptionNotFound",
   "UnrecognizedClientException",
 ]);
-/** Families of codes: `cmek_key_disabled`, `enforced_spend_limit_reached`, `linked_organization_billing_unavailable`. */
+/**
+ * Families of codes: `cmek_key_disabled`, `enforced_spend_limit_reached`,
+ * `linked_organization_billing_unavailable`.
+ */
 const CODE_FAMILIES = /^cmek_|spend_limit_reached$|_billing_unavailable$/;
 
 /** Whole phrases: a message about a request names credits, keys and payments of its own. */
@@ -56,7 +60,10 @@ function isAccountCode(code: string): boolean {
   return CODES.has(code) || CODE_FAMILIES.test(code);
 }
 
-/** What blames the account: `code`, or a status, which is certain; or `words` alone, which may be about the request. */
+/**
+ * What blames the account: `code`, or a status, which is certain; or `words` alone, which may be
+ * about the request.
+ */
 export type AccountBlame = "code" | "words";
 
 /** Null for a result that does not blame the account. */

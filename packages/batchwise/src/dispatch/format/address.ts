@@ -1,9 +1,12 @@
-// Addresses with a user and a password in them, as `https://user:password@host`. They are taken apart by the platform's
-// parser; a text that it cannot take apart is not quoted. Pure.
+// Addresses with a user and a password in them, as `https://user:password@host`. They are taken
+// apart by the platform's parser; a text that it cannot take apart is not quoted. Pure.
 
 import { aString, check, invalidOption } from "../../core/contract/validate.ts";
 
-/** The password of an address, as it stands there and decoded, and both as Basic authorization has them. */
+/**
+ * The password of an address, as it stands there and decoded, and both as Basic authorization has
+ * them.
+ */
 export function secretsOfAddress(address: string | null): string[] {
   if (address === null || !URL.canParse(address)) return [];
   const { username, password } = new URL(address);
@@ -20,8 +23,8 @@ function hasCredentials(address: string): boolean {
 }
 
 /**
- * Throws unless the text is an http or https address without a user and a password: `fetch` refuses those. Quotes none of
- * it. `instead`: where such a pair goes.
+ * Throws unless the text is an http or https address without a user and a password: `fetch` refuses
+ * those. Quotes none of it. `instead`: where such a pair goes.
  */
 export function checkAddress(name: string, address: unknown, instead: string): void {
   check(name, aString, address);

@@ -1,11 +1,14 @@
-// The estimated prompt tokens of a body, as counted against caps and reserved on ledgers: its text as the engine estimates
-// it, images, audio and files by rules of their own. Pure.
+// The estimated prompt tokens of a body, as counted against caps and reserved on ledgers: its text
+// as the engine estimates it, images, audio and files by rules of their own. Pure.
 
 import { estimateAsciiTokens, estimateTokens } from "../../tokens/estimate-tokens.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
 import { fieldTokens, mediaTokens } from "./media-tokens.ts";
 
-/** Where a body holds messages or media: a chat, the items of a response, Gemini's contents, the images of an edit. */
+/**
+ * Where a body holds messages or media: a chat, the items of a response, Gemini's contents, the
+ * images of an edit.
+ */
 const PLACES = ["messages", "input", "contents", "images"] as const;
 /** Fields that are a medium themselves: of an edit, a video, a transcription. */
 const FIELDS = ["mask", "input_reference", "url", "file"] as const;

@@ -1,15 +1,22 @@
-// Reads what an error of any official client says: its HTTP status, and its words with those of its causes. "Connection
-// error." says nothing: the innermost cause has the host and the code. Pure, but for the platform's word about proxies.
+// Reads what an error of any official client says: its HTTP status, and its words with those of its
+// causes. "Connection error." says nothing: the innermost cause has the host and the code. Pure,
+// but for the platform's word about proxies.
 
 import { DispatchError } from "../contract/errors.ts";
 import { proxyHint, thisPlatform } from "./proxy-hint.ts";
 
 const LONGEST_CHAIN = 8;
 
-/** Code of a call that the platform refused to make, because a header of it has a character that none may have. */
+/**
+ * Code of a call that the platform refused to make, because a header of it has a character that
+ * none may have.
+ */
 export const BAD_HEADER = "invalid_header";
 
-/** Official clients put the HTTP status of an answer at different places. null for a call that got no answer. */
+/**
+ * Official clients put the HTTP status of an answer at different places. null for a call that got
+ * no answer.
+ */
 export function statusOf(error: unknown): number | null {
   if (typeof error !== "object" || error === null) return null;
   const { status, statusCode, code, $metadata } = error as Answered;
@@ -38,8 +45,9 @@ interface Told {
 }
 
 /**
- * The error's message, and those of its causes that say more: "Connection error: fetch failed: connect ECONNREFUSED
- * 127.0.0.1:1". Of a connection that failed also the code, and what to do about the commonest reasons.
+ * The error's message, and those of its causes that say more: "Connection error: fetch failed:
+ * connect ECONNREFUSED 127.0.0.1:1". Of a connection that failed also the code, and what to do
+ * about the commonest reasons.
  */
 export function wordsOf(error: unknown): string {
   const chain = chainOf(error);
@@ -53,7 +61,10 @@ export function wordsOf(error: unknown): string {
   return isOfConnection(innermost) && statusOf(error) === null ? said + besides(innermost, said) : said;
 }
 
-/** The same error, or a copy of it whose message has the innermost cause of a connection that failed. */
+/**
+ * The same error, or a copy of it whose message has the innermost cause of a connection that
+ * failed.
+ */
 export function withInnermostCause(error: unknown): unknown {
   if (!(error instanceof Error) || statusOf(error) !== null) return error;
   const innermost = chainOf(error).at(-1);
@@ -82,8 +93,8 @@ function retold(error: Error, message: string): Error {
 const UNREADABLE = "Something was thrown that cannot be read.";
 
 /**
- * What a user's function, an account or a store has thrown; or an error in its place, where reading it throws: all that is
- * done with errors afterwards reads them.
+ * What a user's function, an account or a store has thrown; or an error in its place, where reading
+ * it throws: all that is done with errors afterwards reads them.
  */
 export function readable(thrown: unknown): unknown {
   if (canBeRead(thrown)) return thrown;
@@ -126,7 +137,10 @@ function messageOf(error: unknown): string {
 }
 
 const CONNECTION = /^(?:E[A-Z_]+\d*|UND_ERR_.+|ERR_(?:SSL|TLS)_.+)$/;
-/** Of a certificate whose authority is not known: SELF_SIGNED_CERT_IN_CHAIN, UNABLE_TO_GET_ISSUER_CERT_LOCALLY, … */
+/**
+ * Of a certificate whose authority is not known: SELF_SIGNED_CERT_IN_CHAIN,
+ * UNABLE_TO_GET_ISSUER_CERT_LOCALLY, …
+ */
 const CERTIFICATE = /^(?:SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY))/;
 
 /** Errors of the system, of the platform's `fetch` and of TLS. */
@@ -144,11 +158,17 @@ export function isConnectionError(error: unknown): boolean {
   return statusOf(error) === null && isOfConnection(innermost) && !OF_A_CALL.test(String(innermost.code));
 }
 
-/** How engines word a mistake. The platform's `fetch` throws a TypeError, too, where there is no network. */
+/**
+ * How engines word a mistake. The platform's `fetch` throws a TypeError, too, where there is no
+ * network.
+ */
 const MISTAKE =
   /^Cannot (?!convert argument)|^Assignment to constant|^Converting circular|^Do not know how to serialize| is not (?:a function|a constructor|an object|iterable|async iterable|defined)\b/;
 
-/** True for a mistake in code, such as a field read of undefined: the same call fails again, however long one waits. */
+/**
+ * True for a mistake in code, such as a field read of undefined: the same call fails again, however
+ * long one waits.
+ */
 export function isMistake(error: unknown): boolean {
   const innermost = chainOf(error).at(-1);
   if (!(innermost instanceof Error) || "code" in innermost || statusOf(error) !== null) return false;

@@ -1,5 +1,6 @@
-// Names, lines and counts: everything about a request or a batch that must come out the same on every machine.
-// Pure, but for the hash. Changing an output here changes the content of batches that are already sealed: don't.
+// Names, lines and counts: everything about a request or a batch that must come out the same on
+// every machine. Pure, but for the hash. Changing an output here changes the content of batches
+// that are already sealed: don't.
 
 import { hash } from "node:crypto";
 import type { BatchName, LineRequest } from "../contract/account.ts";
@@ -9,7 +10,10 @@ import type { Endpoint, JsonObject } from "../contract/types.ts";
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const PAIRS = [...CROCKFORD].flatMap((first) => [...CROCKFORD].map((second) => first + second));
 const TIME_LENGTH = 10;
-/** Characters that one number of chance gives, of 5 bits each: it has 32 bits to give. Sixteen are wanted. */
+/**
+ * Characters that one number of chance gives, of 5 bits each: it has 32 bits to give. Sixteen are
+ * wanted.
+ */
 const CHANCE_AT_ONCE = 6;
 const LAST_CHANCE = 4;
 const PREFIX_LENGTH = 12;
@@ -25,7 +29,9 @@ export const CUSTOM_ID_LENGTH: number = PREFIX_LENGTH + 1 + ORD_DIGITS;
 /** Stands in for the real custom id while a line is measured. */
 export const SAMPLE_CUSTOM_ID: string = `${"0".repeat(PREFIX_LENGTH)}_${"0".repeat(ORD_DIGITS)}`;
 
-/** A ULID: 48 bits of time and 80 of chance, 26 characters that sort by time. `random` gives [0, 1). */
+/**
+ * A ULID: 48 bits of time and 80 of chance, 26 characters that sort by time. `random` gives [0, 1).
+ */
 export function ulid(now: number, random: () => number): string {
   const chance = (digits: number): string => crockford(random() * 32 ** digits, digits);
   return crockford(now, TIME_LENGTH) + chance(CHANCE_AT_ONCE) + chance(CHANCE_AT_ONCE) + chance(LAST_CHANCE);
@@ -45,7 +51,9 @@ export function timeOfKey(key: string): number {
   return [...key.slice(0, TIME_LENGTH)].reduce((time, digit) => time * CROCKFORD.length + CROCKFORD.indexOf(digit), 0);
 }
 
-/** The part of a batch's key that its custom ids carry: the last 12 characters, 60 bits of chance. */
+/**
+ * The part of a batch's key that its custom ids carry: the last 12 characters, 60 bits of chance.
+ */
 export function keyPrefix(key: string): string {
   return key.slice(-PREFIX_LENGTH);
 }
@@ -63,8 +71,8 @@ export function parseCustomId(text: string): { readonly prefix: string; readonly
 }
 
 /**
- * The line of an OpenAI batch file. The body's text goes in as it is: it is not parsed again. `url` and `method` are
- * ASCII; services differ in how they write them.
+ * The line of an OpenAI batch file. The body's text goes in as it is: it is not parsed again. `url`
+ * and `method` are ASCII; services differ in how they write them.
  */
 export function openaiLine(
   { customId, endpoint, body }: LineRequest,
@@ -74,7 +82,9 @@ export function openaiLine(
   return `{"custom_id":"${customId}","method":"${method}","url":"${url}","body":${body}}\n`;
 }
 
-/** Length of that line in UTF-8, where its body takes `bodyBytes`. What is around the body is ASCII. */
+/**
+ * Length of that line in UTF-8, where its body takes `bodyBytes`. What is around the body is ASCII.
+ */
 export function openaiLineBytes(request: LineRequest, bodyBytes: number, url?: string, method?: string): number {
   return openaiLine({ ...request, body: "" }, url, method).length + bodyBytes;
 }
@@ -85,47 +95,61 @@ export function utf8Length(text: string): number {
 }
 
 /**
- * What makes two requests with one id the same: the endpoint and the body as the caller gave it, before defaults, so
- * that new defaults do not turn a repeated enqueue into a conflict. The order of keys counts. SHA-1, for half the time of
- * SHA-256: it has to tell apart what differs by accident, and a caller who makes two bodies collide harms only himself.
- * The endpoint stands beside the hash: in front of the body it would cost a copy of it.
+ * What makes two requests with one id the same: the endpoint and the body as the caller gave it,
+ * before defaults, so that new defaults do not turn a repeated enqueue into a conflict. The order
+ * of keys counts. SHA-1, for half the time of SHA-256: it has to tell apart what differs by
+ * accident, and a caller who makes two bodies collide harms only himself. The endpoint stands
+ * beside the hash: in front of the body it would cost a copy of it.
  */
 export function digestOf(endpoint: Endpoint, callerBody: string): string {
   return `${hash("sha1", callerBody, "base64url")} ${endpoint}`;
 }
 
 /**
- * Defaults under the body: the body wins, place by place; nothing is merged inside a value. Without defaults it is the
- * body itself.
+ * Defaults under the body: the body wins, place by place; nothing is merged inside a value. Without
+ * defaults it is the body itself.
  */
 export function mergeDefaults(defaults: JsonObject, body: JsonObject): JsonObject {
   if (Object.keys(defaults).length === 0) return body;
   return { ...defaults, ...body };
 }
 
-/** Waiting requests that may share a batch. `group` keeps the parts of a split batch apart; "" is the lane proper. */
+/**
+ * Waiting requests that may share a batch. `group` keeps the parts of a split batch apart; "" is
+ * the lane proper.
+ */
 export interface LaneName {
   readonly endpoint: Endpoint;
   readonly group: string;
   readonly model: string;
   /** Most inputs of one request: see inputs.ts. */
   readonly inputs: number;
-  /** Of what its requests share beside the model, where accounts have a `groupOf`: see `sharedMark`. "" elsewhere. */
+  /**
+   * Of what its requests share beside the model, where accounts have a `groupOf`: see `sharedMark`.
+   * "" elsewhere.
+   */
   readonly shared: string;
-  /** Its requests were taken out of batches because of their deadlines: fallback accounts alone take them. */
+  /**
+   * Its requests were taken out of batches because of their deadlines: fallback accounts alone take
+   * them.
+   */
   readonly urgent: boolean;
 }
 
 /**
- * A lane's name as stores keep it. Endpoint and group hold no space, so the model may. After the endpoint stand its marks,
- * as far as they say anything: inputs above one, what is shared, and that it is urgent.
+ * A lane's name as stores keep it. Endpoint and group hold no space, so the model may. After the
+ * endpoint stand its marks, as far as they say anything: inputs above one, what is shared, and that
+ * it is urgent.
  */
 export function laneName({ endpoint, group, model, inputs, shared, urgent }: LaneName): string {
   const marks = [endpoint, inputs > 1 || shared !== "" || urgent ? inputs : "", shared, urgent ? URGENT : ""];
   return `${marks.join("#").replace(/#+$/, "")} ${group} ${model}`;
 }
 
-/** A short mark for the groups that accounts, by name, put a request in: equal where these are. "" where there are none. */
+/**
+ * A short mark for the groups that accounts, by name, put a request in: equal where these are. ""
+ * where there are none.
+ */
 export function sharedMark(groups: readonly (readonly [account: string, group: string])[]): string {
   if (groups.length === 0) return "";
   const inOrder = groups.toSorted(([a], [b]) => (a < b ? -1 : 1));

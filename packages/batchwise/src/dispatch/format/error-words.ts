@@ -1,5 +1,6 @@
-// What a provider says of an error, wherever it puts it: `error` of OpenAI's shape, an object that is the error itself as
-// vLLM and Mistral write it, `detail` as FastAPI does, or plain words. Pure; trusts nothing that it reads.
+// What a provider says of an error, wherever it puts it: `error` of OpenAI's shape, an object that
+// is the error itself as vLLM and Mistral write it, `detail` as FastAPI does, or plain words. Pure;
+// trusts nothing that it reads.
 
 import type { OutcomeError } from "../contract/types.ts";
 
@@ -13,7 +14,10 @@ type Fields = { readonly [name: string]: unknown };
 
 const NONE: ErrorWords = { code: null, message: null };
 
-/** The words of an error, or of a body that holds one; none where it is nested too deeply to be looked through. */
+/**
+ * The words of an error, or of a body that holds one; none where it is nested too deeply to be
+ * looked through.
+ */
 export function errorIn(told: unknown): ErrorWords {
   try {
     return wordsIn(told);
@@ -35,7 +39,10 @@ export function statusError(statusCode: number, body: unknown): OutcomeError {
   return { code: code ?? `http_${statusCode}`, message: message ?? `The provider answered ${statusCode}.` };
 }
 
-/** A number says less than the type beside it; one that is an HTTP status says nothing that the answer's does not. */
+/**
+ * A number says less than the type beside it; one that is an HTTP status says nothing that the
+ * answer's does not.
+ */
 function codeOf({ code, type }: Fields): string | null {
   const number = Number(code);
   const isNumber = (typeof code === "number" || text(code) !== null) && Number.isInteger(number);

@@ -1,11 +1,15 @@
-// Reads the width and height of a PNG, JPEG, GIF or WebP from the head of its file. Pure; decodes no more than the head.
+// Reads the width and height of a PNG, JPEG, GIF or WebP from the head of its file. Pure; decodes
+// no more than the head.
 
 export interface ImageSize {
   readonly width: number;
   readonly height: number;
 }
 
-/** Of the file; a multiple of four characters of base64. Photos carry up to 64 KB before the frame of a JPEG. */
+/**
+ * Of the file; a multiple of four characters of base64. Photos carry up to 64 KB before the frame
+ * of a JPEG.
+ */
 const HEAD_CHARACTERS = 100_000;
 const JPEG = 0xff_d8;
 /** Markers of frames, but for those that share their range: tables and arithmetic coding. */

@@ -4,7 +4,10 @@ import type { Probe } from "../contract/rows.ts";
 import type { LaneStats } from "../contract/types.ts";
 import { parseLane } from "./encode.ts";
 
-/** `limit`: of the probe. One entry per endpoint and model; groups of split batches are summed into it. */
+/**
+ * `limit`: of the probe. One entry per endpoint and model; groups of split batches are summed into
+ * it.
+ */
 export function laneStats(probe: Probe, limit: number): LaneStats[] {
   const byName = new Map<string, LaneStats>();
   for (const row of probe.lanes) {

@@ -1,14 +1,21 @@
-// Estimates the tokens of what a body carries besides text: images, audio and files, written as base64, as an address or as
-// an id. Their base64 is never counted as text. Pure. The figures are those that providers document for common models.
+// Estimates the tokens of what a body carries besides text: images, audio and files, written as
+// base64, as an address or as an id. Their base64 is never counted as text. Pure. The figures are
+// those that providers document for common models.
 
 import type { JsonObject } from "../contract/types.ts";
 import { imageSize } from "./image-size.ts";
 
 /** OpenAI's count of an image in low detail. */
 const TOKENS_IN_LOW_DETAIL = 85;
-/** Anthropic's rule, width x height / 750; more than OpenAI's tiles and patches come to for most images. */
+/**
+ * Anthropic's rule, width x height / 750; more than OpenAI's tiles and patches come to for most
+ * images.
+ */
 const PIXELS_A_TOKEN = 750;
-/** About the most that one image costs where it is cut down to size; also of one whose size nobody knows. */
+/**
+ * About the most that one image costs where it is cut down to size; also of one whose size nobody
+ * knows.
+ */
 const TOKENS_AN_IMAGE = 1_600;
 /** OpenAI counts a tenth of a second as one token. */
 const AUDIO_TOKENS_A_SECOND = 10;
@@ -53,7 +60,10 @@ export function mediaTokens(part: Part): number | null {
   }
 }
 
-/** The tokens of a field that is an image by itself, or audio as a data URL; null for any other value. */
+/**
+ * The tokens of a field that is an image by itself, or audio as a data URL; null for any other
+ * value.
+ */
 export function fieldTokens(value: unknown): number | null {
   if (typeof value !== "string") return ofReference(objectOf(value));
   const audio = parseDataUrl(value);

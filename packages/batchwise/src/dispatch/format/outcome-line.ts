@@ -4,7 +4,10 @@ import type { LoggedOutcome, Outcome } from "../contract/types.ts";
 
 export type OutcomeFormat = "openai" | "full";
 
-/** The line, newline included. `openai`: the shape of OpenAI's output and error files. `full`: all that is known. */
+/**
+ * The line, newline included. `openai`: the shape of OpenAI's output and error files. `full`: all
+ * that is known.
+ */
 export function outcomeLine(outcome: Outcome | LoggedOutcome, format: OutcomeFormat): string {
   return `${JSON.stringify(format === "full" ? outcome : openaiOutcome(outcome))}\n`;
 }

@@ -1,5 +1,5 @@
-// The texts that the dispatcher keeps in a store and reads back: outcome payloads, errors, disposals, and the rows as
-// callers see them. Pure; the store never looks inside.
+// The texts that the dispatcher keeps in a store and reads back: outcome payloads, errors,
+// disposals, and the rows as callers see them. Pure; the store never looks inside.
 
 import type { LineFault } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
@@ -10,8 +10,9 @@ import { parseLane } from "./encode.ts";
 import { storedTokens } from "./stored-code.ts";
 
 /**
- * How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it survives a crash. Of two
- * groups, the first has the places `below` a number that is written before any member goes.
+ * How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it
+ * survives a crash. Of two groups, the first has the places `below` a number that is written before
+ * any member goes.
  */
 export type Disposal =
   /** All back to the lane, uncharged. */

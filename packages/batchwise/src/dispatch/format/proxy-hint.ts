@@ -1,5 +1,6 @@
-// What a failed connection has to do with a proxy that the environment names: Node.js uses it only when it is told to, and
-// older releases never do. Pure, given the platform. The address of the proxy, which may hold a password, is never shown.
+// What a failed connection has to do with a proxy that the environment names: Node.js uses it only
+// when it is told to, and older releases never do. Pure, given the platform. The address of the
+// proxy, which may hold a password, is never shown.
 
 /** What the platform says of itself. */
 export interface Platform {
@@ -28,7 +29,10 @@ export function thisPlatform(): Platform {
 const NAMES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] as const;
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/i;
 
-/** What to say of a connection to `host` that failed; null where no proxy has to do with it. `host` null: not known. */
+/**
+ * What to say of a connection to `host` that failed; null where no proxy has to do with it. `host`
+ * null: not known.
+ */
 export function proxyHint(host: string | null, { environment, version, options }: Platform): string | null {
   const name = NAMES.find((each) => (environment[each] ?? "") !== "");
   if (name === undefined || version === null || (host !== null && LOOPBACK.test(host))) return null;

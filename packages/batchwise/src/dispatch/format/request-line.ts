@@ -1,6 +1,7 @@
-// One line of a JSONL file of requests, to what `enqueue` takes. Pure. Three forms: a line of an OpenAI batch file, a
-// request of this library, and a bare body. Every refusal names the line, what was expected and what came. It does not
-// check models, endpoints or the inside of a body: `enqueue` does, against the accounts that are there.
+// One line of a JSONL file of requests, to what `enqueue` takes. Pure. Three forms: a line of an
+// OpenAI batch file, a request of this library, and a bare body. Every refusal names the line, what
+// was expected and what came. It does not check models, endpoints or the inside of a body:
+// `enqueue` does, against the accounts that are there.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchLine, DispatchRequest, JsonObject } from "../contract/types.ts";
@@ -34,7 +35,10 @@ function parsed(text: string, line: number): JsonObject {
   throw refusal(line, "one JSON object", Array.isArray(value) ? "a list" : quoted(text));
 }
 
-/** Without a `url` it is a request under that id; `/v1` may be missing from it, as in files for Azure. */
+/**
+ * Without a `url` it is a request under that id; `/v1` may be missing from it, as in files for
+ * Azure.
+ */
 function batchLine(value: JsonObject, line: number): DispatchRequest | BatchLine {
   if ("params" in value) throw refusal(line, "`body`, in OpenAI's shape", "`params`, as for Anthropic's API itself");
   checkFields(value, LINE_FIELDS, line);

@@ -1,7 +1,8 @@
-// Blanks what is secret in texts and errors on their way out: to `onError`, into the store, to the command line. Known
-// secrets (keys, passwords) are replaced wherever they stand, also in JSON and in addresses; what follows "Bearer" or "Basic"
-// is replaced although it is not known. Texts may be JSON and stay so. Pure, but for reading the secrets anew at each use:
-// keys are rotated. A secret of fewer than 12 characters stays, because it may be a word of any text.
+// Blanks what is secret in texts and errors on their way out: to `onError`, into the store, to the
+// command line. Known secrets (keys, passwords) are replaced wherever they stand, also in JSON and
+// in addresses; what follows "Bearer" or "Basic" is replaced although it is not known. Texts may be
+// JSON and stay so. Pure, but for reading the secrets anew at each use: keys are rotated. A secret
+// of fewer than 12 characters stays, because it may be a word of any text.
 
 import type { Account } from "../contract/account.ts";
 
@@ -11,9 +12,15 @@ const BLANK = "[secret]";
 const SHORTEST = 12;
 const LONGEST_CHAIN = 6;
 const MOST_VALUES = 2_000;
-/** A key that is not known: one from a function, or of another service. Words such as "Bearer authentication" have no digit. */
+/**
+ * A key that is not known: one from a function, or of another service. Words such as "Bearer
+ * authentication" have no digit.
+ */
 const CREDENTIALS = /\b(Bearer|Basic)(\s+|%20)(?=[\w.~+/=-]*\d)([\w.~+/=-]{12,})/gi;
-/** How the platform begins and ends to tell of a header that it refuses, with its value between: as it is, or in JSON. */
+/**
+ * How the platform begins and ends to tell of a header that it refuses, with its value between: as
+ * it is, or in JSON.
+ */
 const REFUSAL = " is an invalid header value";
 const REFUSED = /(Headers\.\w+: (\\?)")(.*)$/s;
 const LONGEST_VALUE = 4_000;
@@ -42,8 +49,9 @@ export class Secrets {
   }
 
   /**
-   * The same value where nothing in it is secret; else a copy of the same class. Texts in causes and fields are blanked too.
-   * Never throws: of an error that cannot be copied, its words are left.
+   * The same value where nothing in it is secret; else a copy of the same class. Texts in causes
+   * and fields are blanked too. Never throws: of an error that cannot be copied, its words are
+   * left.
    */
   error(error: unknown): unknown {
     const forms = this.#forms();
@@ -151,7 +159,8 @@ class Blanking {
     if (typeof value !== "object" || value === null || depth > LONGEST_CHAIN) return value;
     const known = this.#copies.get(value);
     if (known !== undefined) return known;
-    // Objects of other classes have more than their fields: they stay, unless they have to be taken apart.
+    // Objects of other classes have more than their fields: they stay, unless they have to be taken
+    // apart.
     if (!isPlain(value) && !this.finds(value)) return value;
     if (value instanceof DOMException) return new DOMException(blanked(value.message, this.#forms), value.name);
     if (value instanceof Headers) {
@@ -170,7 +179,10 @@ class Blanking {
   }
 }
 
-/** The fields that hold something. The stack of an error is read by a function in some versions of Node.js. */
+/**
+ * The fields that hold something. The stack of an error is read by a function in some versions of
+ * Node.js.
+ */
 function namesOf(value: object): string[] {
   const names = Object.getOwnPropertyNames(value).filter((name) => {
     return (

@@ -1,13 +1,17 @@
-// Texts and counts from outside as a store keeps them: codes, to find requests by, messages, a provider's ids and states,
-// tokens. Guarantees a bounded text that every database takes, whatever a provider calls a code or a callback throws, and
-// whole numbers that can be added up. A code is short enough for an index. The payload has the provider's own words. Pure.
+// Texts and counts from outside as a store keeps them: codes, to find requests by, messages, a
+// provider's ids and states, tokens. Guarantees a bounded text that every database takes, whatever
+// a provider calls a code or a callback throws, and whole numbers that can be added up. A code is
+// short enough for an index. The payload has the provider's own words. Pure.
 
 import type { TokenCounts } from "../contract/rows.ts";
 
 const LONGEST = 256;
 const LONGEST_MESSAGE = 2_000;
 const LONGEST_IN_JSON = 20_000;
-/** More than any request takes. The sum of nine million such counts is still a whole number of JavaScript. */
+/**
+ * More than any request takes. The sum of nine million such counts is still a whole number of
+ * JavaScript.
+ */
 const MOST_TOKENS = 1_000_000_000;
 /** A NUL character, or half of a surrogate pair. */
 const UNSTORABLE = /\0|\p{Surrogate}/gu;
@@ -32,7 +36,10 @@ export function storedJson(json: string): string {
   return JSON.stringify(JSON.parse(json), shorter);
 }
 
-/** Whole numbers, which every store can add up, whatever a provider or an account gives: half a token, or none. */
+/**
+ * Whole numbers, which every store can add up, whatever a provider or an account gives: half a
+ * token, or none.
+ */
 export function storedTokens({ inputTokens, cachedTokens, outputTokens, reasoningTokens }: Loose): TokenCounts {
   return {
     inputTokens: wholeCount(inputTokens),

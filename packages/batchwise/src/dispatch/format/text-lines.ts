@@ -1,6 +1,7 @@
-// Text lines out of a stream of bytes or strings, one at a time. Holds one chunk and one line in memory, and refuses a
-// line over the limit before it is whole. Bytes must be UTF-8: a character may be cut between two chunks; a byte order
-// mark at the start is dropped. Lines end in \n; a \r before it stays. The source is closed when the reader leaves early.
+// Text lines out of a stream of bytes or strings, one at a time. Holds one chunk and one line in
+// memory, and refuses a line over the limit before it is whole. Bytes must be UTF-8: a character
+// may be cut between two chunks; a byte order mark at the start is dropped. Lines end in \n; a \r
+// before it stays. The source is closed when the reader leaves early.
 
 import { DispatchError } from "../contract/errors.ts";
 
@@ -24,7 +25,10 @@ export interface TextLine {
 
 const BYTE_ORDER_MARK = "\uFEFF";
 
-/** Rejects with INVALID_REQUEST, naming the line, for bytes that are not UTF-8 and for a line over `mostCharacters`. */
+/**
+ * Rejects with INVALID_REQUEST, naming the line, for bytes that are not UTF-8 and for a line over
+ * `mostCharacters`.
+ */
 export async function* textLines(source: TextSource, mostCharacters: number): AsyncGenerator<TextLine> {
   const decoder = new Decoder();
   let [number, length]: [number, number] = [1, 0];

@@ -1,5 +1,6 @@
-// What OpenAI's own types and ranges refuse in the body of a chat completion, so that a mistake is found at `enqueue` and
-// not when the batch has run. A field that is not here passes, so does a kind of part or tool; null counts as absent. Pure.
+// What OpenAI's own types and ranges refuse in the body of a chat completion, so that a mistake is
+// found at `enqueue` and not when the batch has run. A field that is not here passes, so does a
+// kind of part or tool; null counts as absent. Pure.
 
 import { describe } from "../../core/contract/errors.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
@@ -75,10 +76,16 @@ const PARTS: Readonly<Record<string, Rule>> = {
   file: OBJECT,
 };
 
-/** What may stand for the content of the assistant's message: `content_blocks` is an answer of Claude's. */
+/**
+ * What may stand for the content of the assistant's message: `content_blocks` is an answer of
+ * Claude's.
+ */
 const IN_PLACE_OF_CONTENT = ["tool_calls", "function_call", "refusal", "audio", "content_blocks", "reasoning_content"];
 
-/** The first mistake, in words: which place, what was expected there and what came. null: there is none. */
+/**
+ * The first mistake, in words: which place, what was expected there and what came. null: there is
+ * none.
+ */
 export function chatMistake(body: JsonObject): string | null {
   const { messages, tools } = body;
   if (!Array.isArray(messages) || messages.length === 0)

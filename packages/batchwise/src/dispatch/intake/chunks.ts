@@ -1,5 +1,5 @@
-// Divides requests into chunks for one store transaction each, limited by count and by size, so that no call becomes a
-// text too long to build or to send. Pure.
+// Divides requests into chunks for one store transaction each, limited by count and by size, so
+// that no call becomes a text too long to build or to send. Pure.
 
 import type { NewRequest } from "../contract/rows.ts";
 

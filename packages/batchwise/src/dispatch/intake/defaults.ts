@@ -1,5 +1,5 @@
-// Puts `requestDefaults` under the bodies of requests. They are written for OpenAI's form: a body in a provider's own form
-// gets their `model` alone, and a line of a batch file gets none of them.
+// Puts `requestDefaults` under the bodies of requests. They are written for OpenAI's form: a body
+// in a provider's own form gets their `model` alone, and a line of a batch file gets none of them.
 
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
 import { mergeDefaults } from "../format/encode.ts";

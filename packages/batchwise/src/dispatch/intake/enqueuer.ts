@@ -1,5 +1,5 @@
-// Enqueues requests: checks them, gives ids, stores them and tells the sealer. Single requests that arrive while a
-// transaction is being written share the next one.
+// Enqueues requests: checks them, gives ids, stores them and tells the sealer. Single requests that
+// arrive while a transaction is being written share the next one.
 
 import { describe } from "../../core/contract/errors.ts";
 import { createBatcher } from "../../makers/batch.ts";
@@ -84,12 +84,18 @@ export class Enqueuer {
     return this.#intake.rowOf(request, defaults);
   }
 
-  /** The same for a request that may be stored already: where it is not, `store` rejects with what `rowOf` would throw. */
+  /**
+   * The same for a request that may be stored already: where it is not, `store` rejects with what
+   * `rowOf` would throw.
+   */
   jobRowOf(request: DispatchRequest, defaults: RequestDefaults): NewRequest {
     return this.#rowOf(request, defaults);
   }
 
-  /** Stores rows in one transaction, and tells the sealer. `first`: the place of the first of them in its job. */
+  /**
+   * Stores rows in one transaction, and tells the sealer. `first`: the place of the first of them
+   * in its job.
+   */
   async store(rows: NewRequest[], first: number): Promise<EnqueueResult[]> {
     await this.#refuseNew(rows, first);
     return this.#commit(rows);

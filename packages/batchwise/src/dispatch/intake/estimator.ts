@@ -1,5 +1,6 @@
-// Says what requests would take before any is sent: tokens, bytes, batches and dollars. It checks each as `enqueue` does,
-// keeps sums only, one for each endpoint and model, and touches neither the store nor a provider.
+// Says what requests would take before any is sent: tokens, bytes, batches and dollars. It checks
+// each as `enqueue` does, keeps sums only, one for each endpoint and model, and touches neither the
+// store nor a provider.
 
 import type { Account } from "../contract/account.ts";
 import type { Estimate, EstimatedPrice, ModelEstimate, PriceTable } from "../contract/cost.ts";
@@ -108,7 +109,10 @@ class ModelSums {
   }
 }
 
-/** The caps of the account that takes the largest batches, and of a known limit on enqueued tokens the half. */
+/**
+ * The caps of the account that takes the largest batches, and of a known limit on enqueued tokens
+ * the half.
+ */
 function capsOf(thresholds: Thresholds, accounts: readonly Account[], inputs: number): LaneCaps {
   const tokens = accounts.map(({ capabilities: { limits } }) => {
     return batchTokens(batchCaps(thresholds, limits, inputs).maxTokens, limits.maxEnqueuedTokens).first;

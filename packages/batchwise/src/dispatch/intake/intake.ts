@@ -1,5 +1,5 @@
-// Turns what a caller enqueues into the row that is stored. Pure, except for the accounts' own checks. A request that no
-// provider could run is refused here with an error, and never stored.
+// Turns what a caller enqueues into the row that is stored. Pure, except for the accounts' own
+// checks. A request that no provider could run is refused here with an error, and never stored.
 
 import { describe } from "../../core/contract/errors.ts";
 import type { Account, LineRequest } from "../contract/account.ts";
@@ -70,8 +70,9 @@ export class Intake {
   }
 
   /**
-   * Checks one request or batch line and gives its row. An id by default is as good as one that was given. A body that
-   * OpenAI's types refuse goes to `refused`, which throws the error unless told otherwise.
+   * Checks one request or batch line and gives its row. An id by default is as good as one that was
+   * given. A body that OpenAI's types refuse goes to `refused`, which throws the error unless told
+   * otherwise.
    */
   rowOf(
     given: DispatchRequest | BatchLine,
@@ -122,8 +123,9 @@ export class Intake {
 }
 
 /**
- * A class, because V8 learns where objects are made that outlive a collection, and makes those of a literal among the old
- * ones from then on. There each would keep its body until the next full collection.
+ * A class, because V8 learns where objects are made that outlive a collection, and makes those of a
+ * literal among the old ones from then on. There each would keep its body until the next full
+ * collection.
  */
 class Row implements NewRequest {
   readonly id: string;
@@ -282,7 +284,10 @@ function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
   throw invalid("A request's `metadata` must be an object of strings.");
 }
 
-/** Not every database keeps a NUL character or half of a surrogate pair. JSON, as of a body, has both escaped. */
+/**
+ * Not every database keeps a NUL character or half of a surrogate pair. JSON, as of a body, has
+ * both escaped.
+ */
 function storable(what: string, text: string): string {
   if (text.includes("\0")) throw invalid(`A request's ${what} must not have a NUL character in it.`);
   if (/\p{Surrogate}/u.test(text)) throw invalid(`A request's ${what} must be Unicode: it has half a surrogate pair.`);

@@ -1,6 +1,7 @@
-// Puts the requests of a job into the store, in order, as fast as both sides go: it takes the next request while the last
-// ones are being stored, and holds one chunk beside the one on its way. Guarantees that a request is stored soon after it
-// came, also when the next one takes hours. Ids and digests make it repeatable: what is there already is found again.
+// Puts the requests of a job into the store, in order, as fast as both sides go: it takes the next
+// request while the last ones are being stored, and holds one chunk beside the one on its way.
+// Guarantees that a request is stored soon after it came, also when the next one takes hours. Ids
+// and digests make it repeatable: what is there already is found again.
 
 import { DispatchError, reworded } from "../contract/errors.ts";
 import type { JobRequest } from "../contract/jobs.ts";
@@ -47,7 +48,10 @@ export class Producer {
     this.#iterator = each(input.requests);
   }
 
-  /** Resolves when all are stored; rejects with the first fault, be it the iterable's, a request's or the store's. */
+  /**
+   * Resolves when all are stored; rejects with the first fault, be it the iterable's, a request's
+   * or the store's.
+   */
   run(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#fail = reject;
@@ -55,7 +59,10 @@ export class Producer {
     });
   }
 
-  /** Takes nothing more from the iterable and ends it. Resolves when nothing is on its way to the store. */
+  /**
+   * Takes nothing more from the iterable and ends it. Resolves when nothing is on its way to the
+   * store.
+   */
   async stop(): Promise<void> {
     this.#isStopped = true;
     // An iterable that has not answered ends whenever it does. Its errors have nobody to go to.
@@ -139,8 +146,9 @@ export class Producer {
   }
 
   /**
-   * Those that the store knows go first: where one of them has changed, nothing of the chunk is added. Added out of place, it
-   * would be paid for, and stand in the way of the right request in each later run.
+   * Those that the store knows go first: where one of them has changed, nothing of the chunk is
+   * added. Added out of place, it would be paid for, and stand in the way of the right request in
+   * each later run.
    */
   async #answersFor(first: number, rows: NewRequest[]): Promise<readonly EnqueueResult[]> {
     const { runtime, enqueuer } = this.#input;
@@ -167,7 +175,10 @@ export class Producer {
     }
   }
 
-  /** Where the store knew an id of the caller's: the chunk's rows as they are there, and one that came before them. */
+  /**
+   * Where the store knew an id of the caller's: the chunk's rows as they are there, and one that
+   * came before them.
+   */
   async #knownBefore(
     first: number,
     rows: readonly NewRequest[],
@@ -181,7 +192,10 @@ export class Producer {
     return new Map(stored.map((row) => [row.id, row]));
   }
 
-  /** A request that was enqueued before without this job has its outcome elsewhere: this job would end without it. */
+  /**
+   * A request that was enqueued before without this job has its outcome elsewhere: this job would
+   * end without it.
+   */
   #refuseThoseOfOthers(first: number, rows: readonly NewRequest[], stored: ReadonlyMap<string, RequestRow>): void {
     const { job } = this.#input;
     for (const [place, { id }] of rows.entries()) {

@@ -1,13 +1,17 @@
-// Compares requests with those that the store already holds under the same id. A request without an id of the caller's
-// gets one here and is stored without a digest, because it cannot be a repeat. When the caller enqueues it again under
-// that id, the digests differ, and the bodies are compared here.
+// Compares requests with those that the store already holds under the same id. A request without an
+// id of the caller's gets one here and is stored without a digest, because it cannot be a repeat.
+// When the caller enqueues it again under that id, the digests differ, and the bodies are compared
+// here.
 
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import type { WithinTransaction } from "../contract/transactions.ts";
 import { parseLane } from "../format/encode.ts";
 
-/** Turns `conflict` into `same` where the stored body is equal. Calls the store once more if there is a conflict. */
+/**
+ * Turns `conflict` into `same` where the stored body is equal. Calls the store once more if there
+ * is a conflict.
+ */
 export async function compareBodies(
   store: Pick<WithinTransaction, "requests">,
   rows: readonly NewRequest[],

@@ -1,5 +1,6 @@
-// Tells which requests of a job have the id of an earlier one, without keeping ids: a job is enqueued in order, so that one
-// that arrived no later than its predecessor has come before. Where several runs give different orders, it may be wrong.
+// Tells which requests of a job have the id of an earlier one, without keeping ids: a job is
+// enqueued in order, so that one that arrived no later than its predecessor has come before. Where
+// several runs give different orders, it may be wrong.
 
 import type { NewRequest, RequestRow } from "../contract/rows.ts";
 
@@ -7,7 +8,10 @@ export class Repeats {
   /** The last request that was no repeat, if there is one: what arrived after it is new. */
   last: readonly string[] = [];
 
-  /** One answer each. `stored`: these and `last`, as the store has them; empty where the store knew none of them. */
+  /**
+   * One answer each. `stored`: these and `last`, as the store has them; empty where the store knew
+   * none of them.
+   */
   of(rows: readonly Pick<NewRequest, "id">[], stored: ReadonlyMap<string, RequestRow>): boolean[] {
     const [before] = this.last;
     let highest = before === undefined ? 0 : (stored.get(before)?.arrival ?? 0);

@@ -1,10 +1,14 @@
-// Writes a body as JSON text, and refuses what JSON would change without an error: NaN, Infinity and array holes become
-// null, functions are dropped, a Map becomes {}. What a caller did not write must not be sent. Pure.
+// Writes a body as JSON text, and refuses what JSON would change without an error: NaN, Infinity
+// and array holes become null, functions are dropped, a Map becomes {}. What a caller did not write
+// must not be sent. Pure.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { JsonObject } from "../contract/types.ts";
 
-/** The JSON text of an object; INVALID_REQUEST, naming the place, where a value in it became another. */
+/**
+ * The JSON text of an object; INVALID_REQUEST, naming the place, where a value in it became
+ * another.
+ */
 export function jsonOf(body: JsonObject, name: string): string {
   let text: string | undefined;
   let lost: Lost | null;
@@ -24,7 +28,10 @@ interface Lost {
   readonly what: string;
 }
 
-/** The first value that became another, or null. Cheap beside the text itself: it looks into no string. */
+/**
+ * The first value that became another, or null. Cheap beside the text itself: it looks into no
+ * string.
+ */
 function lostIn(value: unknown): Lost | null {
   switch (typeof value) {
     case "number":

@@ -1,5 +1,6 @@
-// Ties a batch that is quarantined or unknown to the provider batch that an operator names, once the provider has shown
-// that it may be the one. Results verify it: where they are not ours, the batch is put back, and nothing of them counts.
+// Ties a batch that is quarantined or unknown to the provider batch that an operator names, once
+// the provider has shown that it may be the one. Results verify it: where they are not ours, the
+// batch is put back, and nothing of them counts.
 
 import type { ProviderBatch } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";

@@ -1,5 +1,5 @@
-// What an operator does to one batch that will not end by itself: cancel its requests, or let go of it. Both are
-// written before they return, and any process with running loops carries them out.
+// What an operator does to one batch that will not end by itself: cancel its requests, or let go of
+// it. Both are written before they return, and any process with running loops carries them out.
 
 import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchChanges, BatchRow } from "../contract/rows.ts";
@@ -15,7 +15,10 @@ const PAGE = 10_000;
 const LOOK_AGAIN_MS = 1_000;
 const WORDS = { code: OUTCOME_CODES.abandoned, message: "The batch was abandoned by an operator." };
 
-/** Wishes each open request of the batch cancelled. Gives the number of them, and whether the batch waits for a person. */
+/**
+ * Wishes each open request of the batch cancelled. Gives the number of them, and whether the batch
+ * waits for a person.
+ */
 export async function cancelMembers(runtime: Runtime, key: string): Promise<{ count: number; isAside: boolean }> {
   const { store, sinks, clock } = runtime;
   const batch = await known(runtime, key);
@@ -32,7 +35,10 @@ export async function cancelMembers(runtime: Runtime, key: string): Promise<{ co
   return { count, isAside: batch.state === "quarantined" };
 }
 
-/** Cancels the batch at the provider and ends or requeues its requests. Gives the number of requests let go. */
+/**
+ * Cancels the batch at the provider and ends or requeues its requests. Gives the number of requests
+ * let go.
+ */
 export async function abandon(runtime: Runtime, key: string, requests: "end" | "requeue"): Promise<number> {
   const lease = await take(runtime, key);
   const { state, remaining } = lease.batch;
@@ -61,7 +67,10 @@ async function lettingGo(runtime: Runtime, lease: Lease, requests: "end" | "requ
   };
 }
 
-/** Late results count for nothing, whatever comes of the cancel. One that fails is tried again later. */
+/**
+ * Late results count for nothing, whatever comes of the cancel. One that fails is tried again
+ * later.
+ */
 async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | null> {
   const { account, batch } = lease;
   const { providerBatchId } = batch;

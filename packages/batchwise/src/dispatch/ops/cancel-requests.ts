@@ -1,5 +1,6 @@
-// Cancels requests: one, many, or all that match. A cancel is durable before its batch is hurried; what cannot be hurried
-// is seen at the batch's next poll. Guarantees that requests that wait are not sent afterwards.
+// Cancels requests: one, many, or all that match. A cancel is durable before its batch is hurried;
+// what cannot be hurried is seen at the batch's next poll. Guarantees that requests that wait are
+// not sent afterwards.
 
 import type { CancelCounts, CancelFilter } from "../contract/operations.ts";
 import type { BatchRow } from "../contract/rows.ts";
@@ -57,7 +58,10 @@ function isList(which: readonly string[] | CancelFilter): which is readonly stri
   return Array.isArray(which);
 }
 
-/** Batches of which all open members are cancelled end now, instead of at their next poll or by hand. */
+/**
+ * Batches of which all open members are cancelled end now, instead of at their next poll or by
+ * hand.
+ */
 async function hurryCancelled(runtime: Runtime, workers: Workers | null, keys: readonly string[]): Promise<void> {
   for (let from = 0; from < keys.length; from += BATCHES_AT_ONCE) {
     const some = keys.slice(from, from + BATCHES_AT_ONCE);

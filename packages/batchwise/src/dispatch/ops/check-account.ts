@@ -8,7 +8,10 @@ import { secretsOf } from "../format/secrets.ts";
 export interface AccountFault {
   /** The account's name. */
   readonly account: string;
-  /** `key`: its key or credentials are refused, or missing; with status 403 it may lack the right to list alone. `network`: no answer. `answer`: another one than it should be. */
+  /**
+   * `key`: its key or credentials are refused, or missing; with status 403 it may lack the right to
+   * list alone. `network`: no answer. `answer`: another one than it should be.
+   */
   readonly kind: "key" | "network" | "answer";
   /** The HTTP status; null where there was no answer. */
   readonly status: number | null;
@@ -22,8 +25,8 @@ const REFUSALS: ReadonlySet<number | null> = new Set([401, 402, 403]);
 const CHECK_MS = 30_000;
 
 /**
- * Asks an account once whether it works, by its cheapest call: a page of one batch, or what the account has in its place.
- * null where it works, also where it asks for fewer calls. Never rejects.
+ * Asks an account once whether it works, by its cheapest call: a page of one batch, or what the
+ * account has in its place. null where it works, also where it asks for fewer calls. Never rejects.
  *
  * @example
  * ```ts

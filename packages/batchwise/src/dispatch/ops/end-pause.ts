@@ -1,6 +1,6 @@
-// Ends the pause of an account whose key was refused, once the account is known to work again: after a person has mended the
-// key and called again, nothing has to wait for the rest of the quarter of an hour. A key that is refused again costs one
-// call and pauses the account again.
+// Ends the pause of an account whose key was refused, once the account is known to work again:
+// after a person has mended the key and called again, nothing has to wait for the rest of the
+// quarter of an hour. A key that is refused again costs one call and pauses the account again.
 
 import type { Account } from "../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../contract/rows.ts";

@@ -1,5 +1,5 @@
-// Reads requests by filter, page by page, as operators see them. Guarantees that a page is short only at the end, or
-// after so many reads that match little. Writes nothing.
+// Reads requests by filter, page by page, as operators see them. Guarantees that a page is short
+// only at the end, or after so many reads that match little. Writes nothing.
 
 import type {
   RequestFilter,

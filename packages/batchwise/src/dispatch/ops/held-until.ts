@@ -1,4 +1,5 @@
-// When work goes on that waits for nothing but leases of other processes, such as those of one that was killed.
+// When work goes on that waits for nothing but leases of other processes, such as those of one that
+// was killed.
 
 import type { Probe } from "../contract/rows.ts";
 import { LIVE } from "../decide/batch/life-cycle.ts";

@@ -1,5 +1,6 @@
-// Keeps with a job which `requestDefaults` its requests got, so that a run with other ones does not give the answers of the
-// old ones without a word. Kept as a mark of the store, for the jobs that were run last.
+// Keeps with a job which `requestDefaults` its requests got, so that a run with other ones does not
+// give the answers of the old ones without a word. Kept as a mark of the store, for the jobs that
+// were run last.
 
 import { createHash } from "node:crypto";
 import { DispatchError } from "../contract/errors.ts";
@@ -32,11 +33,13 @@ interface Kept {
 }
 
 /**
- * Keeps the job's `requestDefaults`, of which the order of keys does not count. A job that has none yet takes these.
- * `runBatch` calls it before it enqueues; a job of your own making calls it there, too.
+ * Keeps the job's `requestDefaults`, of which the order of keys does not count. A job that has none
+ * yet takes these. `runBatch` calls it before it enqueues; a job of your own making calls it there,
+ * too.
  *
- * @throws DispatchError DEFAULTS_CHANGED where an earlier run had other ones and `onChange` is "refuse", the default. With
- *   "keep" these are kept from then on: requests that are not stored yet get them, and those that are stay as they are.
+ * @throws DispatchError DEFAULTS_CHANGED where an earlier run had other ones and `onChange` is
+ *   "refuse", the default. With "keep" these are kept from then on: requests that are not stored
+ *   yet get them, and those that are stay as they are.
  *
  * @example
  * ```ts

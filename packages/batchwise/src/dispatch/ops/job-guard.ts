@@ -1,5 +1,6 @@
-// Ends a job that nothing can go on with: asks each account once before the first upload, and rejects where the keys of all
-// accounts that could take what is left are refused. Knows only what this process has seen of its accounts.
+// Ends a job that nothing can go on with: asks each account once before the first upload, and
+// rejects where the keys of all accounts that could take what is left are refused. Knows only what
+// this process has seen of its accounts.
 
 import { DispatchError } from "../contract/errors.ts";
 import { laneProper } from "../contract/lanes.ts";

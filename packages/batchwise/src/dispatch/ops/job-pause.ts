@@ -1,5 +1,6 @@
-// Why requests of a job wait now, and until when: a batch that failed and is tried again later, or accounts that take
-// nothing for a while. Reads the store, so each process of the job says the same.
+// Why requests of a job wait now, and until when: a batch that failed and is tried again later, or
+// accounts that take nothing for a while. Reads the store, so each process of the job says the
+// same.
 
 import type { JobPause } from "../contract/jobs.ts";
 import type { LedgerRow, Probe } from "../contract/rows.ts";

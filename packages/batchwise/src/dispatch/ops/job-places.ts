@@ -1,5 +1,5 @@
-// Which request of a job an outcome belongs to. Keeps what the caller keeps anyway: an array, and the places of ids in it;
-// of an iterable nothing.
+// Which request of a job an outcome belongs to. Keeps what the caller keeps anyway: an array, and
+// the places of ids in it; of an iterable nothing.
 
 import type { JobRequest } from "../contract/jobs.ts";
 

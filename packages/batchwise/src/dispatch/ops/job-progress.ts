@@ -1,5 +1,5 @@
-// Tells how far a job is, now and then. The figures are computed by a pure function of what this process has counted and
-// of one look at the store.
+// Tells how far a job is, now and then. The figures are computed by a pure function of what this
+// process has counted and of one look at the store.
 
 import type { JobPause, JobProgress } from "../contract/jobs.ts";
 import type { UsageRecord } from "../contract/operations.ts";

@@ -1,5 +1,5 @@
-// Pauses accounts and lanes for all processes of the store, and lets them go on. The store keeps it: a restart changes
-// nothing. What has been sent is polled and collected meanwhile.
+// Pauses accounts and lanes for all processes of the store, and lets them go on. The store keeps
+// it: a restart changes nothing. What has been sent is polled and collected meanwhile.
 
 import { invalidOption } from "../../core/contract/validate.ts";
 import { DispatchError } from "../contract/errors.ts";

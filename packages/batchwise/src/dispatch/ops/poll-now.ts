@@ -1,6 +1,6 @@
-// Makes running batches due for a look at once, because somebody says that one has changed: a webhook of the provider. A
-// hint only: what it says is not believed, and the usual polls go on without it. Durable, so that it may come in at a
-// process that runs no loops.
+// Makes running batches due for a look at once, because somebody says that one has changed: a
+// webhook of the provider. A hint only: what it says is not believed, and the usual polls go on
+// without it. Durable, so that it may come in at a process that runs no loops.
 
 import type { PollFilter } from "../contract/operations.ts";
 import type { BatchRow } from "../contract/rows.ts";
@@ -13,7 +13,10 @@ const POLLED: readonly BatchState[] = ["submitted", "running"];
 const MOST = 10_000;
 const AT_ONCE = 100;
 
-/** The number of batches that are due now; those that a process works on at this moment are not among them. */
+/**
+ * The number of batches that are due now; those that a process works on at this moment are not
+ * among them.
+ */
 export async function pollNow(runtime: Runtime, { batch, providerBatchId, account }: PollFilter): Promise<number> {
   const rows = await runtime.store.batches({
     ...(batch === undefined ? {} : { keys: [batch] }),

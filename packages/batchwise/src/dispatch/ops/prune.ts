@@ -1,5 +1,5 @@
-// Lets go of what ended long ago, in steps so small that intake, seals and settles go on in between. A run that is cut
-// off has done whole steps; the next one does the rest.
+// Lets go of what ended long ago, in steps so small that intake, seals and settles go on in
+// between. A run that is cut off has done whole steps; the next one does the rest.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { OutcomeStatus, PruneResult } from "../contract/types.ts";

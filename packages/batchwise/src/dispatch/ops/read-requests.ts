@@ -1,4 +1,5 @@
-// Requests out of a JSONL file or stream, one at a time, so that a file of any size takes the memory of one line.
+// Requests out of a JSONL file or stream, one at a time, so that a file of any size takes the
+// memory of one line.
 
 import { check, checkIsObject, finiteIntegerFrom, invalidOption, refuseUnknown } from "../../core/contract/validate.ts";
 import type { BatchLine, DispatchRequest } from "../contract/types.ts";
@@ -12,7 +13,10 @@ const LONGEST_LINE = 200_000_000;
 
 /** How lines of a file become requests. */
 export interface ReadRequestsOptions {
-  /** Longest line in characters; one that is longer rejects before it is read to its end. Default 200_000_000. */
+  /**
+   * Longest line in characters; one that is longer rejects before it is read to its end. Default
+   * 200_000_000.
+   */
   readonly maxLineLength?: number;
 }
 
@@ -20,13 +24,15 @@ const lines = new WeakMap<object, number>();
 
 /**
  * The requests of a JSONL stream, for `enqueueMany` or `runBatch`. A line is one of
- * - a line of an OpenAI batch file: `{ custom_id, method, url, body }`; `method` may be missing, `/v1` in `url` too;
- * - a request as `enqueue` takes it: `{ body, id?, endpoint?, priority?, deadlineAt?, tenant?, metadata?, job? }`;
+ * - a line of an OpenAI batch file: `{ custom_id, method, url, body }`; `method` may be missing,
+ *   `/v1` in `url` too;
+ * - a request as `enqueue` takes it:
+ *   `{ body, id?, endpoint?, priority?, deadlineAt?, tenant?, metadata?, job? }`;
  * - a bare body, with `messages` or `input`; an `id` in it becomes the request's.
  *
- * Blank lines are passed over; CRLF, a byte order mark and a last line without a newline are fine. Rejects with a
- * DispatchError INVALID_REQUEST that names the line, what was expected and what came; a TypeError for a source that is
- * no stream. Bodies are checked at `enqueue`.
+ * Blank lines are passed over; CRLF, a byte order mark and a last line without a newline are fine.
+ * Rejects with a DispatchError INVALID_REQUEST that names the line, what was expected and what
+ * came; a TypeError for a source that is no stream. Bodies are checked at `enqueue`.
  *
  * @example
  * ```ts
@@ -50,7 +56,8 @@ export function readRequests(
 }
 
 /**
- * The line, counted from 1, that `readRequests` made this very object from; undefined for any other object.
+ * The line, counted from 1, that `readRequests` made this very object from; undefined for any other
+ * object.
  *
  * @example
  * ```ts

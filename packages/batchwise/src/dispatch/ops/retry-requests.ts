@@ -1,5 +1,6 @@
-// Lets requests run again that ended without success: by id, or all that match. They go back to the lane itself, not to
-// the group of a split batch in which they ended; those with a corrected body to the lane of that.
+// Lets requests run again that ended without success: by id, or all that match. They go back to the
+// lane itself, not to the group of a split batch in which they ended; those with a corrected body
+// to the lane of that.
 
 import { laneProper } from "../contract/lanes.ts";
 import type { RetryFilter, RetryRequestsOptions } from "../contract/operations.ts";

@@ -13,7 +13,10 @@ export async function usageBy(runtime: Runtime, filter: UsageFilter): Promise<Us
   return summed(await runtime.store.usage(filter), runtime.options.prices);
 }
 
-/** One record for each tenant, job, endpoint and model, in this order: parts of split batches count for their lane. */
+/**
+ * One record for each tenant, job, endpoint and model, in this order: parts of split batches count
+ * for their lane.
+ */
 export function summed(rows: readonly UsageRow[], prices: PriceTable): UsageRecord[] {
   const sums = new Map<string, Unpriced>();
   for (const row of rows) {

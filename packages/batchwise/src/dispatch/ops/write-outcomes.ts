@@ -1,5 +1,5 @@
-// Outcomes into a JSONL file or stream. It reads the next outcome only when the stream has taken the last one, so that
-// memory stays bounded however slow the stream is.
+// Outcomes into a JSONL file or stream. It reads the next outcome only when the stream has taken
+// the last one, so that memory stays bounded however slow the stream is.
 
 import { aBoolean, check, checkIsObject, invalidOption, oneOf, refuseUnknown } from "../../core/contract/validate.ts";
 import type { Outcome } from "../contract/types.ts";
@@ -23,7 +23,9 @@ export interface WebWritable {
     readonly ready: Promise<unknown>;
     write(bytes: Uint8Array): Promise<unknown>;
     close(): Promise<unknown>;
-    /** Rejects when the stream fails; a stream without it is found to have failed at the next write. */
+    /**
+     * Rejects when the stream fails; a stream without it is found to have failed at the next write.
+     */
     readonly closed?: Promise<unknown>;
     releaseLock(): void;
   };
@@ -32,28 +34,36 @@ export interface WebWritable {
 /** How outcomes become lines of a file. */
 export interface WriteOutcomesOptions {
   /**
-   * `"openai"`, the default: `{ id, custom_id, response: { status_code, body } | null, error: { code, message } | null }`,
-   * so that what reads OpenAI's output and error files reads these lines too; `id` is `outcome_<cursor>`. `"full"`: the
-   * outcome as it is, with status, attempts, usage and, from the log, cursor, batch, job, tenant and metadata.
+   * `"openai"`, the default:
+   * `{ id, custom_id, response: { status_code, body } | null, error: { code, message } | null }`,
+   * so that what reads OpenAI's output and error files reads these lines too; `id` is
+   * `outcome_<cursor>`. `"full"`: the outcome as it is, with status, attempts, usage and, from the
+   * log, cursor, batch, job, tenant and metadata.
    */
   readonly format?: OutcomeFormat;
-  /** Leaves the stream open at the end. Default false; standard output and error are never closed. */
+  /**
+   * Leaves the stream open at the end. Default false; standard output and error are never closed.
+   */
   readonly keepOpen?: boolean;
 }
 
 /** Where lines go, whatever kind of stream it is. */
 interface Sink {
   write(text: string): Promise<void>;
-  /** Calls the listener, in place of the last one, when the stream fails, also while nothing is written, or has failed. */
+  /**
+   * Calls the listener, in place of the last one, when the stream fails, also while nothing is
+   * written, or has failed.
+   */
   onFailure(listener: (error: unknown) => void): void;
   /** Resolves once all is written. */
   close(keepOpen: boolean): Promise<void>;
 }
 
 /**
- * Writes one line for each outcome to a web WritableStream of bytes or a Node Writable, and closes it. Gives the number
- * of outcomes. When `outcomes` rejects (QUARANTINED, say) the lines so far are written and the stream is closed before
- * this rejects with the same error; it rejects with the stream's own error, and reads no further, when that fails.
+ * Writes one line for each outcome to a web WritableStream of bytes or a Node Writable, and closes
+ * it. Gives the number of outcomes. When `outcomes` rejects (QUARANTINED, say) the lines so far are
+ * written and the stream is closed before this rejects with the same error; it rejects with the
+ * stream's own error, and reads no further, when that fails.
  *
  * @example
  * ```ts
@@ -117,7 +127,10 @@ async function* untilFailure(
   }
 }
 
-/** Ends the source as `for await` does. One that has yet to answer ends whenever it does: its errors have nobody to go to. */
+/**
+ * Ends the source as `for await` does. One that has yet to answer ends whenever it does: its errors
+ * have nobody to go to.
+ */
 async function endOf(iterator: Iterator<Outcome> | AsyncIterator<Outcome>, isAsking: boolean): Promise<void> {
   const ended = Promise.resolve(iterator.return?.());
   if (isAsking) ended.catch(() => {});
@@ -205,14 +218,18 @@ function nodeSink(stream: NodeWritable): Sink {
         if (!failure.isSet && !keepOpen && !isStandard) await ended(stream);
         failure.throwIfSet();
       } finally {
-        // A stream tells a failed write first, and emits `error` afterwards: without a listener that would end the process.
+        // A stream tells a failed write first, and emits `error` afterwards: without a listener
+        // that would end the process.
         if (!failure.isSet) stream.off("error", onError);
       }
     },
   };
 }
 
-/** Resolves when the stream has finished, and also when it fails meanwhile: the caller looks at that. */
+/**
+ * Resolves when the stream has finished, and also when it fails meanwhile: the caller looks at
+ * that.
+ */
 function ended(stream: NodeWritable): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: Error): void => reject(error);

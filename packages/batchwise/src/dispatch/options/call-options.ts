@@ -1,5 +1,5 @@
-// The options of a dispatcher's own methods, checked at each call: a misspelt name or a cursor that is no number would
-// otherwise be a wait without an end. Pure.
+// The options of a dispatcher's own methods, checked at each call: a misspelt name or a cursor that
+// is no number would otherwise be a wait without an end. Pure.
 
 import {
   aBoolean,

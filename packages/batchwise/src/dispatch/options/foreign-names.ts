@@ -1,5 +1,6 @@
-// Names of options in LangBatch and in other ways to use a batch API, and what they are here: data for the check of
-// unknown names of `createDispatcher` and `runBatch`. Several names are apart by spaces.
+// Names of options in LangBatch and in other ways to use a batch API, and what they are here: data
+// for the check of unknown names of `createDispatcher` and `runBatch`. Several names are apart by
+// spaces.
 
 export const DISPATCHER_HINTS: Readonly<Record<string, string>> = {
   "queueThreshold batchSize": "it is `thresholds.maxRequests` here: so many requests are sent at once",

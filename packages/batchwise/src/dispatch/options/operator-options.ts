@@ -1,5 +1,6 @@
-// The arguments of an operator's methods, checked at each call. What changes many requests at once is refused where a field
-// is undefined or empty: a variable that was never set must not cancel everything. Pure.
+// The arguments of an operator's methods, checked at each call. What changes many requests at once
+// is refused where a field is undefined or empty: a variable that was never set must not cancel
+// everything. Pure.
 
 import {
   aBoolean,

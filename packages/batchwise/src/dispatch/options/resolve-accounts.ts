@@ -1,5 +1,5 @@
-// Checks the accounts and the store that the user passed to createDispatcher. A client, a list or a function in the place
-// of either is answered with the call that makes the right object. Pure.
+// Checks the accounts and the store that the user passed to createDispatcher. A client, a list or a
+// function in the place of either is answered with the call that makes the right object. Pure.
 
 import { describe } from "../../core/contract/errors.ts";
 import {
@@ -98,7 +98,10 @@ function checkCapabilities(place: string, capabilities: Account["capabilities"])
   for (const endpoint of endpoints) check(`${place}.endpoints`, { ...nonEmptyString, expected, test }, endpoint);
 }
 
-/** The call that makes an account of this official client, told by its shape; null for any other value. */
+/**
+ * The call that makes an account of this official client, told by its shape; null for any other
+ * value.
+ */
 function factoryFor(client: unknown): string | null {
   if (fieldOf(client, "createModelInvocationJob") !== undefined) return "bedrockAccount({ client, storage, roleArn })";
   if (fieldOf(client, "vertexai") === true) return "vertexAccount({ client, storage })";

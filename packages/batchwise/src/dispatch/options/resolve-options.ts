@@ -1,5 +1,6 @@
-// Checks what the user passed to createDispatcher, fills in what was left out, and freezes it, once. After this no
-// field is optional. Wrong type: TypeError; out of range: RangeError; both carry `code: "INVALID_OPTION"`.
+// Checks what the user passed to createDispatcher, fills in what was left out, and freezes it,
+// once. After this no field is optional. Wrong type: TypeError; out of range: RangeError; both
+// carry `code: "INVALID_OPTION"`.
 
 import {
   aBoolean,
@@ -51,7 +52,10 @@ export interface ResolvedOptions {
   readonly webhook: Required<WebhookOptions> | null;
   readonly onTail: "wait" | "fail";
   readonly prices: PriceTable;
-  /** null: errors are printed, each code once a process; on a clock of the caller's, as in tests, they are not. */
+  /**
+   * null: errors are printed, each code once a process; on a clock of the caller's, as in tests,
+   * they are not.
+   */
   readonly onError: ((error: unknown, context: ErrorContext) => void) | null;
   readonly failpoint: (name: string) => void | Promise<void>;
   readonly owner: string;
@@ -202,7 +206,10 @@ function resolveWebhook(given: WebhookOptions | undefined): Required<WebhookOpti
   return Object.freeze({ url: given.url, secret: given.secret, fetch: send });
 }
 
-/** Chance from the platform's own source, drawn in bulk: keys and ids must not meet those of another process. */
+/**
+ * Chance from the platform's own source, drawn in bulk: keys and ids must not meet those of another
+ * process.
+ */
 function goodChance(): () => number {
   const pool = new Uint32Array(1_024);
   let next = pool.length;

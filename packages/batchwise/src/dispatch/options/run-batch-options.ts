@@ -1,4 +1,5 @@
-// The options of runBatch: those of a dispatcher, and what the job is. Checked once, before anything happens.
+// The options of runBatch: those of a dispatcher, and what the job is. Checked once, before
+// anything happens.
 
 import {
   aFunction,
@@ -21,28 +22,33 @@ const LONGEST_JOB = 239;
 /** Options of `runBatch`. */
 export interface RunBatchOptions<Request extends JobRequest = JobRequest> extends DispatcherOptions {
   /**
-   * The name of the work: 1 to 239 characters. Calling `runBatch` again with the same name goes on with it, in this
-   * process, in another one, or in several at once.
+   * The name of the work: 1 to 239 characters. Calling `runBatch` again with the same name goes on
+   * with it, in this process, in another one, or in several at once.
    */
   readonly job: string;
   /**
-   * An array, an iterable or an async iterable. Each run must give the same requests in the same order: one without an id
-   * gets `${job}:${index}`. Requests with ids of their own may come in any order; these are unique in the whole store.
-   * Read one at a time, and no faster than the store takes them.
+   * An array, an iterable or an async iterable. Each run must give the same requests in the same
+   * order: one without an id gets `${job}:${index}`. Requests with ids of their own may come in any
+   * order; these are unique in the whole store. Read one at a time, and no faster than the store
+   * takes them.
    */
   readonly requests: Iterable<Request> | AsyncIterable<Request>;
   /**
-   * Called at the start, at the end, and at most once a second between, down to once in 30 s while nothing changes. What it
-   * throws is told to `onError`.
+   * Called at the start, at the end, and at most once a second between, down to once in 30 s while
+   * nothing changes. What it throws is told to `onError`.
    */
   readonly onProgress?: (progress: JobProgress) => void;
   /**
-   * What becomes of a job that an earlier run had with other `requestDefaults`. "refuse", the default: the iteration rejects
-   * with DEFAULTS_CHANGED before anything is sent. "keep": requests that are stored keep their bodies and outcomes, and
-   * those that are not get the new defaults. Known for the 1,000 jobs of the store that were run last.
+   * What becomes of a job that an earlier run had with other `requestDefaults`. "refuse", the
+   * default: the iteration rejects with DEFAULTS_CHANGED before anything is sent. "keep": requests
+   * that are stored keep their bodies and outcomes, and those that are not get the new defaults.
+   * Known for the 1,000 jobs of the store that were run last.
    */
   readonly onChange?: OnChange;
-  /** Stops the run when it is aborted: the iteration rejects with its reason once all has come to a halt. */
+  /**
+   * Stops the run when it is aborted: the iteration rejects with its reason once all has come to a
+   * halt.
+   */
   readonly signal?: AbortSignal;
 }
 

@@ -1,5 +1,5 @@
-// What a webhook has not taken in twelve tries: shows it, and lets it be posted again. All of it is in the store; any
-// process may ask, started or not.
+// What a webhook has not taken in twelve tries: shows it, and lets it be posted again. All of it is
+// in the store; any process may ask, started or not.
 
 import type { OutcomeRow } from "../contract/outcome-rows.ts";
 import type { DeadLetter, DeadLettersOptions, RedeliverOptions } from "../contract/types.ts";

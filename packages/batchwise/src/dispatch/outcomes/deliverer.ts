@@ -1,5 +1,6 @@
-// Delivers outcomes to the user's callback and webhook: at least once each, with a log of every attempt, and by one
-// process at a time if the attempt ends within the lease. A failed delivery does not change the recorded outcome.
+// Delivers outcomes to the user's callback and webhook: at least once each, with a log of every
+// attempt, and by one process at a time if the attempt ends within the lease. A failed delivery
+// does not change the recorded outcome.
 
 import type { DispatchError } from "../contract/errors.ts";
 import type { DeliveryReport, DeliveryRow } from "../contract/outcome-rows.ts";
@@ -33,7 +34,10 @@ export class Deliverer {
   readonly #send: (row: DeliveryRow) => Promise<Tried>;
   /** Of the last turn, to be booked with the next call. */
   #reports: DeliveryReport[] = [];
-  /** The store's last loss when these were delivered: after a later one their cursors stand for other outcomes. */
+  /**
+   * The store's last loss when these were delivered: after a later one their cursors stand for
+   * other outcomes.
+   */
   #reportsOf: DispatchError | null = null;
 
   constructor(runtime: Runtime, sink: Sink, atOnce: number, send: (row: DeliveryRow) => Promise<Tried>) {
@@ -57,7 +61,10 @@ export class Deliverer {
     }
   };
 
-  /** What came of these tries; a stop waits for them for one lease, and then leaves out those that still run. */
+  /**
+   * What came of these tries; a stop waits for them for one lease, and then leaves out those that
+   * still run.
+   */
   #deliverAll(rows: readonly DeliveryRow[]): Promise<DeliveryReport[]> {
     const { clock, stopping, options } = this.#runtime;
     return new Promise((resolve) => {

@@ -1,4 +1,5 @@
-// Whether anything is left to wait for: in the whole store, or of one job. Reads the store, writes nothing.
+// Whether anything is left to wait for: in the whole store, or of one job. Reads the store, writes
+// nothing.
 
 import { QuarantinedError } from "../contract/errors.ts";
 import type { BatchRow } from "../contract/rows.ts";
@@ -10,7 +11,9 @@ const PAGE = 1_000;
 export class Idleness {
   readonly #runtime: Runtime;
   readonly #job: string | null;
-  /** What was counted of the job in quarantined batches: it stays until requests leave the batch. */
+  /**
+   * What was counted of the job in quarantined batches: it stays until requests leave the batch.
+   */
   #counted: ReadonlyMap<string, Counted> = new Map();
 
   constructor(runtime: Runtime, job: string | null) {
@@ -18,7 +21,10 @@ export class Idleness {
     this.#job = job;
   }
 
-  /** "done" when no request waits or is in a batch; an error when only quarantined batches have some; else null. */
+  /**
+   * "done" when no request waits or is in a batch; an error when only quarantined batches have
+   * some; else null.
+   */
   look(): Promise<"done" | QuarantinedError | null> {
     return this.#job === null ? ofStore(this.#runtime) : this.#ofJob(this.#job);
   }

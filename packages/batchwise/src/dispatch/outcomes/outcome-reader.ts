@@ -1,6 +1,6 @@
-// Reads recorded outcomes for the callers in this process: promises of `result` and iterators of `outcomes`. Both read
-// the durable log and nothing else, so it does not matter which process recorded an outcome. It reads only while a
-// caller waits.
+// Reads recorded outcomes for the callers in this process: promises of `result` and iterators of
+// `outcomes`. Both read the durable log and nothing else, so it does not matter which process
+// recorded an outcome. It reads only while a caller waits.
 
 import type { Batcher } from "../../core/contract/types.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
@@ -59,22 +59,24 @@ export class OutcomeReader {
   };
 
   /**
-   * Resolves with the outcome of a request that exists; rejects with the signal's reason, or CLOSED at the stop. `isDoor`:
-   * who asks closes batches itself, so that one which closes late is not reported.
+   * Resolves with the outcome of a request that exists; rejects with the signal's reason, or CLOSED
+   * at the stop. `isDoor`: who asks closes batches itself, so that one which closes late is not
+   * reported.
    */
   async result(id: string, signal: AbortSignal | undefined, isDoor: boolean = false): Promise<Outcome> {
     signal?.throwIfAborted();
     if (this.#runtime.isStopping) throw closed();
     const waiting = this.#wait(id, signal, isDoor);
     this.#watch.begin();
-    // The waiter is registered before the log is read, so an outcome is seen either by this look-up or by the loop.
+    // The waiter is registered before the log is read, so an outcome is seen either by this look-up
+    // or by the loop.
     this.#askFor(id);
     return plainOutcome(await waiting);
   }
 
   /**
-   * Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has nothing left to do;
-   * rejects with QUARANTINED when all that is left to do is a person's.
+   * Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has
+   * nothing left to do; rejects with QUARANTINED when all that is left to do is a person's.
    */
   async *outcomes(options: ResolvedOutcomesOptions): AsyncGenerator<LoggedOutcome> {
     const idleness = new Idleness(this.#runtime, options.job);
@@ -120,7 +122,10 @@ export class OutcomeReader {
     }
   }
 
-  /** Whether the iteration is to end once all is idle, or at once with an error; wakes it when a promise says so. */
+  /**
+   * Whether the iteration is to end once all is idle, or at once with an error; wakes it when a
+   * promise says so.
+   */
   #endingOf(untilIdle: boolean | PromiseLike<unknown>): Ending {
     const ending: Ending = { isNear: untilIdle === true, rejection: null };
     if (typeof untilIdle === "boolean") return ending;
@@ -137,7 +142,10 @@ export class OutcomeReader {
     return ending;
   }
 
-  /** A cursor beyond the log, from another store or from before a backup was restored, would wait for ever. */
+  /**
+   * A cursor beyond the log, from another store or from before a backup was restored, would wait
+   * for ever.
+   */
   async #checkCursor(after: number): Promise<void> {
     if (after === 0) return;
     const { cursor } = await this.#runtime.store.probe(1, this.#runtime.clock.now());
@@ -216,7 +224,10 @@ export class OutcomeReader {
     if (this.#waiters.size === 0 && this.#iterators.size === 0) this.#watch.end();
   }
 
-  /** The log's end, unless one is known; none where the last waiter has left meanwhile: it would only grow old. */
+  /**
+   * The log's end, unless one is known; none where the last waiter has left meanwhile: it would
+   * only grow old.
+   */
   async #findCursor(): Promise<void> {
     if (this.#cursor !== null) return;
     const { cursor } = await this.#runtime.store.probe(1, this.#runtime.clock.now());
@@ -243,8 +254,8 @@ export class OutcomeReader {
   }
 
   /**
-   * True when there was something new. Where the log has a gap, an outcome that somebody waits for may have been pruned
-   * before it was read here: all of them are looked up again.
+   * True when there was something new. Where the log has a gap, an outcome that somebody waits for
+   * may have been pruned before it was read here: all of them are looked up again.
    */
   async #readOn(): Promise<boolean> {
     const { store, clock } = this.#runtime;

@@ -1,6 +1,6 @@
-// Reports what calls of `result` and `outcomes` wait for in vain: loops that no process runs, or for a
-// `result` a batch that closes more than a minute later. Looks a second after a wait began, and once
-// more a minute later. Reads the store; changes nothing.
+// Reports what calls of `result` and `outcomes` wait for in vain: loops that no process runs, or
+// for a `result` a batch that closes more than a minute later. Looks a second after a wait began,
+// and once more a minute later. Reads the store; changes nothing.
 
 import { DispatchError, type DispatchErrorCode } from "../contract/errors.ts";
 import type { LaneRow } from "../contract/rows.ts";

@@ -1,5 +1,6 @@
-// What this process has learned about its accounts from calls that failed. Reports each trouble once, until the account works
-// again, and keeps which keys are refused. Keeps nothing that matters to other processes.
+// What this process has learned about its accounts from calls that failed. Reports each trouble
+// once, until the account works again, and keeps which keys are refused. Keeps nothing that matters
+// to other processes.
 
 import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -18,10 +19,16 @@ import type { ErrorContext } from "../options/dispatcher-options.ts";
 
 type Report = (error: unknown, context: ErrorContext) => void;
 
-/** Calls after which the account is paused in the store: steps/tell-of-pause.ts reports that, with its end. */
+/**
+ * Calls after which the account is paused in the store: steps/tell-of-pause.ts reports that, with
+ * its end.
+ */
 const PAUSING: ReadonlySet<Operation> = new Set(["upload", "create", "execute"]);
 
-/** A limit that is used up stays so for as long as there is work: room for one batch does not end it. */
+/**
+ * A limit that is used up stays so for as long as there is work: room for one batch does not end
+ * it.
+ */
 const FULL_AGAIN_MS = 24 * 3_600_000;
 
 /** A trouble that was reported. */
@@ -42,7 +49,10 @@ export class AccountTroubles {
   readonly #report: Report;
   readonly #now: () => number;
   readonly #secrets: Secrets;
-  /** The troubles of each account that were reported and are not over; those of money and keys by their code. */
+  /**
+   * The troubles of each account that were reported and are not over; those of money and keys by
+   * their code.
+   */
   readonly #reported: Map<string, Map<string, Reported>> = new Map();
   readonly #refusals: Map<string, KeyRefusal> = new Map();
   readonly #words: Set<string> = new Set();
@@ -61,7 +71,9 @@ export class AccountTroubles {
     return this.#refusals;
   }
 
-  /** Reports the error, unless the same trouble of the account was reported and has lasted since. */
+  /**
+   * Reports the error, unless the same trouble of the account was reported and has lasted since.
+   */
   add({ error: told, failure, context }: FailedCall): void {
     const { account, operation } = context;
     const error = this.#secrets.error(told);
@@ -81,8 +93,8 @@ export class AccountTroubles {
   }
 
   /**
-   * True where this trouble has not been reported, or is over since; it counts as reported from now on. A pause is over with
-   * the success that disproves it, of each kind of call that showed it.
+   * True where this trouble has not been reported, or is over since; it counts as reported from now
+   * on. A pause is over with the success that disproves it, of each kind of call that showed it.
    */
   isNew(account: string, trouble: AccountTrouble, code: string, disproof: Success | null): boolean {
     const reported = this.#reported.get(account) ?? new Map<string, Reported>();

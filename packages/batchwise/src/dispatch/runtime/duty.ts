@@ -1,6 +1,6 @@
-// Work that one process does for all: whoever takes a duty has it until its time is over, and may take it again before.
-// Guarantees that no two processes with clocks that agree have the same duty at one time. A process that dies with a
-// duty leaves it to the others when its time is over.
+// Work that one process does for all: whoever takes a duty has it until its time is over, and may
+// take it again before. Guarantees that no two processes with clocks that agree have the same duty
+// at one time. A process that dies with a duty leaves it to the others when its time is over.
 
 import type { MarkRow } from "../contract/rows.ts";
 import type { Runtime } from "./runtime.ts";

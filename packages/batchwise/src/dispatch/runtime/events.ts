@@ -1,6 +1,7 @@
-// Who listens to the dispatcher, and telling them. Listeners are the user's functions. They are called in order, after the
-// code that told has gone on, never inside it: whatever a listener does or throws, the dispatcher's own call is not in the
-// middle of anything. What no one listens to is not even made.
+// Who listens to the dispatcher, and telling them. Listeners are the user's functions. They are
+// called in order, after the code that told has gone on, never inside it: whatever a listener does
+// or throws, the dispatcher's own call is not in the middle of anything. What no one listens to is
+// not even made.
 
 import { attempt } from "../../core/contract/thenable.ts";
 import { aFunction, check, invalidOption } from "../../core/contract/validate.ts";
@@ -23,7 +24,10 @@ export class Events {
   /** Told, and not heard yet. */
   #waiting: (() => void)[] = [];
 
-  /** `failed` is told what a listener throws, or rejects with. `blanked` takes secrets out of an event. */
+  /**
+   * `failed` is told what a listener throws, or rejects with. `blanked` takes secrets out of an
+   * event.
+   */
   constructor(failed: (error: unknown) => void, blanked: (event: unknown) => unknown = (event) => event) {
     this.#failed = failed;
     this.#blanked = blanked;

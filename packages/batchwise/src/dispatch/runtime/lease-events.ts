@@ -1,4 +1,5 @@
-// What a lease tells listeners: what its writes did to the batch, and whose requests ended with how many tokens.
+// What a lease tells listeners: what its writes did to the batch, and whose requests ended with how
+// many tokens.
 
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { BatchChanges, BatchRow, RequestRow, TokenCounts } from "../contract/rows.ts";
@@ -30,7 +31,10 @@ export function tellWritten({ events }: Runtime, before: BatchState, row: BatchR
   }
 }
 
-/** Counts whose requests end in one batch. The store does not say which decisions counted, so the open members are read. */
+/**
+ * Counts whose requests end in one batch. The store does not say which decisions counted, so the
+ * open members are read.
+ */
 export class UsageTold {
   readonly #runtime: Runtime;
   /** Open members by place; null until somebody listens. */
@@ -79,7 +83,10 @@ interface Sums extends TokenCounts {
   readonly ended: Readonly<Record<OutcomeStatus, number>>;
 }
 
-/** One row per tenant and job that an item ended a request of. Takes the members that were decided out of `open`. */
+/**
+ * One row per tenant and job that an item ended a request of. Takes the members that were decided
+ * out of `open`.
+ */
 function sumsOf(open: Map<number, Member>, items: readonly Settlement[]): Sums[] {
   const sums = new Map<string, Sums>();
   for (const item of items) {

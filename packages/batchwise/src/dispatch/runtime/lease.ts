@@ -1,6 +1,6 @@
-// A lease on one batch, with its fence. A heartbeat renews it while an operation runs. Every write of a batch goes
-// through here, one at a time, and renews the lease. A write that is refused for its fence ends the lease: another
-// process owns the batch now.
+// A lease on one batch, with its fence. A heartbeat renews it while an operation runs. Every write
+// of a batch goes through here, one at a time, and renews the lease. A write that is refused for
+// its fence ends the lease: another process owns the batch now.
 
 import type { Account, ProviderBatch } from "../contract/account.ts";
 import type { LeaseLostEvent } from "../contract/events.ts";
@@ -44,7 +44,10 @@ export class Lease {
   #isGivenUp = false;
   /** When the batch was written last, as far as `tellStuck` has looked. */
   #toldUntil: number;
-  /** A store that was set back gives the same fences out again: no lease from before counts after it. */
+  /**
+   * A store that was set back gives the same fences out again: no lease from before counts after
+   * it.
+   */
   readonly #forgetSetBack: () => void;
   readonly #usage: UsageTold;
 
@@ -86,7 +89,10 @@ export class Lease {
     return !this.#isOver && maySend(this.#spanMs, this.#heldMs(), timeoutMs);
   }
 
-  /** Writes changes and renews the lease. Returns refusals, except for the fence, which throws LeaseLost. */
+  /**
+   * Writes changes and renews the lease. Returns refusals, except for the fence, which throws
+   * LeaseLost.
+   */
   write(changes: Changes): Promise<TransitionResult> {
     return this.#inTurn(() => this.#transition(changes, (now) => this.#untilFrom(now)));
   }
@@ -100,7 +106,9 @@ export class Lease {
     });
   }
 
-  /** Writes changes and gives the lease back, in one transaction. A refusal leaves the lease held. */
+  /**
+   * Writes changes and gives the lease back, in one transaction. A refusal leaves the lease held.
+   */
   async end(changes: Changes): Promise<TransitionResult> {
     const result = await this.#inTurn(async () => {
       const written = await this.#transition(changes, () => 0);
@@ -118,7 +126,10 @@ export class Lease {
     this.#runtime.clock.clearTimeout(this.#beat);
   }
 
-  /** Gives back a lease that a stop took from a write which the store refused, where the store lets it. Tries once. */
+  /**
+   * Gives back a lease that a stop took from a write which the store refused, where the store lets
+   * it. Tries once.
+   */
   async giveBack(): Promise<void> {
     if (!this.#isGivenUp) return;
     const { store, clock } = this.#runtime;
@@ -136,8 +147,9 @@ export class Lease {
   }
 
   /**
-   * Applies decisions about members. Where the store refuses them and heartbeats renew the lease meanwhile, rejects with the
-   * store's error after `forMs`, by default the time of one lease; the lease is still held.
+   * Applies decisions about members. Where the store refuses them and heartbeats renew the lease
+   * meanwhile, rejects with the store's error after `forMs`, by default the time of one lease; the
+   * lease is still held.
    */
   async settle(items: readonly Settlement[], forMs: number = this.#spanMs - FIRST_RETRY_MS): Promise<void> {
     const { store, sinks } = this.#runtime;
@@ -183,8 +195,9 @@ export class Lease {
   }
 
   /**
-   * Repeats a write that failed, with growing pauses, until shortly before the lease expires; for some seconds where the
-   * dispatcher stops. All writes are idempotent. After `forMs` the error is thrown, and the lease is still held.
+   * Repeats a write that failed, with growing pauses, until shortly before the lease expires; for
+   * some seconds where the dispatcher stops. All writes are idempotent. After `forMs` the error is
+   * thrown, and the lease is still held.
    */
   async #insist<T>(attempt: (now: number) => Promise<T>, forMs: number = Number.POSITIVE_INFINITY): Promise<T> {
     const { clock } = this.#runtime;

@@ -1,5 +1,6 @@
-// A loop of the dispatcher. Runs its turn when woken or at the time that the last turn returned, never two at once. A
-// turn that throws is reported and runs again after a pause; it does not end the loop.
+// A loop of the dispatcher. Runs its turn when woken or at the time that the last turn returned,
+// never two at once. A turn that throws is reported and runs again after a pause; it does not end
+// the loop.
 
 import { type Clock, Timer } from "../../core/time/clock.ts";
 import { backoff } from "../decide/times/backoff.ts";
@@ -36,13 +37,18 @@ export class Loop {
     this.wake();
   }
 
-  /** Runs a turn now, or once more after the one that runs. Nothing before `start` and after `stop`. */
+  /**
+   * Runs a turn now, or once more after the one that runs. Nothing before `start` and after `stop`.
+   */
   wake(): void {
     this.#isWoken = true;
     if (this.#turn !== null && !this.#isRunning) this.#current = this.#run(this.#turn);
   }
 
-  /** Runs a turn at that time at the latest, however many run before it. Of several times the earliest is kept. */
+  /**
+   * Runs a turn at that time at the latest, however many run before it. Of several times the
+   * earliest is kept.
+   */
   wakeAt(at: number): void {
     if (at >= this.#nextAt || this.#turn === null) return;
     this.#nextAt = at;

@@ -1,5 +1,6 @@
-// Says in the store that some process runs its loops, so that a process that waits for an outcome and runs none can tell
-// whether another one does. One write in 20 s, however many processes there are.
+// Says in the store that some process runs its loops, so that a process that waits for an outcome
+// and runs none can tell whether another one does. One write in 20 s, however many processes there
+// are.
 
 import type { MarkChange, MarkRow } from "../contract/rows.ts";
 

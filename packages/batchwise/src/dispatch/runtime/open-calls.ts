@@ -1,5 +1,6 @@
-// The calls of the store that have not been answered yet. Guarantees that one which is open for five seconds is reported
-// once, and once more when the store answers again; and that a stop does not wait for a store that hangs.
+// The calls of the store that have not been answered yet. Guarantees that one which is open for
+// five seconds is reported once, and once more when the store answers again; and that a stop does
+// not wait for a store that hangs.
 
 import { Timer } from "../../core/time/clock.ts";
 import { DispatchError } from "../contract/errors.ts";

@@ -1,5 +1,6 @@
-// Tells what to expect of accounts: when they take batches, and how long these take, by those that have ended of late. Reads
-// the latter from the store, a minute's age at most, and only for requests with deadlines that a fallback account serves too.
+// Tells what to expect of accounts: when they take batches, and how long these take, by those that
+// have ended of late. Reads the latter from the store, a minute's age at most, and only for
+// requests with deadlines that a fallback account serves too.
 
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/rows.ts";

@@ -1,5 +1,6 @@
-// Calls an account, within a timeout and the lease. The call returns when the time is over, even if the client ignores
-// the signal. The account classifies errors; a timeout or abort of our own is classified here.
+// Calls an account, within a timeout and the lease. The call returns when the time is over, even if
+// the client ignores the signal. The account classifies errors; a timeout or abort of our own is
+// classified here.
 
 import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
 import { readable } from "../format/client-error.ts";
@@ -10,12 +11,17 @@ import type { Runtime } from "./runtime.ts";
 /** The call took longer than its timeout. Its outcome is unknown. */
 export class CallTimeout extends Error {}
 
-/** A clock of tests waits so long for an answer, in real time: the other side may wait for that clock. */
+/**
+ * A clock of tests waits so long for an answer, in real time: the other side may wait for that
+ * clock.
+ */
 export const HELD_MS = 100;
 
 type Run<T> = (call: CallOptions) => Promise<T>;
 
-/** One call about a batch. Rejects with the client's error, a CallTimeout, or the signal's reason. */
+/**
+ * One call about a batch. Rejects with the client's error, a CallTimeout, or the signal's reason.
+ */
 export function callFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise<T> {
   return bounded(runtime, lease.account.requestTimeoutMs, [lease.signal], run);
 }
@@ -52,7 +58,10 @@ export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly A
   });
 }
 
-/** Calls `listener` with the reason once one of the signals is aborted. Returns a function that stops listening. */
+/**
+ * Calls `listener` with the reason once one of the signals is aborted. Returns a function that
+ * stops listening.
+ */
 export function onAbort(signals: readonly AbortSignal[], listener: (reason: unknown) => void): () => void {
   const heard = (event: Event): void => listener((event.target as AbortSignal).reason);
   for (const signal of signals) {

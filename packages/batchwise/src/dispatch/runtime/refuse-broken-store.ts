@@ -1,4 +1,5 @@
-// The first call of the store, before the loops start: what a person has to correct is found while a rollout watches.
+// The first call of the store, before the loops start: what a person has to correct is found while
+// a rollout watches.
 
 import { isPermanentFault } from "../contract/errors.ts";
 import { markLoops } from "./loops-mark.ts";
@@ -9,8 +10,9 @@ import type { Runtime } from "./runtime.ts";
 const WAITED_MS = 5_000;
 
 /**
- * Writes to the store, once. Throws a fault that stays until a person has corrected something. Resolves for all others, which
- * the loops meet and report, and for a store that does not answer in time.
+ * Writes to the store, once. Throws a fault that stays until a person has corrected something.
+ * Resolves for all others, which the loops meet and report, and for a store that does not answer in
+ * time.
  */
 export async function refuseBrokenStore(runtime: Runtime): Promise<void> {
   const { clock, stopping } = runtime;

@@ -1,5 +1,5 @@
-// What the loops of one dispatcher share: the resolved options, the counters, and the loops themselves, so that one can
-// wake another. It decides nothing and writes nothing.
+// What the loops of one dispatcher share: the resolved options, the counters, and the loops
+// themselves, so that one can wake another. It decides nothing and writes nothing.
 
 import { attempt } from "../../core/contract/thenable.ts";
 import { UnheardWarnings } from "../../core/contract/unheard-warnings.ts";
@@ -56,7 +56,10 @@ export class Runtime {
   duplicateBatches = 0;
   #pauses: Pauses = NO_PAUSES;
   #loopsRanAt: number | null = null;
-  /** When this process last had a create on its way, by account: one that it sent late is not in the store. */
+  /**
+   * When this process last had a create on its way, by account: one that it sent late is not in the
+   * store.
+   */
   readonly sentAt: Map<string, number> = new Map();
   readonly #told: Map<string, number> = new Map();
   readonly #setBackListeners: Set<(loss: DispatchError) => void> = new Set();
@@ -105,7 +108,10 @@ export class Runtime {
     return this.stopping.signal.aborted;
   }
 
-  /** A believed step moves what is due: the sweeper pulls back what lies too far ahead, the sealer looks at the rest. */
+  /**
+   * A believed step moves what is due: the sweeper pulls back what lies too far ahead, the sealer
+   * looks at the rest.
+   */
   #clockStepped(message: string, believed: boolean, steppedMs: number): void {
     this.report(new Error(message), { operation: "work" });
     this.events.emit("clockStep", () => ({ steppedMs, believed }));
@@ -119,7 +125,10 @@ export class Runtime {
     return this.#setBack;
   }
 
-  /** Calls the listener at each later loss, before the call that found it goes on. Returns a function that stops listening. */
+  /**
+   * Calls the listener at each later loss, before the call that found it goes on. Returns a
+   * function that stops listening.
+   */
   onSetBack(listener: (loss: DispatchError) => void): () => void {
     this.#setBackListeners.add(listener);
     return () => this.#setBackListeners.delete(listener);
@@ -144,8 +153,10 @@ export class Runtime {
   }
 
   /**
-   * Calls the user's `onError`, or prints the error where there is none, except for calls aborted by the stop and a loss that
-   * was told. What is secret is blanked, and a connection that failed is told with its host and code. Ignores what `onError` throws, or rejects with: there is nowhere else to report it.
+   * Calls the user's `onError`, or prints the error where there is none, except for calls aborted
+   * by the stop and a loss that was told. What is secret is blanked, and a connection that failed
+   * is told with its host and code. Ignores what `onError` throws, or rejects with: there is
+   * nowhere else to report it.
    */
   report(told: unknown, context: ErrorContext): void {
     if (this.isStopping && told === this.stopping.signal.reason) return;
@@ -162,7 +173,10 @@ export class Runtime {
     );
   }
 
-  /** Reports a failure that many batches meet, such as a store that is away: the same message once in 30 s. */
+  /**
+   * Reports a failure that many batches meet, such as a store that is away: the same message once
+   * in 30 s.
+   */
   reportShared(error: unknown, context: ErrorContext): void {
     const words = String(readable(error));
     const now = this.clock.monotonic();
@@ -200,7 +214,9 @@ export class Runtime {
     return this.#loopsRanAt;
   }
 
-  /** What operators have paused, as last read: for what does no harm where it is some seconds old. */
+  /**
+   * What operators have paused, as last read: for what does no harm where it is some seconds old.
+   */
   get lastPauses(): Pauses {
     return this.#pauses;
   }

@@ -1,6 +1,6 @@
-// The clock that the dispatcher goes by: the user's, but for steps of its wall time that have not lasted yet. Guarantees
-// that a wall clock that is wrong for less than ten minutes is not noticed; a process that starts while it is wrong
-// cannot know. decide/times/wall-clock.ts decides.
+// The clock that the dispatcher goes by: the user's, but for steps of its wall time that have not
+// lasted yet. Guarantees that a wall clock that is wrong for less than ten minutes is not noticed;
+// a process that starts while it is wrong cannot know. decide/times/wall-clock.ts decides.
 
 import { BELIEVED_AFTER_MS, lookAtClock, STEP_MS, type WallClock } from "../decide/times/wall-clock.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";

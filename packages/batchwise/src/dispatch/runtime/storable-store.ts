@@ -1,7 +1,8 @@
-// The door of the store: what comes from a provider, a webhook or a callback goes through here on its way in. Guarantees
-// what contract/store.ts says a store may rely on: texts that every database takes, of bounded length, and whole numbers of
-// tokens. Bodies, payloads and metadata are JSON, which escapes what is odd. Secrets are blanked in all that is told, and never
-// in what a request is answered with. Reads go by.
+// The door of the store: what comes from a provider, a webhook or a callback goes through here on
+// its way in. Guarantees what contract/store.ts says a store may rely on: texts that every database
+// takes, of bounded length, and whole numbers of tokens. Bodies, payloads and metadata are JSON,
+// which escapes what is odd. Secrets are blanked in all that is told, and never in what a request
+// is answered with. Reads go by.
 
 import type { DeliveryReport, Settlement } from "../contract/outcome-rows.ts";
 import type { BatchChanges, LedgerChanges, MarkChange } from "../contract/rows.ts";

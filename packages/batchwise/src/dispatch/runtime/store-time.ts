@@ -1,6 +1,6 @@
-// Measures how far the store's clock is ahead of this process's, so that all processes write and read the times of leases
-// by one clock: one whose clock is wrong takes no lease that another holds. Only for stores with a clock of their own, and
-// not on a clock of the caller's.
+// Measures how far the store's clock is ahead of this process's, so that all processes write and
+// read the times of leases by one clock: one whose clock is wrong takes no lease that another
+// holds. Only for stores with a clock of their own, and not on a clock of the caller's.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { LeaseInput, Store } from "../contract/store.ts";
@@ -29,12 +29,17 @@ export class StoreTime {
     this.#report = report;
   }
 
-  /** Milliseconds by which the store's clock is ahead of this process's, as last measured; 0 before. */
+  /**
+   * Milliseconds by which the store's clock is ahead of this process's, as last measured; 0 before.
+   */
   get aheadMs(): number {
     return this.#aheadMs;
   }
 
-  /** Measures at the first call, then once a minute. A store that does not answer leaves what was measured. */
+  /**
+   * Measures at the first call, then once a minute. A store that does not answer leaves what was
+   * measured.
+   */
   async measure(): Promise<void> {
     if (this.#clock.monotonic() - this.#measuredAt < EVERY_MS) return;
     this.#measuring ??= this.#measure().finally(() => {

@@ -1,4 +1,5 @@
-// Tells onError of a batch that has not ended in its time, with the ways out. decide/times/stuck.ts says when.
+// Tells onError of a batch that has not ended in its time, with the ways out. decide/times/stuck.ts
+// says when.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchRow } from "../contract/rows.ts";

@@ -10,8 +10,9 @@ const LAST_PAUSE_MS = 30_000;
 const AWAY: readonly string[] = ["STORE_UNAVAILABLE", "STORE_READ_ONLY"];
 
 /**
- * Tells `onError` of a store that does not answer, or takes nothing for now, and resolves after a pause, longer after each failure. Throws every other
- * error, and each one once the dispatcher stops.
+ * Tells `onError` of a store that does not answer, or takes nothing for now, and resolves after a
+ * pause, longer after each failure. Throws every other error, and each one once the dispatcher
+ * stops.
  */
 export async function waitOut(runtime: Runtime, error: unknown, failures: number): Promise<void> {
   const isAway = error instanceof DispatchError && AWAY.includes(error.code) && error.retryable;

@@ -1,5 +1,6 @@
-// A store whose losses are noticed. A loss that it has found is told once, whatever call found it, before any later call;
-// the call that notices it, and those under way when it was found, reject with it.
+// A store whose losses are noticed. A loss that it has found is told once, whatever call found it,
+// before any later call; the call that notices it, and those under way when it was found, reject
+// with it.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { Store } from "../contract/store.ts";
@@ -18,8 +19,8 @@ interface Watcher {
 }
 
 /**
- * The same store, each call of it held by the clock and among the open calls. `onSetBack` is called once for each loss that it
- * finds from now on.
+ * The same store, each call of it held by the clock and among the open calls. `onSetBack` is called
+ * once for each loss that it finds from now on.
  */
 export function watchedStore(store: Store, watcher: Watcher, onSetBack: (loss: DispatchError) => void): Store {
   const { clock, calls } = watcher;

@@ -1,5 +1,6 @@
-// Closes one batch of one lane: asks the accounts that serve it, best first, and then those that take what these leave: of
-// tails the fallback accounts, of urgent requests the others. Ends what no account takes: tails, as `onTail` says, and requests that are too large for all. When a lane
+// Closes one batch of one lane: asks the accounts that serve it, best first, and then those that
+// take what these leave: of tails the fallback accounts, of urgent requests the others. Ends what
+// no account takes: tails, as `onTail` says, and requests that are too large for all. When a lane
 // closes is for sealer.ts to decide.
 
 import type { Account } from "../contract/account.ts";
@@ -59,7 +60,10 @@ export class LaneCloser {
     this.#waiting.beginTurn();
   }
 
-  /** Closes one batch of the lane at the best account that takes it. True when the lane should be looked at again. */
+  /**
+   * Closes one batch of the lane at the best account that takes it. True when the lane should be
+   * looked at again.
+   */
   async close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers): Promise<boolean> {
     const asked: Asked = { choices: [], refusals: [], noRoom: new Map(), tooLarge: null };
     let answer = await this.#ask(lane, serving.first, ledgers, asked);
@@ -77,7 +81,10 @@ export class LaneCloser {
     return true;
   }
 
-  /** Seals the lane's next batch at the first of the accounts that takes it; `asked` gathers why the others do not. */
+  /**
+   * Seals the lane's next batch at the first of the accounts that takes it; `asked` gathers why the
+   * others do not.
+   */
   async #ask(
     lane: LaneRow,
     accounts: readonly Account[],
@@ -132,7 +139,10 @@ export class LaneCloser {
     this.#waiting.sealed(lane.lane);
   }
 
-  /** Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may make it a batch. */
+  /**
+   * Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may
+   * make it a batch.
+   */
   async #endTail(
     lane: LaneRow,
     tail: Tail,
@@ -141,7 +151,8 @@ export class LaneCloser {
   ): Promise<boolean> {
     this.#tails.tell(lane, tail);
     const choice = choices.find(({ account }) => account.name === tail.account);
-    // Requests that only caps or learned limits keep in small batches are not failed: these may change.
+    // Requests that only caps or learned limits keep in small batches are not failed: these may
+    // change.
     const mayFail = this.#runtime.options.onTail === "fail" && lane.ready < tail.minRequests;
     if (!mayFail || choice === undefined) return false;
     for (let left = lane.ready; left > 0 && !this.#runtime.isStopping; left -= 1) {
@@ -153,7 +164,10 @@ export class LaneCloser {
     return true;
   }
 
-  /** `isProbe`: of as few requests as the account takes, to find out whether it takes the lane again. */
+  /**
+   * `isProbe`: of as few requests as the account takes, to find out whether it takes the lane
+   * again.
+   */
   async #seal(lane: string, choice: AccountChoice<Account>, isProbe = false): Promise<SealResult> {
     const { store, clock, options, storeTime } = this.#runtime;
     const { thresholds, owner, leaseMs } = options;
@@ -196,7 +210,10 @@ export class LaneCloser {
     return result;
   }
 
-  /** A request over a limit that was learned goes alone: what was learned may be wrong, and holds nothing behind it back. */
+  /**
+   * A request over a limit that was learned goes alone: what was learned may be wrong, and holds
+   * nothing behind it back.
+   */
   async #sealAlone(
     input: SealInput,
     head: NonNullable<Refusal["head"]>,
@@ -211,7 +228,10 @@ export class LaneCloser {
     return this.#runtime.store.seal({ ...input, limits, maxTokens, minRequests: 1, maxRequests: 1 });
   }
 
-  /** Where a lost create can only be found by its size, no other batch should have that size meanwhile. */
+  /**
+   * Where a lost create can only be found by its size, no other batch should have that size
+   * meanwhile.
+   */
   async #countsToAvoid(account: Account): Promise<number[]> {
     if (account.capabilities.tag !== "none") return [];
     const query = { account: account.name, states: UNRESOLVED, limit: 100 };
@@ -227,7 +247,10 @@ export class LaneCloser {
     });
   }
 
-  /** Fails the first request of a lane when no account can take it, because it would block those behind it. */
+  /**
+   * Fails the first request of a lane when no account can take it, because it would block those
+   * behind it.
+   */
   async #refuse(head: NonNullable<Refusal["head"]>): Promise<void> {
     const message = `The request (${head.bytes} bytes, ${head.tokens} tokens) is larger than any account takes now.`;
     const { store, sinks, clock } = this.#runtime;
@@ -237,7 +260,10 @@ export class LaneCloser {
   }
 }
 
-/** True for a fallback account that refuses batches, until it is known to take them again: its requests can go elsewhere. */
+/**
+ * True for a fallback account that refuses batches, until it is known to take them again: its
+ * requests can go elsewhere.
+ */
 function isOnTrial({ name, capabilities }: Account, ledgers: Ledgers, now: number): boolean {
   if (capabilities.fallback !== true) return false;
   return (outageOn(ledgers.get(name), now)?.holdUntil ?? 0) > now;

@@ -1,6 +1,7 @@
-// Looks after waiting requests whose deadline comes too near for the accounts of their lane: they move to the urgent lane,
-// which fallback accounts serve first, as soon as these accounts would bring them back too late. Costs reads of the store
-// only where a deadline and a fallback account meet.
+// Looks after waiting requests whose deadline comes too near for the accounts of their lane: they
+// move to the urgent lane, which fallback accounts serve first, as soon as these accounts would
+// bring them back too late. Costs reads of the store only where a deadline and a fallback account
+// meet.
 
 import type { Account } from "../contract/account.ts";
 import type { LaneRow } from "../contract/rows.ts";
@@ -17,7 +18,9 @@ const MOVED_AT_ONCE = 1_000;
 /** What a lane's deadlines ask for. */
 export type Look =
   | { readonly kind: "wait"; readonly until: number }
-  /** A batch is to be closed, although the lane could wait. `before`: as below, where it cannot be. */
+  /**
+   * A batch is to be closed, although the lane could wait. `before`: as below, where it cannot be.
+   */
   | { readonly kind: "close"; readonly before: number }
   /** Requests with a deadline before this are late where they are. */
   | { readonly kind: "move"; readonly before: number };
@@ -43,14 +46,16 @@ export class NearDeadlines {
     const closesAt = lane.deadlineAt - DEADLINE_LEAD_MS - (lateBefore - now);
     if (closesAt > now) return { kind: "wait", until: closesAt };
     if (lane.deadlineAt >= lateBefore) return { kind: "close", before: lateBefore };
-    // Sooner or not: in the last minute what the accounts do not take goes to any account that takes it.
+    // Sooner or not: in the last minute what the accounts do not take goes to any account that
+    // takes it.
     const lastMinute = lane.deadlineAt - DEADLINE_LEAD_MS;
     if (!isRescued && lastMinute > now) return { kind: "wait", until: lastMinute };
     if (!isRescued) {
       const isOpen = second.some((one) => one.opensAt <= now);
       return isOpen ? { kind: "close", before: now + DEADLINE_LEAD_MS } : NOTHING;
     }
-    // Nobody knows how long the accounts take. A batch is closed, and steps/submit/move-urgent.ts decides about its members.
+    // Nobody knows how long the accounts take. A batch is closed, and steps/submit/move-urgent.ts
+    // decides about its members.
     const isUnknown = first.some((one) => one.opensAt <= now && !one.isKnown);
     if (!isUnknown) return { kind: "move", before: lateBefore };
     if (lane.deadlineAt < now + LEAST_TRIAL_MS)

@@ -1,5 +1,6 @@
-// Bounds how many heavy operations of one process run at once. Each account has a share of the places for itself; places
-// beyond the shares go to any account. So an account whose operations never end delays its own work only.
+// Bounds how many heavy operations of one process run at once. Each account has a share of the
+// places for itself; places beyond the shares go to any account. So an account whose operations
+// never end delays its own work only.
 
 interface Waiter {
   readonly account: string;
@@ -23,7 +24,10 @@ export class Places {
     this.#places = places;
   }
 
-  /** Runs `work` as soon as the account may have a place. Of those who wait, the account with the fewest goes first. */
+  /**
+   * Runs `work` as soon as the account may have a place. Of those who wait, the account with the
+   * fewest goes first.
+   */
   async run<T>(account: string, work: () => Promise<T>): Promise<T> {
     if (this.#mayStart(account)) this.#add(account, 1);
     else await new Promise<void>((start) => this.#line.push({ account, start }));

@@ -1,7 +1,7 @@
-// Decides when lanes close their batches; lane-closer.ts closes them. Wakes when this process's own enqueues fill a lane,
-// when the oldest request of a lane reaches its age limit, and at intervals to see what other processes enqueued. It also
-// ends requests whose deadline has passed, and wakes the other loops when their work falls due, because one probe shows
-// all of it.
+// Decides when lanes close their batches; lane-closer.ts closes them. Wakes when this process's own
+// enqueues fill a lane, when the oldest request of a lane reaches its age limit, and at intervals
+// to see what other processes enqueued. It also ends requests whose deadline has passed, and wakes
+// the other loops when their work falls due, because one probe shows all of it.
 
 import type { Account } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -71,7 +71,10 @@ export class Sealer {
     this.#runtime.sealing.wake();
   }
 
-  /** Counts requests that this process has enqueued (those answered `stored`), and wakes the loop for full lanes. */
+  /**
+   * Counts requests that this process has enqueued (those answered `stored`), and wakes the loop
+   * for full lanes.
+   */
   onEnqueued(requests: readonly NewRequest[], answers: readonly EnqueueResult[]): void {
     const { sealing, clock, options } = this.#runtime;
     sealing.wakeAt(clock.now() + options.thresholds.maxAgeMs);
@@ -88,12 +91,16 @@ export class Sealer {
     for (const [lane, sums] of lanes) {
       const wasFull = this.#isFull(lane);
       this.#added.set(lane, sumOf(this.#added.get(lane) ?? NOTHING, sums));
-      // Only what fills a lane wakes the loop: a lane that is full already waits for room, not for more.
+      // Only what fills a lane wakes the loop: a lane that is full already waits for room, not for
+      // more.
       if (!wasFull && this.#isFull(lane)) sealing.wake();
     }
   }
 
-  /** Requests were stored in a caller's transaction: looks for them in a second, and then less and less often again. */
+  /**
+   * Requests were stored in a caller's transaction: looks for them in a second, and then less and
+   * less often again.
+   */
   expectCommit(): void {
     const { sealing, clock } = this.#runtime;
     this.#lookMs = FIRST_LOOK_MS;
@@ -139,7 +146,10 @@ export class Sealer {
     return Math.max(nextAt, now + LEAST_PAUSE_MS);
   };
 
-  /** Closes a batch of the lane if it is time. Answers when it is to be looked at again; wakes the loop for at once. */
+  /**
+   * Closes a batch of the lane if it is time. Answers when it is to be looked at again; wakes the
+   * loop for at once.
+   */
   async #lookAt(lane: LaneRow, ledgers: Ledgers, pauses: Pauses, now: number): Promise<number> {
     const serving = this.#serving(lane.lane);
     if (serving.first.length === 0) {
@@ -161,7 +171,10 @@ export class Sealer {
     return deadlineAt;
   }
 
-  /** True where a request of the lane is to be sent alone, without company, because no account takes more of it. */
+  /**
+   * True where a request of the lane is to be sent alone, without company, because no account takes
+   * more of it.
+   */
   #needsProbe({ lane }: LaneRow, { first }: Serving<Account>, now: number): boolean {
     const { lastPauses } = this.#runtime;
     if (lastPauses.healths.size === 0) return false;
@@ -224,7 +237,10 @@ export class Sealer {
   }
 }
 
-/** When one of the lane's accounts may take what none takes now: a ledger is free again, or the deadline is at hand. */
+/**
+ * When one of the lane's accounts may take what none takes now: a ledger is free again, or the
+ * deadline is at hand.
+ */
 function openAgainAt(lane: LaneRow, { first, second }: Serving<Account>, ledgers: Ledgers, now: number): number {
   const { model } = parseLane(lane.lane);
   const names = [...first, ...second].flatMap(({ name, capabilities }) => [

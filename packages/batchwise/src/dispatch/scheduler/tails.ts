@@ -1,5 +1,6 @@
-// What becomes of requests that are fewer than any account takes in a batch: the user is told, and they wait for company
-// or fail, as `onTail` says. Tells of a lane once, and again each day while it waits.
+// What becomes of requests that are fewer than any account takes in a batch: the user is told, and
+// they wait for company or fail, as `onTail` says. Tells of a lane once, and again each day while
+// it waits.
 
 import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { LaneRow } from "../contract/rows.ts";

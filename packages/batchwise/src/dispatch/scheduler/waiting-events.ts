@@ -1,4 +1,5 @@
-// Tells listeners what the sealer's looks show: how long requests wait, and how long batches have been in their states.
+// Tells listeners what the sealer's looks show: how long requests wait, and how long batches have
+// been in their states.
 
 import type { BatchesInState } from "../contract/events.ts";
 import type { BatchRow, LaneRow, Probe } from "../contract/rows.ts";

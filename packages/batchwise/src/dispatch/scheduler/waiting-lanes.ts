@@ -1,5 +1,6 @@
-// Remembers which lanes wait for room at a provider, in the order in which they began, from turn to turn of the sealer. Of
-// this process: each of several keeps room for the lane that it has seen waiting longest, so each lane has its turn.
+// Remembers which lanes wait for room at a provider, in the order in which they began, from turn to
+// turn of the sealer. Of this process: each of several keeps room for the lane that it has seen
+// waiting longest, so each lane has its turn.
 
 import type { Account } from "../contract/account.ts";
 import type { LaneRow, LedgerLimits } from "../contract/rows.ts";
@@ -47,7 +48,10 @@ export class WaitingLanes {
   }
 }
 
-/** How an account's ledger had no room for the next batch of a lane whose requests hold at most so many inputs. */
+/**
+ * How an account's ledger had no room for the next batch of a lane whose requests hold at most so
+ * many inputs.
+ */
 export function noRoomAt(
   thresholds: Thresholds,
   inputs: number,

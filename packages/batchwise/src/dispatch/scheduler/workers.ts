@@ -1,5 +1,6 @@
-// Leases batches that are due and runs the steps of each until its lease is given back. decide/batch/life-cycle.ts says which
-// step is next. Batches of one account that are due for a poll share a list call.
+// Leases batches that are due and runs the steps of each until its lease is given back.
+// decide/batch/life-cycle.ts says which step is next. Batches of one account that are due for a
+// poll share a list call.
 
 import type { Account } from "../contract/account.ts";
 import type { BatchChanges, BatchRow } from "../contract/rows.ts";
@@ -24,7 +25,10 @@ import { Places, shareOf } from "./places.ts";
 const MOST_LEASES = 100;
 /** Uploads, collections and disposals that run at once: these take memory. See `Places`. */
 const HEAVY_PLACES = 4;
-/** Batches that one account runs at once in this process; the others are left to other processes for so long. */
+/**
+ * Batches that one account runs at once in this process; the others are left to other processes for
+ * so long.
+ */
 const MOST_EXECUTED = 2;
 const LEFT_TO_OTHERS_MS = 1_000;
 /** How many waiting batches are read when capacity on a ledger is released. */
@@ -47,7 +51,10 @@ export class Workers {
     this.#ender = new BatchEnder(runtime);
   }
 
-  /** The loop's turn: leases due batches. The sealer's probes wake it for batches that other processes released. */
+  /**
+   * The loop's turn: leases due batches. The sealer's probes wake it for batches that other
+   * processes released.
+   */
   readonly turn = async (): Promise<number> => {
     const now = this.#runtime.clock.now();
     if (!this.#runtime.isStopping) await this.#leaseDue();
@@ -55,8 +62,8 @@ export class Workers {
   };
 
   /**
-   * An account with very many due batches, or with batches that never end, leaves the others their share of leases. Batches
-   * of one that runs as many as it may are left to other processes.
+   * An account with very many due batches, or with batches that never end, leaves the others their
+   * share of leases. Batches of one that runs as many as it may are left to other processes.
    */
   async #leaseDue(): Promise<void> {
     const limit = MOST_LEASES - this.#running.size;
@@ -70,7 +77,10 @@ export class Workers {
     if (below.length > 0) await this.#lease({ limit: share, accounts: below });
   }
 
-  /** The earliest due time after `now`. Batches due before are leased by now, or wait for a free place. */
+  /**
+   * The earliest due time after `now`. Batches due before are leased by now, or wait for a free
+   * place.
+   */
   #nextDueAt(now: number): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const [key, at] of this.#dueAt) {
@@ -81,8 +91,8 @@ export class Workers {
   }
 
   /**
-   * Goes on with a batch that this process has just sealed, or leaves it to another process. `begunAt`:
-   * monotonic, before the sealing call.
+   * Goes on with a batch that this process has just sealed, or leaves it to another process.
+   * `begunAt`: monotonic, before the sealing call.
    */
   async take(batch: BatchRow, begunAt: number): Promise<void> {
     const account = this.#runtime.options.accounts.get(batch.account);
@@ -90,14 +100,19 @@ export class Workers {
     else await new Lease(this.#runtime, account, batch, begunAt).end({});
   }
 
-  /** Leases batches before they are due, but for those that are leased already; as many as there are places, or one. */
+  /**
+   * Leases batches before they are due, but for those that are leased already; as many as there are
+   * places, or one.
+   */
   async hurry(keys: readonly string[]): Promise<void> {
     const limit = Math.min(keys.length, Math.max(1, MOST_LEASES - this.#running.size));
     const accounts = [...this.#runtime.options.accounts.keys()];
     if (limit > 0 && !this.#runtime.isStopping) await this.#lease({ limit, keys, accounts });
   }
 
-  /** Sends the members of quarantined batches back to their lanes. Returns the number of batches. */
+  /**
+   * Sends the members of quarantined batches back to their lanes. Returns the number of batches.
+   */
   requeue(keys: readonly string[]): Promise<number> {
     const disposal = JSON.stringify({ kind: "requeue", code: "requeued" } satisfies Disposal);
     return this.#takeOut(keys, () => ({ state: "collecting", disposal, lastError: null }));
@@ -260,14 +275,19 @@ export class Workers {
     return (this.#executed.get(account) ?? 0) >= MOST_EXECUTED;
   }
 
-  /** Runs `work` in a place of the account. After the stop it does nothing: the lease is given back. */
+  /**
+   * Runs `work` in a place of the account. After the stop it does nothing: the lease is given back.
+   */
   #heavily({ account }: Lease, work: () => Promise<void>): Promise<void> {
     return this.#heavy.run(account.name, async () => {
       if (!this.#runtime.isStopping) await work();
     });
   }
 
-  /** Leases the longest waiting batch of the ledger: the capacity just released may be enough for it. */
+  /**
+   * Leases the longest waiting batch of the ledger: the capacity just released may be enough for
+   * it.
+   */
   async #wakeWaiting({ account, ledger }: BatchRow): Promise<void> {
     const states = ["waiting_capacity"] as const;
     const waiting = await this.#runtime.store.batches({ account, states, limit: WAITING_LOOKED_AT });

@@ -1,5 +1,5 @@
-// Writes a Plan as one transition. A plan that leads to collecting keeps the lease; any other plan gives it back until
-// `nextAt`.
+// Writes a Plan as one transition. A plan that leads to collecting keeps the lease; any other plan
+// gives it back until `nextAt`.
 
 import type { BatchChanges, LedgerChanges } from "../contract/rows.ts";
 import { withoutFile } from "../decide/batch/batch-file.ts";

@@ -1,6 +1,6 @@
-// Settles the members of a batch that gets no results, as its disposal says: back to the lane, in two groups, or failed
-// with the provider's words. The decision depends only on what is stored and on the member's place, so an interrupted
-// disposal can continue.
+// Settles the members of a batch that gets no results, as its disposal says: back to the lane, in
+// two groups, or failed with the provider's words. The decision depends only on what is stored and
+// on the member's place, so an interrupted disposal can continue.
 
 import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
@@ -70,7 +70,10 @@ function tellSplit({ events }: Runtime, { key: batch, account, requests }: Batch
   }));
 }
 
-/** All members are cancelled and nothing was sent: requeues them, and the store ends each as cancelled. */
+/**
+ * All members are cancelled and nothing was sent: requeues them, and the store ends each as
+ * cancelled.
+ */
 export async function drop(lease: Lease): Promise<void> {
   const disposal: Disposal = { kind: "requeue", code: OUTCOME_CODES.cancelled };
   await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
@@ -117,7 +120,10 @@ export function disposalOf(batch: BatchRow, disposal: Settled, now: number): (or
   }
 }
 
-/** A request that would wait past its deadline goes at once, to an account that takes urgent requests. */
+/**
+ * A request that would wait past its deadline goes at once, to an account that takes urgent
+ * requests.
+ */
 export function inTime(item: Settlement, deadlineAt: number | null): Settlement {
   if (item.kind !== "requeue" || deadlineAt === null || item.notBefore < deadlineAt - DEADLINE_LEAD_MS) return item;
   return { ...item, notBefore: 0, lane: laneName({ ...parseLane(item.lane), group: "", urgent: true }) };

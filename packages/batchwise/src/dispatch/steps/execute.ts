@@ -1,7 +1,8 @@
-// Runs a batch of an account that runs lines itself (`Account.execute`). The lines are read from the store, page by page,
-// and each result is settled soon after it ends: the process that leases the batch next, after a kill, a stop or a lost
-// lease, runs only what is still open. So no state but the store's says what has run, and no process can leave a batch "running". What
-// was on its way, or had ended and was not settled yet, runs again.
+// Runs a batch of an account that runs lines itself (`Account.execute`). The lines are read from
+// the store, page by page, and each result is settled soon after it ends: the process that leases
+// the batch next, after a kill, a stop or a lost lease, runs only what is still open. So no state
+// but the store's says what has run, and no process can leave a batch "running". What was on its
+// way, or had ended and was not settled yet, runs again.
 
 import type { Account, ResultLine } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -27,13 +28,19 @@ import { isHeld } from "./wait-for-operator.ts";
 /** Members read at once, and how long they may wait to be started before they are read again. */
 const PAGE = 100;
 const STALE_MS = 1_000;
-/** The first result of a transaction waits so long for others. A kill runs again what ended in this time. */
+/**
+ * The first result of a transaction waits so long for others. A kill runs again what ended in this
+ * time.
+ */
 const SETTLE_MS = 200;
 const CHUNK_LINES = 1_000;
 const CHUNK_CHARS = 1_000_000;
 const HELD_MS = 60_000;
 const BUSY_MS = 5_000;
-/** Passes in a row that broke off without a result, or the pause after one, after which urgent requests go elsewhere. */
+/**
+ * Passes in a row that broke off without a result, or the pause after one, after which urgent
+ * requests go elsewhere.
+ */
 const LEFT_AFTER = 2;
 const LEFT_FOR_MS = 60_000;
 
@@ -75,7 +82,9 @@ function pause(runtime: Runtime): number {
   return runtime.isStopping ? 0 : BUSY_MS;
 }
 
-/** True while the account or the lane is paused. A lane that has no capacity gets its requests back. */
+/**
+ * True while the account or the lane is paused. A lane that has no capacity gets its requests back.
+ */
 async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
   const ledgers = await runtime.ledgers();
   const until = maySendAt(lease.batch, ledgers.get(lease.account.name), runtime.clock.now());
@@ -138,7 +147,10 @@ class Execution {
     this.failures = new LineFailures(runtime, lease, { ...runtime.options.retry, lane: this.#lane });
   }
 
-  /** Runs what is open. What ended before an error or a stop is settled all the same; after a lost lease nothing is. */
+  /**
+   * Runs what is open. What ended before an error or a stop is settled all the same; after a lost
+   * lease nothing is.
+   */
   async all(): Promise<void> {
     const { clock, stopping, events } = this.#runtime;
     const { account, batch, signal } = this.#lease;
@@ -179,7 +191,10 @@ class Execution {
     }
   }
 
-  /** The lines of open members, without those that were cancelled or whose deadline has passed by now. */
+  /**
+   * The lines of open members, without those that were cancelled or whose deadline has passed by
+   * now.
+   */
   async *#open(): AsyncGenerator<string> {
     const { store, clock } = this.#runtime;
     const { key: batchKey } = this.#lease.batch;
@@ -278,7 +293,8 @@ class Execution {
     this.#chars = 0;
     if (items.length === 0) return this.#settling;
     const settling = this.#settling.then(async () => {
-      // Lines that have run are not run again for a store that refuses their results: the pass waits with them.
+      // Lines that have run are not run again for a store that refuses their results: the pass
+      // waits with them.
       await this.#lease.settle(items, Number.POSITIVE_INFINITY);
       this.settled += items.length;
       await this.#runtime.options.failpoint("after-result-txn");

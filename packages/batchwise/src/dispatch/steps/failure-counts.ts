@@ -1,5 +1,5 @@
-// How often something failed in a row, by key, in this process. Forgets keys that have not failed for a while: another
-// process may have done it since, and nobody says so.
+// How often something failed in a row, by key, in this process. Forgets keys that have not failed
+// for a while: another process may have done it since, and nobody says so.
 
 export class FailureCounts {
   readonly #forMs: number;

@@ -1,5 +1,6 @@
-// Writes what batches of a lane have met at an account, for all processes: see decide/sealing/lane-health.ts. Reports each
-// pause, because what waits has no outcome that would show it, and batches without a success.
+// Writes what batches of a lane have met at an account, for all processes: see
+// decide/sealing/lane-health.ts. Reports each pause, because what waits has no outcome that would
+// show it, and batches without a success.
 
 import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -31,8 +32,9 @@ export function placeOf({ account, lane }: Pick<BatchRow, "account" | "lane">): 
 }
 
 /**
- * Compare-and-set until `decide` has its way. The health before and after; null where this call changed nothing. `by`: the
- * batch for which it is called, or "", so that calls that write the same at one time differ.
+ * Compare-and-set until `decide` has its way. The health before and after; null where this call
+ * changed nothing. `by`: the batch for which it is called, or "", so that calls that write the same
+ * at one time differ.
  */
 export async function changeHealth(
   runtime: Runtime,
@@ -53,8 +55,8 @@ export async function changeHealth(
 }
 
 /**
- * The provider blamed lines of the batch. Called before the batch is changed: a process that dies in between leaves it to
- * the next one, and the batch counts once.
+ * The provider blamed lines of the batch. Called before the batch is changed: a process that dies
+ * in between leaves it to the next one, and the batch counts once.
  */
 export async function noteFaults(
   runtime: Runtime,
@@ -70,8 +72,9 @@ export async function noteFaults(
 }
 
 /**
- * The pause that the lane is in once `decide` has had its way; null where it is not this batch's. Also a pause that an
- * earlier owner of the batch wrote: that one may have died before it reported it.
+ * The pause that the lane is in once `decide` has had its way; null where it is not this batch's.
+ * Also a pause that an earlier owner of the batch wrote: that one may have died before it reported
+ * it.
  */
 async function pausedBy(
   runtime: Runtime,
@@ -97,8 +100,8 @@ export async function noteAcceptance(runtime: Runtime, batch: BatchRow): Promise
 }
 
 /**
- * Called before the failures of a batch are settled. True where the provider is to blame for them: then the lane pauses, if
- * it does not yet.
+ * Called before the failures of a batch are settled. True where the provider is to blame for them:
+ * then the lane pauses, if it does not yet.
  */
 export async function noteBadHour(
   runtime: Runtime,

@@ -1,6 +1,6 @@
-// Polls running batches: many by one list call, a single one by its id. decide/after/poll.ts decides what follows. Poll
-// times are rounded up to multiples of the account's interval, so that its batches fall due together, in all processes,
-// and one list call serves them all.
+// Polls running batches: many by one list call, a single one by its id. decide/after/poll.ts
+// decides what follows. Poll times are rounded up to multiples of the account's interval, so that
+// its batches fall due together, in all processes, and one list call serves them all.
 
 import { type Account, type Failure, hasEnded, type ProviderBatch } from "../contract/account.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contract/rows.ts";
@@ -29,7 +29,10 @@ export function roundUpToInterval(at: number, intervalMs: number): number {
   return Math.ceil(at / intervalMs) * intervalMs;
 }
 
-/** Polls one batch: uses what a list call saw, else asks by id. Ends the lease unless results can be collected. */
+/**
+ * Polls one batch: uses what a list call saw, else asks by id. Ends the lease unless results can be
+ * collected.
+ */
 export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const id = batch.providerBatchId;
@@ -81,8 +84,8 @@ function tellOfLimit({ troubles }: Runtime, lease: Lease, failure: Failure | nul
 }
 
 /**
- * What the look says of the batch's lane, written first: the next owner would not see it again. A batch that was taken says
- * something only of a lane about which something is known.
+ * What the look says of the batch's lane, written first: the next owner would not see it again. A
+ * batch that was taken says something only of a lane about which something is known.
  */
 async function noteLane(runtime: Runtime, batch: BatchRow, plan: Plan, failure: Failure | null): Promise<void> {
   if (plan.disposal?.kind === "faults") await noteFaults(runtime, batch, failure, "retrieve");
@@ -114,8 +117,9 @@ async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null
 }
 
 /**
- * An unverified batch that has ended and will have no result that would show whose it is may not be ours. One that is gone
- * may have been, and have run. One that is done, or has no counts yet, may have results that are not shown yet.
+ * An unverified batch that has ended and will have no result that would show whose it is may not be
+ * ours. One that is gone may have been, and have run. One that is done, or has no counts yet, may
+ * have results that are not shown yet.
  */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
   if (seen === null || !hasEnded(seen)) return false;
@@ -182,8 +186,9 @@ async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promi
 }
 
 /**
- * Sets `lease.seen` from one list call for several batches of an account. Batches that it does not find are left to
- * `poll`, which asks by id: in an account full of other clients' batches that takes fewer calls than the whole list.
+ * Sets `lease.seen` from one list call for several batches of an account. Batches that it does not
+ * find are left to `poll`, which asks by id: in an account full of other clients' batches that
+ * takes fewer calls than the whole list.
  */
 export async function listSeen(runtime: Runtime, account: Account, leases: readonly Lease[]): Promise<void> {
   const wanted = new Map(leases.map((lease) => [lease.batch.providerBatchId, lease]));
@@ -203,8 +208,9 @@ export async function listSeen(runtime: Runtime, account: Account, leases: reado
 }
 
 /**
- * Cancels a batch at the provider when all of its open members are cancelled. Later polls see the result. Where the provider
- * does not cancel it, the batch is polled: it ends there all the same, and the next step asks once more.
+ * Cancels a batch at the provider when all of its open members are cancelled. Later polls see the
+ * result. Where the provider does not cancel it, the batch is polled: it ends there all the same,
+ * and the next step asks once more.
  */
 export async function cancelBatch(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;

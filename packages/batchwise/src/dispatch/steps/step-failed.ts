@@ -1,6 +1,7 @@
-// What follows where a step of a batch throws what no part of it expected: an answer in a shape that nobody foresaw, a
-// mistake of an account or of ours. Each counts as a try, pauses grow, and a row of them puts the batch aside. A store that
-// does not answer, a lost lease and a stop are waited out.
+// What follows where a step of a batch throws what no part of it expected: an answer in a shape
+// that nobody foresaw, a mistake of an account or of ours. Each counts as a try, pauses grow, and a
+// row of them puts the batch aside. A store that does not answer, a lost lease and a stop are
+// waited out.
 
 import type { OutcomeError } from "../contract/types.ts";
 import { nextStep } from "../decide/batch/life-cycle.ts";

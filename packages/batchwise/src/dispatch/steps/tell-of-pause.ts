@@ -1,5 +1,6 @@
-// Tells the user that an account is paused because of what its provider said of it: money, a key, a right, an address.
-// Requests wait meanwhile, uncharged, and nothing else would show why. Each process tells it once, until it is over.
+// Tells the user that an account is paused because of what its provider said of it: money, a key, a
+// right, an address. Requests wait meanwhile, uncharged, and nothing else would show why. Each
+// process tells it once, until it is over.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { OutcomeError } from "../contract/types.ts";

@@ -1,5 +1,5 @@
-// Holds a batch back while an operator has paused its account or its lane, or the lane pauses by itself. What has
-// been sent goes on.
+// Holds a batch back while an operator has paused its account or its lane, or the lane pauses by
+// itself. What has been sent goes on.
 
 import type { BatchRow } from "../contract/rows.ts";
 import { healthOf, isKeptBack } from "../decide/sealing/lane-health.ts";
@@ -19,7 +19,10 @@ export async function isHeld(runtime: Runtime, { account, batch }: Lease): Promi
   return pauses.accounts.has(account.name) || isLanePaused(pauses, batch.lane);
 }
 
-/** True when the batch is held: then it waits, or its requests go to another account or back to their lane. */
+/**
+ * True when the batch is held: then it waits, or its requests go to another account or back to
+ * their lane.
+ */
 export async function waitsForOperator(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { batch } = lease;
   if (!(await isHeld(runtime, lease))) {

@@ -1,5 +1,5 @@
-// The part of the official `Storage` client of `@google-cloud/storage` that the storage calls, by shape: nothing is
-// imported from the SDK.
+// The part of the official `Storage` client of `@google-cloud/storage` that the storage calls, by
+// shape: nothing is imported from the SDK.
 
 /** What `createWriteStream` gives: a writable stream of Node's. */
 export interface GcsWriteStream {

@@ -1,6 +1,7 @@
-// Object storage in Google Cloud Storage, over the user's own client. Up to 8 MB go in one call; more go as a resumable
-// upload in chunks, of which Cloud Storage makes an object with the last one, so a part of an object is never seen. The
-// client checks the CRC-32C both ways. An upload that fails leaves nothing: Google forgets it within a week.
+// Object storage in Google Cloud Storage, over the user's own client. Up to 8 MB go in one call;
+// more go as a resumable upload in chunks, of which Cloud Storage makes an object with the last
+// one, so a part of an object is never seen. The client checks the CRC-32C both ways. An upload
+// that fails leaves nothing: Google forgets it within a week.
 
 import { check, objectWith } from "../../core/contract/validate.ts";
 import type { CallOptions } from "../contract/account.ts";
@@ -18,8 +19,8 @@ const ONE_CALL = { resumable: false } as const;
 const IN_CHUNKS = { resumable: true, chunkSize: CHUNK_BYTES } as const;
 
 /**
- * When a download ends before its time, the client closes every connection that it has, a moment later (7.22). A
- * call that is made in that moment fails.
+ * When a download ends before its time, the client closes every connection that it has, a moment
+ * later (7.22). A call that is made in that moment fails.
  */
 const CLOSING_MS = 10;
 
@@ -111,7 +112,10 @@ class GcsStorage implements ObjectStorage {
   }
 }
 
-/** Writes all parts. A stream that is destroyed before its end never sends a last chunk, so no object is made of it. */
+/**
+ * Writes all parts. A stream that is destroyed before its end never sends a last chunk, so no
+ * object is made of it.
+ */
 async function send(
   stream: GcsWriteStream,
   first: Uint8Array,

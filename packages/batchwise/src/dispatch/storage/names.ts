@@ -1,4 +1,5 @@
-// Names of objects: relative to a bucket and a prefix on our side, keys and addresses on the storage's. Pure.
+// Names of objects: relative to a bucket and a prefix on our side, keys and addresses on the
+// storage's. Pure.
 
 import { aString, check, refuseUnknown } from "../../core/contract/validate.ts";
 
@@ -7,7 +8,10 @@ const NAME = /^[A-Za-z0-9._-][A-Za-z0-9._/-]{0,511}$/;
 export interface BucketOptions {
   /** The bucket's name, without a scheme. */
   readonly bucket: string;
-  /** A folder in it that all names are relative to; a "/" is added where it ends in none. Default: none. */
+  /**
+   * A folder in it that all names are relative to; a "/" is added where it ends in none. Default:
+   * none.
+   */
   readonly prefix?: string;
 }
 

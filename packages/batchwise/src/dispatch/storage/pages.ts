@@ -1,5 +1,5 @@
-// The pages of a list, which a storage must not give for ever, and an answer that is no list. What is not listed counts as
-// not there, so neither passes for an empty list.
+// The pages of a list, which a storage must not give for ever, and an answer that is no list. What
+// is not listed counts as not there, so neither passes for an empty list.
 
 /** Names the next page, and notices one that was read before. */
 export class PageTokens {

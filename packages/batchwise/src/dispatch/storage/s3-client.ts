@@ -1,5 +1,5 @@
-// The part of the aggregated `S3` client of `@aws-sdk/client-s3` that the storage calls, by shape: nothing is imported
-// from the SDK, and its answers are read as unknown objects.
+// The part of the aggregated `S3` client of `@aws-sdk/client-s3` that the storage calls, by shape:
+// nothing is imported from the SDK, and its answers are read as unknown objects.
 
 /** What every method of the client takes beside its input. */
 export interface S3CallOptions {

@@ -1,6 +1,7 @@
-// Object storage in Amazon S3, or a service that speaks like it, over the user's own client. Up to 8 MB go in one call;
-// more go as parts of an upload that S3 makes an object of when it is completed, so a part of an object is never seen.
-// An upload that fails is given up; one whose process dies stays as parts, until a lifecycle rule of the bucket ends it.
+// Object storage in Amazon S3, or a service that speaks like it, over the user's own client. Up to
+// 8 MB go in one call; more go as parts of an upload that S3 makes an object of when it is
+// completed, so a part of an object is never seen. An upload that fails is given up; one whose
+// process dies stays as parts, until a lifecycle rule of the bucket ends it.
 
 import { check, objectWith } from "../../core/contract/validate.ts";
 import type { CallOptions } from "../contract/account.ts";
@@ -19,7 +20,10 @@ const CHECKSUMS = ["ChecksumCRC32", "ChecksumCRC32C", "ChecksumCRC64NVME", "Chec
 
 /** Options of `s3Storage`. */
 export interface S3StorageOptions extends BucketOptions {
-  /** `new S3()` of `@aws-sdk/client-s3` 3, the client with a method for each call. Its retries may stay on. */
+  /**
+   * `new S3()` of `@aws-sdk/client-s3` 3, the client with a method for each call. Its retries may
+   * stay on.
+   */
   readonly client: S3Client;
 }
 
@@ -94,7 +98,8 @@ class S3Storage implements ObjectStorage {
       const whole = { ...upload, MultipartUpload: { Parts } };
       checkStored(await within(call, (abortSignal) => client.completeMultipartUpload(whole, { abortSignal })));
     } catch (error) {
-      // The caller's error counts, not that of clearing up. Not awaited: the caller may have no time left.
+      // The caller's error counts, not that of clearing up. Not awaited: the caller may have no
+      // time left.
       client.abortMultipartUpload(upload).catch(() => {});
       throw error;
     }
@@ -157,13 +162,18 @@ function brokenOff(uri: string, bytes: number, cause: unknown): Error {
   return new Error(`The download of ${uri} broke off after ${bytes} bytes: ${words}`, { cause });
 }
 
-/** S3 names the tag of what it has stored. The client takes any answer with a 200 for one, as the page of a portal. */
+/**
+ * S3 names the tag of what it has stored. The client takes any answer with a 200 for one, as the
+ * page of a portal.
+ */
 function checkStored(answer: unknown): void {
   if (typeof fields(answer).ETag === "string") return;
   throw new Error("S3 answered an upload without the tag of an object: it may have stored none.");
 }
 
-/** The part with its tag and whatever checksums S3 has told: the end of the upload must repeat them. */
+/**
+ * The part with its tag and whatever checksums S3 has told: the end of the upload must repeat them.
+ */
 function partOf(PartNumber: number, answer: unknown): S3Part {
   const told = fields(answer);
   const known = (["ETag", ...CHECKSUMS] as const).filter((name) => typeof told[name] === "string");

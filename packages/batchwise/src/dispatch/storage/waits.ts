@@ -1,9 +1,12 @@
-// Waiting for a client: every wait ends with the call's signal, or after `timeoutMs` without progress, even if the
-// client hears neither.
+// Waiting for a client: every wait ends with the call's signal, or after `timeoutMs` without
+// progress, even if the client hears neither.
 
 import type { CallOptions } from "../contract/account.ts";
 
-/** One step of a call. `work` gets a signal that is aborted when the wait is over for another reason than its end. */
+/**
+ * One step of a call. `work` gets a signal that is aborted when the wait is over for another reason
+ * than its end.
+ */
 export async function within<T>(call: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   call.signal.throwIfAborted();
   const cut = new AbortController();
@@ -28,10 +31,14 @@ function noProgress(timeoutMs: number): Error {
   return new DOMException(`The storage made no progress for ${timeoutMs} ms.`, "TimeoutError");
 }
 
-/** A download of a client. Node's streams are more than that; `destroy` gives back the connection. */
+/**
+ * A download of a client. Node's streams are more than that; `destroy` gives back the connection.
+ */
 type Download = AsyncIterable<Uint8Array> & { destroy?(): unknown };
 
-/** The chunks of a download. Ending the loop early, or in the middle of a wait, ends the download. */
+/**
+ * The chunks of a download. Ending the loop early, or in the middle of a wait, ends the download.
+ */
 export async function* chunksWithin(call: CallOptions, download: Download): AsyncGenerator<Uint8Array> {
   const iterator = download[Symbol.asyncIterator]();
   let isWhole = false;

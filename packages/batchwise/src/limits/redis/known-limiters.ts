@@ -1,5 +1,5 @@
-// Limiters with the same options on one client and clock are one: their users wait in one order, and Redis counts them as
-// one process. Keeps none of them alive.
+// Limiters with the same options on one client and clock are one: their users wait in one order,
+// and Redis counts them as one process. Keeps none of them alive.
 
 import type { ResolvedRedisOptions } from "./options.ts";
 

@@ -16,26 +16,32 @@ import {
 } from "../options.ts";
 import type { RedisClient } from "./client.ts";
 
-/** Options of `redisRateLimiter`. At least one of the two rates must be given; all processes must give the same. */
+/**
+ * Options of `redisRateLimiter`. At least one of the two rates must be given; all processes must
+ * give the same.
+ */
 export interface RedisRateLimiterOptions extends RateLimiterOptions {
   /**
-   * A client of ioredis or its `Cluster` (with `call`), or a client of node-redis (with `sendCommand`), connected. Never
-   * ended.
+   * A client of ioredis or its `Cluster` (with `call`), or a client of node-redis (with
+   * `sendCommand`), connected. Never ended.
    */
   readonly client: RedisClient;
   /** What the limit is kept under: limiters with the same key share it. No braces. */
   readonly key: string;
   /**
-   * At least so many processes share the limit. One that loses Redis takes 1 / `processes` of the limit, or less where
-   * Redis has told it of more processes. Integer >= 1. Default: as many as Redis has told of last; one that was never told
-   * waits for Redis.
+   * At least so many processes share the limit. One that loses Redis takes 1 / `processes` of the
+   * limit, or less where Redis has told it of more processes. Integer >= 1. Default: as many as
+   * Redis has told of last; one that was never told waits for Redis.
    */
   readonly processes?: number | undefined;
-  /** Redis counts as gone when it has not answered for this long, in milliseconds. 1 to 500. Default 250. */
+  /**
+   * Redis counts as gone when it has not answered for this long, in milliseconds. 1 to 500. Default
+   * 250.
+   */
   readonly timeoutMs?: number | undefined;
   /**
-   * Told when the limit is kept by shares, with the error that led to it, and when it is kept in Redis again. What it
-   * throws is ignored. Kept as long as the limiter.
+   * Told when the limit is kept by shares, with the error that led to it, and when it is kept in
+   * Redis again. What it throws is ignored. Kept as long as the limiter.
    */
   readonly onState?: ((state: "shares" | "redis", error: unknown) => void) | undefined;
 }
@@ -50,7 +56,10 @@ export interface ResolvedRedisOptions extends ResolvedRateLimiterOptions {
   readonly onState: (state: "shares" | "redis", error: unknown) => void;
 }
 
-/** A `sendCommand` of more arguments is that of a cluster or of Sentinel: it wants a key or a flag first. */
+/**
+ * A `sendCommand` of more arguments is that of a cluster or of Sentinel: it wants a key or a flag
+ * first.
+ */
 const A_CLIENT: Rule = {
   expected: "a client of ioredis, or a client or pool of node-redis 5 or later",
   type: "object",

@@ -1,5 +1,6 @@
-// The place of this process in the line that Redis keeps: since when it waits there, and how far it is behind because it
-// came late. Durations by this process's clock; it knows nothing of the server's.
+// The place of this process in the line that Redis keeps: since when it waits there, and how far it
+// is behind because it came late. Durations by this process's clock; it knows nothing of the
+// server's.
 
 /** A process that comes later than this to its turn is late. Timers are, by some milliseconds. */
 const TOLERANCE_MS = 50;
@@ -33,7 +34,8 @@ export class Place {
 
   /** It has what it asked for. `othersWaitMs`: for how long the first of the others waits. */
   granted(now: number, othersWaitMs: number): void {
-    // Others wait for `othersWaitMs` until they are granted as much: this one has gained what it waited less.
+    // Others wait for `othersWaitMs` until they are granted as much: this one has gained what it
+    // waited less.
     const gainedMs = Math.max(0, othersWaitMs - (now - (this.#since ?? now)));
     const behindMs = Math.max(0, this.#behindMs - gainedMs) + this.#lateMs;
     this.leave();

@@ -1,6 +1,6 @@
-// How many processes share the limit, as Redis has said last. Asks Redis again half a second after each answer, until ten
-// seconds after the last use of the limiter: so each process knows of those that have begun since it asked, is counted by
-// them, and learns that Redis is gone while it waits.
+// How many processes share the limit, as Redis has said last. Asks Redis again half a second after
+// each answer, until ten seconds after the last use of the limiter: so each process knows of those
+// that have begun since it asked, is counted by them, and learns that Redis is gone while it waits.
 
 import type { Clock } from "../../core/time/clock.ts";
 import { WakeTimer } from "../wake-timer.ts";
@@ -11,7 +11,10 @@ const LOOK_AFTER_MS = 500;
 const LOOKS = 20;
 /** With each so manieth the process says that it is there. That costs Redis more than to count. */
 const LOOKS_TO_BE_SEEN = 6;
-/** Where so many in a row have no answer, Redis is gone or its client was closed: the next use of the limiter finds out. */
+/**
+ * Where so many in a row have no answer, Redis is gone or its client was closed: the next use of
+ * the limiter finds out.
+ */
 const FAILURES = 2;
 
 export class ProcessCount {

@@ -1,6 +1,7 @@
-// One limit for many processes, kept in Redis. Clients of this process wait here, in the order in which they asked; for
-// the first of them the process waits in Redis, in the order in which processes asked. While Redis is gone each process
-// keeps its share of the limit by itself (shares.ts).
+// One limit for many processes, kept in Redis. Clients of this process wait here, in the order in
+// which they asked; for the first of them the process waits in Redis, in the order in which
+// processes asked. While Redis is gone each process keeps its share of the limit by itself
+// (shares.ts).
 
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../../core/contract/limiter.ts";
 import { LONGEST_RETRY_AFTER_MS } from "../../core/contract/retry-after.ts";
@@ -13,13 +14,14 @@ import { Server } from "./server.ts";
 import { Shares } from "./shares.ts";
 
 /**
- * Makes a limiter for the option `limiter` of batchers in several processes, which share the rates through Redis: with
- * the same `key` they are granted no more together than one `rateLimiter` would grant. Processes are served in the order
- * in which they asked, and a provider's Retry-After holds all of them.
+ * Makes a limiter for the option `limiter` of batchers in several processes, which share the rates
+ * through Redis: with the same `key` they are granted no more together than one `rateLimiter` would
+ * grant. Processes are served in the order in which they asked, and a provider's Retry-After holds
+ * all of them.
  *
- * While Redis does not answer, each process goes on within a second with an equal share: the limit divided by `processes`
- * or by the number of processes that Redis has seen in the ten seconds before, whichever is more. When Redis answers again
- * the limit is kept there again.
+ * While Redis does not answer, each process goes on within a second with an equal share: the limit
+ * divided by `processes` or by the number of processes that Redis has seen in the ten seconds
+ * before, whichever is more. When Redis answers again the limit is kept there again.
  *
  * Calls with the same client and options return the same limiter, so a process is counted once.
  *
@@ -125,7 +127,8 @@ class RedisLimiter implements RateLimiter {
       this.#isAsking = false;
       if (!reply.isStale) this.#count.heard(reply);
       if (!reply.isGranted) {
-        // One who withdrew meanwhile learns now that it waits: it is asked once more, and may withdraw again.
+        // One who withdrew meanwhile learns now that it waits: it is asked once more, and may
+        // withdraw again.
         if (!this.#waiting.has(client)) this.#waiting.set(client, asked);
         if (!reply.isStale) this.#place.wait(askedAt, reply.value);
         this.#wakeIn(reply.isStale ? 0 : reply.value);
@@ -142,7 +145,10 @@ class RedisLimiter implements RateLimiter {
     }
   }
 
-  /** A process that waits for its turn learns here that Redis is gone, and not when its turn has come. */
+  /**
+   * A process that waits for its turn learns here that Redis is gone, and not when its turn has
+   * come.
+   */
   #lookFailed(error: unknown): void {
     if (this.#shares !== null || this.#isAsking || this.#waiting.size === 0) return;
     this.#clear();

@@ -1,15 +1,18 @@
-// The limit as Redis keeps it: one script, so that each question is answered as a whole. It holds the two buckets, the
-// line of waiting processes, and which processes have been seen lately. The time is the server's.
+// The limit as Redis keeps it: one script, so that each question is answered as a whole. It holds
+// the two buckets, the line of waiting processes, and which processes have been seen lately. The
+// time is the server's.
 //
-// Keys: the state (a hash), the line (processes by the time since when they wait), what each of them has asked for and
-// when it comes back (a hash), and all processes by the time they were last seen. Numbers are written with 17 digits, so
-// none is rounded. A question reads at most WINDOW places of the line, however long the line is.
+// Keys: the state (a hash), the line (processes by the time since when they wait), what each of
+// them has asked for and when it comes back (a hash), and all processes by the time they were last
+// seen. Numbers are written with 17 digits, so none is rounded. A question reads at most WINDOW
+// places of the line, however long the line is.
 //
-// A process says itself for how long it has waited. So it keeps its place when it comes back late, or after the line was
-// lost, and until then nobody waits for it.
+// A process says itself for how long it has waited. So it keeps its place when it comes back late,
+// or after the line was lost, and until then nobody waits for it.
 //
-// Clients send again what was not answered when a connection broke, however long ago: a question has a time, by this
-// clock, after which it is not answered any more. 0 where its process does not know this clock yet.
+// Clients send again what was not answered when a connection broke, however long ago: a question
+// has a time, by this clock, after which it is not answered any more. 0 where its process does not
+// know this clock yet.
 
 /** Fewer milliseconds than this are no wait: rounding must not make one. */
 const NEGLIGIBLE_MS = 1e-6;
@@ -17,9 +20,15 @@ const NEGLIGIBLE_MS = 1e-6;
 const PATIENCE_MS = 250;
 /** Timers are punctual to some milliseconds: a process that is later than this may be gone. */
 const OVERDUE_MS = 50;
-/** A process that waits comes back within this time, so that it learns of a line that has become shorter. */
+/**
+ * A process that waits comes back within this time, so that it learns of a line that has become
+ * shorter.
+ */
 const COME_BACK_MS = 2_000;
-/** Processes at the front of the line for whom what they have asked for is kept. Those behind them only wait. */
+/**
+ * Processes at the front of the line for whom what they have asked for is kept. Those behind them
+ * only wait.
+ */
 const WINDOW = 64;
 /** Processes behind the window come back no sooner than this. */
 const BEHIND_WINDOW_MS = 100;

@@ -1,5 +1,5 @@
-// Calls of the script. One that has no answer in time has failed; should it be answered later all the same, what it was
-// granted goes back.
+// Calls of the script. One that has no answer in time has failed; should it be answered later all
+// the same, what it was granted goes back.
 
 import type { Clock } from "../../core/time/clock.ts";
 import type { RedisClient } from "./client.ts";
@@ -13,7 +13,10 @@ export interface Reply {
   readonly value: number;
   /** How many processes were seen in the last ten seconds, this one included. */
   readonly processes: number;
-  /** With a grant: for how long the process waits that is first in the line now, in milliseconds. 0: none waits. */
+  /**
+   * With a grant: for how long the process waits that is first in the line now, in milliseconds. 0:
+   * none waits.
+   */
   readonly othersWaitMs: number;
   /** True where the question came too late to be answered, which says nothing else. */
   readonly isStale: boolean;
@@ -45,27 +48,36 @@ export class Server {
     this.#rates = [...bucketArguments(callsPerMinute, burstMs, 1), ...bucketArguments(costPerMinute, burstMs, 0)];
   }
 
-  /** Asks for one call of this cost, after a wait of `waitedMs`. Rejects where there is no answer in time. */
+  /**
+   * Asks for one call of this cost, after a wait of `waitedMs`. Rejects where there is no answer in
+   * time.
+   */
   ask(cost: number, waitedMs: number): Promise<Reply> {
     return this.#inTime(this.#run("ask", cost, waitedMs), (late) => {
       if (late.isGranted) this.tell("give", 1, late.value);
     });
   }
 
-  /** Asks how many processes there are, and where `isSeen` is counted. Rejects where there is no answer in time. */
+  /**
+   * Asks how many processes there are, and where `isSeen` is counted. Rejects where there is no
+   * answer in time.
+   */
   look(isSeen: boolean): Promise<Reply> {
     return this.#inTime(this.#run("look", isSeen ? 1 : 0), () => {});
   }
 
   /**
-   * Says that this process is back after `awayMs` with its share. Where the server was gone for all, the buckets are empty,
-   * and for `graceMs` nothing flows in; where it was not, what the share came to is taken off.
+   * Says that this process is back after `awayMs` with its share. Where the server was gone for
+   * all, the buckets are empty, and for `graceMs` nothing flows in; where it was not, what the
+   * share came to is taken off.
    */
   back(awayMs: number, graceMs: number, share: number): Promise<Reply> {
     return this.#inTime(this.#run("back", awayMs, graceMs, share), () => {});
   }
 
-  /** Tells something that needs no answer. Where it does not arrive, less is granted than might be. */
+  /**
+   * Tells something that needs no answer. Where it does not arrive, less is granted than might be.
+   */
   tell(operation: "give" | "leave" | "hold", ...values: readonly number[]): void {
     this.#run(operation, ...values).catch(() => {});
   }
@@ -84,7 +96,10 @@ export class Server {
     };
   }
 
-  /** The time of the server until which a question of now may be answered; 0 where that is not known. */
+  /**
+   * The time of the server until which a question of now may be answered; 0 where that is not
+   * known.
+   */
   #expiry(): number {
     return this.#aheadMs === null ? 0 : this.#clock.now() + this.#aheadMs + this.#timeoutMs + SLACK_MS;
   }
@@ -96,8 +111,8 @@ export class Server {
       return await this.#send("EVALSHA", await hash, ...rest);
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
-      // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no key: a cluster sends it
-      // to any of its nodes.
+      // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no
+      // key: a cluster sends it to any of its nodes.
       return this.#send("EVAL", SCRIPT, ...rest);
     }
   }
@@ -116,7 +131,8 @@ export class Server {
         isOver = true;
         reject(new Error(`Redis has not answered for ${this.#timeoutMs} ms.`));
       };
-      // After a long block of this thread the timer comes before the answer that has long been there: another look.
+      // After a long block of this thread the timer comes before the answer that has long been
+      // there: another look.
       let timer = this.#clock.setTimeout(() => {
         timer = this.#clock.setTimeout(giveUp, 1);
       }, this.#timeoutMs);

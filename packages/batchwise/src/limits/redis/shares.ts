@@ -1,5 +1,5 @@
-// What keeps the limit while Redis is gone: buckets of this process's share, empty at first, because the limit may
-// have been used up just before.
+// What keeps the limit while Redis is gone: buckets of this process's share, empty at first,
+// because the limit may have been used up just before.
 
 import type { LimiterAnswer, LimiterClient } from "../../core/contract/limiter.ts";
 import { BucketLimiter } from "../rate-limiter.ts";

@@ -1,5 +1,6 @@
-// What an item says: its input, and its own options and labels. Calls may share a batch where these are equal, which
-// `pipelineKey` puts in words. Holds after structured clone, so that items may come from other threads.
+// What an item says: its input, and its own options and labels. Calls may share a batch where these
+// are equal, which `pipelineKey` puts in words. Holds after structured clone, so that items may
+// come from other threads.
 
 import { describe } from "../../core/contract/errors.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
@@ -14,12 +15,14 @@ export interface CallParts {
 }
 
 /**
- * The key of an item by its options and labels: calls whose options differ go in batches of their own. Give it to the
- * batcher as `key` where callers give options. The order of names makes no difference, and `undefined` counts as absent.
+ * The key of an item by its options and labels: calls whose options differ go in batches of their
+ * own. Give it to the batcher as `key` where callers give options. The order of names makes no
+ * difference, and `undefined` counts as absent.
  *
  * @returns "" for a text without options.
- * @throws TypeError with `code: "INVALID_OPTION"`, for its own caller alone, where an option is not what JSON can hold (a
- * function, an object of a class): such options are for the handler's `callOptions`.
+ * @throws TypeError with `code: "INVALID_OPTION"`, for its own caller alone, where an option is not
+ * what JSON can hold (a function, an object of a class): such options are for the handler's
+ * `callOptions`.
  *
  * @example
  * ```ts
@@ -41,7 +44,9 @@ export function pipelineKey(item: unknown): string {
   return parts.join(" ");
 }
 
-/** A record with `input`, or `question` and `context`, is a call; anything else is itself the input. */
+/**
+ * A record with `input`, or `question` and `context`, is a call; anything else is itself the input.
+ */
 export function partsOf(item: unknown): CallParts {
   if (!isRecord(item)) return { input: item, context: undefined, labels: undefined, options: undefined };
   const { labels, options } = item;

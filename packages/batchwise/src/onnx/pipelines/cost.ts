@@ -8,13 +8,14 @@ interface Tokenizer {
 }
 
 /**
- * Makes the `cost` of a batcher of pipeline calls: tokens, as the pipeline's tokenizer counts them, with its marks at both
- * ends and no more than the model takes. Of an item that is no text: the samples of a sound, 1 for an image.
- * Use it with `batchCost: "padded"`, `order: "length"` and `maxBatchCost: "learn"`.
+ * Makes the `cost` of a batcher of pipeline calls: tokens, as the pipeline's tokenizer counts them,
+ * with its marks at both ends and no more than the model takes. Of an item that is no text: the
+ * samples of a sound, 1 for an image. Use it with `batchCost: "padded"`, `order: "length"` and
+ * `maxBatchCost: "learn"`.
  *
- * @param source a pipeline, or anything with its `tokenizer`. Where the pipeline is in a worker thread: `{ tokenizer }` with
- * one that is loaded here too. Without a source the cost of a text is its characters, which serves as well where all texts
- * have about as many characters a token.
+ * @param source a pipeline, or anything with its `tokenizer`. Where the pipeline is in a worker
+ * thread: `{ tokenizer }` with one that is loaded here too. Without a source the cost of a text is
+ * its characters, which serves as well where all texts have about as many characters a token.
  *
  * @example
  * ```ts

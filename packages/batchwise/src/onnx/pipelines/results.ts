@@ -7,7 +7,9 @@ import { formOf, type ResultForm } from "./tasks.ts";
 import { rowsOf } from "./tensors.ts";
 import type { ReadCall } from "./types.ts";
 
-/** The results of calls that were made as one. Throws BATCH_RESULT where there is not one for each. */
+/**
+ * The results of calls that were made as one. Throws BATCH_RESULT where there is not one for each.
+ */
 export function resultsOf(output: unknown, calls: readonly ReadCall[], task: string, tokenizer: unknown): unknown[] {
   if (isTensor(output)) return rowsOf(output, calls, task, tokenizer);
   const form = formOf(task, calls[0]?.options ?? {});
@@ -15,8 +17,8 @@ export function resultsOf(output: unknown, calls: readonly ReadCall[], task: str
 }
 
 /**
- * For one input some versions return its result without the array around it: question answering, image-to-image and
- * depth estimation of version 3, image segmentation of 4.
+ * For one input some versions return its result without the array around it: question answering,
+ * image-to-image and depth estimation of version 3, image segmentation of 4.
  */
 function onlyResult(output: unknown, form: ResultForm): unknown {
   if (output === undefined || output === null) throw countError(1, describe(output));

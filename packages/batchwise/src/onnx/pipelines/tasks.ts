@@ -1,9 +1,13 @@
-// What is to be known of the tasks of @huggingface/transformers (3 and 4): their arguments, and the form of an answer.
+// What is to be known of the tasks of @huggingface/transformers (3 and 4): their arguments, and the
+// form of an answer.
 
 import { invalidOption } from "../../core/contract/validate.ts";
 import type { CallOptions } from "./types.ts";
 
-/** What one caller's result is: an array, something else, or unknown. Tells an unwrapped answer from a whole one. */
+/**
+ * What one caller's result is: an array, something else, or unknown. Tells an unwrapped answer from
+ * a whole one.
+ */
 export type ResultForm = "array" | "single" | "unknown";
 
 const ALIASES: Readonly<Record<string, string>> = {

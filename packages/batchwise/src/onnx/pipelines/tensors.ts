@@ -1,5 +1,6 @@
-// The rows of the tensor that a pipeline gives for a batch. Each caller gets its own: a plain tensor [1, ...], cut to its
-// own tokens where the pipeline gives a vector for each token and fills short texts up.
+// The rows of the tensor that a pipeline gives for a batch. Each caller gets its own: a plain
+// tensor [1, ...], cut to its own tokens where the pipeline gives a vector for each token and fills
+// short texts up.
 
 import { describe } from "../../core/contract/errors.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
@@ -17,8 +18,8 @@ interface Tokenizer {
 }
 
 /**
- * Throws where `pooling` would read padding in place of a token: `last_token` takes the last place of each row, which in
- * a short text is padding unless that is on the left; `cls` takes the first.
+ * Throws where `pooling` would read padding in place of a token: `last_token` takes the last place
+ * of each row, which in a short text is padding unless that is on the left; `cls` takes the first.
  */
 export function checkPooling(task: string, { pooling }: CallOptions, tokenizer: unknown): void {
   if (task !== "feature-extraction") return;
@@ -60,7 +61,10 @@ function copyOf({ type, data }: Checked, from: number, dims: readonly number[]):
   return { type, data: copy, dims };
 }
 
-/** Where each text's own tokens are, by the attention mask that the pipeline's tokenizer gives for the same texts. */
+/**
+ * Where each text's own tokens are, by the attention mask that the pipeline's tokenizer gives for
+ * the same texts.
+ */
 function rangesOf({ dims }: Checked, calls: readonly ReadCall[], tokenizer: unknown): Range[] {
   const [rows, longest] = dims as [number, number, number];
   const mask = maskOf(calls, tokenizer);

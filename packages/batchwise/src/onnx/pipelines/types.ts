@@ -1,5 +1,5 @@
-// The shapes that a pipeline of @huggingface/transformers has, as far as its handler uses them. Structural: nothing of
-// that package is imported, and a function of your own is a pipeline too.
+// The shapes that a pipeline of @huggingface/transformers has, as far as its handler uses them.
+// Structural: nothing of that package is imported, and a function of your own is a pipeline too.
 
 import type { HandlerObject, Place } from "../../core/contract/types.ts";
 import type { TensorLike } from "../../tensor/types.ts";
@@ -14,10 +14,15 @@ export interface PipelineParts {
   dispose?(): unknown;
 }
 
-/** A function that takes an array of inputs and further arguments, and answers all inputs in one call. */
+/**
+ * A function that takes an array of inputs and further arguments, and answers all inputs in one
+ * call.
+ */
 export type Pipeline = ((inputs: never, ...rest: never[]) => PromiseLike<unknown>) & PipelineParts;
 
-/** A pipeline that answers with one tensor, whose first dimension is the inputs: feature extraction. */
+/**
+ * A pipeline that answers with one tensor, whose first dimension is the inputs: feature extraction.
+ */
 export type TensorPipeline<Input> = ((inputs: Input[], ...rest: never[]) => PromiseLike<TensorLike>) & PipelineParts;
 
 /** The options of a call, such as `{ top_k: 3 }`: what JSON can hold. */
@@ -42,11 +47,16 @@ export interface QuestionCall {
 
 /** How a pipeline is called. */
 export interface PipelineOptions {
-  /** The options of every call, such as `{ pooling: "mean", normalize: true }`. Any values. Default none. */
+  /**
+   * The options of every call, such as `{ pooling: "mean", normalize: true }`. Any values. Default
+   * none.
+   */
   readonly callOptions?: CallOptions | undefined;
   /** For the zero-shot tasks: the labels to choose from. */
   readonly labels?: readonly string[] | undefined;
-  /** The pipeline's task. Default `pipeline.task`; to be given for a function that wraps a pipeline. */
+  /**
+   * The pipeline's task. Default `pipeline.task`; to be given for a function that wraps a pipeline.
+   */
   readonly task?: string | undefined;
   /** True: the end of the batcher disposes of the pipeline. Default false. */
   readonly dispose?: boolean | undefined;

@@ -1,7 +1,8 @@
 /**
  * What callers give to an embedder, checked before anything is tokenised or submitted.
  *
- * Guarantees: a mistake is named; a list of ids is read once, so that later changes by the caller change nothing.
+ * Guarantees: a mistake is named; a list of ids is read once, so that later changes by the caller
+ * change nothing.
  */
 
 import { describe } from "../../core/contract/errors.ts";

@@ -1,9 +1,8 @@
 /**
  * Reads the `tokenizer.json` that comes with a trained model.
  *
- * Guarantees: the marks around a text ([CLS], <s>, ...) are those that the file asks for; a file that cannot be
- * read is refused with its path.
- * Does not truncate.
+ * Guarantees: the marks around a text ([CLS], <s>, ...) are those that the file asks for; a file
+ * that cannot be read is refused with its path. Does not truncate.
  */
 
 import { readFile } from "node:fs/promises";
@@ -16,7 +15,9 @@ import type { Tokenizer } from "./tokenizer.ts";
 export interface TokenizerFile {
   /** A `tokenizer.json`. */
   readonly path: string;
-  /** Texts are lowered before, as sentence-transformers does where the tokenizer leaves case alone. */
+  /**
+   * Texts are lowered before, as sentence-transformers does where the tokenizer leaves case alone.
+   */
   readonly lowers: boolean;
 }
 
@@ -42,7 +43,10 @@ export async function loadHuggingFaceTokenizer({ path, lowers }: TokenizerFile):
   };
 }
 
-/** A space, or SentencePiece's sign for it, that follows no white space: such a token spans two words. */
+/**
+ * A space, or SentencePiece's sign for it, that follows no white space: such a token spans two
+ * words.
+ */
 const SPACE_WITHIN = /[^\s\u2581][ \u2581]/;
 /** The same, with the signs of byte-level BPE for a space, a tab and line breaks. */
 const SPACE_WITHIN_BPE = /[^\s\u2581\u0120\u0109\u010a\u010d][ \u2581\u0120]/;

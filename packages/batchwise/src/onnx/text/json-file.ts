@@ -6,7 +6,9 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value in a JSON file; undefined when there is no such file. A file without JSON in it throws. */
+/**
+ * The value in a JSON file; undefined when there is no such file. A file without JSON in it throws.
+ */
 export async function readJson(path: string): Promise<unknown> {
   let text: string;
   try {
@@ -22,7 +24,10 @@ export async function readJson(path: string): Promise<unknown> {
   }
 }
 
-/** The object in a JSON file; undefined when there is no such file. A file with anything else in it throws. */
+/**
+ * The object in a JSON file; undefined when there is no such file. A file with anything else in it
+ * throws.
+ */
 export async function readJsonIfPresent(path: string): Promise<Record<string, unknown> | undefined> {
   const value = await readJson(path);
   if (value === undefined) return undefined;

@@ -1,8 +1,8 @@
 /**
  * From the user's options to a model on disk with its tokenizer.
  *
- * Guarantees: says which file is missing; a model's limit comes from its own files when they name one.
- * Does not download anything.
+ * Guarantees: says which file is missing; a model's limit comes from its own files when they name
+ * one. Does not download anything.
  */
 
 import { stat } from "node:fs/promises";
@@ -30,8 +30,8 @@ export interface TextModel {
 /** Where the files of a model are. */
 export interface ModelFileOptions {
   /**
-   * An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`, as sentence-transformers and optimum export it; or
-   * a description.
+   * An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`, as sentence-transformers and
+   * optimum export it; or a description.
    */
   readonly model: string | TextModel;
   /** The model's `tokenizer.json`. Unset: beside the model, or one folder up. */
@@ -39,8 +39,8 @@ export interface ModelFileOptions {
   /** A name for statistics and messages. Default: after the file, or its folder. */
   readonly name?: string | undefined;
   /**
-   * Longest text in tokens, marks included. Default: the least that the model's files say, or what it takes of 512. More
-   * than the model takes is refused.
+   * Longest text in tokens, marks included. Default: the least that the model's files say, or what
+   * it takes of 512. More than the model takes is refused.
    */
   readonly maxTokens?: number | undefined;
   /** How the vectors of tokens become one; in place of what the model's files say. */

@@ -59,20 +59,23 @@ const aTokenizerPath: Rule = {
 };
 
 /**
- * Opens a text model in worker threads of Node.js: `embed(texts)` gives each text the vector that it has alone, of length
- * 1, and texts of all callers share batches.
+ * Opens a text model in worker threads of Node.js: `embed(texts)` gives each text the vector that
+ * it has alone, of length 1, and texts of all callers share batches.
  *
- * The model's own files say how texts are tokenised (`tokenizer.json`, read with `@huggingface/tokenizers`), how long
- * they may be, and how the vectors of tokens become one (`modules.json`, `1_Pooling`, `2_Dense`, `3_Normalize`). What they
- * ask for is done, or the model is refused. Random texts are run alone and together: where the vectors differ, as those of
+ * The model's own files say how texts are tokenised (`tokenizer.json`, read with
+ * `@huggingface/tokenizers`), how long they may be, and how the vectors of tokens become one
+ * (`modules.json`, `1_Pooling`, `2_Dense`, `3_Normalize`). What they ask for is done, or the model
+ * is refused. Random texts are run alone and together: where the vectors differ, as those of
  * dynamically quantised graphs do, texts run one at a time and `warnings` says so.
  *
- * A text goes through these stages: it is tokenised, in this thread for some 4 ms in each pass of the event loop, or in a
- * thread for texts of more than 512 characters; it waits with others; a batch is padded here and handed to a thread, which
- * runs the model and pools; its rows are split here.
+ * A text goes through these stages: it is tokenised, in this thread for some 4 ms in each pass of
+ * the event loop, or in a thread for texts of more than 512 characters; it waits with others; a
+ * batch is padded here and handed to a thread, which runs the model and pools; its rows are split
+ * here.
  *
- * @throws rejects with `code: "INVALID_OPTION"` for an option that is unknown or out of range, with MODEL_LOAD for a file
- * that cannot be loaded, a `maxTokens` above what the model takes or with no room beside the special tokens, and a model that gives no vectors of texts or is not the
+ * @throws rejects with `code: "INVALID_OPTION"` for an option that is unknown or out of range, with
+ * MODEL_LOAD for a file that cannot be loaded, a `maxTokens` above what the model takes or with no
+ * room beside the special tokens, and a model that gives no vectors of texts or is not the
  * tokenizer's; the message says what was expected and what came. Nothing is left running then.
  *
  * @example

@@ -1,8 +1,10 @@
 /**
- * From what a model gives to one vector a text: pooling over tokens, then the steps that the model's files ask for.
+ * From what a model gives to one vector a text: pooling over tokens, then the steps that the
+ * model's files ask for.
  *
- * Guarantees: every vector has length 1, except in rows that are named: those with a number that is not finite, and those
- * of zeros; padding has no part in it; what the files ask for is done, or the model is refused.
+ * Guarantees: every vector has length 1, except in rows that are named: those with a number that is
+ * not finite, and those of zeros; padding has no part in it; what the files ask for is done, or the
+ * model is refused.
  */
 
 import { countOf } from "../../core/contract/errors.ts";
@@ -36,7 +38,10 @@ export const ANOTHER_EXPORT =
 const POOLED_OUTPUTS = ["sentence_embedding", "embedding", "embeddings"];
 const TOKEN_OUTPUTS = ["last_hidden_state", "token_embeddings"];
 
-/** Which of the model's outputs to read: pooled by the model itself before one vector a token, unless the option asks. */
+/**
+ * Which of the model's outputs to read: pooled by the model itself before one vector a token,
+ * unless the option asks.
+ */
 export function chooseOutput(names: readonly string[], { source }: Pick<Readout, "source">): string {
   const wanted = source === "option" ? TOKEN_OUTPUTS : [...POOLED_OUTPUTS, ...TOKEN_OUTPUTS];
   const known = wanted.find((name) => names.includes(name));
@@ -190,7 +195,8 @@ function normalizeRows(rows: number, { width, data }: Rows): Omit<VectorBlock, "
 }
 
 /**
- * Scales a vector to length 1 in place; a zero vector stays. False, and nothing changed, when a number is not finite.
+ * Scales a vector to length 1 in place; a zero vector stays. False, and nothing changed, when a
+ * number is not finite.
  *
  * @example
  * ```ts

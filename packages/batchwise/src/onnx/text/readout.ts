@@ -1,4 +1,7 @@
-/** How the numbers that a model gives for its tokens become one vector a text; plain data, which travels to the threads. */
+/**
+ * How the numbers that a model gives for its tokens become one vector a text; plain data, which
+ * travels to the threads.
+ */
 
 /** Ways of pooling, in the order in which several are put one behind the other. */
 export const POOLINGS = ["cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token"] as const;
@@ -30,11 +33,16 @@ export interface Readout {
   readonly poolings: readonly Pooling[];
   /** What happens to a pooled vector, in order. */
   readonly steps: readonly ReadoutStep[];
-  /** The model's modules.json has no Normalize, so its authors' vectors are of other lengths than 1. */
+  /**
+   * The model's modules.json has no Normalize, so its authors' vectors are of other lengths than 1.
+   */
   readonly isUnscaled?: boolean;
   /** Width of a token's vector by the model's files. */
   readonly tokenWidth?: number;
-  /** Why vectors of tokens cannot be made into those of texts as the files ask; a graph that pools by itself may be used. */
+  /**
+   * Why vectors of tokens cannot be made into those of texts as the files ask; a graph that pools
+   * by itself may be used.
+   */
   readonly problem?: string;
 }
 

@@ -1,7 +1,9 @@
 /**
- * Reads the tensors of a .safetensors file as float32: 8 bytes of header length, a JSON header, the data.
+ * Reads the tensors of a .safetensors file as float32: 8 bytes of header length, a JSON header, the
+ * data.
  *
- * Guarantees: a file that is cut, or of another form, is refused by its path; float16 and bfloat16 come out exactly.
+ * Guarantees: a file that is cut, or of another form, is refused by its path; float16 and bfloat16
+ * come out exactly.
  */
 
 import { readFile } from "node:fs/promises";

@@ -1,9 +1,9 @@
 /**
- * Reads what a sentence-transformers export says about how its tokens become a vector: `modules.json`,
- * `1_Pooling/config.json`, `2_Dense` and `3_Normalize`.
+ * Reads what a sentence-transformers export says about how its tokens become a vector:
+ * `modules.json`, `1_Pooling/config.json`, `2_Dense` and `3_Normalize`.
  *
- * Guarantees: everything that the files ask for is in the readout, or is its `problem`, by name. The option `pooling` takes
- * the place of the pooling module and of nothing else.
+ * Guarantees: everything that the files ask for is in the readout, or is its `problem`, by name.
+ * The option `pooling` takes the place of the pooling module and of nothing else.
  */
 
 import { readdir } from "node:fs/promises";
@@ -63,7 +63,8 @@ export async function readReadout(folders: readonly string[], asked: Pooling | u
     const modules = listed ?? (await modulesByFolders(folder));
     if (modules === undefined) continue;
     const readout = await readModules(folder, modules, asked);
-    // Of the folders' names nothing is known: a Normalize has no files, so its folder is often lost.
+    // Of the folders' names nothing is known: a Normalize has no files, so its folder is often
+    // lost.
     const isUnscaled = listed?.every((module) => kindOf(module) !== "Normalize") ?? false;
     return { ...readout, isUnscaled };
   }

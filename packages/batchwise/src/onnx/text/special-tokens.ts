@@ -1,6 +1,6 @@
 /**
- * The special tokens that a tokenizer puts around every text, such as [CLS] and [SEP], and whether a list of ids has
- * them.
+ * The special tokens that a tokenizer puts around every text, such as [CLS] and [SEP], and whether
+ * a list of ids has them.
  *
  * Guarantees: they are found by what a few short texts have in common, so any tokenizer will do.
  * Does not tell the ids of two tokenizers apart that use the same special tokens, or none.
@@ -23,7 +23,10 @@ const SAMPLES = ["", "a", "the", "1", ","] as const;
 
 const known = new WeakMap<Encoder, SpecialTokens>();
 
-/** Undefined where it cannot be known: the tokenizer gives all samples the same ids, or throws on all of them. */
+/**
+ * Undefined where it cannot be known: the tokenizer gives all samples the same ids, or throws on
+ * all of them.
+ */
 export function specialTokensOf(tokenizer: Encoder): SpecialTokens | undefined {
   const found = known.get(tokenizer) ?? find(tokenizer);
   if (found !== undefined) known.set(tokenizer, found);

@@ -1,10 +1,10 @@
 /**
- * Turns texts into vectors: a batcher over tokenised texts in front of threads with a model. Texts of all callers share
- * batches.
+ * Turns texts into vectors: a batcher over tokenised texts in front of threads with a model. Texts
+ * of all callers share batches.
  *
- * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it gives numbers that are
- * not finite or nothing but zeros, fails alone; a caller whose signal aborts leaves the queue at once; `close` finishes what
- * was accepted.
+ * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it
+ * gives numbers that are not finite or nothing but zeros, fails alone; a caller whose signal aborts
+ * leaves the queue at once; `close` finishes what was accepted.
  */
 
 import { bindMethods } from "../../core/contract/bind-methods.ts";
@@ -73,7 +73,8 @@ export class ThreadedEmbedder implements TextEmbedder {
         fairBy: (list) => this.#callers.get(list) ?? "",
         oversize: "alone",
         maxWaitMs: options.maxWaitMs,
-        // Of a small model most of a run is the way to its thread: texts of many sockets go there together.
+        // Of a small model most of a run is the way to its thread: texts of many sockets go there
+        // together.
         gather: "tick",
         maxQueueSize: options.maxQueueSize,
         onFull: options.onFull,
@@ -174,7 +175,8 @@ export class ThreadedEmbedder implements TextEmbedder {
       );
     }
     const { notFinite, zeros } = block;
-    // In some graphs one such row spoils its neighbours; failing the batch has its halves tried again.
+    // In some graphs one such row spoils its neighbours; failing the batch has its halves tried
+    // again.
     if (lists.length > 1 && notFinite.length + zeros.length === lists.length) {
       throw notFinite.length > 0 ? notFiniteError() : zeroVectorError();
     }

@@ -1,9 +1,10 @@
 /**
  * Shares the event loop among pieces of work, each of which runs without a stop.
  *
- * Guarantees: all work that is given here takes about `SLICE_MS` of each pass of the event loop together, or one piece
- * where that takes longer, however much of it there is at a time. Short work goes before long work, but every other pass
- * begins with a piece of long work; pieces of either go in the order in which they came.
+ * Guarantees: all work that is given here takes about `SLICE_MS` of each pass of the event loop
+ * together, or one piece where that takes longer, however much of it there is at a time. Short work
+ * goes before long work, but every other pass begins with a piece of long work; pieces of either go
+ * in the order in which they came.
  */
 
 /** How long other requests may be kept from the event loop. */
@@ -18,8 +19,8 @@ const long: Piece[] = [];
 let longIsFirst = false;
 
 /**
- * Runs a piece of work now, or in a later pass where this one has had its share. Rejects with what the work throws.
- * `isShort`: it is all that its caller has to do.
+ * Runs a piece of work now, or in a later pass where this one has had its share. Rejects with what
+ * the work throws. `isShort`: it is all that its caller has to do.
  */
 export function inSlices<Value>(work: () => Value, isShort: boolean): Promise<Value> {
   return new Promise((resolve, reject) => {

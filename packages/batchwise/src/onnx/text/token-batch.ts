@@ -1,7 +1,8 @@
 /**
  * Several token lists as one padded block, the form in which a model takes them.
  *
- * Guarantees: row i holds list i, then padding to the longest list; the mask is 1 on tokens and 0 on padding.
+ * Guarantees: row i holds list i, then padding to the longest list; the mask is 1 on tokens and 0
+ * on padding.
  */
 
 export interface TokenBatch {
@@ -42,7 +43,9 @@ export function padTokens(lists: readonly ArrayLike<number>[], paddingId: number
   return { rows, columns, ids, mask };
 }
 
-/** One vector a row, each with its own memory, so that keeping one does not keep the whole batch. */
+/**
+ * One vector a row, each with its own memory, so that keeping one does not keep the whole batch.
+ */
 export function splitRows(block: Pick<VectorBlock, "rows" | "width" | "data">): Float32Array<ArrayBuffer>[] {
   const vectors: Float32Array<ArrayBuffer>[] = [];
   for (let row = 0; row < block.rows; row += 1) {

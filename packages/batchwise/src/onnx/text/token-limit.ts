@@ -1,8 +1,8 @@
 /**
  * How many tokens a model takes, by the files that exports carry beside it.
  *
- * Guarantees: the smallest limit that any of the files names; a table of positions of which the first are not for
- * tokens counts without those.
+ * Guarantees: the smallest limit that any of the files names; a table of positions of which the
+ * first are not for tokens counts without those.
  */
 
 import { join } from "node:path";

@@ -1,7 +1,9 @@
 /**
- * What is needed of a tokenizer, and the ids of one text: all of them, or with truncation the first that fit.
+ * What is needed of a tokenizer, and the ids of one text: all of them, or with truncation the first
+ * that fit.
  *
- * Guarantees: a text is cut only for truncation, and only where the ids that are kept are those of the whole text.
+ * Guarantees: a text is cut only for truncation, and only where the ids that are kept are those of
+ * the whole text.
  */
 
 import { describe } from "../../core/contract/errors.ts";
@@ -17,15 +19,19 @@ export interface Tokenizer {
   /** Where a text that is too long loses its tokens. Default: right. */
   readonly truncationSide?: "left" | "right";
   /**
-   * True where no token spans two words, so that a part of a text that ends before a space has the ids that it has in the
-   * whole text, but for those of its last word. Then truncation looks at a part of a long text. Default: false.
+   * True where no token spans two words, so that a part of a text that ends before a space has the
+   * ids that it has in the whole text, but for those of its last word. Then truncation looks at a
+   * part of a long text. Default: false.
    */
   readonly splitsAtSpaces?: boolean;
   /** The ids of a text, with the marks that the model expects around it. */
   encode(text: string): readonly number[];
 }
 
-/** The ids, if a model with so many tokens can have a row for each; no other number has a vector. Throws MODEL_INPUT. */
+/**
+ * The ids, if a model with so many tokens can have a row for each; no other number has a vector.
+ * Throws MODEL_INPUT.
+ */
 export function checkIds<Ids extends ArrayLike<number>>(name: string, ids: Ids, vocabularySize: number): Ids {
   for (let index = 0; index < ids.length; index += 1) {
     const id = ids[index] as number;
@@ -53,14 +59,16 @@ export interface TokenLimit {
   readonly truncate: boolean;
 }
 
-// No tokenizer of ours packs more than about 100 characters into one token; past this a text cannot fit, and
-// finding out exactly how far it is over would take a thread that others wait for.
+// No tokenizer of ours packs more than about 100 characters into one token; past this a text cannot
+// fit, and finding out exactly how far it is over would take a thread that others wait for.
 const MAX_CHARACTERS_PER_TOKEN = 100;
 /** Words have some 4 characters a token: a part with so many is mostly enough to fill the model. */
 const LOOKED_AT_PER_TOKEN = 8;
 /** Shorter texts are tokenised in one piece. */
 const SMALL_TEXT = 16_384;
-/** With so many times the tokens that fit, the last word of a part is none of those that are kept. */
+/**
+ * With so many times the tokens that fit, the last word of a part is none of those that are kept.
+ */
 const SURELY_TOO_LONG = 1.25;
 const TOKENS_OF_A_WORD = 16;
 
@@ -98,7 +106,10 @@ export function countTokens(tokenizer: Tokenizer, text: string, maxTokens: numbe
   return { ids: null, tokens: isPart ? Math.max(ids.length, estimateTokens(text)) : ids.length };
 }
 
-/** Tokenises as much of one text as fits, with the special tokens around it that are around a whole one. */
+/**
+ * Tokenises as much of one text as fits, with the special tokens around it that are around a whole
+ * one.
+ */
 export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
   const left = tokenizer.truncationSide === "left";
   const { ids } = idsOf(tokenizer, text, maxTokens, tokenizer.splitsAtSpaces === true && !left);
@@ -120,8 +131,8 @@ interface Ids {
 }
 
 /**
- * The ids of a text; where it may be cut, those of a first part that is too long already. Parts double, until one is.
- * Throws TextTooLongError for a text of more characters than are looked at.
+ * The ids of a text; where it may be cut, those of a first part that is too long already. Parts
+ * double, until one is. Throws TextTooLongError for a text of more characters than are looked at.
  */
 function idsOf(tokenizer: Tokenizer, text: string, maxTokens: number, mayCut: boolean): Ids {
   const most = Math.max(SMALL_TEXT, maxTokens * MAX_CHARACTERS_PER_TOKEN);
@@ -140,7 +151,10 @@ class TextTooLongError extends Error {
   }
 }
 
-/** The longest part of a text that ends before a space or line break and has at most `length` characters; "" if none. */
+/**
+ * The longest part of a text that ends before a space or line break and has at most `length`
+ * characters; "" if none.
+ */
 function beforeSpace(text: string, length: number): string {
   let end = length;
   while (end > 0 && text[end] !== " " && text[end] !== "\n") end -= 1;
@@ -154,9 +168,9 @@ const WHITE_SPACE = /\s/;
 const SHORT_TEXT = 1024;
 
 /**
- * Unicode's Stream-Safe Text Format (UAX 15): a joiner after each 30 combining marks in a row, which no language has. To
- * normalise a row of marks takes time that grows with its square, minutes for 800,000 of them, and no thread can be ended
- * meanwhile.
+ * Unicode's Stream-Safe Text Format (UAX 15): a joiner after each 30 combining marks in a row,
+ * which no language has. To normalise a row of marks takes time that grows with its square, minutes
+ * for 800,000 of them, and no thread can be ended meanwhile.
  */
 function streamSafe(text: string): string {
   return text.length <= SHORT_TEXT ? text : text.replace(/\p{M}{30}(?=\p{M})/gu, "$&\u034f");

@@ -1,5 +1,5 @@
-// What the threads of a text model run: a session whose outputs they make into one vector a text, so that neither the
-// run nor the pooling is the event loop's work.
+// What the threads of a text model run: a session whose outputs they make into one vector a text,
+// so that neither the run nor the pooling is the event loop's work.
 
 import { workerData } from "node:worker_threads";
 import { modelFailedError, modelLoadError } from "../errors.ts";

@@ -1,8 +1,8 @@
 // Threads that make padded texts into vectors, behind one `run`.
 //
-// Guarantees: every `run` settles exactly once; a thread that dies rejects the run it had, with THREAD_ENDED, and is
-// replaced; `close` waits for what was given to `run`.
-// Does not batch: a run goes to one thread as it is, and waits its turn while all are busy.
+// Guarantees: every `run` settles exactly once; a thread that dies rejects the run it had, with
+// THREAD_ENDED, and is replaced; `close` waits for what was given to `run`. Does not batch: a run
+// goes to one thread as it is, and waits its turn while all are busy.
 
 import { ModelThreads, type ModelThreadsOptions } from "../model-threads.ts";
 import { MEAN_READOUT, type Readout } from "./readout.ts";

@@ -26,7 +26,9 @@ function optionsOf(given: object): ResolvedOptions {
   return PreparedOptions.of(given).options;
 }
 
-/** Lanes as the engine fills them: those that may be ready for another reason than age are marked. */
+/**
+ * Lanes as the engine fills them: those that may be ready for another reason than age are marked.
+ */
 class Lanes {
   readonly kit = new Kit();
   readonly options: ResolvedOptions;

@@ -1,4 +1,5 @@
-// Plain entries that come in together: they wait in an array of their own until their order is needed.
+// Plain entries that come in together: they wait in an array of their own until their order is
+// needed.
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

@@ -17,7 +17,9 @@ interface Open {
   readonly isRunning: boolean;
 }
 
-/** A batcher's life as the recorder sees it, and beside it what was counted since the last reset. */
+/**
+ * A batcher's life as the recorder sees it, and beside it what was counted since the last reset.
+ */
 class Life {
   readonly recorder = new Recorder();
   now = 0;

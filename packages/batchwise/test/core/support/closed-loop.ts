@@ -1,5 +1,5 @@
-// Clients in a closed loop on the virtual clock, each with one item at a time, for a handler whose times are made up or
-// were measured. Lengths and times are drawn from a seed.
+// Clients in a closed loop on the virtual clock, each with one item at a time, for a handler whose
+// times are made up or were measured. Lengths and times are drawn from a seed.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";

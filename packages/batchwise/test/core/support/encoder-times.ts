@@ -1,5 +1,6 @@
-// How long an encoder of MiniLM's shape (6 layers, 384 wide) takes for so many rows of so many tokens: measured, on one
-// thread of a server, with onnxruntime. Between the measured sizes: on straight lines of the logarithms.
+// How long an encoder of MiniLM's shape (6 layers, 384 wide) takes for so many rows of so many
+// tokens: measured, on one thread of a server, with onnxruntime. Between the measured sizes: on
+// straight lines of the logarithms.
 
 const TOKENS = [8, 16, 32, 64, 128, 256];
 const ROWS = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -22,7 +23,10 @@ export function miniLmMs(rows: number, tokens: number): number {
   return Math.exp((1 - tokenShare) * shorter + tokenShare * longer);
 }
 
-/** The measured size at or below a value, and how far from it to the next one. Sizes beyond the last continue its line. */
+/**
+ * The measured size at or below a value, and how far from it to the next one. Sizes beyond the last
+ * continue its line.
+ */
 function placeOf(sizes: readonly number[], value: number): [index: number, share: number] {
   const above = sizes.findIndex((size) => size > value);
   const index = above === -1 ? sizes.length - 2 : Math.max(0, above - 1);

@@ -1,4 +1,5 @@
-// Deficit round robin as in the paper, on plain arrays, reading nothing ahead. What FairOrder is compared with.
+// Deficit round robin as in the paper, on plain arrays, reading nothing ahead. What FairOrder is
+// compared with.
 
 export interface Served {
   readonly id: number;

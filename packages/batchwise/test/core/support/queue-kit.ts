@@ -1,4 +1,5 @@
-// A queue to fill and to pack from in tests of the engine's parts, with numbers as items. An entry is known by its item.
+// A queue to fill and to pack from in tests of the engine's parts, with numbers as items. An entry
+// is known by its item.
 
 import type { Caps, PackedBatch } from "../../../src/core/policy/caps.ts";
 import { pack } from "../../../src/core/policy/pack.ts";

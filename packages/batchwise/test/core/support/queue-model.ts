@@ -1,4 +1,5 @@
-// A queue as a plain list, and the same steps done to it and to the real one. `check` compares all that the queue says.
+// A queue as a plain list, and the same steps done to it and to the real one. `check` compares all
+// that the queue says.
 
 import { expect } from "vitest";
 import type { Entry } from "../../../src/core/queue/entry.ts";

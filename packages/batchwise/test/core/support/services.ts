@@ -1,4 +1,5 @@
-// The parts of a batcher that its other parts share, on a virtual clock, for tests of one part alone.
+// The parts of a batcher that its other parts share, on a virtual clock, for tests of one part
+// alone.
 
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { Events, type WarningEvent } from "../../../src/core/contract/events.ts";

@@ -1,4 +1,5 @@
-// What OpenAI's types refuse in a chat body at enqueue, and what passes: dialects, other endpoints, what is stored already.
+// What OpenAI's types refuse in a chat body at enqueue, and what passes: dialects, other endpoints,
+// what is stored already.
 
 import { createDispatcher, type DispatcherOptions, type JsonObject, memoryStore, runBatch } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";

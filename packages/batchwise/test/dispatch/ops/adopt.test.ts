@@ -1,4 +1,5 @@
-// An operator names the provider's batch: through the official clients, with the right one and with wrong ones.
+// An operator names the provider's batch: through the official clients, with the right one and with
+// wrong ones.
 
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";

@@ -1,4 +1,5 @@
-// The pause of an account whose key was refused ends once the account is known to work, however many others wait to be sent.
+// The pause of an account whose key was refused ends once the account is known to work, however
+// many others wait to be sent.
 
 import { expect, test } from "vitest";
 import { endPause } from "../../../src/dispatch/ops/end-pause.ts";
@@ -12,7 +13,10 @@ import { START } from "../support/world.ts";
 
 const PAUSE_MS = 15 * 60_000;
 
-/** A refused batch that waits until the pause of its account ends, and so many newer ones that were never sent. */
+/**
+ * A refused batch that waits until the pause of its account ends, and so many newer ones that were
+ * never sent.
+ */
 async function paused(newer: number, ledger: { readonly strikes?: number } = {}) {
   const clock = virtualClock(START);
   const store = memoryStore();

@@ -1,4 +1,5 @@
-// Callbacks and webhooks: at least once each, signed, with a log, and never in the way of the outcome itself.
+// Callbacks and webhooks: at least once each, signed, with a log, and never in the way of the
+// outcome itself.
 
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";

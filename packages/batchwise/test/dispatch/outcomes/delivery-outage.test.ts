@@ -1,5 +1,5 @@
-// Callbacks and webhooks that are down for long, with the official client: what cannot be delivered is kept, shown, and
-// delivered in the end.
+// Callbacks and webhooks that are down for long, with the official client: what cannot be delivered
+// is kept, shown, and delivered in the end.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";

@@ -1,5 +1,5 @@
-// The published account suite, run for each adapter with the official client of its provider against the strict fake:
-// once inside the process and once over real sockets.
+// The published account suite, run for each adapter with the official client of its provider
+// against the strict fake: once inside the process and once over real sockets.
 
 import {
   type AccountRig,

@@ -1,4 +1,5 @@
-// Result files of which some lines are no results: all others are read, through each official client.
+// Result files of which some lines are no results: all others are read, through each official
+// client.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

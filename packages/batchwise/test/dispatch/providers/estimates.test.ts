@@ -1,5 +1,5 @@
-// `estimate` at each provider, with the prices that come with the library: a model that is in the table has its price at
-// that of batches, and one that is not is named and has none.
+// `estimate` at each provider, with the prices that come with the library: a model that is in the
+// table has its price at that of batches, and one that is not is named and has none.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { Bedrock } from "@aws-sdk/client-bedrock";

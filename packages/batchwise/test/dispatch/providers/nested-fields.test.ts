@@ -1,4 +1,5 @@
-// Fields that nobody knows, inside of what is converted: refused by name, none is dropped in silence.
+// Fields that nobody knows, inside of what is converted: refused by name, none is dropped in
+// silence.
 
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/dispatch/contract/types.ts";

@@ -33,7 +33,10 @@ function atAnthropic(result: JsonObject, isNative = false): ResultLine {
 
 const open = "publishers/meta/models/llama-4-scout";
 
-/** The same body, as a line of each service of OpenAI's shape, and as the answer of a server of the user's. */
+/**
+ * The same body, as a line of each service of OpenAI's shape, and as the answer of a server of the
+ * user's.
+ */
 const shaped: readonly (readonly [string, (body: Json, endpoint?: string) => ResultLine])[] = [
   ["OpenAI", (body, endpoint = CHAT) => ofOpenAi(lineWith(body), endpoint)],
   ["Mistral", (body, endpoint = CHAT) => mistral.toResultLine(lineWith(body), endpoint)],

@@ -1,4 +1,5 @@
-// The door in front of the store: no text of a provider or a callback passes it that a database does not take.
+// The door in front of the store: no text of a provider or a callback passes it that a database
+// does not take.
 
 import { expect, test } from "vitest";
 import type { Store } from "../../../src/dispatch/contract/store.ts";

@@ -1,5 +1,5 @@
-// A fallback account on a bad day, its own or the other account's: requests go where they can go, and none expires that an
-// account would have taken.
+// A fallback account on a bad day, its own or the other account's: requests go where they can go,
+// and none expires that an account would have taken.
 
 import { describe, expect, test } from "vitest";
 import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
@@ -17,7 +17,10 @@ const NO_CREDIT: Failure = { kind: "authOrBilling", code: "402", message: "No cr
 const DOWN: Failure = { kind: "definitelyNotCreated", code: "ECONNREFUSED", message: "Refused." };
 
 interface Setting {
-  /** What the fallback account, or the other one, answers to creates and uploads; null for its usual answers. */
+  /**
+   * What the fallback account, or the other one, answers to creates and uploads; null for its usual
+   * answers.
+   */
   readonly quickSays?: (now: number) => Failure | null;
   readonly slowSays?: (now: number) => Failure | null;
   readonly quickMs?: number;
@@ -27,7 +30,10 @@ interface Setting {
   readonly more?: readonly Account[];
 }
 
-/** Two accounts at providers that take `slowMs` and `quickMs` for a batch. Time counts from 0 in what they say. */
+/**
+ * Two accounts at providers that take `slowMs` and `quickMs` for a batch. Time counts from 0 in
+ * what they say.
+ */
 function rig(setting: Setting = {}, options: Partial<DispatcherOptions> = {}) {
   const here = world();
   const begin = here.time.now();

@@ -1,4 +1,5 @@
-// Lanes among each other, and retries among themselves: nobody starves, and nobody goes alone who could have company.
+// Lanes among each other, and retries among themselves: nobody starves, and nobody goes alone who
+// could have company.
 
 import { expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";

@@ -1,4 +1,5 @@
-// Lanes that share the token limit of an account: none starves another, whatever the sizes of their requests.
+// Lanes that share the token limit of an account: none starves another, whatever the sizes of their
+// requests.
 
 import { describe, expect, test } from "vitest";
 import type { ProviderLimits } from "../../../src/dispatch/contract/account.ts";
@@ -88,7 +89,8 @@ describe("on a limit that is always used up", () => {
     ["tokens", { maxEnqueuedTokens: 300 }],
   ])("(%s) a lane that always has something more urgent does not keep another one waiting", async (_name, limits) => {
     const here = await site(limits);
-    // The first of all, and never the first of its lane: its lane is always the one that has waited longest.
+    // The first of all, and never the first of its lane: its lane is always the one that has waited
+    // longest.
     const old = ids("old", 10).map((id) => of("busy", id, 20, -1));
     await here.dispatcher.enqueueMany([...old, ...ids("busy", 100).map((id) => of("busy", id, 20))]);
     await here.time.advance(6 * MINUTE);

@@ -1,4 +1,5 @@
-// A tail under the provider's minimum, with the official client: it goes elsewhere, or the user hears of it.
+// A tail under the provider's minimum, with the official client: it goes elsewhere, or the user
+// hears of it.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";

@@ -1,5 +1,5 @@
-// A refused batch that some members have left before: those that are still there are divided, and the one that goes alone is
-// among them.
+// A refused batch that some members have left before: those that are still there are divided, and
+// the one that goes alone is among them.
 
 import { expect, test } from "vitest";
 import type { Account, CreateInput, Failure } from "../../../src/dispatch/contract/account.ts";

@@ -1,4 +1,5 @@
-// Accounts that run lines themselves, as badly as an account can: the store says what is open, whatever they give.
+// Accounts that run lines themselves, as badly as an account can: the store says what is open,
+// whatever they give.
 
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";

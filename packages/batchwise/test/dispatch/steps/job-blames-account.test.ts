@@ -1,5 +1,5 @@
-// A provider that fails a batch it has accepted in words of rights or money, which may be about the account or about one
-// request that no words name.
+// A provider that fails a batch it has accepted in words of rights or money, which may be about the
+// account or about one request that no words name.
 
 import { expect, test } from "vitest";
 import type { Failure } from "../../../src/dispatch/contract/account.ts";

@@ -1,4 +1,5 @@
-// A process that dies right after it has written the pause of a lane: the next owner of the batch tells of it.
+// A process that dies right after it has written the pause of a lane: the next owner of the batch
+// tells of it.
 
 import { expect, test } from "vitest";
 import type { MarkChange } from "../../../src/dispatch/contract/rows.ts";

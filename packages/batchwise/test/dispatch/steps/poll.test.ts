@@ -1,4 +1,5 @@
-// Looks at running batches: each in its time, many by one list call, and never through a list without an end.
+// Looks at running batches: each in its time, many by one list call, and never through a list
+// without an end.
 
 import { expect, test } from "vitest";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";

@@ -1,5 +1,5 @@
-// Accounts that throw what nobody foresaw, in each call of each step: a batch is tried again ever later, and is put aside
-// in the end, unless a create may be on its way.
+// Accounts that throw what nobody foresaw, in each call of each step: a batch is tried again ever
+// later, and is put aside in the end, unless a create may be on its way.
 
 import { expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
@@ -57,7 +57,10 @@ test.each(["upload", "retrieve", "results"] as const)(
   },
 );
 
-/** A world whose store fails to read requests, and whose account fails to find batches, for most of an hour: some 15 tries. */
+/**
+ * A world whose store fails to read requests, and whose account fails to find batches, for most of
+ * an hour: some 15 tries.
+ */
 async function forAnHour(side: "requests" | "retrieve") {
   const here = world();
   const sim = new SimProvider({ time: here.time });

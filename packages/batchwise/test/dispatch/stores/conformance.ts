@@ -4,7 +4,10 @@ import { afterEach, describe, test } from "vitest";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { storeConformance } from "../../../src/dispatch/testing/index.ts";
 
-/** Data of one case. `open` may be called more than once; every store it gave out is closed before `remove`. */
+/**
+ * Data of one case. `open` may be called more than once; every store it gave out is closed before
+ * `remove`.
+ */
 export interface StoreData {
   open(): Promise<Store>;
   remove(): Promise<void>;

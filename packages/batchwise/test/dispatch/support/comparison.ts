@@ -1,5 +1,6 @@
-// The same schedule of faults against two dispatchers: the nth call of an operation meets the same fate, and the
-// process dies in the middle of the same creates. What was lost and what ran twice is counted at the provider.
+// The same schedule of faults against two dispatchers: the nth call of an operation meets the same
+// fate, and the process dies in the middle of the same creates. What was lost and what ran twice is
+// counted at the provider.
 
 import type { Account } from "../../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";

@@ -1,6 +1,7 @@
-// A whole day of work for the dispatcher, in virtual time: 50,000 requests that arrive unevenly, at accounts of the
-// strict fake over the official client. Each account may have another number of tokens enqueued; items fail for good
-// and for once; some batches expire with a part of their results.
+// A whole day of work for the dispatcher, in virtual time: 50,000 requests that arrive unevenly, at
+// accounts of the strict fake over the official client. Each account may have another number of
+// tokens enqueued; items fail for good and for once; some batches expire with a part of their
+// results.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeAnswer, type FakeLine, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
@@ -75,7 +76,10 @@ class Pending {
     return call;
   }
 
-  /** Between two timers the client needs many turns of the platform: time stands still until all is quiet. */
+  /**
+   * Between two timers the client needs many turns of the platform: time stands still until all is
+   * quiet.
+   */
   async settle(time: VirtualClock): Promise<void> {
     for (let quiet = 0; quiet < QUIET_TURNS; quiet += 1) {
       await time.settle();

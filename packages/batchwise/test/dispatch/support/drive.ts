@@ -1,5 +1,5 @@
-// Runs virtual time for dispatchers over real clients: between two timers these need many turns of the platform, so
-// time stands still until all is quiet.
+// Runs virtual time for dispatchers over real clients: between two timers these need many turns of
+// the platform, so time stands still until all is quiet.
 
 import type { VirtualClock } from "../../../src/testing/index.ts";
 

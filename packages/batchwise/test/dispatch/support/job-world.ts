@@ -1,5 +1,5 @@
-// A world for tests of jobs: the fake behind the official openai client, virtual time, and runs on one store, each a
-// process of its own.
+// A world for tests of jobs: the fake behind the official openai client, virtual time, and runs on
+// one store, each a process of its own.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";

@@ -1,5 +1,5 @@
-// A world for tests of what operators do: the fake behind the official clients, and dispatchers on one store, each as a
-// process of its own.
+// A world for tests of what operators do: the fake behind the official clients, and dispatchers on
+// one store, each as a process of its own.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";

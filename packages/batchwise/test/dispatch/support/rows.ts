@@ -1,4 +1,5 @@
-// Rows for the table tests of the dispatcher: a batch as `seal` makes it, with whatever the row of the table changes.
+// Rows for the table tests of the dispatcher: a batch as `seal` makes it, with whatever the row of
+// the table changes.
 
 import type { ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";

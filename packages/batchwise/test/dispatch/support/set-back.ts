@@ -1,4 +1,5 @@
-// A memory store that can lose everything, as a Redis server does that is flushed: it finds out at the next call.
+// A memory store that can lose everything, as a Redis server does that is flushed: it finds out at
+// the next call.
 
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";

@@ -1,6 +1,7 @@
-// The fallback account of a simulated world: whether it has one, of which kind, and what it owes to requests with
-// deadlines. In calm worlds it is healthy and free, no process dies or sleeps, and the other accounts refuse batches, are
-// paused or full: there a request that is stored in time must not expire unsent.
+// The fallback account of a simulated world: whether it has one, of which kind, and what it owes to
+// requests with deadlines. In calm worlds it is healthy and free, no process dies or sleeps, and
+// the other accounts refuse batches, are paused or full: there a request that is stored in time
+// must not expire unsent.
 
 import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
 import type { OutcomeRow } from "../../../src/dispatch/contract/outcome-rows.ts";
@@ -11,7 +12,9 @@ import { SimRunner } from "./sim-runner.ts";
 import { seeded } from "./world.ts";
 
 const MINUTE = 60_000;
-/** A request that is stored so long before its deadline is looked at in time, whatever it waits for. */
+/**
+ * A request that is stored so long before its deadline is looked at in time, whatever it waits for.
+ */
 const STORED_BEFORE_MS = 3 * MINUTE;
 const OFFSET = 5_000_000;
 const REFUSED_FOR_SURE: readonly Failure[] = REFUSALS.filter(({ kind }) => kind !== "unknown");
@@ -42,7 +45,10 @@ export class SimFallback {
     this.#runner = this.kind === "lines" ? new SimRunner({ time, lineMs: () => 50, statusOf, refusal }) : null;
   }
 
-  /** What a calm world's other accounts answer now and then: nothing that leaves open whether the batch runs. */
+  /**
+   * What a calm world's other accounts answer now and then: nothing that leaves open whether the
+   * batch runs.
+   */
   refusalInCalm(): Failure | null {
     if (this.#random() > 0.2) return null;
     return REFUSED_FOR_SURE[Math.floor(this.#random() * REFUSED_FOR_SURE.length)] as Failure;
@@ -61,7 +67,10 @@ export class SimFallback {
     if (!this.#storedAt.has(name)) this.#storedAt.set(name, now);
   }
 
-  /** Requests that expired although they were stored in time, and were in no create that a provider took. */
+  /**
+   * Requests that expired although they were stored in time, and were in no create that a provider
+   * took.
+   */
   expiredNeedlessly(
     outcomes: readonly OutcomeRow[],
     deadlines: ReadonlyMap<string, number>,

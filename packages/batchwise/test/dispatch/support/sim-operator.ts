@@ -1,5 +1,6 @@
-// What operators do in the fault simulation: they pause and let go on, cancel many, name provider batches rightly and
-// wrongly; and once the faults have stopped, they tidy up what waits for a person.
+// What operators do in the fault simulation: they pause and let go on, cancel many, name provider
+// batches rightly and wrongly; and once the faults have stopped, they tidy up what waits for a
+// person.
 
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
@@ -61,7 +62,10 @@ export class SimOperator {
     }
   }
 
-  /** After the storm: nothing stays paused, and what is quarantined gets its own provider batch, or another try. */
+  /**
+   * After the storm: nothing stays paused, and what is quarantined gets its own provider batch, or
+   * another try.
+   */
   async tidyUp(): Promise<void> {
     const dispatcher = this.#office.anybody();
     if (dispatcher === undefined) return;
@@ -71,7 +75,8 @@ export class SimOperator {
       const own = this.#ownOf(batch);
       // One that failed has nothing to give: it is sent again.
       if (own === undefined) dispatcher.resume(batch.key).catch(() => {});
-      // Its results had not one line, so that it was not known as ours: adopted again, it would be put aside again.
+      // Its results had not one line, so that it was not known as ours: adopted again, it would be
+      // put aside again.
       else if (isGivenBack(batch, own)) dispatcher.requeue(batch.key).catch(() => {});
       else dispatcher.adopt(batch.key, own).catch(() => {});
     }

@@ -1,5 +1,6 @@
-// A Batch API in a few lines, as an Account, for scenarios and simulations of the dispatcher: what it does with each
-// call is drawn by the test, in virtual time, without any wire format. It never forgets a line that it ran.
+// A Batch API in a few lines, as an Account, for scenarios and simulations of the dispatcher: what
+// it does with each call is drawn by the test, in virtual time, without any wire format. It never
+// forgets a line that it ran.
 
 import type {
   Account,
@@ -41,7 +42,9 @@ interface SimPlan {
   readonly statusOf: (identity: string, run: number) => number;
   /** Results break off after this many lines, the first time they are read. */
   readonly cutAfter: number | null;
-  /** For so long after the end the results are only so many lines, or, with -1, nowhere to be found. */
+  /**
+   * For so long after the end the results are only so many lines, or, with -1, nowhere to be found.
+   */
   readonly short: { readonly lines: number; readonly forMs: number } | null;
 }
 
@@ -75,7 +78,9 @@ export interface SimOptions {
   /** Whether batches that have ended tell how many of their requests ran. Default true. */
   readonly counts?: boolean;
   readonly shuffle?: () => number;
-  /** Lines come back without their ids, and are named by their place in the input. Default false. */
+  /**
+   * Lines come back without their ids, and are named by their place in the input. Default false.
+   */
   readonly byPlace?: boolean;
   /** While this is true, no batch can be had by its id; lists show it. */
   readonly forgets?: () => boolean;
@@ -212,8 +217,8 @@ export class SimProvider {
     const { key, attempt } = input;
     const { byPlace = false } = this.#options;
     const token = `${key}-${attempt}`;
-    // Later tries of a create under its token are the same create. Whether a process that died after its intent has sent
-    // one with its lines, nobody knows: it counts as sent at any time.
+    // Later tries of a create under its token are the same create. Whether a process that died
+    // after its intent has sent one with its lines, nobody knows: it counts as sent at any time.
     if (record.tag === "idempotencyToken" && !this.#triedAt.has(token)) {
       this.#triedAt.set(token, given === null ? this.#options.time.now() : Number.NEGATIVE_INFINITY);
     }

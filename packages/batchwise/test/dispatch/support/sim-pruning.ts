@@ -1,5 +1,6 @@
-// The books of what was pruned in one run of the simulation: every outcome that a prune took, as it was, and whether it
-// was one that might go. The store that is watched does a call's work when it is called, so nothing comes in between.
+// The books of what was pruned in one run of the simulation: every outcome that a prune took, as it
+// was, and whether it was one that might go. The store that is watched does a call's work when it
+// is called, so nothing comes in between.
 
 import type { OutcomeRow } from "../../../src/dispatch/contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../../src/dispatch/contract/pruning.ts";
@@ -48,7 +49,10 @@ export class PruningBooks {
     return JSON.stringify(ledgers.map(({ name, tokens, requests, batches }) => [name, tokens, requests, batches]));
   }
 
-  /** Adds what is not as it should be at the end: an id that is forgotten, or a batch that something still names. */
+  /**
+   * Adds what is not as it should be at the end: an id that is forgotten, or a batch that something
+   * still names.
+   */
   async finish(): Promise<readonly string[]> {
     const ids = this.outcomes.map(({ id }) => id);
     if ((await this.#store.requests({ ids })).length > 0) this.faults.push("a pruned request is back");

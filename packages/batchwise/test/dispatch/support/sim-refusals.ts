@@ -7,7 +7,10 @@ export const WHOLE: Failure = { kind: "invalidRequest", code: "failed", message:
 /** What a provider says to every batch while it is out. */
 export const OUTAGE: Failure = { kind: "invalidRequest", code: "outage_400", message: "Invalid request.", lines: [] };
 
-/** What validation says of the first request whose name says that it is mistyped; null where there is none. */
+/**
+ * What validation says of the first request whose name says that it is mistyped; null where there
+ * is none.
+ */
 export function typoIn(identities: readonly string[]): Failure | null {
   const line = identities.findIndex((identity) => identity.startsWith("typo")) + 1;
   if (line === 0) return null;

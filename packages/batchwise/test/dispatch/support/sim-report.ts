@@ -1,4 +1,5 @@
-// What one run of the fault simulation came to: counts, and a list for each promise, empty where it was kept. Types only.
+// What one run of the fault simulation came to: counts, and a list for each promise, empty where it
+// was kept. Types only.
 
 export interface Report {
   readonly requests: number;
@@ -25,6 +26,8 @@ export interface Report {
   readonly pruned: number;
   /** Pruned although it had to stay, or forgotten altogether. */
   readonly wronglyPruned: readonly string[];
-  /** Outcomes and batches left after all was old enough to go; null where this run did not end so. */
+  /**
+   * Outcomes and batches left after all was old enough to go; null where this run did not end so.
+   */
   readonly leftOver: number | null;
 }

@@ -16,7 +16,9 @@ export const KINDS: readonly Kind[] = [
   { tag: "idempotencyToken", maxInlineBytes: Infinity },
 ];
 
-/** What the provider answers, told from the name alone, so that the right end is known beforehand. */
+/**
+ * What the provider answers, told from the name alone, so that the right end is known beforehand.
+ */
 export function statusOf(identity: string, run: number): number {
   if (identity.startsWith("bad") || identity.startsWith("typo")) return 400;
   if (identity.startsWith("flaky")) return run === 1 ? 500 : 200;

@@ -1,4 +1,5 @@
-// An account that runs lines itself, one after the other, in virtual time. The test says when its server is down.
+// An account that runs lines itself, one after the other, in virtual time. The test says when its
+// server is down.
 
 import type { Account, Failure, ProviderBatch, ResultLine } from "../../../src/dispatch/contract/account.ts";
 import { parseLine, resultOf } from "./sim-lines.ts";

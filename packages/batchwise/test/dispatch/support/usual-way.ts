@@ -1,6 +1,7 @@
-// A dispatcher built the usual way, for comparison: pop a batch from the queue, create it, then save its id. It is
-// written with care otherwise: it puts back what it could not send, retries failed lines, retries calls like the
-// official clients do, and keeps queue, ids and outcomes in a durable place.
+// A dispatcher built the usual way, for comparison: pop a batch from the queue, create it, then
+// save its id. It is written with care otherwise: it puts back what it could not send, retries
+// failed lines, retries calls like the official clients do, and keeps queue, ids and outcomes in a
+// durable place.
 
 import type { Account, BatchName, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import { hasEnded } from "../../../src/dispatch/contract/account.ts";

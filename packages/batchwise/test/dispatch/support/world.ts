@@ -1,5 +1,6 @@
-// One virtual world for tests of the dispatcher: a clock, a provider, a store, and dispatchers on them as processes
-// that can be killed between any two of their steps, put to sleep, and given clocks that disagree.
+// One virtual world for tests of the dispatcher: a clock, a provider, a store, and dispatchers on
+// them as processes that can be killed between any two of their steps, put to sleep, and given
+// clocks that disagree.
 
 import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
@@ -29,7 +30,9 @@ export function ask(content: string, more: Partial<DispatchRequest> = {}): Dispa
   return { id: content, body: { model: "m", messages: [{ role: "user", content }] }, ...more };
 }
 
-/** One process: whatever it awaits passes through here, so that it can stop for ever or for a while. */
+/**
+ * One process: whatever it awaits passes through here, so that it can stop for ever or for a while.
+ */
 export class SimProcess {
   readonly #time: VirtualClock;
   readonly #skewMs: number;
@@ -46,7 +49,9 @@ export class SimProcess {
     return this.#isDead;
   }
 
-  /** Nothing that it awaits ever resolves again; none of its timers rings. What it has sent is sent. */
+  /**
+   * Nothing that it awaits ever resolves again; none of its timers rings. What it has sent is sent.
+   */
   kill(): void {
     this.#isDead = true;
   }
@@ -55,7 +60,10 @@ export class SimProcess {
     this.#asleepUntil = Math.max(this.#asleepUntil, this.#time.now() + ms);
   }
 
-  /** Its wall clock shows this much more than before for a while, or for good; its monotonic clock goes on. */
+  /**
+   * Its wall clock shows this much more than before for a while, or for good; its monotonic clock
+   * goes on.
+   */
   step(ms: number, forMs: number = Number.POSITIVE_INFINITY): void {
     this.#steppedMs += ms;
     if (forMs < Number.POSITIVE_INFINITY) this.#time.setTimeout(() => this.step(-ms), forMs);
@@ -86,7 +94,9 @@ export class SimProcess {
     await this.awake();
   }
 
-  /** The same object, each of whose promises this process awaits. `around` may delay, fail or kill. */
+  /**
+   * The same object, each of whose promises this process awaits. `around` may delay, fail or kill.
+   */
   wrap<T extends object>(target: T, around: Around = (_name, call) => call()): T {
     const wrapped = new Map<string | symbol, unknown>();
     return new Proxy(target, {
@@ -108,7 +118,10 @@ export class SimProcess {
     };
   }
 
-  /** What is called at all is called at once: a process that runs is awake. The answer waits until it is again. */
+  /**
+   * What is called at all is called at once: a process that runs is awake. The answer waits until
+   * it is again.
+   */
   async #through(call: () => Promise<unknown>): Promise<unknown> {
     if (this.#isDead) await never();
     try {

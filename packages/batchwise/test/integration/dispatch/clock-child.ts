@@ -1,5 +1,6 @@
 // A dispatcher that runs requests itself, in a process whose clock may be wrong. Run as
-// `node clock-child.ts <json of ClockWork>`. Prints a line of JSON for each request that it runs and each error it reports.
+// `node clock-child.ts <json of ClockWork>`. Prints a line of JSON for each request that it runs
+// and each error it reports.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";

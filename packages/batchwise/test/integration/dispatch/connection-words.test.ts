@@ -1,4 +1,5 @@
-// What onError, the store and checkAccount say where a provider cannot be reached, with the official clients and real sockets.
+// What onError, the store and checkAccount say where a provider cannot be reached, with the
+// official clients and real sockets.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,4 +1,5 @@
-// A pool whose statements are explained before they run: how many rows each reads of the tables, whatever it gives.
+// A pool whose statements are explained before they run: how many rows each reads of the tables,
+// whatever it gives.
 
 import type { PostgresPool, PostgresQuery } from "batchwise/dispatch/postgres";
 import type { Pool, PoolClient } from "pg";

@@ -1,5 +1,6 @@
-// One of a fleet on one store, in a process of its own. Run as `node fleet-child.ts <json of FleetWork>`. A producer
-// enqueues its requests and ends. A dispatcher runs until nothing is left of all of them.
+// One of a fleet on one store, in a process of its own. Run as
+// `node fleet-child.ts <json of FleetWork>`. A producer enqueues its requests and ends. A
+// dispatcher runs until nothing is left of all of them.
 
 import { once } from "node:events";
 import OpenAI from "openai";
@@ -13,7 +14,9 @@ export interface FleetWork {
   readonly name: string;
   readonly place: Place;
   readonly url: string;
-  /** Of a producer: how many it enqueues. Of a dispatcher: how many outcomes all of them wait for. */
+  /**
+   * Of a producer: how many it enqueues. Of a dispatcher: how many outcomes all of them wait for.
+   */
   readonly requests: number;
   /** Of a producer: length of each message; what it says at the least. */
   readonly textLength: number;
@@ -60,7 +63,8 @@ async function isDone(all: Store): Promise<boolean> {
   return probe !== null && probe.cursor >= work.requests && probe.inBatches === 0;
 }
 
-// Loaded, and not connected yet: the work begins in all of them together, at the word of that process.
+// Loaded, and not connected yet: the work begins in all of them together, at the word of that
+// process.
 process.stdout.write("ready\n");
 await once(process.stdin, "data");
 if (work.role === "producer") {

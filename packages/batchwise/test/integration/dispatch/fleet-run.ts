@@ -1,5 +1,5 @@
-// A fleet on one store and one provider: dispatchers and producers, each a process of its own (fleet-child.ts), and what
-// they have left behind in the store and at the provider.
+// A fleet on one store and one provider: dispatchers and producers, each a process of its own
+// (fleet-child.ts), and what they have left behind in the store and at the provider.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -22,8 +22,8 @@ export interface Fleet {
 }
 
 /**
- * All processes at once, when the last of them is ready; resolves when every request has its outcome. Ends them all where
- * one fails, or at the signal.
+ * All processes at once, when the last of them is ready; resolves when every request has its
+ * outcome. Ends them all where one fails, or at the signal.
  */
 export async function runFleet({ requests, ...rest }: Fleet, signal: AbortSignal): Promise<void> {
   const failed = new AbortController();
@@ -95,7 +95,10 @@ export function tracesOfOnceEach(requests: number): Traces {
 
 export interface FleetEnd {
   readonly traces: Traces;
-  /** From the first request that was taken in to the last outcome: the start of the processes is not in it. */
+  /**
+   * From the first request that was taken in to the last outcome: the start of the processes is not
+   * in it.
+   */
   readonly spanMs: number;
 }
 

@@ -1,6 +1,6 @@
-// Bedrock and Vertex AI on their worst days: every fault of the tables in hostile/ at every family of models, through the
-// official SDKs over real sockets, on one of four stores each. Nothing is lost, nothing ends twice, nothing runs twice
-// that need not, and the user is told in words.
+// Bedrock and Vertex AI on their worst days: every fault of the tables in hostile/ at every family
+// of models, through the official SDKs over real sockets, on one of four stores each. Nothing is
+// lost, nothing ends twice, nothing runs twice that need not, and the user is told in words.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -34,8 +34,8 @@ const inFile = (): Promise<OpenStore> => openStore({ kind: "sqlite", path: file(
 const atPostgres = async (): Promise<OpenStore> => openStore({ kind: "postgres", config: await postgresPlace() });
 const atRedis = async (): Promise<OpenStore> => openStore({ kind: "redis", ...(await redisPlace()) });
 /**
- * Faults meet them in turn. Every fourth meets a server: there each step of virtual time costs a dozen round trips, and
- * the faults are none of the store's.
+ * Faults meet them in turn. Every fourth meets a server: there each step of virtual time costs a
+ * dozen round trips, and the faults are none of the store's.
  */
 const STORES = [inMemory, inFile, atPostgres, inMemory, inFile, atRedis, inMemory, inFile] as const;
 const WITHOUT_SERVERS = [inMemory, inFile] as const;
@@ -74,7 +74,10 @@ type Row = readonly [name: string, fault: Fault, row: number];
 
 const siblingsOf = ({ service }: Family): readonly Family[] => FAMILIES.filter((other) => other.service === service);
 
-/** Faults of lines have to do with the family. All others are the provider's: each meets one family of each provider. */
+/**
+ * Faults of lines have to do with the family. All others are the provider's: each meets one family
+ * of each provider.
+ */
 function rowsOf(family: Family, faults: readonly Fault[]): readonly Row[] {
   const siblings = faults === LINE_FAULTS ? [family] : siblingsOf(family);
   const own = faults.filter((_, row) => siblings[row % siblings.length] === family);

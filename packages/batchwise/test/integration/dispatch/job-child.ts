@@ -1,5 +1,6 @@
-// One run of a job in a process of its own, for tests that kill it. Run as `node job-child.ts <json of JobWork>`; tells on
-// its output the id of each outcome that it is given, a line each, and at last "end".
+// One run of a job in a process of its own, for tests that kill it. Run as
+// `node job-child.ts <json of JobWork>`; tells on its output the id of each outcome that it is
+// given, a line each, and at last "end".
 
 import { writeSync } from "node:fs";
 import OpenAI from "openai";

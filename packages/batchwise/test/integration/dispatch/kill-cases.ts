@@ -1,8 +1,9 @@
-// Deaths by kill -9 at every named point of a batch's life, in a real process, over real sockets to the strict fake
-// provider. Another process goes on: the test's own. Nothing is lost, nothing is recorded twice, nothing runs twice. A
-// service that takes files and one that takes requests inline die at each point on each store. Each other service dies
-// at each point once, on one store after the other; where it has several families of models, with one family after the
-// other. So each point is met by every service, and on every store by four services or more.
+// Deaths by kill -9 at every named point of a batch's life, in a real process, over real sockets to
+// the strict fake provider. Another process goes on: the test's own. Nothing is lost, nothing is
+// recorded twice, nothing runs twice. A service that takes files and one that takes requests inline
+// die at each point on each store. Each other service dies at each point once, on one store after
+// the other; where it has several families of models, with one family after the other. So each
+// point is met by every service, and on every store by four services or more.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -43,7 +44,9 @@ const DEATHS: readonly Death[] = [
   { dieAt: "after-result-txn", dieAtCount: 2, requests: MANY },
   { dieAt: "after-delivery", dieAtCount: 3, requests: MANY },
 ];
-/** While requests move to a fallback account, and while the second of both accounts is sent a batch. */
+/**
+ * While requests move to a fallback account, and while the second of both accounts is sent a batch.
+ */
 const MOVING: readonly Death[] = [
   { dieAt: "moving-urgent", dieAtCount: 1, requests: FEW },
   { dieAt: "create-sent", dieAtCount: 2, requests: FEW },
@@ -76,7 +79,10 @@ export const allDeaths: readonly Case[] = [
   ...IN_TURN.flatMap((families, first) => DEATHS.map((death, at) => inTurn(families, first, death, at))),
 ];
 
-/** One service dies every death on every store, each other one once, at another point than the one before it. */
+/**
+ * One service dies every death on every store, each other one once, at another point than the one
+ * before it.
+ */
 export const someDeaths: readonly Case[] = [...new Set(allDeaths.map(([, service]) => service))].flatMap(
   (service, at) => {
     const deaths = allDeaths.filter(([, other]) => other === service);
@@ -104,7 +110,10 @@ export function titled(deaths: readonly Case[]): [string, string, string, Case][
   return deaths.map((row) => [row[0], row[1], row[2].dieAt, row]);
 }
 
-/** Registers the hooks of a test file, and returns the function that lets a process die and another go on. */
+/**
+ * Registers the hooks of a test file, and returns the function that lets a process die and another
+ * go on.
+ */
 export function killer(): (row: Case) => Promise<void> {
   const folder = makeFolder();
   const bundle = scratchFolder("kill-child");

@@ -1,5 +1,5 @@
-// A dispatcher in a process of its own that dies by SIGKILL when a point is reached for the nth time. Run as
-// `node kill-child.ts <json of KillDeath>`. Prints what it did only if it lived.
+// A dispatcher in a process of its own that dies by SIGKILL when a point is reached for the nth
+// time. Run as `node kill-child.ts <json of KillDeath>`. Prints what it did only if it lived.
 
 import { flushCompileCache } from "node:module";
 import { dispatchAll, type KillWork } from "./kill-run.ts";

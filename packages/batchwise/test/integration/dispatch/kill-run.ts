@@ -1,5 +1,6 @@
-// One process's part in the kill matrix: opens the store, enqueues, dispatches until nothing is left, and tells what the
-// log holds. The process that dies does it in a child; the one that goes on may be the test's own.
+// One process's part in the kill matrix: opens the store, enqueues, dispatches until nothing is
+// left, and tells what the log holds. The process that dies does it in a child; the one that goes
+// on may be the test's own.
 
 import type { Account, AccountOptions } from "../../../src/dispatch/contract/account.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
@@ -67,7 +68,10 @@ const CALL_MARGIN_MS = 200;
 /** Each look costs a database some statements, and up to ten processes look at the same time. */
 const LOOK_MS = 250;
 const SENT_AFTER_MS = 150;
-/** More than a request needs that may wait for company, and within the time that OpenAI may take for a batch. */
+/**
+ * More than a request needs that may wait for company, and within the time that OpenAI may take for
+ * a batch.
+ */
 const DEADLINE_MS = 2 * 3_600_000;
 
 function isAtBedrock(service: Service): service is keyof typeof BEDROCK_MODELS {
@@ -140,7 +144,10 @@ async function accountsOf(work: KillWork, failpoint: (name: string) => void): Pr
   return [account, tellingWhenSent(Object.defineProperty(second, "capabilities", { value: capabilities }), failpoint)];
 }
 
-/** The provider answers creates late, so that this one is on its way, and accepted, when the process dies. */
+/**
+ * The provider answers creates late, so that this one is on its way, and accepted, when the process
+ * dies.
+ */
 function tellingWhenSent(account: Account, failpoint: (name: string) => void): Account {
   const create = account.create.bind(account);
   const value: Account["create"] = (input, call) => {

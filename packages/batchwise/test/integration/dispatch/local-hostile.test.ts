@@ -1,4 +1,5 @@
-// `localAccount` against servers that redirect its calls, and whose answers do not end or unpack to a hundred times their size.
+// `localAccount` against servers that redirect its calls, and whose answers do not end or unpack to
+// a hundred times their size.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

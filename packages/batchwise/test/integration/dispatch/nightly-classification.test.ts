@@ -1,5 +1,6 @@
-// The example in examples/nightly-classification as a user runs it: a process of its own on the built package, killed
-// and interrupted in the middle, over a real socket to the strict fake provider.
+// The example in examples/nightly-classification as a user runs it: a process of its own on the
+// built package, killed and interrupted in the middle, over a real socket to the strict fake
+// provider.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

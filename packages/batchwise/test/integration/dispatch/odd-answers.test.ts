@@ -1,5 +1,6 @@
-// What providers and callbacks answer and no database takes as it is: counts that are no whole numbers, error texts with a
-// NUL character, ids that no request can have. One such answer stops nothing but itself.
+// What providers and callbacks answer and no database takes as it is: counts that are no whole
+// numbers, error texts with a NUL character, ids that no request can have. One such answer stops
+// nothing but itself.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
-// Providers that call anything a code: a NUL character, half an emoji, a long text. Every database takes the outcome, the
-// caller reads the provider's own words, and the request is found by them.
+// Providers that call anything a code: a NUL character, half an emoji, a long text. Every database
+// takes the outcome, the caller reads the provider's own words, and the request is found by them.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,6 @@
-// Stores for tests with processes of their own: a place that travels as JSON, and the store that it stands for. A
-// process loads the one driver that its place needs: starting is most of what such a process does.
+// Stores for tests with processes of their own: a place that travels as JSON, and the store that it
+// stands for. A process loads the one driver that its place needs: starting is most of what such a
+// process does.
 
 import type pg from "pg";
 import type { Store } from "../../../src/dispatch/contract/store.ts";

@@ -1,4 +1,5 @@
-// The operators' methods on the durable stores: two dispatchers with connections of their own, in real time.
+// The operators' methods on the durable stores: two dispatchers with connections of their own, in
+// real time.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

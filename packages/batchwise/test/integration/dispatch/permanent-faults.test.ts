@@ -1,5 +1,5 @@
-// Faults of a real store that a person has to correct: each has a code of its own, is not retryable, and rejects `start`.
-// Once it is corrected, the same dispatcher starts.
+// Faults of a real store that a person has to correct: each has a code of its own, is not
+// retryable, and rejects `start`. Once it is corrected, the same dispatcher starts.
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,4 +1,5 @@
-// What servers keep of tenants and lanes that are over. SQLite's part: test/dispatch/stores/sqlite/places.test.ts.
+// What servers keep of tenants and lanes that are over. SQLite's part:
+// test/dispatch/stores/sqlite/places.test.ts.
 
 import { postgresStore } from "batchwise/dispatch/postgres";
 import { redisStore } from "batchwise/dispatch/redis";

@@ -1,5 +1,6 @@
-// The Postgres store on a real server, against the whole contract: in the first schema of the search path, and in a schema
-// that the pool's search path does not name, with requests that come in transactions of the caller's.
+// The Postgres store on a real server, against the whole contract: in the first schema of the
+// search path, and in a schema that the pool's search path does not name, with requests that come
+// in transactions of the caller's.
 
 import { type PostgresStore, postgresStore } from "batchwise/dispatch/postgres";
 import { escapeIdentifier, type Pool, type PoolClient } from "pg";

@@ -1,5 +1,6 @@
-// Connections that a busy process must not keep. One that the server ends in the same breath in which it is made, as a
-// restarting PostgreSQL does: a socket that speaks just enough of the protocol. And those of a server that is read-only.
+// Connections that a busy process must not keep. One that the server ends in the same breath in
+// which it is made, as a restarting PostgreSQL does: a socket that speaks just enough of the
+// protocol. And those of a server that is read-only.
 
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
@@ -48,7 +49,8 @@ test("after a failover no connection to the read-only server is used again for a
     await admin.end();
   });
   await postgresStore({ pool: admin }).probe(1, NOW);
-  // Sessions keep what their role had at their login: those made before and after the change are as those of two servers.
+  // Sessions keep what their role had at their login: those made before and after the change are as
+  // those of two servers.
   await query(place, `CREATE ROLE ${user} LOGIN SUPERUSER; ALTER ROLE ${user} SET default_transaction_read_only = on`);
   const store = postgresStore({ pool });
   await Promise.all(Array.from({ length: SESSIONS * 4 }, () => store.probe(1, NOW)));

@@ -1,5 +1,5 @@
-// Four dispatchers and eight producers, each a process of its own, on one Postgres database and one provider; once left
-// alone, once while connections are cut at random.
+// Four dispatchers and eight producers, each a process of its own, on one Postgres database and one
+// provider; once left alone, once while connections are cut at random.
 
 import { fakeProvider } from "batchwise/dispatch/testing";
 import pg from "pg";

@@ -1,5 +1,5 @@
-// Lanes of split batches' parts on a real Postgres server: they go with the last of their requests, and none goes while
-// another transaction is about to use it, wherever the two meet.
+// Lanes of split batches' parts on a real Postgres server: they go with the last of their requests,
+// and none goes while another transaction is about to use it, wherever the two meet.
 
 import { type PostgresPool, postgresStore } from "batchwise/dispatch/postgres";
 import type pg from "pg";
@@ -32,7 +32,9 @@ function signal(): { readonly promise: Promise<void>; give(): void } {
   return { promise, give };
 }
 
-/** A pool whose clients stop before the first statement that has this text, until they are let go. */
+/**
+ * A pool whose clients stop before the first statement that has this text, until they are let go.
+ */
 function stopping(pool: pg.Pool, before: string) {
   const reached = signal();
   const gone = signal();

@@ -1,5 +1,6 @@
-// What an older version of the Postgres store has written works on: a dump of its tables, opened by the present one. What
-// it did not know reads as "" or null; codes are taken out of the payloads, whatever else a provider has put there.
+// What an older version of the Postgres store has written works on: a dump of its tables, opened by
+// the present one. What it did not know reads as "" or null; codes are taken out of the payloads,
+// whatever else a provider has put there.
 
 import { readFileSync } from "node:fs";
 import { postgresStore } from "batchwise/dispatch/postgres";

@@ -1,5 +1,5 @@
-// How Postgres reads pages of the largest batch, and of many requests: what a call reads of the tables grows with its page
-// and not with what lies behind it. Counted in rows, not in time.
+// How Postgres reads pages of the largest batch, and of many requests: what a call reads of the
+// tables grows with its page and not with what lies behind it. Counted in rows, not in time.
 
 import { postgresStore } from "batchwise/dispatch/postgres";
 import type { Pool } from "pg";
@@ -18,7 +18,10 @@ const FAILED = 20;
 const { lane } = sealInput("");
 const PAGE = 60;
 
-/** A batch of all members; those that ended, the last of them failed, of a job each ten; those that wait, all too late. */
+/**
+ * A batch of all members; those that ended, the last of them failed, of a job each ten; those that
+ * wait, all too late.
+ */
 async function fill(db: Pool): Promise<void> {
   const all = ENDED + MEMBERS + WAITING;
   await db.query(`INSERT INTO batchwise_lane (name) VALUES ('${lane}')`);
@@ -74,7 +77,9 @@ const PAGES: readonly Call[] = [
   ["outcomes of a job, late ones", PAGE, (store) => store.outcomes({ after: ENDED - 1_000, limit: PAGE, job: "j2" })],
 ];
 
-/** The planner must know how many these are, as the server's own ANALYZE tells it within a minute. */
+/**
+ * The planner must know how many these are, as the server's own ANALYZE tells it within a minute.
+ */
 const CHANGES: readonly Call[] = [
   [
     "what expires, of many with one deadline",

@@ -1,5 +1,6 @@
-// Requests that are enqueued in a transaction of the caller's, on a real PostgreSQL: they exist if, and only if, the
-// transaction is committed, and a call that is refused leaves the transaction as it was.
+// Requests that are enqueued in a transaction of the caller's, on a real PostgreSQL: they exist if,
+// and only if, the transaction is committed, and a call that is refused leaves the transaction as
+// it was.
 
 import { type BatchLine, createDispatcher, type DispatchRequest } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
@@ -195,7 +196,10 @@ describe("a call that is refused", () => {
 });
 
 describe("two transactions at once", () => {
-  /** Two that enqueue for two models, in opposite order, and both have done their first when they do their second. */
+  /**
+   * Two that enqueue for two models, in opposite order, and both have done their first when they do
+   * their second.
+   */
   async function crossing(setUp: Awaited<ReturnType<typeof shop>>, idsOf: (model: string, who: string) => string) {
     const { pool, store } = setUp;
     let arrived = 0;

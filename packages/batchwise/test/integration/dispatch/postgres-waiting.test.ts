@@ -1,4 +1,5 @@
-// The count of what waits in each lane, which the probe goes by: right after everything that moves a request.
+// The count of what waits in each lane, which the probe goes by: right after everything that moves
+// a request.
 
 import { postgresStore } from "batchwise/dispatch/postgres";
 import { expect, onTestFinished, test } from "vitest";

@@ -1,4 +1,5 @@
-// Downloads that a provider redirects, over real sockets: to its own host, to another one, in a circle, to no web address.
+// Downloads that a provider redirects, over real sockets: to its own host, to another one, in a
+// circle, to no web address.
 
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
@@ -83,7 +84,10 @@ async function read(account: Account): Promise<ResultLine[]> {
   return seen;
 }
 
-/** The provider: what comes first for a download, and `own` for paths below /own. Anthropic's answer names the results' address. */
+/**
+ * The provider: what comes first for a download, and `own` for paths below /own. Anthropic's answer
+ * names the results' address.
+ */
 async function provider(first: string, own: Answer = lines): Promise<Site> {
   const made: Site = await site("127.0.0.1", (request, response) => {
     if (request.url?.startsWith("/own")) own(request, response);

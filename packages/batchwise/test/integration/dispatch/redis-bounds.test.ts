@@ -1,5 +1,5 @@
-// Very many deliveries that come due at one time, and very many batches to look at: no single call holds the server for
-// all of them, and the answer is the same.
+// Very many deliveries that come due at one time, and very many batches to look at: no single call
+// holds the server for all of them, and the answer is the same.
 
 import { redisStore } from "batchwise/dispatch/redis";
 import { expect, onTestFinished, test } from "vitest";

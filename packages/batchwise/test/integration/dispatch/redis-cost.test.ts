@@ -1,5 +1,5 @@
-// What finding, sums and a job's outcomes cost a Redis server among thousands of others, counted in commands; and how its
-// requests are held in memory.
+// What finding, sums and a job's outcomes cost a Redis server among thousands of others, counted in
+// commands; and how its requests are held in memory.
 
 import { redisStore } from "batchwise/dispatch/redis";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";

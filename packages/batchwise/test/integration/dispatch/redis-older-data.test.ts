@@ -1,5 +1,6 @@
-// What the first version of the Redis store has written works on: every row of it was made by that version, in a store
-// with one batch half settled, three outcomes, and requests that wait. What it did not know reads as "" or null.
+// What the first version of the Redis store has written works on: every row of it was made by that
+// version, in a store with one batch half settled, three outcomes, and requests that wait. What it
+// did not know reads as "" or null.
 
 import { readFileSync } from "node:fs";
 import { redisStore } from "batchwise/dispatch/redis";

@@ -1,5 +1,5 @@
-// Users of a real Redis server: one with exactly the rights that the docs list can do everything, and each fault of a login
-// or a right is found before anything is written, with a code that stays.
+// Users of a real Redis server: one with exactly the rights that the docs list can do everything,
+// and each fault of a login or a right is found before anything is written, with a code that stays.
 
 import { createDispatcher } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";

@@ -1,5 +1,5 @@
-// A real Redis server whose settings can lose what it has answered: it is found at the first call and after each restart,
-// reported, and refused at the start where the server throws requests away.
+// A real Redis server whose settings can lose what it has answered: it is found at the first call
+// and after each restart, reported, and refused at the start where the server throws requests away.
 
 import { createDispatcher } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
@@ -39,7 +39,9 @@ async function setForTest(settings: Readonly<Record<string, string | number>>): 
   await set(settings);
 }
 
-/** A server that begins an append-only file anew loses what it answers until the file is written. */
+/**
+ * A server that begins an append-only file anew loses what it answers until the file is written.
+ */
 async function isRewriting(): Promise<boolean> {
   return /aof_rewrite_(in_progress|scheduled):1/.test(await admin.info("persistence"));
 }
@@ -133,7 +135,8 @@ test("that was set to evict while a connection was lost, without a failed call, 
   const client = clientAt(server.port);
   onTestFinished(() => client.disconnect());
   let secondsPassed = 0;
-  // Calls end with the moment of the last look: it is moved into the past, as if time had passed since.
+  // Calls end with the moment of the last look: it is moved into the past, as if time had passed
+  // since.
   const call: Redis["call"] = (command: string, ...args: unknown[]) => {
     const lookedAt = String(args.pop());
     return client.call(command, ...(args as string[]), lookedAt && String(Number(lookedAt) - secondsPassed));

@@ -1,6 +1,6 @@
-// A real Redis server that loses what it has answered for: flushed under its dispatchers, or started again without its
-// last writes. Each process finds out by itself, whatever others have written meanwhile; a server that lost nothing is
-// suspected of nothing.
+// A real Redis server that loses what it has answered for: flushed under its dispatchers, or
+// started again without its last writes. Each process finds out by itself, whatever others have
+// written meanwhile; a server that lost nothing is suspected of nothing.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDispatcher, type Dispatcher } from "batchwise/dispatch";

@@ -1,4 +1,5 @@
-// Very many requests of a lane whose time has come: no single call holds the server for all of them.
+// Very many requests of a lane whose time has come: no single call holds the server for all of
+// them.
 
 import { redisStore } from "batchwise/dispatch/redis";
 import { expect, onTestFinished, test } from "vitest";

@@ -1,4 +1,5 @@
-// A job in real processes on SQLite: killed, interrupted and run twice at once, over a socket to the strict fake.
+// A job in real processes on SQLite: killed, interrupted and run twice at once, over a socket to
+// the strict fake.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

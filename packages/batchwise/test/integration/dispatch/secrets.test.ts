@@ -1,4 +1,5 @@
-// Keys against real servers: a gateway that echoes every header, keys that no header can hold, results with keys in them.
+// Keys against real servers: a gateway that echoes every header, keys that no header can hold,
+// results with keys in them.
 
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -1,6 +1,6 @@
 // A process of its own on a SQLite store, for tests that need a second one or one to kill. Run as
-// `node sqlite-child.ts <job> <file> <name>`; starts at the first line on its input, and tells on its output, a line
-// each, what it has done.
+// `node sqlite-child.ts <job> <file> <name>`; starts at the first line on its input, and tells on
+// its output, a line each, what it has done.
 
 import { writeSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -14,7 +14,10 @@ function tell(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
-/** Enqueues and seals in turn until nothing is left, and tells every member of every batch that it was given. */
+/**
+ * Enqueues and seals in turn until nothing is left, and tells every member of every batch that it
+ * was given.
+ */
 async function claim(): Promise<void> {
   const store = sqliteStore({ path });
   for (let round = 0, empty = 0; empty < 3; round += 1) {

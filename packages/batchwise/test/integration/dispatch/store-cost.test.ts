@@ -1,4 +1,5 @@
-// What a call costs a server when very much is over or waits: counted in rows and commands, not in time.
+// What a call costs a server when very much is over or waits: counted in rows and commands, not in
+// time.
 
 import { postgresStore } from "batchwise/dispatch/postgres";
 import { redisStore } from "batchwise/dispatch/redis";

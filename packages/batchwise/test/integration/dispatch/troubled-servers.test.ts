@@ -1,6 +1,7 @@
-// Servers that cannot be written to for a while: a full disk, no memory left, read-only. Real ones, with the trouble made
-// as an operator would meet it. Intake stops with the store's own error, reads go on, and what was taken in before ends
-// well once the trouble is over. SQLite's part: test/dispatch/stores/sqlite/abuse.test.ts.
+// Servers that cannot be written to for a while: a full disk, no memory left, read-only. Real ones,
+// with the trouble made as an operator would meet it. Intake stops with the store's own error,
+// reads go on, and what was taken in before ends well once the trouble is over. SQLite's part:
+// test/dispatch/stores/sqlite/abuse.test.ts.
 
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -61,7 +62,10 @@ async function until(happened: () => Promise<boolean>): Promise<void> {
   throw new Error("It did not happen in time.");
 }
 
-/** A dispatcher lives through the trouble: some requests are at the provider, some wait, some come while it lasts. */
+/**
+ * A dispatcher lives through the trouble: some requests are at the provider, some wait, some come
+ * while it lasts.
+ */
 async function liveThrough(store: Store, trouble: Trouble): Promise<void> {
   const fake = fakeProvider({ plan: { validateMs: 50, runMs: 600, finalizeMs: 50 } });
   const http = await fake.listen();

@@ -1,4 +1,5 @@
-// A dispatcher on the virtual clock with a store in a real server: time stands still while a call of the store is under way.
+// A dispatcher on the virtual clock with a store in a real server: time stands still while a call
+// of the store is under way.
 
 import { createDispatcher, type Store } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";

@@ -1,4 +1,5 @@
-// A Redis Cluster for tests: three nodes with a third of the keys each, and a replica of each of them.
+// A Redis Cluster for tests: three nodes with a third of the keys each, and a replica of each of
+// them.
 
 import { Cluster, type Redis } from "ioredis";
 import { onTestFinished } from "vitest";
@@ -53,8 +54,8 @@ export async function startCluster(): Promise<TestCluster> {
 }
 
 /**
- * Makes a replica the master of its part. One at a time: masters vote once in an epoch, so of two that ask at once one may
- * get no majority, and it does not ask again by itself.
+ * Makes a replica the master of its part. One at a time: masters vote once in an epoch, so of two
+ * that ask at once one may get no majority, and it does not ask again by itself.
  */
 export async function takeOver(replica: Redis): Promise<void> {
   for (let looks = 0; !(await replica.info("replication")).includes("role:master"); looks += 1) {

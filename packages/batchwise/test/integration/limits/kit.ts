@@ -1,5 +1,5 @@
-// What the tests of limits in Redis share: a place in a server, clients, one who takes what it gets, and a way to Redis
-// that can be cut.
+// What the tests of limits in Redis share: a place in a server, clients, one who takes what it
+// gets, and a way to Redis that can be cut.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";

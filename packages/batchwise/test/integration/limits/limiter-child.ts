@@ -1,5 +1,6 @@
-// One of several processes that share a limit in Redis. Run as `node limiter-child.ts <json of LimiterWork>`: says "ready",
-// and when it reads a line, keeps a batcher busy for a while and says how much it was granted in that time.
+// One of several processes that share a limit in Redis. Run as
+// `node limiter-child.ts <json of LimiterWork>`: says "ready", and when it reads a line, keeps a
+// batcher busy for a while and says how much it was granted in that time.
 
 import { once } from "node:events";
 import { Redis } from "ioredis";

@@ -10,7 +10,10 @@ import type { LimiterWork } from "./limiter-child.ts";
 const RUN_MS = 4_000;
 const PER_SECOND = 1_000;
 
-/** What eight processes were granted of one limit, each, for four seconds. It is never more than the limit allows. */
+/**
+ * What eight processes were granted of one limit, each, for four seconds. It is never more than the
+ * limit allows.
+ */
 async function grantedToEight(): Promise<readonly number[]> {
   const { port, key } = await place();
   const works = Array.from({ length: 8 }, (_, index): LimiterWork => {

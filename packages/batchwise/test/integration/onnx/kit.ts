@@ -42,7 +42,10 @@ export function twoOutputs(): Uint8Array {
   return graph.finish("two", "gives two outputs");
 }
 
-/** `x` [batch, width] in, `y` out: some milliseconds of matrix products a row, as many as `products`. */
+/**
+ * `x` [batch, width] in, `y` out: some milliseconds of matrix products a row, as many as
+ * `products`.
+ */
 export function slow(products: number, width: number = 256): Uint8Array {
   const graph = new OnnxGraph();
   graph.input("x", "float32", ["batch", width]);

@@ -18,7 +18,9 @@ async function opened(options: Partial<EmbedderOptions> = {}): Promise<TextEmbed
   return embedder;
 }
 
-/** A folder as sentence-transformers exports it, whose files ask for the vector of the first token. */
+/**
+ * A folder as sentence-transformers exports it, whose files ask for the vector of the first token.
+ */
 function exported(files: Readonly<Record<string, unknown>> = {}): string {
   const path = fileOf(encoder({ vocabulary: WORD_PIECES.length, output: "tokens", maxTokens: 32 }));
   const folder = dirname(path);

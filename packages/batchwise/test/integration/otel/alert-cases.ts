@@ -1,5 +1,6 @@
-// For each alert rule, series under which it fires and series under which it does not, in the notation of promtool: the
-// value of each minute. "0+2x30" starts at 0 and grows by 2 a minute for 30 minutes; "_" is a minute without the series.
+// For each alert rule, series under which it fires and series under which it does not, in the
+// notation of promtool: the value of each minute. "0+2x30" starts at 0 and grows by 2 a minute for
+// 30 minutes; "_" is a minute without the series.
 
 export interface AlertCase {
   readonly alert: string;
@@ -97,7 +98,9 @@ const runningOf = (instance: string) => `batchwise_dispatch_running{instance="${
 /** Minutes. */
 export const DAY = 24 * 60;
 
-/** A counter that has stood still for a day and more, with ten minutes in which nothing was scraped. */
+/**
+ * A counter that has stood still for a day and more, with ten minutes in which nothing was scraped.
+ */
 const oldValue = (value: number): string => `${value}x${DAY} _x10 ${value}x120`;
 
 const DISPATCHERS: readonly AlertCase[] = [

@@ -1,4 +1,5 @@
-// The alert rules, by Prometheus' own tool: each fires when it should, with its text, and is silent when it should be.
+// The alert rules, by Prometheus' own tool: each fires when it should, with its text, and is silent
+// when it should be.
 
 import { rmSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
@@ -16,7 +17,10 @@ function minutesOf(values: string): number {
   return values.split(" ").reduce((sum, part) => sum + 1 + Number(/x(\d+)$/.exec(part)?.[1] ?? 0), 0);
 }
 
-/** A test of promtool: at each of these minutes this alert fires, with these labels and texts, or does not. */
+/**
+ * A test of promtool: at each of these minutes this alert fires, with these labels and texts, or
+ * does not.
+ */
 function testOf(alert: string, series: Values, minutes: readonly number[], expected: readonly object[]): object {
   return {
     interval: "1m",

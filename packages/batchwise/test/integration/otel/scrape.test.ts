@@ -1,5 +1,5 @@
-// Metrics as Prometheus gets them: over HTTP from the server of OpenTelemetry's exporter, of a batcher at work and of a
-// dispatcher that sends batches through OpenAI's official client.
+// Metrics as Prometheus gets them: over HTTP from the server of OpenTelemetry's exporter, of a
+// batcher at work and of a dispatcher that sends batches through OpenAI's official client.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

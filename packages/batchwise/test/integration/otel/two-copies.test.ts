@@ -1,4 +1,5 @@
-// An application may load the package by `import` and by `require`: two copies that instrument on the same meter.
+// An application may load the package by `import` and by `require`: two copies that instrument on
+// the same meter.
 
 import { createRequire } from "node:module";
 import { createBatcher } from "batchwise";

@@ -1,5 +1,5 @@
-// Starts the keeper of the servers, and asks it. For whatever wants servers that are gone when it is gone itself: the
-// tests, and the benchmarks.
+// Starts the keeper of the servers, and asks it. For whatever wants servers that are gone when it
+// is gone itself: the tests, and the benchmarks.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,11 +11,17 @@ import type { RedisOptions, RedisService } from "./redis.ts";
 
 export interface Keeper {
   readonly port: number;
-  /** Ends every server that it keeps, and then itself. It does the same when this process ends without a word. */
+  /**
+   * Ends every server that it keeps, and then itself. It does the same when this process ends
+   * without a word.
+   */
   stop(): Promise<void>;
 }
 
-/** The keeper lives in a process group of its own, so that Ctrl-C does not end it before it has ended the servers. */
+/**
+ * The keeper lives in a process group of its own, so that Ctrl-C does not end it before it has
+ * ended the servers.
+ */
 export async function startKeeper(folder: string = tmpdir()): Promise<Keeper> {
   const script = new URL("keeper.ts", import.meta.url).pathname;
   const keeper = spawn(process.execPath, ["--no-warnings", script], {

@@ -1,6 +1,7 @@
-// Keeps the servers of one test run, in a process of its own. Started, and asked over HTTP on loopback, by
-// keeper-client.ts. Starts a server when the first test asks for it. Ends every one, by its process id, and removes its
-// folder when its own input ends: that comes with the end of the run, by whatever that was.
+// Keeps the servers of one test run, in a process of its own. Started, and asked over HTTP on
+// loopback, by keeper-client.ts. Starts a server when the first test asks for it. Ends every one,
+// by its process id, and removes its folder when its own input ends: that comes with the end of the
+// run, by whatever that was.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -82,7 +83,8 @@ async function answer(ask: Ask): Promise<unknown> {
 }
 
 const server = createServer(async (request, response) => {
-  // Each question comes on a connection of its own: a kept one may be closed just when the next is asked.
+  // Each question comes on a connection of its own: a kept one may be closed just when the next is
+  // asked.
   response.setHeader("connection", "close");
   try {
     const ask = JSON.parse(await text(request)) as Ask;

@@ -1,6 +1,6 @@
-// Servers for tests of the integration project. A place is an empty corner of a server that all files of the run share;
-// a file that kills, fills or changes its server has one of its own. Whatever is not stopped here is at the end of the
-// run.
+// Servers for tests of the integration project. A place is an empty corner of a server that all
+// files of the run share; a file that kills, fills or changes its server has one of its own.
+// Whatever is not stopped here is at the end of the run.
 
 import { inject } from "vitest";
 import { askKeeper, ownPostgres, ownPrometheus, ownRedis } from "./keeper-client.ts";

@@ -1,5 +1,5 @@
-// A PostgreSQL server: on a free port of loopback, on data of its own, gone afterwards. Finds the server's programs or
-// installs them; throws where it can do neither.
+// A PostgreSQL server: on a free port of loopback, on data of its own, gone afterwards. Finds the
+// server's programs or installs them; throws where it can do neither.
 
 import { execFile, execFileSync } from "node:child_process";
 import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -12,11 +12,17 @@ import { folderOf } from "./programs.ts";
 import { mountSmallDisk } from "./small-disk.ts";
 
 export interface PostgresOptions {
-  /** Puts the tables of every place on a disk of that many megabytes; the server's own files are not on it. */
+  /**
+   * Puts the tables of every place on a disk of that many megabytes; the server's own files are not
+   * on it.
+   */
   readonly diskMb?: number;
   /** Makes it a standby, which follows the server of that port, reads only and may be promoted. */
   readonly standbyOf?: number;
-  /** Whether commits are flushed to the disk: yes, unless said otherwise. Only a loss of power tells the difference. */
+  /**
+   * Whether commits are flushed to the disk: yes, unless said otherwise. Only a loss of power tells
+   * the difference.
+   */
   readonly fsync?: boolean;
 }
 
@@ -24,8 +30,8 @@ export interface PostgresService extends Service {
   /** The small disk, or where one would be. */
   readonly folder: string;
   /**
-   * An empty schema of its own: what a pool needs to work in it, also in another process. Its connections bear its
-   * name.
+   * An empty schema of its own: what a pool needs to work in it, also in another process. Its
+   * connections bear its name.
    */
   place(): Promise<PostgresPlace>;
 }

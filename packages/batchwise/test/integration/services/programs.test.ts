@@ -1,4 +1,5 @@
-// Finding and installing the servers' programs, on machines made of folders and a script in the place of apt-get.
+// Finding and installing the servers' programs, on machines made of folders and a script in the
+// place of apt-get.
 
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,5 +1,6 @@
-// The programs of the servers that tests run: found on this machine, or installed as Debian packages. Throws, with what
-// to do, where neither is possible: a test that needs a server never passes without one.
+// The programs of the servers that tests run: found on this machine, or installed as Debian
+// packages. Throws, with what to do, where neither is possible: a test that needs a server never
+// passes without one.
 
 import { execFileSync } from "node:child_process";
 import { accessSync, constants, existsSync, globSync, rmSync, writeFileSync } from "node:fs";

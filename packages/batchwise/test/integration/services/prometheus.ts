@@ -1,5 +1,6 @@
-// Prometheus' own programs: `promtool`, which checks and tests rules, and a server on a free port of loopback that scrapes
-// one address every second. Finds the programs or installs them; throws where it can do neither.
+// Prometheus' own programs: `promtool`, which checks and tests rules, and a server on a free port
+// of loopback that scrapes one address every second. Finds the programs or installs them; throws
+// where it can do neither.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

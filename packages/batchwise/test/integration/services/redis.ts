@@ -1,5 +1,5 @@
-// A Redis server: on a free port of loopback, with an append-only file in a folder of its own, gone afterwards. Finds the
-// program or installs it; throws where it can do neither.
+// A Redis server: on a free port of loopback, with an append-only file in a folder of its own, gone
+// afterwards. Finds the program or installs it; throws where it can do neither.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";

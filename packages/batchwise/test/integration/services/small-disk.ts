@@ -1,6 +1,6 @@
-// A disk of a few megabytes that can be filled: a file system in memory, in a mount namespace of its own, so that nothing
-// else sees it and nothing is left of it once its processes have ended, however they end. Linux only: as root, or where
-// users may make namespaces; elsewhere it throws.
+// A disk of a few megabytes that can be filled: a file system in memory, in a mount namespace of
+// its own, so that nothing else sees it and nothing is left of it once its processes have ended,
+// however they end. Linux only: as root, or where users may make namespaces; elsewhere it throws.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,5 +1,5 @@
-// A worker thread with a connection to a shared batcher, as the tests hold it. All that were started are ended after
-// each test.
+// A worker thread with a connection to a shared batcher, as the tests hold it. All that were
+// started are ended after each test.
 
 import { Worker } from "node:worker_threads";
 import type { SharedBatcher } from "batchwise/threads";
@@ -55,7 +55,9 @@ export class CallingThread {
     started.push(this);
   }
 
-  /** Resolves with what the thread's job returned; with its error, as `{ error }`, where it threw. */
+  /**
+   * Resolves with what the thread's job returned; with its error, as `{ error }`, where it threw.
+   */
   async ask(name: string, ...args: readonly unknown[]): Promise<unknown> {
     const { value, error } = await this.report(name, args);
     return error === undefined ? value : { error };

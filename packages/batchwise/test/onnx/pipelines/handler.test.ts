@@ -1,4 +1,5 @@
-// The handler over pipelines of the test's own, which answer as versions 3 and 4 of the real package do.
+// The handler over pipelines of the test's own, which answer as versions 3 and 4 of the real
+// package do.
 
 import { expect, test } from "vitest";
 import { batch } from "../../../src/index.ts";

@@ -1,4 +1,5 @@
-// What OpenTelemetry's Prometheus exporter says of a batcher and a dispatcher to which everything has happened once.
+// What OpenTelemetry's Prometheus exporter says of a batcher and a dispatcher to which everything
+// has happened once.
 
 import { type BatchContext, createBatcher } from "batchwise";
 import { instrument, instrumentDispatcher } from "batchwise/otel";

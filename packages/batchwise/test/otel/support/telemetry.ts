@@ -1,4 +1,5 @@
-// OpenTelemetry's own SDK, set up for one test: metrics as the text of its Prometheus exporter, spans in memory.
+// OpenTelemetry's own SDK, set up for one test: metrics as the text of its Prometheus exporter,
+// spans in memory.
 
 import { type Context, context, type Meter, type SpanContext, type Tracer, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";

@@ -1,4 +1,5 @@
-// One caller of a simulated world: reads its stream at its own pace, leaves when it is to, and remembers what it got.
+// One caller of a simulated world: reads its stream at its own pace, leaves when it is to, and
+// remembers what it got.
 
 import { BatchwiseError, type StreamFunction } from "batchwise";
 import type { VirtualClock } from "batchwise/testing";
@@ -6,7 +7,9 @@ import type { Batch } from "./handler.ts";
 import { Violation } from "./violation.ts";
 import type { CallerPlan } from "./world.ts";
 
-/** How the handler ended a caller: DONE, an Error, the code of a batch's failure; null: it has not. */
+/**
+ * How the handler ended a caller: DONE, an Error, the code of a batch's failure; null: it has not.
+ */
 export type Verdict = "done" | "outlived" | Error | "BATCH_RESULT" | "STREAM_STALLED" | null;
 
 export class Caller {
@@ -108,7 +111,10 @@ export class Caller {
     });
   }
 
-  /** Ends what is still open: by leaving, or by reading what a stream that was never read has to say. */
+  /**
+   * Ends what is still open: by leaving, or by reading what a stream that was never read has to
+   * say.
+   */
   leave(): void {
     if (this.state !== "open") return;
     this.#state = "left";

@@ -1,5 +1,5 @@
-// Deliberate faults in the streams, for mutate.ts beside it: each replaces one piece of a source by another. The piece
-// has to be there exactly once.
+// Deliberate faults in the streams, for mutate.ts beside it: each replaces one piece of a source by
+// another. The piece has to be there exactly once.
 
 export interface StreamFault {
   /** What the streams do wrong. */

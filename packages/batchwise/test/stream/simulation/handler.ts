@@ -1,4 +1,5 @@
-// The handler of a simulated world, and what it did: which chunks it put in whose place, and what it was asked for when.
+// The handler of a simulated world, and what it did: which chunks it put in whose place, and what
+// it was asked for when.
 
 import { type BatchContext, DONE, SKIP } from "batchwise";
 import type { Caller } from "./caller.ts";
@@ -18,11 +19,20 @@ export interface Batch {
   /** True when its callers have been failed all at once: it outlived its time or the batcher. */
   wasAbandoned: boolean;
   isCleaningUp: boolean;
-  /** It aborted while the handler cleaned up after the last answer: then all callers had been answered. */
+  /**
+   * It aborted while the handler cleaned up after the last answer: then all callers had been
+   * answered.
+   */
   abortedInCleanUp: boolean;
-  /** Callers who, when the signal aborted, had neither left nor been answered as far as this side can know. */
+  /**
+   * Callers who, when the signal aborted, had neither left nor been answered as far as this side
+   * can know.
+   */
   presentAtAbort: readonly Caller[] | undefined;
-  /** When the last round was yielded, -1 while the handler works; whether somebody was behind then; how long the longest wait after one took. */
+  /**
+   * When the last round was yielded, -1 while the handler works; whether somebody was behind then;
+   * how long the longest wait after one took.
+   */
   yieldedAt: number;
   wasHeld: boolean;
   longestWaitMs: number;
@@ -148,7 +158,10 @@ export class SimulatedHandler {
     return round;
   }
 
-  /** The engine asks for another round, or stops the handler: it has waited for readers and for nothing else. */
+  /**
+   * The engine asks for another round, or stops the handler: it has waited for readers and for
+   * nothing else.
+   */
   #resumed(batch: Batch): void {
     if (batch.yieldedAt < 0) return;
     this.#endsStalled(batch);

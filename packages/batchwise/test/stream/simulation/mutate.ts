@@ -1,5 +1,6 @@
-// Shows that the stream simulation notices: puts one deliberate fault after the other into a copy of the sources, runs
-// the worlds on it and prints how many it took and what broke. Exits with 1 where a fault survives.
+// Shows that the stream simulation notices: puts one deliberate fault after the other into a copy
+// of the sources, runs the worlds on it and prints how many it took and what broke. Exits with 1
+// where a fault survives.
 // `npx node packages/batchwise/test/stream/simulation/mutate.ts [part of a name]`
 
 import { spawnSync } from "node:child_process";

@@ -104,7 +104,9 @@ async function check(what: string, promise: Promise<unknown>, settle: () => Prom
   if (!isSettled) throw new Violation(what);
 }
 
-/** The signal aborts when all have gone, and never while somebody is there; the handler is stopped. */
+/**
+ * The signal aborts when all have gone, and never while somebody is there; the handler is stopped.
+ */
 function checkBatch({ callers, context, presentAtAbort, isRunning, hangs, abortedInCleanUp }: Batch): void {
   const { aborted } = context.signal;
   // Who left in the very moment of being answered may count as either.

@@ -1,5 +1,5 @@
-// The clock that a simulated world gives its streams: counts the timers by which a batch that waits for readers is to
-// warn, so that the world sees one that was left behind.
+// The clock that a simulated world gives its streams: counts the timers by which a batch that waits
+// for readers is to warn, so that the world sees one that was left behind.
 
 import type { Clock } from "batchwise";
 

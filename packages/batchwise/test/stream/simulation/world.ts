@@ -1,5 +1,5 @@
-// One world of the stream simulation, drawn from a seed: the options, the callers and the handler's habits. Plain
-// data, so that a failing world can be printed and read.
+// One world of the stream simulation, drawn from a seed: the options, the callers and the handler's
+// habits. Plain data, so that a failing world can be printed and read.
 
 import { Random } from "../../simulation/random.ts";
 
@@ -9,7 +9,10 @@ export interface CallerPlan {
   readonly submitAt: number;
   /** Pause after each chunk; undefined: never reads. */
   readonly readMs: number | undefined;
-  /** The caller whose stream has to be over before this one starts to read; undefined: reads at once. */
+  /**
+   * The caller whose stream has to be over before this one starts to read; undefined: reads at
+   * once.
+   */
   readonly readsAfter: number | undefined;
   readonly leavesAfter: number | undefined;
   readonly leavesAt: number | undefined;

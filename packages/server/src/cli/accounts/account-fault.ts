@@ -1,4 +1,5 @@
-// Whether an account works, before anything is sent: it is asked once, and each bucket that it needs is listed once.
+// Whether an account works, before anything is sent: it is asked once, and each bucket that it
+// needs is listed once.
 
 import { checkAccount as check, type AccountFault as Fault } from "batchwise/dispatch";
 import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
@@ -27,7 +28,10 @@ export async function checkAccount(opened: OpenAccount): Promise<void> {
   throw new CommandError(`${fault.found.replace(/\.$/, "")}. ${fault.advice}`, fault.exitCode);
 }
 
-/** Asks for one page of batches and of objects, which costs next to nothing. null where the account works. */
+/**
+ * Asks for one page of batches and of objects, which costs next to nothing. null where the account
+ * works.
+ */
 export async function accountFault(opened: OpenAccount): Promise<AccountFault | null> {
   const fault = await check(opened.account);
   if (fault !== null) return faultOf(fault, opened);

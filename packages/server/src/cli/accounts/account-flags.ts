@@ -19,7 +19,10 @@ export function commonOptions({ pollMs, requestTimeoutMs, reconcileGraceMs }: Ac
   };
 }
 
-/** The key in a variable, without the spaces around it; null where there is none. A CommandError that does not quote it. */
+/**
+ * The key in a variable, without the spaces around it; null where there is none. A CommandError
+ * that does not quote it.
+ */
 export function keyIn(name: string): string | null {
   const key = variable(name);
   if (key === null || /^[\t\x20-\x7e\x80-\xff]*$/.test(key)) return key;
@@ -27,7 +30,9 @@ export function keyIn(name: string): string | null {
   throw new CommandError(`The key in ${name} ${got}: copy it again, on one line`);
 }
 
-/** An address in a variable; null where there is none. A CommandError for one with a password in it. */
+/**
+ * An address in a variable; null where there is none. A CommandError for one with a password in it.
+ */
 export function addressIn(name: string): string | null {
   const address = variable(name);
   return address === null ? null : webAddress(name, address);
@@ -40,8 +45,8 @@ export function variable(name: string, environment: NodeJS.ProcessEnv = process.
 }
 
 /**
- * An http or https address without a user and a password, which no client may send. A CommandError that quotes neither.
- * `name`: the option or variable that it came by.
+ * An http or https address without a user and a password, which no client may send. A CommandError
+ * that quotes neither. `name`: the option or variable that it came by.
  */
 export function webAddress(name: string, text: string): string {
   const address = addressOf(text);

@@ -1,5 +1,6 @@
-// Accounts in clouds, whose batches read and write a bucket of the user's: Vertex AI with Cloud Storage, Bedrock with S3.
-// Their clients find credentials by themselves, as all clients of that cloud do.
+// Accounts in clouds, whose batches read and write a bucket of the user's: Vertex AI with Cloud
+// Storage, Bedrock with S3. Their clients find credentials by themselves, as all clients of that
+// cloud do.
 
 import type { ObjectStorage } from "batchwise/dispatch";
 import { bedrockAccount } from "batchwise/dispatch/bedrock";

@@ -1,4 +1,5 @@
-// The account of a server of OpenAI's shape that the command asks itself, line by line: vLLM, llama.cpp, `batchwise serve`.
+// The account of a server of OpenAI's shape that the command asks itself, line by line: vLLM,
+// llama.cpp, `batchwise serve`.
 
 import { localAccount } from "batchwise/dispatch/local";
 import type { AccountFlags } from "../common/arguments.ts";

@@ -1,5 +1,5 @@
-// Provider accounts from the environment: the official client of the user's project, with the key or the credentials from
-// the variables that the client reads by itself.
+// Provider accounts from the environment: the official client of the user's project, with the key
+// or the credentials from the variables that the client reads by itself.
 
 import type { AccountFlags, ProviderName } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
@@ -9,7 +9,10 @@ import { type KeyProvider, keyNameOf, keyNames, openWithKey } from "./key-accoun
 import { openLocal } from "./local-account.ts";
 import type { OpenAccount } from "./opened.ts";
 
-/** Which provider, by flag or by the key that is set; null when no key is set and none was asked for. */
+/**
+ * Which provider, by flag or by the key that is set; null when no key is set and none was asked
+ * for.
+ */
 export function chooseProvider(
   { account }: AccountFlags,
   environment: NodeJS.ProcessEnv = process.env,
@@ -28,7 +31,10 @@ export function wantedKeys(): string {
   return `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
 }
 
-/** Makes the account; a CommandError where its key, its client, its bucket or its role is missing. Calls no provider. */
+/**
+ * Makes the account; a CommandError where its key, its client, its bucket or its role is missing.
+ * Calls no provider.
+ */
 export async function openAccount(flags: AccountFlags): Promise<OpenAccount> {
   const name = chooseProvider(flags);
   if (name === null) {

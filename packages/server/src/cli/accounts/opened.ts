@@ -2,7 +2,9 @@
 
 import type { Account } from "batchwise/dispatch";
 
-/** A bucket that an account works with, and a call that shows that it is there. It costs nothing. */
+/**
+ * A bucket that an account works with, and a call that shows that it is there. It costs nothing.
+ */
 export interface Probe {
   /** Its address, as people know it. */
   readonly at: string;

@@ -1,5 +1,6 @@
-// Addresses that the user gives, taken apart by their parts: scheme, user, password, the rest. A password that was not
-// encoded may have any character in it, an @ and a slash too, so it goes to the last @. Pure.
+// Addresses that the user gives, taken apart by their parts: scheme, user, password, the rest. A
+// password that was not encoded may have any character in it, an @ and a slash too, so it goes to
+// the last @. Pure.
 
 export interface Address {
   /** In small letters: "postgres". */
@@ -28,7 +29,10 @@ export function addressOf(text: string): Address | null {
   return { scheme: scheme.toLowerCase(), user, password, rest };
 }
 
-/** An address, or a word of the command line that ends with one (`--store=…`), as it may be shown. Other texts stay. */
+/**
+ * An address, or a word of the command line that ends with one (`--store=…`), as it may be shown.
+ * Other texts stay.
+ */
 export function withoutPassword(text: string): string {
   const [before, word] = wordIn(text);
   const address = addressOf(word);
@@ -38,7 +42,9 @@ export function withoutPassword(text: string): string {
   return `${before}${scheme}://${credentials}${withoutSecretFields(rest)}`;
 }
 
-/** The passwords of an address, or of a word that ends with one: as they stand there, and decoded. */
+/**
+ * The passwords of an address, or of a word that ends with one: as they stand there, and decoded.
+ */
 export function passwordsOf(text: string): string[] {
   const address = addressOf(wordIn(text)[1]);
   if (address === null) return [];

@@ -1,4 +1,5 @@
-// Readers of option values that refuse what is wrong with what was expected, and the options that commands share.
+// Readers of option values that refuse what is wrong with what was expected, and the options that
+// commands share.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { withoutPassword } from "./addresses.ts";

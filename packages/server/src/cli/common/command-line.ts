@@ -1,4 +1,5 @@
-// Command lines that are shown to the user, to be typed as they are. Passwords are left out of them.
+// Command lines that are shown to the user, to be typed as they are. Passwords are left out of
+// them.
 
 import { withoutPassword } from "./addresses.ts";
 import { DEFAULT_STORE } from "./arguments.ts";

@@ -1,14 +1,21 @@
-// How the command ends when it cannot do what was asked. A CommandError is shown by its sentence alone, without a stack.
+// How the command ends when it cannot do what was asked. A CommandError is shown by its sentence
+// alone, without a stack.
 
 import { withoutSecrets } from "./secrets.ts";
 
 export const EXIT = {
   done: 0,
-  /** It could not be carried out: a store or provider that does not answer. What was done until then stays done. */
+  /**
+   * It could not be carried out: a store or provider that does not answer. What was done until then
+   * stays done.
+   */
   failed: 1,
   /** Wrong arguments or input, or no key: nothing was done. */
   usage: 2,
-  /** It was carried out, and found what needs a person: outcomes without success, quarantined batches, problems. */
+  /**
+   * It was carried out, and found what needs a person: outcomes without success, quarantined
+   * batches, problems.
+   */
   attention: 3,
   /** Stopped by Ctrl-C; 143 for SIGTERM. Nothing is lost. */
   interrupted: 130,
@@ -26,7 +33,10 @@ export class CommandError extends Error {
   }
 }
 
-/** The words of an error, and of its cause where they say more: "Connection error." says nothing. Secrets are left out. */
+/**
+ * The words of an error, and of its cause where they say more: "Connection error." says nothing.
+ * Secrets are left out.
+ */
 export function wordsOf(error: unknown): string {
   return withoutSecrets(allWordsOf(error));
 }

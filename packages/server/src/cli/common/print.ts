@@ -4,7 +4,10 @@ import { visible } from "./terminal.ts";
 
 type Cell = string | number | null;
 
-/** Columns as wide as their widest cell; numbers to the right. Lines, or `none` where there are no rows. */
+/**
+ * Columns as wide as their widest cell; numbers to the right. Lines, or `none` where there are no
+ * rows.
+ */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[], none: string): string[] {
   if (rows.length === 0) return [none];
   const texts = rows.map((row) => row.map(cellText));

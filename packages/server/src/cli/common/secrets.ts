@@ -1,5 +1,6 @@
-// What the command knows of secrets, by its arguments and its environment: keys of providers, passwords of addresses. All
-// that it says on standard error is written without them; one of fewer than 12 characters may be a word, and stays.
+// What the command knows of secrets, by its arguments and its environment: keys of providers,
+// passwords of addresses. All that it says on standard error is written without them; one of fewer
+// than 12 characters may be a word, and stays.
 
 import { passwordsOf } from "./addresses.ts";
 

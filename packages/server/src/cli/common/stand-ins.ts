@@ -1,5 +1,6 @@
-// Accounts that stand in for those of a store's batches, in commands that only change what the store holds. They call
-// no provider: a step that would is refused, and left to the processes that have the key.
+// Accounts that stand in for those of a store's batches, in commands that only change what the
+// store holds. They call no provider: a step that would is refused, and left to the processes that
+// have the key.
 
 import type { Account, BatchRow, Store } from "batchwise/dispatch";
 import { CommandError, EXIT } from "./failures.ts";

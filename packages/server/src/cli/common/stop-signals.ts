@@ -2,8 +2,8 @@
 
 const STOP_SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-// A package manager in between passes on the Ctrl-C that the terminal has already sent to everyone. Signals this
-// close together are one press.
+// A package manager in between passes on the Ctrl-C that the terminal has already sent to everyone.
+// Signals this close together are one press.
 const ONE_PRESS_MS = 500;
 
 /** Calls back once, at the first signal. Gives what ends listening. */

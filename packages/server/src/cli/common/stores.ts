@@ -1,4 +1,5 @@
-// Opens the store that `--store` names. The client of a server's store comes from the user's project.
+// Opens the store that `--store` names. The client of a server's store comes from the user's
+// project.
 
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -116,7 +117,10 @@ export function sqlitePath(url: string): string | null {
   return /^sqlite:(?:\/\/(?=.))?(.*)$/is.exec(url)?.[1] ?? null;
 }
 
-/** An output that would be written over the store itself is refused: all that it holds would be lost. */
+/**
+ * An output that would be written over the store itself is refused: all that it holds would be
+ * lost.
+ */
 export function checkIsNotStore(output: string, url: string): void {
   const path = sqlitePath(url);
   if (path === null || path === "") return;

@@ -1,4 +1,5 @@
-// Runs an action on a store that is there, with a dispatcher that calls no provider, and closes both.
+// Runs an action on a store that is there, with a dispatcher that calls no provider, and closes
+// both.
 
 import { type Account, createDispatcher, type Dispatcher, type Store } from "batchwise/dispatch";
 import { wordsOf } from "./failures.ts";

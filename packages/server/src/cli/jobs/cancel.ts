@@ -1,6 +1,7 @@
-// `batchwise jobs cancel`: ends requests that wait, and asks for the cancel of those in batches. The processes that
-// dispatch on the store cancel a batch at the provider once no request in it is wanted any more. Quarantined batches stay, as
-// this command cannot cancel them there: it names them.
+// `batchwise jobs cancel`: ends requests that wait, and asks for the cancel of those in batches.
+// The processes that dispatch on the store cancel a batch at the provider once no request in it is
+// wanted any more. Quarantined batches stay, as this command cannot cancel them there: it names
+// them.
 
 import type { CancelCounts, Store } from "batchwise/dispatch";
 import { storeFlag } from "../common/command-line.ts";

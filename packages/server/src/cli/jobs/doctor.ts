@@ -1,6 +1,6 @@
-// `batchwise jobs doctor`: looks at everything that work on a store depends on, and says what to do about each problem.
-// It changes nothing, and calls the provider twice: for the time, and for one page of batches. It needs no key: without
-// one it says so and checks the rest.
+// `batchwise jobs doctor`: looks at everything that work on a store depends on, and says what to do
+// about each problem. It changes nothing, and calls the provider twice: for the time, and for one
+// page of batches. It needs no key: without one it says so and checks the rest.
 
 import { statSync } from "node:fs";
 import type { BatchState, Dispatcher, Store } from "batchwise/dispatch";

@@ -47,7 +47,10 @@ function isOlder(version: string, [major, minor]: readonly [number, number]): bo
 
 const PROXIES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] as const;
 
-/** Of a proxy that the environment names; none where it names none. The proxy's address may have a password, and is not shown. */
+/**
+ * Of a proxy that the environment names; none where it names none. The proxy's address may have a
+ * password, and is not shown.
+ */
 export function proxyFindings(environment: NodeJS.ProcessEnv, version: string, options: readonly string[]): Finding[] {
   const check = "proxy";
   const name = PROXIES.find((each) => (environment[each] ?? "") !== "");

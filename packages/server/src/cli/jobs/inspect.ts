@@ -1,4 +1,5 @@
-// `batchwise jobs inspect <name>`: a request, a batch or a job, whichever has this name. Reads only.
+// `batchwise jobs inspect <name>`: a request, a batch or a job, whichever has this name. Reads
+// only.
 
 import type { BatchRecord, Dispatcher, OutcomeRow, RequestRow, Store } from "batchwise/dispatch";
 import type { StoreFlags } from "../common/arguments.ts";

@@ -1,5 +1,6 @@
-// The jobs of a store as they are now: what is open, how the others ended, what all of it cost. The store counts each
-// end, so a request that was retried has several; how requests without success stand now is read from themselves.
+// The jobs of a store as they are now: what is open, how the others ended, what all of it cost. The
+// store counts each end, so a request that was retried has several; how requests without success
+// stand now is read from themselves.
 
 import type { Dispatcher, RequestRow, Store, UsageRecord } from "batchwise/dispatch";
 
@@ -16,7 +17,10 @@ export interface JobSums {
   readonly failed: number;
   readonly cancelled: number;
   readonly expired: number;
-  /** False where the job was too large to look through: `failed`, `cancelled` and `expired` are then the most there can be. */
+  /**
+   * False where the job was too large to look through: `failed`, `cancelled` and `expired` are then
+   * the most there can be.
+   */
   readonly exact: boolean;
   /** Of all tries that were answered. */
   readonly inputTokens: number;
@@ -99,7 +103,10 @@ export async function unsuccessfulNow(store: Store, sums: JobSums, mostReads: nu
   return { ...counts, codes, exact: true };
 }
 
-/** Read by read, of which there may be `mostReads`. A read looks at a thousand requests or so, and may find none. */
+/**
+ * Read by read, of which there may be `mostReads`. A read looks at a thousand requests or so, and
+ * may find none.
+ */
 async function* unsuccessfulOf(store: Store, job: string): AsyncGenerator<readonly RequestRow[]> {
   const match = { job, states: ["failed", "cancelled", "expired"] } as const;
   for (let after: number | null = 0; after !== null; ) {

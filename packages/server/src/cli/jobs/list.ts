@@ -1,4 +1,5 @@
-// `batchwise jobs list`: the jobs with their sums, what waits by model, and the newest batches. Reads only.
+// `batchwise jobs list`: the jobs with their sums, what waits by model, and the newest batches.
+// Reads only.
 
 import type { BatchRecord, DispatcherStats } from "batchwise/dispatch";
 import { ago, counted, dollars, table } from "../common/print.ts";

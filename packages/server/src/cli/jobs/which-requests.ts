@@ -16,7 +16,10 @@ export function expectWhich(ids: readonly string[], { job, tenant, batch, code, 
   }
 }
 
-/** Ids in parts of up to a thousand: those given, or of requests that match as `requests` of the dispatcher finds them. */
+/**
+ * Ids in parts of up to a thousand: those given, or of requests that match as `requests` of the
+ * dispatcher finds them.
+ */
 export async function* whichRequests(
   dispatcher: Dispatcher,
   ids: readonly string[],

@@ -1,5 +1,6 @@
-// Puts the requests of a checked file into the store. Repeating it changes nothing: what is there already is found again.
-// All of the file is held against the accounts and the store first, so that nothing is added of one with a mistake in it.
+// Puts the requests of a checked file into the store. Repeating it changes nothing: what is there
+// already is found again. All of the file is held against the accounts and the store first, so that
+// nothing is added of one with a mistake in it.
 
 import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
 import { CommandError } from "../common/failures.ts";
@@ -9,7 +10,10 @@ import { type NumberedRequest, requestsOf } from "./input-file.ts";
 const AT_ONCE = 1_000;
 const CHARACTERS_AT_ONCE = 16_000_000;
 
-/** What to say of the file where a request has changed: in the check, and after it, when another process was quicker. */
+/**
+ * What to say of the file where a request has changed: in the check, and after it, when another
+ * process was quicker.
+ */
 const NOTHING_SENT = "Nothing of this file was sent in this run";
 const SOME_STORED = "Another process has enqueued it just now, and some of this file is in the store too";
 
@@ -22,7 +26,10 @@ export interface Enqueueing {
   readonly onProgress: (enqueued: number, known: number) => void;
 }
 
-/** Rejects with a CommandError that names the line for a request that no account takes, or that was another before. */
+/**
+ * Rejects with a CommandError that names the line for a request that no account takes, or that was
+ * another before.
+ */
 export async function enqueueFile({ dispatcher, store, input, job, onProgress }: Enqueueing): Promise<void> {
   for await (const part of partsOf(input, job)) await checkPart(dispatcher, store, part, input);
   let [enqueued, known]: [number, number] = [0, 0];

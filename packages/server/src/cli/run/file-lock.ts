@@ -1,6 +1,7 @@
-// A file that says which process writes another file. Guarantees that of all processes that ask one has it: also where
-// several find the lock of a process that was killed, and where processes in containers have equal numbers. The owner
-// touches it while it lives: who cannot look at the process, because it runs elsewhere, looks at that.
+// A file that says which process writes another file. Guarantees that of all processes that ask one
+// has it: also where several find the lock of a process that was killed, and where processes in
+// containers have equal numbers. The owner touches it while it lives: who cannot look at the
+// process, because it runs elsewhere, looks at that.
 
 import { randomUUID } from "node:crypto";
 import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
@@ -48,7 +49,10 @@ export function takeLock(
   throw new Error(`${path} changes all the time: other processes take it and let go of it.`);
 }
 
-/** Takes the place of a lock whose owner is gone. Who does that has a lock of its own on it: one at a time does. */
+/**
+ * Takes the place of a lock whose owner is gone. Who does that has a lock of its own on it: one at
+ * a time does.
+ */
 function succeed(path: string, dead: string, self: LockOwner, isRunning: (pid: number) => boolean): boolean {
   const { lock } = takeLock(`${path}.next`, self, isRunning);
   if (lock === null) return false;
@@ -121,7 +125,8 @@ function read(path: string): { readonly text: string; readonly touchedAt: number
 
 function isAlive(owner: LockOwner, touchedAt: number, self: LockOwner, isRunning: (pid: number) => boolean): boolean {
   if (owner.place !== self.place) return Date.now() - touchedAt < GONE_AFTER_MS;
-  // One with our number was here before us. 0 is a lock that was cut off before its number was written.
+  // One with our number was here before us. 0 is a lock that was cut off before its number was
+  // written.
   return owner.pid > 0 && owner.pid !== self.pid && isRunning(owner.pid);
 }
 

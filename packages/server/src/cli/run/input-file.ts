@@ -1,5 +1,5 @@
-// The input of `batchwise run`: read once to check all of it, so that nothing is sent of a file with a mistake in it, and
-// once to enqueue it. Memory holds the ids, not the requests.
+// The input of `batchwise run`: read once to check all of it, so that nothing is sent of a file
+// with a mistake in it, and once to enqueue it. Memory holds the ids, not the requests.
 
 import { createReadStream, statSync } from "node:fs";
 import { basename } from "node:path";
@@ -25,7 +25,10 @@ export function jobOf(path: string): string {
   return name.replace(/(?<=.)\.[^.]+$/, "");
 }
 
-/** Ids are unique in a whole store, but only in one file for their writer: the job's name keeps files apart. */
+/**
+ * Ids are unique in a whole store, but only in one file for their writer: the job's name keeps
+ * files apart.
+ */
 export function storeId(job: string, id: string): string {
   return `${job}:${id}`;
 }
@@ -35,7 +38,9 @@ export function fileId(job: string, id: string): string {
   return id.startsWith(`${job}:`) ? id.slice(job.length + 1) : id;
 }
 
-/** Pure. As the store gets it: a batch line becomes a request too, so that `--model` counts for it. */
+/**
+ * Pure. As the store gets it: a batch line becomes a request too, so that `--model` counts for it.
+ */
 export function namedRequest(given: DispatchRequest | BatchLine, job: string, index: number): NumberedRequest {
   const line = lineOf(given) ?? index + 1;
   const { id = String(index), ...request } = "custom_id" in given ? fromLine(given) : given;
@@ -59,7 +64,10 @@ export async function* requestsOf(path: string, job: string): AsyncGenerator<Num
   }
 }
 
-/** Reads all of it; a CommandError for a file that is not there, is empty, or has a bad line or an id twice. */
+/**
+ * Reads all of it; a CommandError for a file that is not there, is empty, or has a bad line or an
+ * id twice.
+ */
 export async function checkInput(path: string, job: string): Promise<number> {
   checkIsFile(path);
   const ids = new Set<string>();

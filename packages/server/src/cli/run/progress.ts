@@ -1,5 +1,6 @@
-// What the terminal shows of a run, on standard error: one line with a bar that is drawn again each second, or, where it
-// is no terminal, one line every ten seconds and only when something has changed.
+// What the terminal shows of a run, on standard error: one line with a bar that is drawn again each
+// second, or, where it is no terminal, one line every ten seconds and only when something has
+// changed.
 
 import { redraw, warn } from "../common/terminal.ts";
 

@@ -45,7 +45,10 @@ export class RunFigures {
     if (cost !== null) this.cost = (this.cost ?? 0) + cost;
   }
 
-  /** By the price that was given; else by the default table, which names models and has the discount for batches. */
+  /**
+   * By the price that was given; else by the default table, which names models and has the discount
+   * for batches.
+   */
   #costOf(usage: Usage, model: unknown): number | null {
     if (this.price === null) return typeof model === "string" ? priceOf(usage, model, defaultPrices) : null;
     return (usage.inputTokens * this.price.input + usage.outputTokens * this.price.output) / MILLION;

@@ -1,4 +1,5 @@
-// What `batchwise run` says at its end: to people on standard error, or with --json as one object on standard output.
+// What `batchwise run` says at its end: to people on standard error, or with --json as one object
+// on standard output.
 
 import { quoted, storeFlag, thisCommand } from "../common/command-line.ts";
 import { counted, dollars, listed, plural } from "../common/print.ts";

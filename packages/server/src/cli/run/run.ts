@@ -1,5 +1,6 @@
-// `batchwise run`: a file of requests in, a file of outcomes out. Everything in between is in the store, so that the same
-// command again goes on after Ctrl-C, kill -9 or a crash, and pays for nothing twice.
+// `batchwise run`: a file of requests in, a file of outcomes out. Everything in between is in the
+// store, so that the same command again goes on after Ctrl-C, kill -9 or a crash, and pays for
+// nothing twice.
 
 import {
   type Account,

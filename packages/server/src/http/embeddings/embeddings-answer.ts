@@ -1,8 +1,9 @@
 /**
  * The answer to `POST /v1/embeddings`, in OpenAI's shape.
  *
- * Guarantees: the same JSON as in one piece; of a large answer, no more is text at a time than a piece of it, because as
- * decimal numbers it is five times as large as its vectors and takes a tenth of a second and more to write.
+ * Guarantees: the same JSON as in one piece; of a large answer, no more is text at a time than a
+ * piece of it, because as decimal numbers it is five times as large as its vectors and takes a
+ * tenth of a second and more to write.
  */
 
 import { normalize, type Vector } from "batchwise/onnx";

@@ -1,10 +1,10 @@
 /**
  * Checks the body of `POST /v1/embeddings` and brings its four kinds of input to one.
  *
- * Guarantees: what comes out can be answered by the model, but for the length of its texts in tokens; every refusal
- * names the field and what was expected.
- * Ignores fields that it does not know, as other servers of this protocol do, but for those that are plainly meant to be
- * one of its own: without them the answer would be another than the caller wants.
+ * Guarantees: what comes out can be answered by the model, but for the length of its texts in
+ * tokens; every refusal names the field and what was expected. Ignores fields that it does not
+ * know, as other servers of this protocol do, but for those that are plainly meant to be one of its
+ * own: without them the answer would be another than the caller wants.
  */
 
 import type { ModelDescription } from "../../models/embedder.ts";

@@ -1,9 +1,10 @@
 /**
  * `POST /v1/embeddings`: tokenise, hand every text to the embedder, answer in OpenAI's shape.
  *
- * Guarantees: vectors in the order of the input; either all texts are answered or none; a caller that hangs up
- * takes its waiting texts out of the queue, and no more of its body is read or tokenised, as after the deadline; only a
- * large body that a thread is parsing is parsed to its end.
+ * Guarantees: vectors in the order of the input; either all texts are answered or none; a caller
+ * that hangs up takes its waiting texts out of the queue, and no more of its body is read or
+ * tokenised, as after the deadline; only a large body that a thread is parsing is parsed to its
+ * end.
  */
 
 import type { Embedder } from "../../models/embedder.ts";
@@ -69,8 +70,8 @@ interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions"
 }
 
 /**
- * Reads and tokenises a request until the signal aborts. Its body counts among the uploads until nothing but its tokens is
- * left.
+ * Reads and tokenises a request until the signal aborts. Its body counts among the uploads until
+ * nothing but its tokens is left.
  */
 async function readRequest(
   unread: Unread,

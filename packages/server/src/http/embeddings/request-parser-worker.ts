@@ -1,4 +1,7 @@
-/** The thread that reads large bodies. Answers each message once, in order; a refusal is an answer too. */
+/**
+ * The thread that reads large bodies. Answers each message once, in order; a refusal is an answer
+ * too.
+ */
 
 import { parentPort, workerData } from "node:worker_threads";
 import type { ModelDescription } from "../../models/embedder.ts";

@@ -1,13 +1,13 @@
 /**
- * Reads the JSON of a request and checks it: a small one at once, a large one in a thread of its own, so that it does
- * not stop the event loop.
+ * Reads the JSON of a request and checks it: a small one at once, a large one in a thread of its
+ * own, so that it does not stop the event loop.
  *
- * Guarantees: both ways give the same request or the same refusal. The thread has one body at a time, in the order in
- * which they came; the others wait here, and an aborted one is dropped before the thread has seen it. A thread that
- * dies fails the body it was reading, and the next large body gets a new one. The thread starts with the first large
- * body and ends with `close`.
- * Does not stop the thread: when the body that it is reading is aborted, the caller is told at once, and the thread
- * reads it to its end.
+ * Guarantees: both ways give the same request or the same refusal. The thread has one body at a
+ * time, in the order in which they came; the others wait here, and an aborted one is dropped before
+ * the thread has seen it. A thread that dies fails the body it was reading, and the next large body
+ * gets a new one. The thread starts with the first large body and ends with `close`. Does not stop
+ * the thread: when the body that it is reading is aborted, the caller is told at once, and the
+ * thread reads it to its end.
  */
 
 import { Worker } from "node:worker_threads";
@@ -29,7 +29,8 @@ interface Reading {
   reject(reason: unknown): void;
 }
 
-// The worker's file has the extension of this one: .ts when Node runs the sources, .js once they are compiled.
+// The worker's file has the extension of this one: .ts when Node runs the sources, .js once they
+// are compiled.
 const WORKER_URL: URL = new URL(
   `./request-parser-worker${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`,
   import.meta.url,
@@ -47,7 +48,10 @@ export class RequestParser {
     this.#model = model;
   }
 
-  /** Takes the bytes over. Throws the ApiError that refuses them, and the signal's reason once that aborts. */
+  /**
+   * Takes the bytes over. Throws the ApiError that refuses them, and the signal's reason once that
+   * aborts.
+   */
   async parse(bytes: Uint8Array<ArrayBuffer>, signal: AbortSignal): Promise<EmbeddingsRequest> {
     signal.throwIfAborted();
     if (bytes.length <= LARGE_BODY_BYTES) return parseEmbeddingsRequest(jsonObjectIn(bytes), this.#model);

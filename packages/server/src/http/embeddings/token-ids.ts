@@ -1,10 +1,10 @@
 /**
  * Token ids in place of a text.
  *
- * Guarantees: what comes out are ids of the served model, between the special tokens that its tokenizer puts around a
- * text; a refusal names the place, what was expected, and the way out. So ids of OpenAI's tokenizer, which some clients
- * send unasked, get no vector of other words.
- * Does not tell the ids of two tokenizers apart that use the same special tokens, or none.
+ * Guarantees: what comes out are ids of the served model, between the special tokens that its
+ * tokenizer puts around a text; a refusal names the place, what was expected, and the way out. So
+ * ids of OpenAI's tokenizer, which some clients send unasked, get no vector of other words. Does
+ * not tell the ids of two tokenizers apart that use the same special tokens, or none.
  */
 
 import type { SpecialTokens } from "batchwise/onnx";

@@ -1,9 +1,9 @@
 /**
  * Sends large answers piece by piece, as fast as their readers take them.
  *
- * Guarantees: no piece is made before there is room for it, nor before the earlier answers of its connection are sent; a
- * reader that then takes no piece for `stallMs` is cut off; work for other requests is refused while the answers that are
- * being read hold `maxBytes`.
+ * Guarantees: no piece is made before there is room for it, nor before the earlier answers of its
+ * connection are sent; a reader that then takes no piece for `stallMs` is cut off; work for other
+ * requests is refused while the answers that are being read hold `maxBytes`.
  */
 
 import { answersFull } from "../errors.ts";

@@ -1,9 +1,9 @@
 /**
  * Shares the event loop among pieces of long work, which run in short slices.
  *
- * Guarantees: all work that asks here takes about `SLICE_MS` of each pass of the event loop together, however much of it
- * there is at a time; what waits goes on in the order in which it came.
- * Tokenising, inside the library, has slices of its own.
+ * Guarantees: all work that asks here takes about `SLICE_MS` of each pass of the event loop
+ * together, however much of it there is at a time; what waits goes on in the order in which it
+ * came. Tokenising, inside the library, has slices of its own.
  */
 
 /** How long other requests may be kept from the event loop. */

@@ -1,11 +1,13 @@
 /**
- * Bounds the memory that request bodies take, summed over all connections, and shares it among callers.
+ * Bounds the memory that request bodies take, summed over all connections, and shares it among
+ * callers.
  *
- * Guarantees: what has come of bodies over `SMALL_BODY_BYTES` has at most `maxBytes` together. Bodies of one caller have
- * at most half of what other callers leave, or one body of the largest size where that is more: so one caller never
- * holds all room, unless there is room for one body only.
- * Does not count small bodies, so that a few large uploads never stop everyone: Node.js reads that much of a
- * connection before anybody asks for it. Does not count bytes that were announced and have not come.
+ * Guarantees: what has come of bodies over `SMALL_BODY_BYTES` has at most `maxBytes` together.
+ * Bodies of one caller have at most half of what other callers leave, or one body of the largest
+ * size where that is more: so one caller never holds all room, unless there is room for one body
+ * only. Does not count small bodies, so that a few large uploads never stop everyone: Node.js reads
+ * that much of a connection before anybody asks for it. Does not count bytes that were announced
+ * and have not come.
  */
 
 import { shareTaken, uploadsFull } from "../errors.ts";

@@ -1,7 +1,8 @@
 /**
  * One record a request, for the log: who asked for what, how it ended, how much work it was.
  *
- * Guarantees: a line has no line break and no space within a field; neither texts nor keys are in it.
+ * Guarantees: a line has no line break and no space within a field; neither texts nor keys are in
+ * it.
  */
 
 import type { Context } from "hono";

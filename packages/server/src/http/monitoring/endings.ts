@@ -1,8 +1,8 @@
 /**
  * Reports how each request ended, to the log and the metrics.
  *
- * Guarantees: one report a request, once all of its answer was sent or nothing more of it can be. A request of which the
- * answer was not sent whole has status 499, whatever status the answer had.
+ * Guarantees: one report a request, once all of its answer was sent or nothing more of it can be. A
+ * request of which the answer was not sent whole has status 499, whatever status the answer had.
  */
 
 import type { Context, MiddlewareHandler } from "hono";

@@ -1,8 +1,9 @@
 /**
- * `GET /metrics`: what Prometheus scrapes. The batcher's series are those of `batchwise/otel`, under the model's name; the
- * others are the service's own.
+ * `GET /metrics`: what Prometheus scrapes. The batcher's series are those of `batchwise/otel`,
+ * under the model's name; the others are the service's own.
  *
- * Guarantees: reading it never waits for the model; no text, key or caller is in it, and the paths are the known ones.
+ * Guarantees: reading it never waits for the model; no text, key or caller is in it, and the paths
+ * are the known ones.
  */
 
 import type { Counter, Histogram } from "@opentelemetry/api";
@@ -26,7 +27,9 @@ interface Readings {
 
 export class ServiceMetrics {
   readonly #exporter: PrometheusExporter = new PrometheusExporter({ preventServerStart: true });
-  /** Without labels of the program and of the instrumented library: all series would have the same. */
+  /**
+   * Without labels of the program and of the instrumented library: all series would have the same.
+   */
   readonly #serializer: PrometheusSerializer = new PrometheusSerializer("", false, undefined, true, true);
   readonly #routes: readonly string[];
   readonly #durations: Histogram;

@@ -1,6 +1,6 @@
 /**
- * The live page of `GET /stats`: one HTML text without outside assets that asks the same address for JSON twice a
- * second and draws the last minute.
+ * The live page of `GET /stats`: one HTML text without outside assets that asks the same address
+ * for JSON twice a second and draws the last minute.
  *
  * Guarantees: what the server says is put in as text, never as HTML; a hidden tab asks for nothing.
  */

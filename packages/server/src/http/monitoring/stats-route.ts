@@ -1,7 +1,9 @@
 /**
- * `GET /stats`: what the batcher does right now, as JSON for programs and as a live page for browsers.
+ * `GET /stats`: what the batcher does right now, as JSON for programs and as a live page for
+ * browsers.
  *
- * Guarantees: reading it never waits for the model; infinite limits appear as the string "Infinity".
+ * Guarantees: reading it never waits for the model; infinite limits appear as the string
+ * "Infinity".
  */
 
 import type { Embedder } from "../../models/embedder.ts";

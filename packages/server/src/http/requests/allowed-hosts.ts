@@ -1,11 +1,12 @@
 /**
- * Keeps web pages of other origins away from the service, those too that have their own name resolve to its address
- * (DNS rebinding).
+ * Keeps web pages of other origins away from the service, those too that have their own name
+ * resolve to its address (DNS rebinding).
  *
- * Guarantees: a request is taken only under a name that is known to be the service's: a loopback name, the address it
- * listens on, or one that was allowed. Any IP address will do, since no page can have one as another's name. A request
- * that a browser sends for a page is taken only from the service's own pages, or those of allowed names.
- * Does not check who calls: programs can send any header.
+ * Guarantees: a request is taken only under a name that is known to be the service's: a loopback
+ * name, the address it listens on, or one that was allowed. Any IP address will do, since no page
+ * can have one as another's name. A request that a browser sends for a page is taken only from the
+ * service's own pages, or those of allowed names. Does not check who calls: programs can send any
+ * header.
  */
 
 import { BlockList, isIP } from "node:net";
@@ -27,7 +28,10 @@ export function onlyAllowedHosts(bound: string, allowed: readonly string[]): Mid
   };
 }
 
-/** Every way to write an IPv6 address is one address, and one that stands for an IPv4 address is that. */
+/**
+ * Every way to write an IPv6 address is one address, and one that stands for an IPv4 address is
+ * that.
+ */
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
@@ -51,8 +55,8 @@ function isOwn(origin: string, host: string, named: ReadonlySet<string>): boolea
 }
 
 /**
- * A Host header without its port, the brackets of IPv6 and the dot of an absolute name. An IPv4 address is written in
- * full, as a URL has it: 127.1 is 127.0.0.1.
+ * A Host header without its port, the brackets of IPv6 and the dot of an absolute name. An IPv4
+ * address is written in full, as a URL has it: 127.1 is 127.0.0.1.
  */
 function nameIn(host: string): string {
   const written = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host.toLowerCase();

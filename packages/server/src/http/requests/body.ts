@@ -1,11 +1,12 @@
 /**
  * Reads a request's body up to a limit, and JSON out of it.
  *
- * Guarantees: a caller that waits for `100 Continue` gets it only once the body is wanted. A body that
- * says it is too large is refused before any of it is read, one that does not say so as soon as it is.
- * What is held is at most twice what has come, in however small chunks, and no more than the body announces. A body
- * that stops coming or comes too slowly is given up, and so is one whose request has ended. Bytes that are no UTF-8 are refused, because a text
- * with other characters has another vector.
+ * Guarantees: a caller that waits for `100 Continue` gets it only once the body is wanted. A body
+ * that says it is too large is refused before any of it is read, one that does not say so as soon
+ * as it is. What is held is at most twice what has come, in however small chunks, and no more than
+ * the body announces. A body that stops coming or comes too slowly is given up, and so is one whose
+ * request has ended. Bytes that are no UTF-8 are refused, because a text with other characters has
+ * another vector.
  */
 
 import { bodyTooLarge, encodedBody, invalidRequest, uploadStalled, uploadTooSlow } from "../errors.ts";
@@ -50,9 +51,9 @@ const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Throws 400 at the first bracket that is too deep, or the first array, object or field too many: each takes the
- * parser up to a hundred times its bytes, and a thread that runs out of memory in the parser ends the process. In
- * UTF-8 no other character has the bytes of these.
+ * Throws 400 at the first bracket that is too deep, or the first array, object or field too many:
+ * each takes the parser up to a hundred times its bytes, and a thread that runs out of memory in
+ * the parser ends the process. In UTF-8 no other character has the bytes of these.
  */
 function checkShape(bytes: Uint8Array): void {
   let depth = 0;
@@ -89,7 +90,10 @@ export interface Unread {
   readonly exchange: Exchange;
 }
 
-/** The whole body, counted among the uploads as it comes. Throws the signal's reason once that aborts. */
+/**
+ * The whole body, counted among the uploads as it comes. Throws the signal's reason once that
+ * aborts.
+ */
 export async function readBytes(
   { request, exchange }: Unread,
   { maxBytes, stallMs }: BodyLimits,
@@ -126,8 +130,8 @@ function grown(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<Array
 const LEAST_BYTES_PER_MS = 16;
 
 /**
- * The chunks of a body. Throws once none has come for `stallMs`, once all came too slowly, and the signal's reason once
- * that aborts.
+ * The chunks of a body. Throws once none has come for `stallMs`, once all came too slowly, and the
+ * signal's reason once that aborts.
  */
 async function* chunksOf(
   { request: { body }, exchange }: Unread,

@@ -1,8 +1,8 @@
 /**
  * Who a request is from, for fairness: the API key it came with and the `user` that its body names.
  *
- * Guarantees: a name of fixed length from which neither can be read; requests with neither are one caller.
- * Does not check keys.
+ * Guarantees: a name of fixed length from which neither can be read; requests with neither are one
+ * caller. Does not check keys.
  */
 
 import { createHash } from "node:crypto";

@@ -1,14 +1,19 @@
 /**
- * The bound on open connections, so that they never use up the file descriptors of the process: a connection that comes
- * then is closed by the operating system's own means, and nothing here learns of it.
+ * The bound on open connections, so that they never use up the file descriptors of the process: a
+ * connection that comes then is closed by the operating system's own means, and nothing here learns
+ * of it.
  *
- * Guarantees: a connection beyond the bound is closed at once, counted, and reported at most once a minute.
+ * Guarantees: a connection beyond the bound is closed at once, counted, and reported at most once a
+ * minute.
  */
 
 import { readdirSync } from "node:fs";
 import type { Server } from "node:http";
 
-/** Descriptors for all else: files, threads that are replaced. A quarter of what is free where that is less. */
+/**
+ * Descriptors for all else: files, threads that are replaced. A quarter of what is free where that
+ * is less.
+ */
 const RESERVE = 64;
 const REPORT_EVERY_MS = 60_000;
 

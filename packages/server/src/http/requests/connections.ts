@@ -1,8 +1,9 @@
 /**
  * The open connections of a server, and on each the answers that it still owes.
  *
- * Guarantees: an answer that is not sent closes with its connection. Node.js before 26 closes only the first answer of a
- * connection; those to requests that were pipelined behind it would wait for ever, and their callers' work would be done.
+ * Guarantees: an answer that is not sent closes with its connection. Node.js before 26 closes only
+ * the first answer of a connection; those to requests that were pipelined behind it would wait for
+ * ever, and their callers' work would be done.
  */
 
 import type { Server, ServerResponse } from "node:http";
@@ -39,7 +40,10 @@ export class Connections {
     return this.#open.get(socket);
   }
 
-  /** Ends those on which nothing ever came, as browsers open them ahead of time. Node.js does not count them as idle. */
+  /**
+   * Ends those on which nothing ever came, as browsers open them ahead of time. Node.js does not
+   * count them as idle.
+   */
   endSilent(): void {
     for (const { socket } of this.#open.values()) if (socket.bytesRead === 0) socket.destroy();
   }

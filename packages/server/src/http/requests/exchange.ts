@@ -1,10 +1,10 @@
 /**
- * A request and its answer as their connection sees them: whose turn it is, whether the caller is still there, and
- * whether all of the answer was sent.
+ * A request and its answer as their connection sees them: whose turn it is, whether the caller is
+ * still there, and whether all of the answer was sent.
  *
- * Guarantees: `whenOver` calls back once a request. Where the app is asked without a socket, the answer has its turn at
- * once and is always sent.
- * Does not know what the caller has read: bytes that the operating system has taken count as sent.
+ * Guarantees: `whenOver` calls back once a request. Where the app is asked without a socket, the
+ * answer has its turn at once and is always sent. Does not know what the caller has read: bytes
+ * that the operating system has taken count as sent.
  */
 
 import type { ServerResponse } from "node:http";
@@ -23,14 +23,17 @@ export class Exchange {
     return this.#answer?.req.socket.destroyed ?? false;
   }
 
-  /** The IP address that the connection comes from; empty where the app is asked without a socket. */
+  /**
+   * The IP address that the connection comes from; empty where the app is asked without a socket.
+   */
   get address(): string {
     return this.#answer?.req.socket.remoteAddress ?? "";
   }
 
   /**
-   * True while no body can come: Node.js reads nothing of the connection, because answers wait there to
-   * be read by the caller; or the caller waits for a `100 Continue` that earlier answers hold up.
+   * True while no body can come: Node.js reads nothing of the connection, because answers wait
+   * there to be read by the caller; or the caller waits for a `100 Continue` that earlier answers
+   * hold up.
    */
   get isHeldBack(): boolean {
     const request = this.#answer?.req;
@@ -63,7 +66,10 @@ export class Exchange {
     this.#answer?.req.socket.destroy();
   }
 
-  /** Calls back once all of the answer was sent, with true, or once nothing more of it can be, with false. */
+  /**
+   * Calls back once all of the answer was sent, with true, or once nothing more of it can be, with
+   * false.
+   */
   whenOver(callback: (isSent: boolean) => void): void {
     const answer = this.#answer;
     if (answer === undefined || answer.destroyed) {

@@ -1,9 +1,9 @@
 /**
  * The headers with which a caller says how urgent a request is: `x-priority` and `x-timeout-ms`.
  *
- * Guarantees: a value that is not what was expected is refused with both; a caller cannot outlast the server's own
- * deadline, and no priority keeps others out for ever (waiting raises it).
- * Does not check who may have which priority.
+ * Guarantees: a value that is not what was expected is refused with both; a caller cannot outlast
+ * the server's own deadline, and no priority keeps others out for ever (waiting raises it). Does
+ * not check who may have which priority.
  */
 
 import { invalidRequest } from "../errors.ts";

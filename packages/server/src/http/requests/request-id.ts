@@ -1,4 +1,7 @@
-/** The id of a request that comes without one; it is in the answer's `x-request-id` and in the access log. */
+/**
+ * The id of a request that comes without one; it is in the answer's `x-request-id` and in the
+ * access log.
+ */
 
 import { randomUUID } from "node:crypto";
 

@@ -1,9 +1,9 @@
 /**
- * Refuses paths that a gateway may read as another path than this server does: its rules would be checked on one, and the
- * other would be answered.
+ * Refuses paths that a gateway may read as another path than this server does: its rules would be
+ * checked on one, and the other would be answered.
  *
- * Guarantees: the path that is taken is the path that was sent. Only the name of a model may have encoded characters,
- * a slash among them, because clients encode names.
+ * Guarantees: the path that is taken is the path that was sent. Only the name of a model may have
+ * encoded characters, a slash among them, because clients encode names.
  */
 
 const MODELS = "/v1/models/";
@@ -11,7 +11,10 @@ const MODELS = "/v1/models/";
 /** URLs turn one into a slash, and end the path at the other. */
 const NOT_IN_A_PATH = /[\\#]/;
 
-/** Undefined where the request's target is a plain path with or without a query; else what is wrong with it. */
+/**
+ * Undefined where the request's target is a plain path with or without a query; else what is wrong
+ * with it.
+ */
 export function pathFault(target: string): string | undefined {
   if (!target.startsWith("/")) return "the target is no path that begins with /";
   const [path = ""] = target.split("?", 1);

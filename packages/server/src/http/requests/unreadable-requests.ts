@@ -1,12 +1,13 @@
 /**
- * Answers what never comes to the routes: bytes that are no HTTP, headers that are too long or come too late, CONNECT,
- * and callers that close their side before the answer.
+ * Answers what never comes to the routes: bytes that are no HTTP, headers that are too long or come
+ * too late, CONNECT, and callers that close their side before the answer.
  *
- * Guarantees: OpenAI's shape and an `x-request-id`, as of every other error. The error is written only where the
- * connection owes no other answer, so that it is neither mixed into one nor taken for one. Where requests that came
- * before it on the connection are not answered yet, they are, and the connection is closed without the error. The same
- * holds where the answer to the request whose own body is broken has begun.
- * Does not know the id that the request itself may have. Such requests are in neither the access log nor /metrics.
+ * Guarantees: OpenAI's shape and an `x-request-id`, as of every other error. The error is written
+ * only where the connection owes no other answer, so that it is neither mixed into one nor taken
+ * for one. Where requests that came before it on the connection are not answered yet, they are, and
+ * the connection is closed without the error. The same holds where the answer to the request whose
+ * own body is broken has begun. Does not know the id that the request itself may have. Such
+ * requests are in neither the access log nor /metrics.
  */
 
 import { type Server, type ServerResponse, STATUS_CODES } from "node:http";
@@ -34,7 +35,10 @@ export function answerUnreadable(failure: unknown): Response {
   return response;
 }
 
-/** From now on the server's own refusals, which have no body, are in the shape of the service's errors. */
+/**
+ * From now on the server's own refusals, which have no body, are in the shape of the service's
+ * errors.
+ */
 export function explainRefusals(server: Server, connections: Connections): void {
   // Node.js reports a connection again for all that comes on it after the first failure.
   const refused = new WeakSet<Duplex>();
@@ -67,9 +71,12 @@ export function explainRefusals(server: Server, connections: Connections): void 
   });
 }
 
-/** Answers what could not be read, or ends the connection once the requests before it are answered. */
+/**
+ * Answers what could not be read, or ends the connection once the requests before it are answered.
+ */
 function refuse(failure: NodeJS.ErrnoException, socket: Duplex, connection: Connection | undefined): void {
-  // Where the body of the newest request is what could not be read, the error is the answer to that request.
+  // Where the body of the newest request is what could not be read, the error is the answer to that
+  // request.
   const broken = connection?.newest?.req.complete === false ? connection.newest : undefined;
   const hasBegun = broken?.headersSent === true;
   const owed = [...(connection?.owed ?? [])].filter((answer) => answer !== broken || hasBegun);

@@ -1,8 +1,8 @@
 /**
  * Work that ends when its caller leaves or its time is up.
  *
- * Guarantees: the signal that the work gets aborts with the caller's, and with 504 after `timeoutMs`; no timer is left.
- * Does not end work that does not look at its signal.
+ * Guarantees: the signal that the work gets aborts with the caller's, and with 504 after
+ * `timeoutMs`; no timer is left. Does not end work that does not look at its signal.
  */
 
 import { deadlineExceeded } from "../errors.ts";

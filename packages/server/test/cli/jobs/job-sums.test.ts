@@ -10,7 +10,10 @@ const row: UsageRecord = {
 
 type Page = Awaited<ReturnType<Store["find"]>>;
 
-/** A store with these pages of requests, each of which ended with one of these statuses; then with empty pages. */
+/**
+ * A store with these pages of requests, each of which ended with one of these statuses; then with
+ * empty pages.
+ */
 function storeOf(...pages: readonly (readonly string[])[]): Store {
   const find = async ({ after }: { readonly after: number }): Promise<Page> => {
     const rows = (pages[after] ?? []).map((status) => ({ ended: { status, code: `${status}_code` } }));

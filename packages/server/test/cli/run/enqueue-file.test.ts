@@ -1,4 +1,5 @@
-// Putting a file into the store: all of it, or, where a request of it is not the one of an earlier run, nothing new.
+// Putting a file into the store: all of it, or, where a request of it is not the one of an earlier
+// run, nothing new.
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,5 @@
-// The lock of an output file: who gets it where owners were killed, run elsewhere or have our number.
+// The lock of an output file: who gets it where owners were killed, run elsewhere or have our
+// number.
 
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -50,7 +51,8 @@ test("of two processes that find a dead lock at the same moment one takes it", a
   writeFileSync(path, JSON.stringify(owner("old", { pid: GONE })));
   const others: unknown[] = [];
   const slow = takeLock(path, owner("slow", { pid: 7 }), (pid) => {
-    // It has seen that the owner is gone; before it does anything about that, the other one has taken the lock.
+    // It has seen that the owner is gone; before it does anything about that, the other one has
+    // taken the lock.
     if (pid === GONE && others.length === 0) others.push(takeLock(path, owner("quick", { pid: 8 }), runs).lock);
     return runs(pid);
   });

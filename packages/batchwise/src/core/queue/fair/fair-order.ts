@@ -1,9 +1,11 @@
-// Deficit round robin (Shreedhar and Varghese, 1995): tenants take rounds, and in its round a tenant may spend what it
-// has saved plus one quantum of cost. Each tenant's own entries stay in order. Over any stretch in which two tenants
-// both wait, the costs they are served differ by less than one quantum plus one largest item.
+// Deficit round robin (Shreedhar and Varghese, 1995): tenants take rounds, and in its round a
+// tenant may spend what it has saved plus one quantum of cost. Each tenant's own entries stay in
+// order. Over any stretch in which two tenants both wait, the costs they are served differ by less
+// than one quantum plus one largest item.
 //
-// The quantum is the mean cost of what came lately, so a round serves one entry on average and the work per entry is
-// O(1). An entry that costs nothing is charged one quantum, or its tenant would never yield.
+// The quantum is the mean cost of what came lately, so a round serves one entry on average and the
+// work per entry is O(1). An entry that costs nothing is charged one quantum, or its tenant would
+// never yield.
 
 import { Heap } from "../../time/heap.ts";
 import type { Entry, EntryHolder } from "../entry.ts";

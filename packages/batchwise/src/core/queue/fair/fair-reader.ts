@@ -1,11 +1,14 @@
-// Deficit round robin read ahead: whose entry is next, round by round. All it changes is its own notes; `commit` makes
-// the ring agree with them.
+// Deficit round robin read ahead: whose entry is next, round by round. All it changes is its own
+// notes; `commit` makes the ring agree with them.
 
 import type { Entry } from "../entry.ts";
 import type { EntryReader } from "../fifo.ts";
 import { chargeOf, type Tenant } from "./tenant.ts";
 
-/** Rounds in which nobody can pay are made one by one up to here, which is exact; what is left of them is counted. */
+/**
+ * Rounds in which nobody can pay are made one by one up to here, which is exact; what is left of
+ * them is counted.
+ */
 const MOST_ROUNDS = 64;
 
 /** The order that is read: whose round it is, and whether its quantum has been granted. */
@@ -68,8 +71,9 @@ export class FairReader implements EntryReader {
   }
 
   /**
-   * Moves on to the first tenant, from the current one on, that can pay for its next entry; to nowhere if all are done.
-   * After many rounds in which nobody can, those until somebody can are granted at once.
+   * Moves on to the first tenant, from the current one on, that can pay for its next entry; to
+   * nowhere if all are done. After many rounds in which nobody can, those until somebody can are
+   * granted at once.
    */
   #seek(): void {
     let firstPoor: Draft | null = null;
@@ -95,7 +99,10 @@ export class FairReader implements EntryReader {
     }
   }
 
-  /** Nobody in the ring can pay: grants all rounds up to the one in which the first of them can, and moves to it. */
+  /**
+   * Nobody in the ring can pay: grants all rounds up to the one in which the first of them can, and
+   * moves to it.
+   */
   #skipRounds(): void {
     const last = this.#current;
     const ring = this.#ringAfter(last);

@@ -1,4 +1,5 @@
-// One tenant of a line: its entries, what it has saved, and its neighbours in the ring of those who wait.
+// One tenant of a line: its entries, what it has saved, and its neighbours in the ring of those who
+// wait.
 
 import { HeapNode } from "../../time/heap.ts";
 import type { Entry, EntryHolder } from "../entry.ts";

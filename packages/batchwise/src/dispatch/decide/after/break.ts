@@ -1,5 +1,5 @@
-// What follows when an account that runs lines itself has broken off a pass: nothing that it can run now is wrong, so no
-// request is charged, and the pass begins again after a pause. Pure.
+// What follows when an account that runs lines itself has broken off a pass: nothing that it can
+// run now is wrong, so no request is charged, and the pass begins again after a pause. Pure.
 
 import type { Failure } from "../../contract/account.ts";
 import { backoff } from "../times/backoff.ts";
@@ -24,7 +24,9 @@ export function afterBreak(failure: Failure, breaks: number): AfterBreak {
   };
 }
 
-/** What `lastError` of the batch says of passes that broke off; 0 where it is about something else. */
+/**
+ * What `lastError` of the batch says of passes that broke off; 0 where it is about something else.
+ */
 export function breaksOf(lastError: string | null): number {
   const { breaks } = lastError === null ? { breaks: 0 } : (JSON.parse(lastError) as { readonly breaks?: unknown });
   return typeof breaks === "number" ? breaks : 0;

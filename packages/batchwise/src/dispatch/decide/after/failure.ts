@@ -1,5 +1,6 @@
-// Decides what happens to a batch after an upload or create that failed, or a provider batch that failed as a whole.
-// Pure: takes the batch, the provider's answer and the time, returns a Plan. steps/apply-plan.ts writes it.
+// Decides what happens to a batch after an upload or create that failed, or a provider batch that
+// failed as a whole. Pure: takes the batch, the provider's answer and the time, returns a Plan.
+// steps/apply-plan.ts writes it.
 
 import type { Failure, LineFault } from "../../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
@@ -25,20 +26,24 @@ const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 5 * MINUTE;
 const CAPACITY_FIRST_MS = 5 * MINUTE;
 const CAPACITY_MOST_MS = 60 * MINUTE;
-/** Refusals in a row of the ledger, and the age of a batch, from which on smaller ones are tried. */
+/**
+ * Refusals in a row of the ledger, and the age of a batch, from which on smaller ones are tried.
+ */
 const CAPACITY_STRIKES = 6;
 const CAPACITY_AGE_MS = 120 * MINUTE;
 /** How long an account without money or with a bad key is left alone. */
 export const PAUSE_MS: number = 15 * MINUTE;
 /**
- * How often a batch that was accepted may fail in words of rights or money. Words may deceive, so from then on one request
- * goes alone. A call that is refused with 401, 402 or 403 blames the account however often it comes.
+ * How often a batch that was accepted may fail in words of rights or money. Words may deceive, so
+ * from then on one request goes alone. A call that is refused with 401, 402 or 403 blames the
+ * account however often it comes.
  */
 const DENIALS = 2;
 
 /**
- * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs from a file.
- * `othersAccepted` as in retry-policy.ts; `evidence` matters where the batch is refused as a whole.
+ * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs
+ * from a file. `othersAccepted` as in retry-policy.ts; `evidence` matters where the batch is
+ * refused as a whole.
  */
 export function afterSubmitFailure(
   batch: BatchRow,
@@ -66,14 +71,18 @@ function isFilePending(failure: Failure): boolean {
   return failure.kind === "definitelyNotCreated" && failure.filePending === true;
 }
 
-/** The batch may run: look for it, or, where an idempotency token makes that safe, send it again after a pause. */
+/**
+ * The batch may run: look for it, or, where an idempotency token makes that safe, send it again
+ * after a pause.
+ */
 function afterLostCreate(batch: BatchRow, words: OutcomeError, account: StepAccount, now: number): Plan {
   const streak = extendStreak(batch, batch.submitStartedAt ?? now);
   const lastError = { ...words, ...streak };
   if (account.capabilities.tag !== "idempotencyToken") {
     return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });
   }
-  // No listing can prove that none of these creates runs, so an operator decides, as about a batch of one request.
+  // No listing can prove that none of these creates runs, so an operator decides, as about a batch
+  // of one request.
   const isOver = decideRetry(1, streak, false) === "quarantine";
   return plan(batch, isOver ? "quarantined" : "unknown", now + pauseAfter(streak.tries), { lastError });
 }
@@ -92,7 +101,10 @@ function afterFailedAttempt(
   return decided ?? plan(batch, "sealed", now + pauseAfter(streak.tries), { lastError, dropFile });
 }
 
-/** After a complete listing, begun after the grace, that does not show the batch. `null`: send it again. */
+/**
+ * After a complete listing, begun after the grace, that does not show the batch. `null`: send it
+ * again.
+ */
 export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccepted: boolean, now: number): Plan | null {
   const streak = streakOf(batch);
   const lastError = batch.lastError === null ? null : (JSON.parse(batch.lastError) as LastError);
@@ -100,7 +112,8 @@ export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccept
   if (decided !== null) return decided;
   const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
   if (at <= now) return null;
-  // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With one, look again.
+  // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With
+  // one, look again.
   return plan(batch, account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError });
 }
 
@@ -148,7 +161,10 @@ function afterDenial(batch: BatchRow, { code, message }: Failure, evidence: Evid
   });
 }
 
-/** True where the failure blames the batch and none of its lines, or may. Of a batch that was accepted, or not sent. */
+/**
+ * True where the failure blames the batch and none of its lines, or may. Of a batch that was
+ * accepted, or not sent.
+ */
 export function isWholeFailure(batch: BatchRow, failure: Failure): boolean {
   if (failure.kind === "authOrBilling") return batch.providerBatchId !== null;
   if (failure.kind !== "invalidRequest") return failure.kind === "unknown";
@@ -189,7 +205,10 @@ function afterKnownFailure(
   }
 }
 
-/** Keeps its members and waits, unless it alone is over the limit: then its members form smaller batches. */
+/**
+ * Keeps its members and waits, unless it alone is over the limit: then its members form smaller
+ * batches.
+ */
 function afterTokenLimit(
   batch: BatchRow,
   failure: Extract<Failure, { kind: "tokenLimit" }>,
@@ -206,8 +225,8 @@ function afterTokenLimit(
   };
   const isTooLarge = batch.tokens > (failure.limitTokens ?? learnedLimit(ledger, now));
   if (isTooLarge && batch.requests === 1) {
-    // It says nothing of the room for others, and takes none while it waits for a higher limit: for a day, as long as what
-    // was learned holds.
+    // It says nothing of the room for others, and takes none while it waits for a higher limit: for
+    // a day, as long as what was learned holds.
     const { strikes: before = 0, blockedUntil: blocked = 0 } = ledger ?? {};
     const same = { learnedTokens: failure.limitTokens, strikes: before, blockedUntil: blocked };
     return plan(batch, "waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: same, release: true });
@@ -215,8 +234,9 @@ function afterTokenLimit(
   if (isTooLarge) {
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
   }
-  // The limit may be unknown, or the provider may count more tokens than we do. Such a batch would wait for ever, so it
-  // is split. A single request waits: other clients may use the limit up, and the limit may be raised.
+  // The limit may be unknown, or the provider may count more tokens than we do. Such a batch would
+  // wait for ever, so it is split. A single request waits: other clients may use the limit up, and
+  // the limit may be raised.
   const isOld = now - batch.createdAt >= CAPACITY_AGE_MS;
   if (batch.requests > 1 && strikes >= CAPACITY_STRIKES && isOld) {
     return plan(batch, "collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });

@@ -1,5 +1,6 @@
-// Decides about a batch whose uploaded file the provider has not processed yet. No line is to blame and nothing is charged:
-// the same file is tried again within seconds. A file that is not ready after an hour is uploaded anew. Pure.
+// Decides about a batch whose uploaded file the provider has not processed yet. No line is to blame
+// and nothing is charged: the same file is tried again within seconds. A file that is not ready
+// after an hour is uploaded anew. Pure.
 
 import type { BatchRow } from "../../contract/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
@@ -10,7 +11,9 @@ const LEAST_MS = 1_000;
 const MOST_MS = 15_000;
 const GIVE_UP_MS = 60 * 60_000;
 
-/** True once the file has been waited for so long that a create may find out what is wrong with it. */
+/**
+ * True once the file has been waited for so long that a create may find out what is wrong with it.
+ */
 export function isOverdue(batch: BatchRow, now: number): boolean {
   return now - (pendingSince(batch) ?? now) >= GIVE_UP_MS;
 }

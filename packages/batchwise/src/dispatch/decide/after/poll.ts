@@ -1,5 +1,5 @@
-// Decides what happens to a batch after a poll. Pure: takes the batch, the observed provider batch (null when the
-// provider does not know it) and the time, returns a Plan.
+// Decides what happens to a batch after a poll. Pure: takes the batch, the observed provider batch
+// (null when the provider does not know it) and the time, returns a Plan.
 
 import type { Failure, ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
@@ -15,10 +15,15 @@ const POLL_GROWTH = 1.5;
 const POLL_MOST_MS = 5 * MINUTE;
 /** Of a batch that should have ended by now. */
 const STUCK_POLL_MOST_MS = 60 * MINUTE;
-/** From this share of settled members on, polls are as close as at the start, but for this share of the batch's age. */
+/**
+ * From this share of settled members on, polls are as close as at the start, but for this share of
+ * the batch's age.
+ */
 const NEARLY_DONE = 0.9;
 const NEARLY_AGE = 0.01;
-/** Looks in a row, and the time between the first and the last, after which a batch counts as lost. */
+/**
+ * Looks in a row, and the time between the first and the last, after which a batch counts as lost.
+ */
 const VANISHED_LOOKS = 6;
 const VANISHED_MS = 10 * MINUTE;
 const VANISHED_PAUSE_MS = 2 * MINUTE;
@@ -27,7 +32,10 @@ const LOST_PAUSE_MS = 60 * MINUTE;
 /** In `lastError` of a batch that the provider does not know. */
 export const VANISHED = "batch_vanished";
 
-/** After a poll that reached the provider. `null` for a batch that the provider does not know (any more). */
+/**
+ * After a poll that reached the provider. `null` for a batch that the provider does not know (any
+ * more).
+ */
 export function afterPoll(
   batch: BatchRow,
   seen: ProviderBatch | null,
@@ -65,9 +73,10 @@ function pauseOf(
 }
 
 /**
- * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes before result files: Azure
- * names both files of a batch that it failed, and they are empty. Where the provider counts requests that have run, the
- * files come first, also before they are named: what has a line there is not to run again.
+ * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes
+ * before result files: Azure names both files of a batch that it failed, and they are empty. Where
+ * the provider counts requests that have run, the files come first, also before they are named:
+ * what has a line there is not to run again.
  */
 export function failureIn(seen: ProviderBatch): Failure | null {
   if (seen.state !== "failed") return null;
@@ -77,8 +86,8 @@ export function failureIn(seen: ProviderBatch): Failure | null {
 }
 
 /**
- * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays away may have run:
- * an operator decides, we never re-send. It is looked for again each hour.
+ * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays
+ * away may have run: an operator decides, we never re-send. It is looked for again each hour.
  */
 function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
   const words = { code: VANISHED, message: "The provider does not know the batch any more." };

@@ -1,5 +1,6 @@
-// Decides what happens to a batch whose create was repeated under its idempotency token and failed again. Pure. While the
-// first create may be running, its token stays: another one, or other batches of its members, would run them twice.
+// Decides what happens to a batch whose create was repeated under its idempotency token and failed
+// again. Pure. While the first create may be running, its token stays: another one, or other
+// batches of its members, would run them twice.
 
 import type { Failure } from "../../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
@@ -10,19 +11,21 @@ import { afterSubmitFailure } from "./failure.ts";
 import { type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
 
 /**
- * True when a create of this batch, as found before its next intent, may have been accepted under the token that the next
- * one carries.
+ * True when a create of this batch, as found before its next intent, may have been accepted under
+ * the token that the next one carries.
  */
 export function mayRunUnderToken(batch: BatchRow, account: StepAccount): boolean {
   if (account.capabilities.tag !== "idempotencyToken" || !UNRESOLVED.includes(batch.state)) return false;
-  // The file's id is written before the create is sent; `unknownSince` outlasts a file that was dropped since.
+  // The file's id is written before the create is sent; `unknownSince` outlasts a file that was
+  // dropped since.
   return batch.unknownSince !== null || goesInline(batch, account) || fileIdOf(batch) !== null;
 }
 
 /**
- * After an upload or a create that failed while an earlier create may run. A provider that blames lines, or names its
- * limit, has looked the token up: nothing runs, and the refusal counts as ever. Nothing else proves that: a refusal for
- * no reason may be that of an account which refuses everything.
+ * After an upload or a create that failed while an earlier create may run. A provider that blames
+ * lines, or names its limit, has looked the token up: nothing runs, and the refusal counts as ever.
+ * Nothing else proves that: a refusal for no reason may be that of an account which refuses
+ * everything.
  */
 export function afterFailedRepeat(
   batch: BatchRow,

@@ -1,6 +1,7 @@
-// Decides about a batch that was refused as a whole, with no line to blame. It is to blame only where the account took
-// another batch of its lane after it had been refused, and refuses it again: then it is halved, and a single request ends.
-// Without such a proof one request goes alone; where that is refused too, the account is paused. Pure.
+// Decides about a batch that was refused as a whole, with no line to blame. It is to blame only
+// where the account took another batch of its lane after it had been refused, and refuses it again:
+// then it is halved, and a single request ends. Without such a proof one request goes alone; where
+// that is refused too, the account is paused. Pure.
 
 import type { BatchRow } from "../../contract/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
@@ -17,7 +18,10 @@ const LANE_FIRST_MS = 5 * MINUTE;
 const LANE_MOST_MS = 60 * MINUTE;
 /** From then on a person decides. */
 const GIVE_UP_MS = 48 * 60 * MINUTE;
-/** Refusals after which one request ends, beside the proof: fewer for one that was found out by halving. */
+/**
+ * Refusals after which one request ends, beside the proof: fewer for one that was found out by
+ * halving.
+ */
 const REFUSALS_OF_A_PART = 2;
 const REFUSALS_ALONE = 3;
 /** The same where the provider says that it failed itself: after some nine hours. */
@@ -27,7 +31,10 @@ const TOO_LARGE = /too_large|too_many_(?:tasks|requests|items)|http_413/;
 
 /** What the rest of the store says about the refusal. */
 export interface Evidence {
-  /** Since this batch was last refused, or the one that it is a part of, the account took another of its lane. */
+  /**
+   * Since this batch was last refused, or the one that it is a part of, the account took another of
+   * its lane.
+   */
   readonly laneTakesOthers: boolean;
   /** The same, of any lane. */
   readonly accountTakesOthers: boolean;
@@ -53,7 +60,8 @@ export interface Refusal {
 /** When the batch was first refused as a whole; null where it never was. */
 export function refusedSince(batch: BatchRow): number | null {
   if (batch.wholeFailures === 0) return null;
-  // An accepted create ends the streak, but leaves the provider's batch, once that has failed, among the orphans.
+  // An accepted create ends the streak, but leaves the provider's batch, once that has failed,
+  // among the orphans.
   const ended = batch.orphans.filter(({ action }) => action === "ended").map(({ seenAt }) => seenAt);
   const first = ended.toSorted((a, b) => a - b).at(-batch.wholeFailures) ?? ended[0];
   const since = streakOf(batch)?.since;

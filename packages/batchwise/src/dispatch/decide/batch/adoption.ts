@@ -1,6 +1,7 @@
-// Finds, in one complete listing, the provider batch of a create whose answer was lost. Pure. Matches by our tag or the
-// input file where the provider shows either; else takes one that the store does not know, young enough and of equal
-// size. Such a match is unverified: the results confirm it, or the adoption is undone.
+// Finds, in one complete listing, the provider batch of a create whose answer was lost. Pure.
+// Matches by our tag or the input file where the provider shows either; else takes one that the
+// store does not know, young enough and of equal size. Such a match is unverified: the results
+// confirm it, or the adoption is undone.
 
 import { isOlder, type ProviderBatch, type TagKind } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
@@ -16,7 +17,9 @@ export type Adoption =
     }
   /** Nothing of ours is there. */
   | { readonly kind: "absent" }
-  /** Something may be ours, but it is too early to tell: look again, and create nothing meanwhile. */
+  /**
+   * Something may be ours, but it is too early to tell: look again, and create nothing meanwhile.
+   */
   | { readonly kind: "undecided" };
 
 /** What a look found. */
@@ -63,7 +66,10 @@ function distance(batch: BatchRow, seen: ProviderBatch): number {
   return Math.abs(seen.createdAt - (batch.submitStartedAt ?? batch.createdAt));
 }
 
-/** A batch that may still give all results first, then a cut one, then a failed one; the oldest of these. */
+/**
+ * A batch that may still give all results first, then a cut one, then a failed one; the oldest of
+ * these.
+ */
 function byWorth(a: ProviderBatch, b: ProviderBatch): number {
   return worth(a) - worth(b) || a.createdAt - b.createdAt;
 }

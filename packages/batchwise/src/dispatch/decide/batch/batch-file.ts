@@ -1,6 +1,7 @@
-// Whether a batch's lines travel in its create or in a file that is uploaded first. Pure. It is chosen with the first intent
-// and stands in `providerFileId`, where no file's id stands yet: every later attempt does the same, whatever the account's
-// `maxInlineBytes` is by then. So the state of a batch whose process died says whether a create may have been sent.
+// Whether a batch's lines travel in its create or in a file that is uploaded first. Pure. It is
+// chosen with the first intent and stands in `providerFileId`, where no file's id stands yet: every
+// later attempt does the same, whatever the account's `maxInlineBytes` is by then. So the state of
+// a batch whose process died says whether a create may have been sent.
 
 import type { Account } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
@@ -22,7 +23,10 @@ export function fileIdOf({ providerFileId }: Pick<BatchRow, "providerFileId">): 
   return providerFileId === IN_CREATE || providerFileId === TO_UPLOAD ? null : providerFileId;
 }
 
-/** What an intent writes as the file's id. `filesOnly`: results of what travels in creates have come without names. */
+/**
+ * What an intent writes as the file's id. `filesOnly`: results of what travels in creates have come
+ * without names.
+ */
 export function chosenInput(batch: Filed, account: Inlining, filesOnly: boolean): string {
   return batch.providerFileId ?? (!filesOnly && goesInline(batch, account) ? IN_CREATE : TO_UPLOAD);
 }

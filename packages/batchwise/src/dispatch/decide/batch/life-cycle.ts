@@ -1,15 +1,18 @@
-// The states of a batch: which may follow which, and the next step of a batch that has just been leased. Pure. What
-// failures and polls change is in after/. Stores know none of this; the dispatcher checks
-// here before every `transition`.
+// The states of a batch: which may follow which, and the next step of a batch that has just been
+// leased. Pure. What failures and polls change is in after/. Stores know none of this; the
+// dispatcher checks here before every `transition`.
 //
-// `forming` is not a state of a row: it means requests waiting in a lane. A batch exists from `sealed` on.
+// `forming` is not a state of a row: it means requests waiting in a lane. A batch exists from
+// `sealed` on.
 
 import type { Account } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import type { BatchState } from "../../contract/types.ts";
 import { fileIdOf, goesInline } from "./batch-file.ts";
 
-/** Legal next states. Writing fields without leaving the state is always legal, except in `done`. */
+/**
+ * Legal next states. Writing fields without leaving the state is always legal, except in `done`.
+ */
 export const TRANSITIONS: Readonly<Record<BatchState, readonly BatchState[]>> = {
   sealed: ["submitting", "collecting", "quarantined"],
   submitting: ["submitted", "unknown", "sealed", "waiting_capacity", "collecting", "quarantined"],
@@ -26,7 +29,10 @@ export function isLegal(from: BatchState, to: BatchState): boolean {
   return from === to ? from !== "done" : TRANSITIONS[from].includes(to);
 }
 
-/** States in which a create may be on its way: one such batch at a time where the provider has no tag. */
+/**
+ * States in which a create may be on its way: one such batch at a time where the provider has no
+ * tag.
+ */
 export const UNRESOLVED: readonly BatchState[] = ["submitting", "unknown"];
 
 /** States that `lease` gives out when due. */
@@ -46,7 +52,10 @@ export type Step =
   | { readonly kind: "submit"; readonly attempt: number }
   /** Send the same create again with the same token: the provider knows whether it is new. */
   | { readonly kind: "repeat"; readonly attempt: number }
-  /** Look the batch up. Listing starts at `since`; only a look that starts after the grace may give it up. */
+  /**
+   * Look the batch up. Listing starts at `since`; only a look that starts after the grace may give
+   * it up.
+   */
   | { readonly kind: "reconcile"; readonly since: number; readonly mayRecreate: boolean }
   | { readonly kind: "poll" }
   /** Run what is open: the account has no provider behind it. */
@@ -72,8 +81,9 @@ export interface StepAccount {
 export const CLOCK_SKEW_MS = 120_000;
 
 /**
- * The step for a batch that this process has just leased. A batch found in `submitting` has lost its submitter: nobody
- * leases it out of a running submit, because the submitter holds the lease until it has written what came of it.
+ * The step for a batch that this process has just leased. A batch found in `submitting` has lost
+ * its submitter: nobody leases it out of a running submit, because the submitter holds the lease
+ * until it has written what came of it.
  */
 export function nextStep(batch: BatchRow, account: StepAccount, now: number): Step {
   switch (batch.state) {
@@ -114,9 +124,9 @@ function allCancelled(batch: BatchRow): boolean {
 }
 
 /**
- * When a create of unknown outcome may be sent again if a look that starts then does not find it. `submitStartedAt` is
- * written twice: with the intent, and again, with the file's id, right before the create, so that a long upload does
- * not eat the grace.
+ * When a create of unknown outcome may be sent again if a look that starts then does not find it.
+ * `submitStartedAt` is written twice: with the intent, and again, with the file's id, right before
+ * the create, so that a long upload does not eat the grace.
  */
 export function giveUpAt(batch: BatchRow, account: StepAccount): number {
   return (batch.submitStartedAt ?? batch.createdAt) + createTimeoutMs(batch, account) + account.reconcileGraceMs;
@@ -138,7 +148,10 @@ export function createTimeoutMs(batch: Pick<BatchRow, "bytes" | "providerFileId"
   return goesInline(batch, account) ? sendingTimeoutMs(batch, account) : account.requestTimeoutMs;
 }
 
-/** Looks after the outcome became unknown, as shares of the grace: 5, 15, 30, 60, 120, 240 s at the default 300 s. */
+/**
+ * Looks after the outcome became unknown, as shares of the grace: 5, 15, 30, 60, 120, 240 s at the
+ * default 300 s.
+ */
 const LOOKS: readonly number[] = [1 / 60, 1 / 20, 1 / 10, 1 / 5, 2 / 5, 4 / 5];
 const LOOK_LEAST_MS = 1_000;
 
@@ -155,14 +168,17 @@ export function nextLookAt(batch: BatchRow, account: StepAccount, now: number): 
 }
 
 /**
- * The create may only leave this process while the rest of the lease, on this process's monotonic clock, covers the
- * whole call: a process that slept in between must not send it.
+ * The create may only leave this process while the rest of the lease, on this process's monotonic
+ * clock, covers the whole call: a process that slept in between must not send it.
  */
 export function maySend(leasedForMs: number, heldForMs: number, timeoutMs: number): boolean {
   return leasedForMs - heldForMs >= timeoutMs;
 }
 
-/** The ledger that a batch is booked on; the one named like the account also carries the account's pauses. */
+/**
+ * The ledger that a batch is booked on; the one named like the account also carries the account's
+ * pauses.
+ */
 export function ledgerName(account: string, scope: "account" | "model", model: string): string {
   return scope === "account" ? account : `${account}/${model}`;
 }

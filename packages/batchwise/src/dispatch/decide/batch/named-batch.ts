@@ -1,5 +1,5 @@
-// Decides whether a batch of ours may be tied to the provider batch that an operator names. Pure. What only the results
-// can show is left to them: such a match is unverified.
+// Decides whether a batch of ours may be tied to the provider batch that an operator names. Pure.
+// What only the results can show is left to them: such a match is unverified.
 
 import { hasEnded, type ProviderBatch, type TagKind } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
@@ -13,7 +13,9 @@ export type NamedBatch =
   | { readonly kind: "fits"; readonly verified: boolean }
   | { readonly kind: "refused"; readonly because: string };
 
-/** `others`: batches of ours that have the provider's batch as their record, or among their orphans. */
+/**
+ * `others`: batches of ours that have the provider's batch as their record, or among their orphans.
+ */
 export function judgeNamed(
   batch: BatchRow,
   tag: TagKind,

@@ -1,5 +1,5 @@
-// What a decision does to a batch: its next state and time, and what else changes. Pure; steps/apply-plan.ts writes it
-// as one `transition`.
+// What a decision does to a batch: its next state and time, and what else changes. Pure;
+// steps/apply-plan.ts writes it as one `transition`.
 
 import type { BatchRow } from "../../contract/rows.ts";
 import type { BatchState } from "../../contract/types.ts";
@@ -15,7 +15,10 @@ export interface Plan {
   readonly wholeFailures: number;
   readonly disposal: Disposal | null;
   readonly lastError: LastError | null;
-  /** The provider's batch is over and is not the one of record any more: clear its id, add it as orphan `ended`. */
+  /**
+   * The provider's batch is over and is not the one of record any more: clear its id, add it as
+   * orphan `ended`.
+   */
   readonly forget: boolean;
   /** It is not to count on its ledger any more. */
   readonly release: boolean;
@@ -52,7 +55,10 @@ export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes
   };
 }
 
-/** The group of the lane that a half of a split batch goes to. Each half has its own, so that they never share a batch. */
+/**
+ * The group of the lane that a half of a split batch goes to. Each half has its own, so that they
+ * never share a batch.
+ */
 export function splitGroup(batch: Pick<BatchRow, "key">, half: "first" | "second"): string {
   return `${batch.key}.${half === "first" ? "a" : "b"}`;
 }

@@ -1,15 +1,19 @@
-// List prices of models that Google, Amazon and Mistral offer in batches: those that could be sourced. What is not here has
-// no price: names that move from model to model (`mistral-small-latest`), and models whose price in batches is not listed.
+// List prices of models that Google, Amazon and Mistral offer in batches: those that could be
+// sourced. What is not here has no price: names that move from model to model
+// (`mistral-small-latest`), and models whose price in batches is not listed.
 
 import type { ModelPrice, PriceTable } from "../../contract/cost.ts";
 
 /**
- * Of the Gemini API and of Vertex AI, whose prices are the same, for text and for prompts up to 200,000 tokens
- * - https://ai.google.dev/gemini-api/docs/pricing, as quoted on 7 October 2026 (3.5 Flash, 3.1 Pro, and input of 2.5)
- * - the same page and https://cloud.google.com/vertex-ai/generative-ai/pricing, as models.dev quotes them on 2 July 2026
+ * Of the Gemini API and of Vertex AI, whose prices are the same, for text and for prompts up to
+ * 200,000 tokens
+ * - https://ai.google.dev/gemini-api/docs/pricing, as quoted on 7 October 2026 (3.5 Flash, 3.1 Pro,
+ *   and input of 2.5)
+ * - the same page and https://cloud.google.com/vertex-ai/generative-ai/pricing, as models.dev
+ *   quotes them on 2 July 2026
  *
- * A batch is half of it. What is read from a cache has its own discount in place of that, so it is doubled here, and
- * a batch comes to the listed price.
+ * A batch is half of it. What is read from a cache has its own discount in place of that, so it is
+ * doubled here, and a batch comes to the listed price.
  */
 const GOOGLE: PriceTable = {
   "gemini-3.5-flash": { input: 1.5, cachedInput: 0.3, output: 9 },
@@ -23,8 +27,9 @@ const GOOGLE: PriceTable = {
 };
 
 /**
- * Of Bedrock in us-east-1, as models.dev quotes https://aws.amazon.com/bedrock/pricing on 2 July 2026. That page says that
- * batches cost half. They read no cache. Claude by global inference profiles only: others cost more.
+ * Of Bedrock in us-east-1, as models.dev quotes https://aws.amazon.com/bedrock/pricing on 2 July
+ * 2026. That page says that batches cost half. They read no cache. Claude by global inference
+ * profiles only: others cost more.
  */
 const BEDROCK: PriceTable = {
   ...alsoInUs("amazon.nova-micro-v1:0", { input: 0.035, output: 0.14 }),
@@ -42,12 +47,18 @@ const BEDROCK: PriceTable = {
   "global.anthropic.claude-opus-4-6-v1": { input: 5, output: 25 },
 };
 
-/** An inference profile of the United States costs what its model does in the region that it is called from. */
+/**
+ * An inference profile of the United States costs what its model does in the region that it is
+ * called from.
+ */
 function alsoInUs(model: string, price: ModelPrice): PriceTable {
   return { [model]: price, [`us.${model}`]: price };
 }
 
-/** Of https://mistral.ai/pricing, as models.dev quotes it on 2 July 2026. A batch is half of it, by the same page. */
+/**
+ * Of https://mistral.ai/pricing, as models.dev quotes it on 2 July 2026. A batch is half of it, by
+ * the same page.
+ */
 const MISTRAL: PriceTable = {
   "mistral-large-2512": { input: 0.5, output: 1.5 },
   "mistral-large-2411": { input: 2, output: 6 },

@@ -1,11 +1,15 @@
-// Decides whether the failures of a batch are the provider's: where nearly every line of it says that the provider has no
-// capacity, or failed itself, no request is charged, and the lane waits. Pure. A request may be the cause of a 5xx itself,
-// and such requests come back together once the others have succeeded: so one that was charged before proves nothing.
+// Decides whether the failures of a batch are the provider's: where nearly every line of it says
+// that the provider has no capacity, or failed itself, no request is charged, and the lane waits.
+// Pure. A request may be the cause of a 5xx itself, and such requests come back together once the
+// others have succeeded: so one that was charged before proves nothing.
 
 import type { ResultLine } from "../../contract/account.ts";
 import { hasRun } from "./classify-results.ts";
 
-/** `overload`: 429, 529. `fault`: any other 5xx. `notRun`: its batch ended before. `other`: the line is about its request. */
+/**
+ * `overload`: 429, 529. `fault`: any other 5xx. `notRun`: its batch ended before. `other`: the line
+ * is about its request.
+ */
 export type FailureCause = "overload" | "fault" | "notRun" | "other";
 
 /** The lines of requests that ran, in one pass over the results of a batch. */
@@ -20,9 +24,15 @@ export interface LineTally {
 }
 
 const NEARLY_ALL = 0.9;
-/** Requests that fail by a 5xx at their first try, and with them all others, before the provider is to blame. */
+/**
+ * Requests that fail by a 5xx at their first try, and with them all others, before the provider is
+ * to blame.
+ */
 const LEAST_FAULTS = 3;
-/** Pauses in a row after which failures are charged again: with pauses of up to an hour, more than a day. */
+/**
+ * Pauses in a row after which failures are charged again: with pauses of up to an hour, more than a
+ * day.
+ */
 const MOST_PAUSES = 36;
 
 const OVERLOAD_STATUS: ReadonlySet<number> = new Set([429, 529]);

@@ -1,7 +1,8 @@
-// Classifies one result line, or a missing one: what happens to its request. Pure. A success is final; a failure that
-// may pass goes back to its lane while attempts are left; any other fails with the provider's own words. Every line
-// charges an attempt, except one that blames the account: no money, a bad key, a right that is missing. Words that blame
-// it may be about the request: they cost no try the first time only.
+// Classifies one result line, or a missing one: what happens to its request. Pure. A success is
+// final; a failure that may pass goes back to its lane while attempts are left; any other fails
+// with the provider's own words. Every line charges an attempt, except one that blames the account:
+// no money, a bad key, a right that is missing. Words that blame it may be about the request: they
+// cost no try the first time only.
 
 import type { ProviderState, ResultLine } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
@@ -32,7 +33,10 @@ export interface RetryRules {
 
 const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
-/** Codes that say: the same request will be refused again. Every other code without a response is tried again. */
+/**
+ * Codes that say: the same request will be refused again. Every other code without a response is
+ * tried again.
+ */
 const FINAL_CODES: ReadonlySet<string> = new Set([
   OUTCOME_CODES.answerTooLarge,
   OUTCOME_CODES.unreadable,
@@ -68,7 +72,10 @@ function isRetryable(line: ResultLine): boolean {
   return line.error === null || !FINAL_CODES.has(line.error.code);
 }
 
-/** The decision for a line that succeeded: needs nothing of the request. It fails where the answer cannot be kept. */
+/**
+ * The decision for a line that succeeded: needs nothing of the request. It fails where the answer
+ * cannot be kept.
+ */
 export function classifySuccess(ord: number, { response, usage }: ResultLine): Settlement {
   try {
     return { ord, kind: "final", status: "succeeded", ...ending({ response, error: null, usage }), charged: true };

@@ -1,7 +1,8 @@
-// Decides, after a pass over the results of a batch, whether members without a line are missing or only unread. Pure. A
-// provider that counts more requests as run than its results have lines for has not shown them all: a file that is not
-// named yet, a download that ended cleanly but short. The same holds where a batch has ended and shows nothing at all,
-// not even counts. Members count as missing once several reads agree over an hour.
+// Decides, after a pass over the results of a batch, whether members without a line are missing or
+// only unread. Pure. A provider that counts more requests as run than its results have lines for
+// has not shown them all: a file that is not named yet, a download that ended cleanly but short.
+// The same holds where a batch has ended and shows nothing at all, not even counts. Members count
+// as missing once several reads agree over an hour.
 
 import type { ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
@@ -30,10 +31,15 @@ export interface ResultsRead {
 }
 
 export type Reading =
-  /** All that is counted has been read: members without a line have none. `agreed`: the lines are fewer, and stay so. */
+  /**
+   * All that is counted has been read: members without a line have none. `agreed`: the lines are
+   * fewer, and stay so.
+   */
   | { readonly kind: "whole" }
   | { readonly kind: "agreed" }
-  /** Read again after a while. `isStuck`: so many reads have not agreed that a person has to look. */
+  /**
+   * Read again after a while. `isStuck`: so many reads have not agreed that a person has to look.
+   */
   | { readonly kind: "unread"; readonly reads: ShortReads; readonly waitMs: number; readonly isStuck: boolean };
 
 const AGREEING_READS = 5;
@@ -41,7 +47,10 @@ const SPREAD_MS = 3_600_000;
 const FIRST_PAUSE_MS = 5_000;
 const PAUSE_GROWTH = 4;
 const LONGEST_PAUSE_MS = 40 * 60_000;
-/** Reads without progress after which the batch is put aside; reached only where they keep differing. */
+/**
+ * Reads without progress after which the batch is put aside; reached only where they keep
+ * differing.
+ */
 const MOST_TRIES = 20;
 
 export function afterReading(read: ResultsRead, before: ShortReads | null, now: number): Reading {
@@ -55,10 +64,11 @@ export function afterReading(read: ResultsRead, before: ShortReads | null, now: 
 }
 
 /**
- * Lines that the results of a batch that has ended must have; null: nothing tells. `found`: the lines of its members that
- * were read, whatever they say. Where there is none, a batch that is `done` has not shown its results yet, whatever the
- * provider counts. One that was cut short may have run nothing, so it counts as unread only while there are no counts
- * either, and unless every member is to be cancelled.
+ * Lines that the results of a batch that has ended must have; null: nothing tells. `found`: the
+ * lines of its members that were read, whatever they say. Where there is none, a batch that is
+ * `done` has not shown its results yet, whatever the provider counts. One that was cut short may
+ * have run nothing, so it counts as unread only while there are no counts either, and unless every
+ * member is to be cancelled.
  */
 export function linesDue(
   seen: Pick<ProviderBatch, "state" | "total">,

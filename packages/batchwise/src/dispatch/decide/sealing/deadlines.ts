@@ -1,5 +1,6 @@
-// Decides which requests would come back after their deadlines from the accounts that they wait for, and whether a fallback
-// account is there for these. Pure. What an account has taken of late tells how long the next batch takes.
+// Decides which requests would come back after their deadlines from the accounts that they wait
+// for, and whether a fallback account is there for these. Pure. What an account has taken of late
+// tells how long the next batch takes.
 
 import type { Account } from "../../contract/account.ts";
 import type { LaneRow, LedgerRow } from "../../contract/rows.ts";
@@ -11,14 +12,17 @@ import { fullAccounts, rankAccounts } from "./rank-accounts.ts";
 import { DEADLINE_LEAD_MS } from "./thresholds.ts";
 
 /**
- * A request with less time than this never goes to an account of which nobody knows how long it takes, if a fallback
- * account is there: few providers promise any batch within an hour.
+ * A request with less time than this never goes to an account of which nobody knows how long it
+ * takes, if a fallback account is there: few providers promise any batch within an hour.
  */
 export const LEAST_TRIAL_MS = 3_600_000;
 
 /** What to expect of an account. */
 export interface Prospect {
-  /** When it takes a batch: now or earlier; later, where it is blocked; Infinity where nobody can tell. */
+  /**
+   * When it takes a batch: now or earlier; later, where it is blocked; Infinity where nobody can
+   * tell.
+   */
   readonly opensAt: number;
   /** How long its batches take. */
   readonly turnaroundMs: number;
@@ -50,7 +54,10 @@ export function opensAt(
   return Math.max(now, held, ...names.map((name) => ledgers.get(name)?.blockedUntil ?? 0));
 }
 
-/** `first` have the requests, of which the first deadline is `deadlineAt`; `second` are fallback accounts. */
+/**
+ * `first` have the requests, of which the first deadline is `deadlineAt`; `second` are fallback
+ * accounts.
+ */
 export function outlookOf(
   first: readonly Prospect[],
   second: readonly Prospect[],
@@ -70,8 +77,8 @@ export function outlookOf(
 }
 
 /**
- * When a lane closes because nobody knows how long batches take: requests with a deadline wait no longer than half of
- * their time then. Infinity where none has one.
+ * When a lane closes because nobody knows how long batches take: requests with a deadline wait no
+ * longer than half of their time then. Infinity where none has one.
  */
 export function halfTime({ oldestAt, deadlineAt }: LaneRow): number {
   if (oldestAt === null || deadlineAt === null) return Number.POSITIVE_INFINITY;

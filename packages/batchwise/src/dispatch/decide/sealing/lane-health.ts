@@ -1,6 +1,6 @@
-// What the batches of one lane have met at one account, as a mark of the store keeps it for all processes: refusals in a
-// row that each blame a line, the pauses where every line is bad or the provider has no capacity, and what the user was
-// told. Pure; steps/lane-health.ts writes it.
+// What the batches of one lane have met at one account, as a mark of the store keeps it for all
+// processes: refusals in a row that each blame a line, the pauses where every line is bad or the
+// provider has no capacity, and what the user was told. Pure; steps/lane-health.ts writes it.
 
 import type { MarkRow } from "../../contract/rows.ts";
 import type { LaneRef, OutcomeError } from "../../contract/types.ts";
@@ -9,11 +9,17 @@ import { backoff } from "../times/backoff.ts";
 
 const MINUTE = 60_000;
 const MARK = "lane health ";
-/** Refusals in a row with one code after which the lane is to blame, and codes that blame it at once. */
+/**
+ * Refusals in a row with one code after which the lane is to blame, and codes that blame it at
+ * once.
+ */
 const FAULTS_IN_A_ROW = 3;
 const OF_THE_MODEL = /model_not_found|model_mismatch|mismatched_model/;
 const FIRST_PAUSE_MS = 5 * MINUTE;
-/** Each request that is sent alone may end, so pauses for bad lines grow longer than those for lack of capacity. */
+/**
+ * Each request that is sent alone may end, so pauses for bad lines grow longer than those for lack
+ * of capacity.
+ */
 const LONGEST_PAUSE_MS = { lines: 6 * 60 * MINUTE, capacity: 60 * MINUTE } as const;
 /** A code of batches without a success is reported again after so long. */
 const TOLD_FOR_MS = 24 * 60 * MINUTE;
@@ -29,7 +35,10 @@ export interface LanePlace extends LaneRef {
 export interface LaneHealth extends LanePlace {
   /** Batches in a row that were refused for a line, all with this code. */
   readonly faults: { readonly code: string; readonly batches: readonly string[] } | null;
-  /** null while the lane is well. A pause for lack of capacity stays, once it is over, until a request succeeds. */
+  /**
+   * null while the lane is well. A pause for lack of capacity stays, once it is over, until a
+   * request succeeds.
+   */
   readonly pause: LanePause | null;
   /** Codes of batches without a success that were reported, and when. */
   readonly told: Readonly<Record<string, number>>;
@@ -39,7 +48,10 @@ export interface LaneHealth extends LanePlace {
 
 /** Why nothing of the lane is sent to the account, and until when. */
 export interface LanePause extends OutcomeError {
-  /** `lines`: each is bad, and one request is sent alone in between. `capacity`: all go on at its end. */
+  /**
+   * `lines`: each is bad, and one request is sent alone in between. `capacity`: all go on at its
+   * end.
+   */
   readonly cause: "lines" | "capacity";
   readonly since: number;
   /** When it was last made longer, and the batch whose owner does so and reports it. */
@@ -117,7 +129,10 @@ export function afterAcceptance(health: LaneHealth, batch: SentBatch): LaneHealt
   return isSince(pause, batch) ? { ...health, faults: null, pause: null } : health;
 }
 
-/** After a batch nearly all of whose lines met a lack of capacity. Others that were sent before a pause change nothing. */
+/**
+ * After a batch nearly all of whose lines met a lack of capacity. Others that were sent before a
+ * pause change nothing.
+ */
 export function afterBadHour(health: LaneHealth, batch: SentBatch, words: OutcomeError, now: number): LaneHealth {
   const { pause } = health;
   if (pause?.cause === "lines" || (pause !== null && batch.sentAt < pause.at)) return health;
@@ -137,7 +152,10 @@ export function capacityPauses({ pause }: LaneHealth): number {
   return pause?.cause === "capacity" ? pause.refused : 0;
 }
 
-/** After a batch without a success, most of whose requests ended with this code. The same object where that was told. */
+/**
+ * After a batch without a success, most of whose requests ended with this code. The same object
+ * where that was told.
+ */
 export function afterTold(health: LaneHealth, code: string, now: number): LaneHealth {
   const young = Object.entries(health.told).filter(([, at]) => at + TOLD_FOR_MS > now && at <= now + TOLD_FOR_MS);
   const name = storedCode(code);
@@ -145,12 +163,18 @@ export function afterTold(health: LaneHealth, code: string, now: number): LaneHe
   return { ...health, told: Object.fromEntries([...young.slice(1 - MOST_TOLD), [name, now]]) };
 }
 
-/** True for a batch that was sent during the pause: clocks of processes differ, so its key counts, too. */
+/**
+ * True for a batch that was sent during the pause: clocks of processes differ, so its key counts,
+ * too.
+ */
 function isSince(pause: LanePause, { key, sentAt }: SentBatch): boolean {
   return pause.probe === key || sentAt >= pause.since;
 }
 
-/** After a batch of one request was sealed to find out whether the lane is well. The same object where another was. */
+/**
+ * After a batch of one request was sealed to find out whether the lane is well. The same object
+ * where another was.
+ */
 export function withProbe(health: LaneHealth, batch: string, now: number): LaneHealth {
   const { pause } = health;
   if (pause === null || openness(health, now) !== "probe") return health;

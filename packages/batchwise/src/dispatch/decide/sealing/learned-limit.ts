@@ -1,6 +1,6 @@
-// What a refusal has taught of the tokens that an account takes at a time. It makes batches smaller and ends no request, for a
-// day: the limit may have been raised, and the words may have been misread. Where the user has given a limit, nothing is
-// learned. Pure.
+// What a refusal has taught of the tokens that an account takes at a time. It makes batches smaller
+// and ends no request, for a day: the limit may have been raised, and the words may have been
+// misread. Where the user has given a limit, nothing is learned. Pure.
 
 import type { Account, Failure } from "../../contract/account.ts";
 import type { LedgerRow } from "../../contract/rows.ts";
@@ -20,7 +20,10 @@ function isLong({ learnedAt }: Pick<LedgerRow, "learnedAt">, now: number): boole
   return learnedAt !== null && learnedAt + LEARNED_FOR_MS <= now;
 }
 
-/** True where a batch of so many tokens, which was accepted at `now`, shows that what is stored does not hold. */
+/**
+ * True where a batch of so many tokens, which was accepted at `now`, shows that what is stored does
+ * not hold.
+ */
 export function isRefuted(ledger: LedgerRow, tokens: number, now: number): boolean {
   return ledger.learnedTokens !== null && (isLong(ledger, now) || tokens > ledger.learnedTokens);
 }

@@ -1,6 +1,7 @@
-// An outage of an account, as its ledger's note keeps it: batches are refused that are not to blame. One batch, the probe,
-// is sent at the end of each pause; the others are held until it has had its time. Pure. The note is a text, so whatever
-// else pauses the account may overwrite it: the outage is then found out again.
+// An outage of an account, as its ledger's note keeps it: batches are refused that are not to
+// blame. One batch, the probe, is sent at the end of each pause; the others are held until it has
+// had its time. Pure. The note is a text, so whatever else pauses the account may overwrite it: the
+// outage is then found out again.
 
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
 import { parseLane } from "../../format/encode.ts";
@@ -22,7 +23,10 @@ export interface Outage {
   readonly since: number;
   /** Pauses so far. */
   readonly pauses: number;
-  /** The key of the batch that is sent first, or the group that it is alone in; null: whichever comes first. */
+  /**
+   * The key of the batch that is sent first, or the group that it is alone in; null: whichever
+   * comes first.
+   */
   readonly probe: string | null;
   /** No other batch is sent before. */
   readonly holdUntil: number;
@@ -47,8 +51,8 @@ export function pauseCode(ledger: Pick<LedgerRow, "note"> | undefined): string {
 }
 
 /**
- * When the batch may be sent to its account: now or earlier where nothing is in its way. One whose create is unresolved is
- * never held: where there are no tags, the others wait for it.
+ * When the batch may be sent to its account: now or earlier where nothing is in its way. One whose
+ * create is unresolved is never held: where there are no tags, the others wait for it.
  */
 export function maySendAt(batch: Place, account: LedgerRow | undefined, now: number): number {
   const pausedUntil = account?.blockedUntil ?? 0;
@@ -75,8 +79,8 @@ export interface Pause {
 }
 
 /**
- * After the probe was refused too: the next pause, longer than the last. The probe may be at fault itself, so at the end
- * of every second pause another batch has its turn.
+ * After the probe was refused too: the next pause, longer than the last. The probe may be at fault
+ * itself, so at the end of every second pause another batch has its turn.
  */
 export function withPause(outage: Outage | null, since: number, code: string, batch: Place, now: number): Pause {
   const pauses = (outage?.pauses ?? 0) + 1;

@@ -1,5 +1,5 @@
-// What operators have paused, which lanes are not well, and which accounts send files alone, read from the store's marks.
-// Pure.
+// What operators have paused, which lanes are not well, and which accounts send files alone, read
+// from the store's marks. Pure.
 
 import type { MarkRow } from "../../contract/rows.ts";
 import type { LaneRef, OutcomeError, PausedRecord, PauseRecord } from "../../contract/types.ts";

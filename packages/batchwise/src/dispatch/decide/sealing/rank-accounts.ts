@@ -1,5 +1,6 @@
-// Ranks the accounts that may take a batch, by free capacity and weight. Pure. Leaves out an account that is paused, or
-// whose ledger is blocked or full. It reserves nothing: the store does, in the sealing transaction.
+// Ranks the accounts that may take a batch, by free capacity and weight. Pure. Leaves out an
+// account that is paused, or whose ledger is blocked or full. It reserves nothing: the store does,
+// in the sealing transaction.
 
 import type { Account } from "../../contract/account.ts";
 import type { LedgerLimits, LedgerRow } from "../../contract/rows.ts";
@@ -30,7 +31,9 @@ export interface Serving<A> {
   readonly second: readonly A[];
 }
 
-/** Fallback accounts come second; first for urgent lanes; as any other where there are no others. */
+/**
+ * Fallback accounts come second; first for urgent lanes; as any other where there are no others.
+ */
 export function servingOf<A extends AccountCandidate>(
   accounts: readonly A[],
   lane: Pick<LaneName, "endpoint" | "model" | "urgent">,
@@ -43,8 +46,9 @@ export function servingOf<A extends AccountCandidate>(
 }
 
 /**
- * The accounts to try for a lane, best first: the one that uses the least of its limits for its weight, and, where
- * limits do not tell them apart, the one with the fewest tokens in flight for its weight.
+ * The accounts to try for a lane, best first: the one that uses the least of its limits for its
+ * weight, and, where limits do not tell them apart, the one with the fewest tokens in flight for
+ * its weight.
  */
 export function rankAccounts<A extends AccountCandidate>(
   accounts: readonly A[],
@@ -101,8 +105,8 @@ function usable<A extends AccountCandidate>(
 }
 
 /**
- * Most tokens for one batch. Half of a known limit, so that a second batch can be in flight while the first runs and a
- * refused one costs less; a request too large for that half gets the whole.
+ * Most tokens for one batch. Half of a known limit, so that a second batch can be in flight while
+ * the first runs and a refused one costs less; a request too large for that half gets the whole.
  */
 export function batchTokens(hardCap: number, tokenLimit: number): { readonly first: number; readonly most: number } {
   const most = Math.min(hardCap, tokenLimit);

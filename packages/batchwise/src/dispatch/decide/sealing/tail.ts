@@ -1,5 +1,6 @@
-// Decides whether what is left of a lane is a tail: requests that no account will take, because they are fewer than each
-// account's minimum for a batch. Pure. A lane that only waits for room, for a pause to end or for retries is none.
+// Decides whether what is left of a lane is a tail: requests that no account will take, because
+// they are fewer than each account's minimum for a batch. Pure. A lane that only waits for room,
+// for a pause to end or for retries is none.
 
 import type { SealResult } from "../../contract/store.ts";
 
@@ -21,8 +22,8 @@ export interface Tail {
 type Left = { readonly ready: number; readonly deferredUntil: number | null };
 
 /**
- * True where none of the accounts will take what the lane has now. `serving`: how many there are; those that were not asked
- * are paused or full, and may take it later.
+ * True where none of the accounts will take what the lane has now. `serving`: how many there are;
+ * those that were not asked are paused or full, and may take it later.
  */
 export function isLeft(lane: Left, serving: number, refusals: readonly SealRefusal[]): boolean {
   if (refusals.length < serving || lane.deferredUntil !== null) return false;

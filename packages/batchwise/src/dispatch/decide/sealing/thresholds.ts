@@ -1,6 +1,7 @@
-// Decides when a lane closes a batch, from a probe of the store and the caps. Pure. Age counts from the request that
-// could have been claimed first, so a lane waits at most `maxAgeMs` for a full batch; requests that are tried again start
-// a new wait. It does not choose an account; see rank-accounts.ts.
+// Decides when a lane closes a batch, from a probe of the store and the caps. Pure. Age counts from
+// the request that could have been claimed first, so a lane waits at most `maxAgeMs` for a full
+// batch; requests that are tried again start a new wait. It does not choose an account; see
+// rank-accounts.ts.
 
 import type { Account, ProviderLimits } from "../../contract/account.ts";
 import type { LaneRow } from "../../contract/rows.ts";
@@ -8,9 +9,15 @@ import type { Thresholds } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import { isFromWrongClock } from "../times/wall-clock.ts";
 
-/** How long before its earliest deadline a lane closes, so that the request is in a batch and not expired. */
+/**
+ * How long before its earliest deadline a lane closes, so that the request is in a batch and not
+ * expired.
+ */
 export const DEADLINE_LEAD_MS = 60_000;
-/** How long flushed requests that are tried again wait for one another, while some are still to come. */
+/**
+ * How long flushed requests that are tried again wait for one another, while some are still to
+ * come.
+ */
 const FLUSHED_RETRY_MS = 60_000;
 
 /** Sums over the requests of a lane that may be claimed now. */
@@ -26,7 +33,9 @@ export interface LaneCaps {
   readonly maxTokens: number;
 }
 
-/** The largest batch that any of these accounts takes: at this size waiting longer gains nothing. */
+/**
+ * The largest batch that any of these accounts takes: at this size waiting longer gains nothing.
+ */
 export function laneCaps(
   thresholds: Thresholds,
   accounts: readonly Pick<Account, "capabilities">[],
@@ -68,16 +77,19 @@ export function mostUrgentFirst(lanes: readonly LaneRow[], maxAgeMs: number): La
   return lanes.toSorted((a, b) => dueAt(a, maxAgeMs) - dueAt(b, maxAgeMs) || since(a) - since(b));
 }
 
-/** Parts of split batches isolate a request that was refused; urgent requests were taken out of a batch. Neither waits. */
+/**
+ * Parts of split batches isolate a request that was refused; urgent requests were taken out of a
+ * batch. Neither waits.
+ */
 function isPressed(lane: string): boolean {
   const { group, urgent } = parseLane(lane);
   return group !== "" || urgent;
 }
 
 /**
- * When the lane closes a batch: `now` or earlier means at once, Infinity that nothing of it can be claimed. The halves
- * of a split batch do not wait: they isolate the request that was refused. Nor do requests flushed at `flushedAt`;
- * when these are tried again, they wait only for one another.
+ * When the lane closes a batch: `now` or earlier means at once, Infinity that nothing of it can be
+ * claimed. The halves of a split batch do not wait: they isolate the request that was refused. Nor
+ * do requests flushed at `flushedAt`; when these are tried again, they wait only for one another.
  */
 export function closesAt(
   lane: LaneRow,

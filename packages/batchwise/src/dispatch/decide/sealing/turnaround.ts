@@ -1,4 +1,5 @@
-// How long the batches of an account take, from the create to the last result, as seen of late. Pure.
+// How long the batches of an account take, from the create to the last result, as seen of late.
+// Pure.
 
 import type { BatchRow } from "../../contract/rows.ts";
 

@@ -2,7 +2,10 @@
 
 import type { Probe } from "../../contract/rows.ts";
 
-/** The earliest end of a pause; null where a request is in a batch, or waits for one now, or none is paused. */
+/**
+ * The earliest end of a pause; null where a request is in a batch, or waits for one now, or none is
+ * paused.
+ */
 export function nextTryAt({ lanes, inBatches }: Pick<Probe, "lanes" | "inBatches">): number | null {
   if (inBatches > 0 || lanes.some(({ ready }) => ready > 0)) return null;
   const pauses = lanes.map(({ deferredUntil }) => deferredUntil).filter((at) => at !== null);

@@ -1,5 +1,6 @@
-// Decides when a batch counts as stuck and when that is told: once it is older than the limit, then once a day. Pure. A
-// write of the batch tells if such a moment lies between it and the write before, so all processes together tell once.
+// Decides when a batch counts as stuck and when that is told: once it is older than the limit, then
+// once a day. Pure. A write of the batch tells if such a moment lies between it and the write
+// before, so all processes together tell once.
 
 import type { BatchRow } from "../../contract/rows.ts";
 import { CLOCK_SKEW_MS } from "../batch/life-cycle.ts";

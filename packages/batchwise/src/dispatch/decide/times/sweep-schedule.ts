@@ -1,5 +1,6 @@
-// When an account is swept next, by any process. Pure. One that is used is swept every ten minutes. One that is idle is
-// swept the less often the more calls that takes: it costs at most 24 of them in any 24 hours.
+// When an account is swept next, by any process. Pure. One that is used is swept every ten minutes.
+// One that is idle is swept the less often the more calls that takes: it costs at most 24 of them
+// in any 24 hours.
 
 import { isFromWrongClock } from "./wall-clock.ts";
 
@@ -11,7 +12,10 @@ export const USED_FOR_MS: number = 60 * MINUTE;
 const IDLE_CALLS_A_DAY = 24;
 /** A bit more than a day, so that sweeps at both ends of a day are not both in it. */
 const IDLE_DAY_MS = 26 * 60 * MINUTE;
-/** Sweeps look 24 h back, and what they find should still run: never fewer, however many calls they take. */
+/**
+ * Sweeps look 24 h back, and what they find should still run: never fewer, however many calls they
+ * take.
+ */
 const IDLE_LEAST_A_DAY = 2;
 
 /** The last sweep of an account, as all processes see it. */
@@ -32,7 +36,10 @@ function idleSweepsADay(calls: number): number {
   return Math.max(IDLE_LEAST_A_DAY, Math.floor(IDLE_CALLS_A_DAY / Math.max(1, calls)));
 }
 
-/** As a mark of the store keeps it. With who sweeps: processes that ask at one millisecond write different texts. */
+/**
+ * As a mark of the store keeps it. With who sweeps: processes that ask at one millisecond write
+ * different texts.
+ */
 export function sweepText({ at, calls }: LastSweep, owner: string): string {
   return `${at} ${calls} ${owner}`;
 }

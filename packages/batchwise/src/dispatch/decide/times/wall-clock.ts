@@ -1,19 +1,26 @@
-// Decides whether to believe a wall clock that steps. Pure. A step is believed once it has lasted ten minutes: until then
-// time goes on from where it was, so that a clock that is wrong for a while expires nobody and puts nothing off. What a
-// wrong clock has written all the same shows by its distance: no pause of the dispatcher is longer than the longest one.
+// Decides whether to believe a wall clock that steps. Pure. A step is believed once it has lasted
+// ten minutes: until then time goes on from where it was, so that a clock that is wrong for a while
+// expires nobody and puts nothing off. What a wrong clock has written all the same shows by its
+// distance: no pause of the dispatcher is longer than the longest one.
 
 /** A difference between the two clocks up to this is drift, and followed at once. */
 export const STEP_MS = 60_000;
 /** How long a step lasts before it is believed. */
 export const BELIEVED_AFTER_MS = 600_000;
-/** No due time that the dispatcher writes lies further ahead, unless the user's `maxBackoffMs` is longer. */
+/**
+ * No due time that the dispatcher writes lies further ahead, unless the user's `maxBackoffMs` is
+ * longer.
+ */
 const LONGEST_PAUSE_MS: number = 12 * 3_600_000;
 
 /** What is known of the wall clock; an offset is wall time less monotonic time. */
 export interface WallClock {
   /** The offset that is believed. */
   readonly offset: number;
-  /** Another offset that the clock shows, and since when on the monotonic clock; null while it shows none. */
+  /**
+   * Another offset that the clock shows, and since when on the monotonic clock; null while it shows
+   * none.
+   */
   readonly doubt: { readonly offset: number; readonly since: number } | null;
 }
 

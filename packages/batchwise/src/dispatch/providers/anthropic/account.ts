@@ -1,6 +1,7 @@
-// An account at Anthropic, over the user's own `@anthropic-ai/sdk` client. Requests and results in OpenAI's shape are
-// converted here; those of its own endpoint are not. Each operation is one logical call with the SDK's retries off; it keeps no state and
-// decides nothing. Anthropic has no tag for a batch: give the dispatcher a workspace of its own.
+// An account at Anthropic, over the user's own `@anthropic-ai/sdk` client. Requests and results in
+// OpenAI's shape are converted here; those of its own endpoint are not. Each operation is one
+// logical call with the SDK's retries off; it keeps no state and decides nothing. Anthropic has no
+// tag for a batch: give the dispatcher a workspace of its own.
 
 import { aString, check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
 import type {
@@ -59,8 +60,8 @@ export interface AnthropicAccountOptions extends AccountOptions {
   /** For requests that name no limit of their own, because Anthropic demands one. Default 4_096. */
   readonly defaultMaxTokens?: number;
   /**
-   * Beta versions for every batch of the account, as in the header `anthropic-beta`: the account then works over
-   * `client.beta.messages.batches`. Default: none.
+   * Beta versions for every batch of the account, as in the header `anthropic-beta`: the account
+   * then works over `client.beta.messages.batches`. Default: none.
    */
   readonly betas?: readonly string[];
   /** For credentials that may act in several workspaces: the one that the account is. */

@@ -1,4 +1,5 @@
-// What an error of Anthropic's means for the batch. Pure. `details.error_code` says more than the type does.
+// What an error of Anthropic's means for the batch. Pure. `details.error_code` says more than the
+// type does.
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { classifyStatus } from "../shapes/classify-status.ts";

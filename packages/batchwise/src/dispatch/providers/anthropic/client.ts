@@ -1,5 +1,5 @@
-// The part of the official `@anthropic-ai/sdk` client (1.0 and later) that the adapter calls, by shape: nothing is
-// imported from the SDK, and its answers are read as unknown JSON.
+// The part of the official `@anthropic-ai/sdk` client (1.0 and later) that the adapter calls, by
+// shape: nothing is imported from the SDK, and its answers are read as unknown JSON.
 
 import type { DownloadSettings } from "../shapes/redirects.ts";
 import type { CallSettings } from "../shapes/sdk-call.ts";
@@ -46,8 +46,9 @@ export interface AnthropicClient {
 }
 
 /**
- * The same methods, whose `results` asks the client's own host: the SDK goes, with the client's key, to whatever address the
- * batch names. Another host's is replaced by the path that the API documents. An object of the user's own stays as it is.
+ * The same methods, whose `results` asks the client's own host: the SDK goes, with the client's
+ * key, to whatever address the batch names. Another host's is replaced by the path that the API
+ * documents. An object of the user's own stays as it is.
  */
 export function withOwnResults(batches: MessageBatches, client: AnthropicClient): MessageBatches {
   const { baseURL } = objectOf(client);
@@ -62,8 +63,8 @@ export function withOwnResults(batches: MessageBatches, client: AnthropicClient)
 }
 
 /**
- * The bytes below the lines that the SDK parses (`JSONLDecoder` of 1.0 and later): the SDK stops at a line that is not
- * JSON, and the reader here goes on behind it. Null where there are none.
+ * The bytes below the lines that the SDK parses (`JSONLDecoder` of 1.0 and later): the SDK stops at
+ * a line that is not JSON, and the reader here goes on behind it. Null where there are none.
  */
 export function bytesOf(lines: AsyncIterable<unknown>): AsyncIterable<unknown> | null {
   const { iterator } = objectOf(lines);

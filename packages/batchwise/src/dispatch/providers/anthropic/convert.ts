@@ -1,4 +1,5 @@
-// From Anthropic's wire to our words: message batches, pages, result lines. Pure; trusts nothing that it reads.
+// From Anthropic's wire to our words: message batches, pages, result lines. Pure; trusts nothing
+// that it reads.
 
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -39,7 +40,10 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   };
 }
 
-/** `ended` says nothing of how: the counts do. Items with results are mixed among the others in each case. */
+/**
+ * `ended` says nothing of how: the counts do. Items with results are mixed among the others in each
+ * case.
+ */
 function stateOf(
   batch: { readonly [key: string]: unknown },
   counts: { readonly [key: string]: unknown },

@@ -1,6 +1,7 @@
-// An account at Amazon Bedrock, over the user's own `Bedrock` client and a storage in S3. The lines of a batch are one
-// object, results are objects that the job writes beside it. The token of a create is made of key and attempt, so a create
-// that is sent again is the same job. Each operation is one logical call; it keeps no state and decides nothing.
+// An account at Amazon Bedrock, over the user's own `Bedrock` client and a storage in S3. The lines
+// of a batch are one object, results are objects that the job writes beside it. The token of a
+// create is made of key and attempt, so a create that is sent again is the same job. Each operation
+// is one logical call; it keeps no state and decides nothing.
 
 import { aString, check, finiteIntegerFrom, objectWith, oneOf, type Rule } from "../../../core/contract/validate.ts";
 import {
@@ -71,20 +72,35 @@ const aTimeout: Rule = {
 /** Folders of the storage. */
 const INPUTS = "inputs/";
 const OUTPUTS = "outputs/";
-/** "manifest.json.out … contains a summary of the job" (Bedrock user guide, "View the results of a batch inference job"). */
+/**
+ * "manifest.json.out … contains a summary of the job" (Bedrock user guide, "View the results of a
+ * batch inference job").
+ */
 const MANIFEST = "manifest.json.out";
 
 /** Options of `bedrockAccount`. */
 export interface BedrockAccountOptions extends AccountOptions {
-  /** `new Bedrock({ region })` of `@aws-sdk/client-bedrock` 3, the aggregated client. `maxAttempts: 1` spares calls. */
+  /**
+   * `new Bedrock({ region })` of `@aws-sdk/client-bedrock` 3, the aggregated client.
+   * `maxAttempts: 1` spares calls.
+   */
   readonly client: BedrockClient;
-  /** `s3Storage()` in a bucket of the same region: the role reads `inputs/` and writes `outputs/` there. */
+  /**
+   * `s3Storage()` in a bucket of the same region: the role reads `inputs/` and writes `outputs/`
+   * there.
+   */
   readonly storage: ObjectStorage;
   /** The service role that Bedrock takes on to read and write the bucket. */
   readonly roleArn: string;
-  /** Of the account's models, where their ids do not tell, as those of application inference profiles. */
+  /**
+   * Of the account's models, where their ids do not tell, as those of application inference
+   * profiles.
+   */
   readonly family?: BedrockFamily;
-  /** For requests to Claude that name no limit of their own, because Claude demands one. Default 4_096. */
+  /**
+   * For requests to Claude that name no limit of their own, because Claude demands one. Default
+   * 4_096.
+   */
   readonly defaultMaxTokens?: number;
   /** Hours after which a job is given up, 24 to 168. Default 24. */
   readonly timeoutHours?: number;
@@ -97,8 +113,9 @@ export interface BedrockAccountOptions extends AccountOptions {
 }
 
 /**
- * An account for the dispatcher's `accounts`: Claude, Nova, Llama and Titan's text embeddings in OpenAI's shape, and every
- * model of Bedrock's batch inference in its own (endpoints `/model/invoke`, `/model/converse`, `/v1/messages`).
+ * An account for the dispatcher's `accounts`: Claude, Nova, Llama and Titan's text embeddings in
+ * OpenAI's shape, and every model of Bedrock's batch inference in its own (endpoints
+ * `/model/invoke`, `/model/converse`, `/v1/messages`).
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`
  *
@@ -157,7 +174,10 @@ class BedrockAccount extends AccountFields implements Account {
     return [...super.secrets(), ...this.#credentials];
   }
 
-  /** The client, once its credentials are known: a gateway may answer with the session token that it got. */
+  /**
+   * The client, once its credentials are known: a gateway may answer with the session token that it
+   * got.
+   */
   async #client(): Promise<BedrockClient> {
     const { client } = this.#manner;
     this.#credentials = await credentialsOf(client);
@@ -244,7 +264,10 @@ class BedrockAccount extends AccountFields implements Account {
     yield* readResults(this.#outputs(batch, call), open, read);
   }
 
-  /** Rejects where a job that has run some of its records has written none: they are not missing, but unseen. */
+  /**
+   * Rejects where a job that has run some of its records has written none: they are not missing,
+   * but unseen.
+   */
   async *#outputs({ resultRefs, state, ran }: ProviderBatch, call: CallOptions): AsyncGenerator<string> {
     const found = await this.#written(resultRefs, ".jsonl.out", call);
     yield* found;
@@ -260,7 +283,10 @@ class BedrockAccount extends AccountFields implements Account {
     return [...found];
   }
 
-  /** The job's manifest, written with its results: the answer of a look has no counts in earlier versions of the client. */
+  /**
+   * The job's manifest, written with its results: the answer of a look has no counts in earlier
+   * versions of the client.
+   */
   async countRan({ resultRefs }: ProviderBatch, call: CallOptions): Promise<number | null> {
     let ran: number | null = null;
     for (const uri of await this.#written(resultRefs, MANIFEST, call)) {
@@ -308,7 +334,10 @@ class BedrockAccount extends AccountFields implements Account {
   }
 }
 
-/** The client keeps them, and asks for others itself when they expire. Those that it cannot get are an error of its call. */
+/**
+ * The client keeps them, and asks for others itself when they expire. Those that it cannot get are
+ * an error of its call.
+ */
 async function credentialsOf(client: BedrockClient): Promise<string[]> {
   const { credentials } = objectOf(objectOf(client).config);
   try {

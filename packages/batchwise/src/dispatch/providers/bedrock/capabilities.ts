@@ -1,5 +1,5 @@
-// Bedrock as a record. Quotas are the defaults of the Bedrock user guide, "Quotas for Amazon Bedrock"; they differ by model
-// and region, and `limits` overrides each.
+// Bedrock as a record. Quotas are the defaults of the Bedrock user guide, "Quotas for Amazon
+// Bedrock"; they differ by model and region, and `limits` overrides each.
 
 import type { Capabilities } from "../../contract/account.ts";
 
@@ -14,7 +14,10 @@ export const bedrockCapabilities: Capabilities = {
   endpoints: ["/v1/chat/completions", "/v1/embeddings", MESSAGES, INVOKE, CONVERSE],
   nativeEndpoints: [MESSAGES, INVOKE, CONVERSE],
   maxInlineBytes: 0,
-  /** "If this token matches a previous request, Amazon Bedrock ignores the request" (CreateModelInvocationJobRequest). */
+  /**
+   * "If this token matches a previous request, Amazon Bedrock ignores the request"
+   * (CreateModelInvocationJobRequest).
+   */
   tag: "idempotencyToken",
   list: { paged: true, pageSize: 100, newestFirst: true },
   listsFiles: true,

@@ -1,13 +1,14 @@
-// What an error of Bedrock's control plane, or of the storage, means for the batch. Pure. AWS tells its errors by name:
-// several share the status 400 (API reference, "Errors" of CreateModelInvocationJob).
+// What an error of Bedrock's control plane, or of the storage, means for the batch. Pure. AWS tells
+// its errors by name: several share the status 400 (API reference, "Errors" of
+// CreateModelInvocationJob).
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { classifyStatus } from "../shapes/classify-status.ts";
 import { objectOf, readSdkError } from "../shapes/sdk-error.ts";
 
 /**
- * Exceptions that may come with a 400, or with the 301 of a bucket that is elsewhere, and mean what another status says (API
- * references of Bedrock and S3, "Common errors" and "Error responses").
+ * Exceptions that may come with a 400, or with the 301 of a bucket that is elsewhere, and mean what
+ * another status says (API references of Bedrock and S3, "Common errors" and "Error responses").
  */
 const STATUS: ReadonlyMap<string | null, number> = new Map([
   ["AccessDeniedException", 403],

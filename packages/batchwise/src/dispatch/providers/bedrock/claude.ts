@@ -1,12 +1,15 @@
-// Claude at Bedrock: Anthropic's params without the model, which the job names, and with a version in place of the header.
-// Pure.
+// Claude at Bedrock: Anthropic's params without the model, which the job names, and with a version
+// in place of the header. Pure.
 
 import type { JsonObject } from "../../contract/types.ts";
 import { chatAnswer } from "../shapes/anthropic/answer.ts";
 import { toParamsElsewhere } from "../shapes/anthropic/elsewhere.ts";
 import type { Family } from "./family.ts";
 
-/** "anthropic_version … the value must be bedrock-2023-05-31" (Bedrock user guide, Anthropic Claude Messages API). */
+/**
+ * "anthropic_version … the value must be bedrock-2023-05-31" (Bedrock user guide, Anthropic Claude
+ * Messages API).
+ */
 const VERSION = "bedrock-2023-05-31";
 
 export const claude: Family = {

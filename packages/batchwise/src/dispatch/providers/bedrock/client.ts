@@ -1,5 +1,5 @@
-// The part of the aggregated `Bedrock` client of `@aws-sdk/client-bedrock` that the account calls, by shape: nothing is
-// imported from the SDK, and its answers are read as unknown objects.
+// The part of the aggregated `Bedrock` client of `@aws-sdk/client-bedrock` that the account calls,
+// by shape: nothing is imported from the SDK, and its answers are read as unknown objects.
 
 /** The settings of a call: HttpHandlerOptions of the SDK. */
 export interface BedrockCallOptions {

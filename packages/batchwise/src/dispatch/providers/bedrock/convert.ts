@@ -1,4 +1,5 @@
-// From Bedrock's wire to our words: jobs and records of results. Pure; trusts nothing that it reads.
+// From Bedrock's wire to our words: jobs and records of results. Pure; trusts nothing that it
+// reads.
 
 import type { BatchName, Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -10,8 +11,8 @@ import { MESSAGES } from "./capabilities.ts";
 import type { Family } from "./family.ts";
 
 /**
- * ModelInvocationJobStatus. A job that is `PartiallyCompleted` has run out of time: records without a line were not run, as
- * in one that has expired.
+ * ModelInvocationJobStatus. A job that is `PartiallyCompleted` has run out of time: records without
+ * a line were not run, as in one that has expired.
  */
 const STATES: ReadonlyMap<string, ProviderState> = new Map([
   ["submitted", "validating"],
@@ -141,7 +142,9 @@ function failedLine(customId: string, { errorCode, errorMessage }: { readonly [k
   return { customId, ...failed(statusCode, code, message, code) };
 }
 
-/** Tokens of an answer that travels untouched, in the words of the three shapes that models have. */
+/**
+ * Tokens of an answer that travels untouched, in the words of the three shapes that models have.
+ */
 function usageIn(output: JsonObject): JsonObject | null {
   const usage = jsonObject(output.usage);
   if (usage === null) {

@@ -31,7 +31,10 @@ export function familyOf(model: string, chosen: BedrockFamily | null): Family {
   );
 }
 
-/** An account whose models are of one family answers what that answers, and every body of the model's own. */
+/**
+ * An account whose models are of one family answers what that answers, and every body of the
+ * model's own.
+ */
 export function capabilitiesOf(chosen: BedrockFamily | null): Capabilities {
   if (chosen === null) return bedrockCapabilities;
   const own = [FAMILIES[chosen].endpoint, INVOKE, CONVERSE];

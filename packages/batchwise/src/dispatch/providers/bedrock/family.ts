@@ -1,5 +1,5 @@
-// A family of models whose bodies are converted: a body in OpenAI's shape as `modelInput` of a record, and `modelOutput` as
-// an answer in OpenAI's shape. Types only.
+// A family of models whose bodies are converted: a body in OpenAI's shape as `modelInput` of a
+// record, and `modelOutput` as an answer in OpenAI's shape. Types only.
 
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import type { Answered } from "../shapes/answered.ts";

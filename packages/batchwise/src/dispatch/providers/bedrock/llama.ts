@@ -1,6 +1,7 @@
-// Llama's chat models: the whole chat is one prompt in the template of the model's generation, and the answer one text.
-// Pure. Parameters are those of the Bedrock user guide, "Meta Llama models"; templates are those of Meta's model cards
-// (llama3 to llama3-3 one, llama4 another). Tools, stops and schemas have no field here and are refused.
+// Llama's chat models: the whole chat is one prompt in the template of the model's generation, and
+// the answer one text. Pure. Parameters are those of the Bedrock user guide, "Meta Llama models";
+// templates are those of Meta's model cards (llama3 to llama3-3 one, llama4 another). Tools, stops
+// and schemas have no field here and are refused.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";
@@ -30,7 +31,9 @@ const KNOWN: ReadonlySet<string> = new Set([
   "reasoning_effort",
   ...LEFT_OUT,
 ]);
-/** `cache_control` and its like: there is no cache. Of earlier answers, what is no text is left out. */
+/**
+ * `cache_control` and its like: there is no cache. Of earlier answers, what is no text is left out.
+ */
 const OF_MESSAGE: ReadonlySet<string> = new Set([
   "role",
   "content",

@@ -1,4 +1,5 @@
-// What is sent for a request: `modelInput` of its record, by endpoint and by family of the model. Pure.
+// What is sent for a request: `modelInput` of its record, by endpoint and by family of the model.
+// Pure.
 
 import type { BatchName } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";

@@ -1,5 +1,6 @@
-// Titan's text embeddings. Pure. A record embeds one text. Fields are those of the Bedrock user guide, "Amazon Titan
-// Embeddings": `dimensions`, `normalize` and `embeddingTypes` are of version 2.
+// Titan's text embeddings. Pure. A record embeds one text. Fields are those of the Bedrock user
+// guide, "Amazon Titan Embeddings": `dimensions`, `normalize` and `embeddingTypes` are of version
+// 2.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";

@@ -1,6 +1,7 @@
-// An account at the Gemini API, over the user's own `@google/genai` client. Requests and results are in OpenAI's shape on
-// our side, or in Gemini's own; small batches travel in their create, larger ones in a file. Each operation is one
-// logical call with the SDK's retries off; it keeps no state and decides nothing. A batch is found by its display name.
+// An account at the Gemini API, over the user's own `@google/genai` client. Requests and results
+// are in OpenAI's shape on our side, or in Gemini's own; small batches travel in their create,
+// larger ones in a file. Each operation is one logical call with the SDK's retries off; it keeps no
+// state and decides nothing. A batch is found by its display name.
 
 import { check, invalidOption, objectWith, type Rule } from "../../../core/contract/validate.ts";
 import type {
@@ -53,9 +54,9 @@ export interface GeminiAccountOptions extends AccountOptions {
   /** `new GoogleGenAI({ apiKey })` of `@google/genai` 2.15 or later. */
   readonly client: GeminiClient;
   /**
-   * Batches of at most so many bytes travel in their create. Gemini takes 20 MB, but gives back inline what came inline,
-   * with every look at the batch. 0 to 16_000_000. Default 200_000. Raise it at any time; lower it while no batch is
-   * being sent.
+   * Batches of at most so many bytes travel in their create. Gemini takes 20 MB, but gives back
+   * inline what came inline, with every look at the batch. 0 to 16_000_000. Default 200_000. Raise
+   * it at any time; lower it while no batch is being sent.
    */
   readonly maxInlineBytes?: number;
 }
@@ -63,8 +64,8 @@ export interface GeminiAccountOptions extends AccountOptions {
 /**
  * An account for the dispatcher's `accounts`.
  *
- * @throws TypeError with `code: "INVALID_OPTION"` for a client of Vertex AI or of an earlier version, and for an option that
- * is unknown or wrong.
+ * @throws TypeError with `code: "INVALID_OPTION"` for a client of Vertex AI or of an earlier
+ * version, and for an option that is unknown or wrong.
  * @example
  * ```ts
  * import { type GeminiClient, geminiAccount } from "batchwise/dispatch/gemini";
@@ -212,7 +213,10 @@ class GeminiAccount extends AccountFields implements Account {
   }
 }
 
-/** Bodies of Gemini's own travel as they are, but for the model: it stands in the address of the create. */
+/**
+ * Bodies of Gemini's own travel as they are, but for the model: it stands in the address of the
+ * create.
+ */
 function toRequest(endpoint: Endpoint, body: JsonObject): JsonObject {
   if (endpoint === "/v1/chat/completions") return toGenerateContentRequest(body);
   if (endpoint === "/v1/embeddings") return toEmbedContentRequest(body);

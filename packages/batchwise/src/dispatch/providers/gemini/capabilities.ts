@@ -1,5 +1,5 @@
-// The Gemini API as a record. Figures are the documented ones (ai.google.dev/gemini-api/docs/batch-api and rate-limits);
-// `limits` overrides each.
+// The Gemini API as a record. Figures are the documented ones
+// (ai.google.dev/gemini-api/docs/batch-api and rate-limits); `limits` overrides each.
 
 import type { Capabilities } from "../../contract/account.ts";
 import type { Endpoint } from "../../contract/types.ts";
@@ -9,8 +9,8 @@ const GENERATE: Endpoint = "/v1beta/generateContent";
 export const EMBED: Endpoint = "/v1beta/embedContent";
 
 /**
- * A create may carry 20 MB. What was sent inline also comes back inline, with every look at the batch and perhaps with
- * every list; a vector takes hundreds of times the bytes of its text.
+ * A create may carry 20 MB. What was sent inline also comes back inline, with every look at the
+ * batch and perhaps with every list; a vector takes hundreds of times the bytes of its text.
  */
 export const DEFAULT_INLINE_BYTES = 200_000;
 /** An inline request is up to a fifth longer than its line. */
@@ -33,7 +33,10 @@ export const geminiCapabilities: Capabilities = {
     maxBytes: 2_000_000_000,
     maxTokens: Number.POSITIVE_INFINITY,
     minRequests: 1,
-    /** Differs by model and tier, as 3,000,000 for gemini-2.5-flash in tier 1: learned from refusals unless given. */
+    /**
+     * Differs by model and tier, as 3,000,000 for gemini-2.5-flash in tier 1: learned from refusals
+     * unless given.
+     */
     maxEnqueuedTokens: Number.POSITIVE_INFINITY,
     maxEnqueuedRequests: Number.POSITIVE_INFINITY,
     maxEnqueuedBatches: 100,

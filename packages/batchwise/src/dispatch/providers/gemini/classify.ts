@@ -18,7 +18,8 @@ export function classify(error: unknown, operation: Operation): Failure {
   if (pending !== null) return pending;
   if (isRefused && isAccountTrouble(code, message)) return { kind: "authOrBilling", code, message };
   if (isRefused && NO_FILE.test(message)) return { kind: "definitelyNotCreated", code, message };
-  // A create is refused for what is enqueued with the same words as for too many calls: only these say how long to wait.
+  // A create is refused for what is enqueued with the same words as for too many calls: only these
+  // say how long to wait.
   if (status === 429 && operation === "create" && read.retryAfterMs === null) {
     return { kind: "tokenLimit", code, message, limitTokens: null };
   }

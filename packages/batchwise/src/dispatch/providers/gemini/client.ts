@@ -1,11 +1,11 @@
-// The part of the official `@google/genai` client (2.15 and later) that the adapter uses, by shape: nothing is imported
-// from the SDK, and its answers are read as unknown JSON.
+// The part of the official `@google/genai` client (2.15 and later) that the adapter uses, by shape:
+// nothing is imported from the SDK, and its answers are read as unknown JSON.
 //
-// Uploads go through the client's `files`. All other calls go through the transport that its methods use themselves,
-// with the client's address, key, headers and `fetch`. The methods would hide what a dispatcher needs: `batches.get`
-// leaves out why a batch failed and how many of its requests have run, inline requests and responses lose the fields
-// that the SDK does not know, and `files.download` writes to a disk, and throws outside of its promise when the
-// connection is cut.
+// Uploads go through the client's `files`. All other calls go through the transport that its
+// methods use themselves, with the client's address, key, headers and `fetch`. The methods would
+// hide what a dispatcher needs: `batches.get` leaves out why a batch failed and how many of its
+// requests have run, inline requests and responses lose the fields that the SDK does not know, and
+// `files.download` writes to a disk, and throws outside of its promise when the connection is cut.
 
 import type { CallOptions } from "../../contract/account.ts";
 import {
@@ -18,7 +18,10 @@ import {
 } from "../shapes/google-client.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 
-/** Batches and files are documented below this version alone; @google/genai 3 has "v1" as its default. */
+/**
+ * Batches and files are documented below this version alone; @google/genai 3 has "v1" as its
+ * default.
+ */
 const API_VERSION = "v1beta";
 
 /** What an upload of Gemini's client is asked for: the lines of a batch, and their file's name. */
@@ -47,7 +50,8 @@ export class GeminiWire {
   constructor(client: GeminiClient) {
     this.#client = client;
     this.#transport = transportOf(client);
-    // Before 3 the client writes this version into the address of uploads itself, and takes no options for it.
+    // Before 3 the client writes this version into the address of uploads itself, and takes no
+    // options for it.
     const { major } = googleVersion(client) ?? { major: 3 };
     this.#uploadOptions = major < 3 ? {} : { httpOptions: { apiVersion: API_VERSION } };
   }
@@ -69,7 +73,10 @@ export class GeminiWire {
     return requestJson(this.#transport, API_VERSION, { path, httpMethod: "DELETE", queryParams: {}, body: "{}" }, call);
   }
 
-  /** The bytes of a file, as they arrive. The client's time limit would cut long ones: the signal alone ends it. */
+  /**
+   * The bytes of a file, as they arrive. The client's time limit would cut long ones: the signal
+   * alone ends it.
+   */
   async download(name: string, { signal }: CallOptions): Promise<unknown> {
     const answer = await this.#transport.request({
       ...{ path: `${name}:download`, httpMethod: "GET", queryParams: { alt: "media" } },
@@ -78,7 +85,10 @@ export class GeminiWire {
     return responseOf(answer).body;
   }
 
-  /** The file's name. The client cannot be told to stop: an upload that was given up leaves a file nobody uses. */
+  /**
+   * The file's name. The client cannot be told to stop: an upload that was given up leaves a file
+   * nobody uses.
+   */
   async upload(file: Blob, displayName: string, { signal }: CallOptions): Promise<string> {
     signal.throwIfAborted();
     const config = { displayName, mimeType: "application/jsonl", ...this.#uploadOptions };

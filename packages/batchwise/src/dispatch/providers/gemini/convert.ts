@@ -1,5 +1,5 @@
-// From Gemini's wire to our words: operations, whose metadata is the batch, and result lines. Pure; trusts nothing that
-// it reads.
+// From Gemini's wire to our words: operations, whose metadata is the batch, and result lines. Pure;
+// trusts nothing that it reads.
 
 import type { BatchName, ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError, UnnamedResults } from "../../contract/errors.ts";
@@ -13,7 +13,10 @@ import { noListError } from "../shapes/list-rows.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
-/** A batch that has not ended by then expires, and gives nothing (ai.google.dev/gemini-api/docs/batch-api). */
+/**
+ * A batch that has not ended by then expires, and gives nothing
+ * (ai.google.dev/gemini-api/docs/batch-api).
+ */
 const WINDOW_MS = 48 * 3_600_000;
 const CANCELLED = 1;
 
@@ -48,7 +51,10 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
 /** Fields of a page that has no batches: Google leaves out what is empty. */
 const BARE: ReadonlySet<string> = new Set(["nextPageToken", "unreachable"]);
 
-/** Throws for an answer that is no list: what is not listed counts as never created, and is sent again. */
+/**
+ * Throws for an answer that is no list: what is not listed counts as never created, and is sent
+ * again.
+ */
 export function toListPage(wire: unknown): ListPage {
   const page = jsonObject(wire);
   const rows = page?.operations;

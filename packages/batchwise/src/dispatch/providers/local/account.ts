@@ -1,5 +1,6 @@
-// An account without a provider: its lines are run from here, by a server of OpenAI's shape or by a function. It keeps
-// nothing: the dispatcher's store says what has run, so any process may go on with a batch.
+// An account without a provider: its lines are run from here, by a server of OpenAI's shape or by a
+// function. It keeps nothing: the dispatcher's store says what has run, so any process may go on
+// with a batch.
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import type {
@@ -30,7 +31,8 @@ import { runLines } from "./run-lines.ts";
 const POLL_MS = 50;
 
 /**
- * An account for the dispatcher's `accounts` that runs requests itself, with the same durability as at a provider.
+ * An account for the dispatcher's `accounts` that runs requests itself, with the same durability as
+ * at a provider.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
  * @example

@@ -1,5 +1,6 @@
-// What became of one call for one line, and how it reads as a result line. Pure. An answer with a status is the server's;
-// a lost call has none. What concerns every line is neither: it is thrown as an Outage.
+// What became of one call for one line, and how it reads as a result line. Pure. An answer with a
+// status is the server's; a lost call has none. What concerns every line is neither: it is thrown
+// as an Outage.
 
 import type { Failure, ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -45,7 +46,10 @@ const LONGEST_BACKOFF_MS = 30_000;
 /** A server that asks for a longer pause is left alone: the batch waits in the store. */
 const LONGEST_WAIT_MS = 60_000;
 
-/** How long to wait before the call is made again; null: this is the result. `repeats`: calls made again so far. */
+/**
+ * How long to wait before the call is made again; null: this is the result. `repeats`: calls made
+ * again so far.
+ */
 export function waitBefore(answer: Answer, repeats: number, maxRetries: number): number | null {
   const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_WAIT_MS * 2 ** repeats);
   if (answer.kind === "lost") return answer.mayRepeat && repeats < maxRetries ? backoff : null;

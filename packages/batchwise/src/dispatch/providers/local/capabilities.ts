@@ -19,7 +19,8 @@ export const localCapabilities: Capabilities = {
     minRequests: 1,
     maxEnqueuedTokens: Number.POSITIVE_INFINITY,
     maxEnqueuedRequests: Number.POSITIVE_INFINITY,
-    // What is not in a batch yet can still change its place: by priority, by deadline, to another account.
+    // What is not in a batch yet can still change its place: by priority, by deadline, to another
+    // account.
     maxEnqueuedBatches: 4,
   },
 };

@@ -1,5 +1,6 @@
-// One line as one call of the user's function. What it throws is the result of that line alone: with the status that the
-// error has (errors of the official clients do), so that the dispatcher knows what to try again.
+// One line as one call of the user's function. What it throws is the result of that line alone:
+// with the status that the error has (errors of the official clients do), so that the dispatcher
+// knows what to try again.
 
 import { retryAfterMs } from "../../../core/contract/retry-after.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -11,11 +12,16 @@ import type { MakeCall } from "./line-runner.ts";
 /** What a handler is told of the request beside its body. */
 export interface LocalCall {
   readonly endpoint: Endpoint;
-  /** Aborted when the line's time is over, when the dispatcher stops, and when the batch is another process's. */
+  /**
+   * Aborted when the line's time is over, when the dispatcher stops, and when the batch is another
+   * process's.
+   */
   readonly signal: AbortSignal;
 }
 
-/** Answers one request: gives the body of the response, in OpenAI's shape for OpenAI's endpoints. */
+/**
+ * Answers one request: gives the body of the response, in OpenAI's shape for OpenAI's endpoints.
+ */
 export type LocalHandler = (body: JsonObject, call: LocalCall) => unknown;
 
 export function handlerCall(handler: LocalHandler): MakeCall {
@@ -48,7 +54,10 @@ function storable(answer: unknown): JsonObject | null {
   }
 }
 
-/** An error that says it will be the same again (`retryable: false`, as batchers' do) is not tried again. */
+/**
+ * An error that says it will be the same again (`retryable: false`, as batchers' do) is not tried
+ * again.
+ */
 function failure(error: unknown): Answer {
   const { status, statusCode, code, retryable } = objectOf(error);
   const message = messageIn(error);

@@ -1,6 +1,7 @@
-// One line as one POST to a server of OpenAI's shape. An answer that such a server does not give (a page in place of JSON,
-// a redirect, a refused key, no connection) says that the address or the key is wrong or that the server is away: no line is
-// to blame. No redirect is followed: it would take prompts and headers to another host. An answer is read up to a limit.
+// One line as one POST to a server of OpenAI's shape. An answer that such a server does not give (a
+// page in place of JSON, a redirect, a refused key, no connection) says that the address or the key
+// is wrong or that the server is away: no line is to blame. No redirect is followed: it would take
+// prompts and headers to another host. An answer is read up to a limit.
 
 import { retryAfterMs } from "../../../core/contract/retry-after.ts";
 import type { CallOptions } from "../../contract/account.ts";
@@ -39,7 +40,10 @@ export function httpCall(server: HttpServer): MakeCall {
   };
 }
 
-/** Any answer but a refusal shows that the server is there: not every one lists its models. Rejects without one. */
+/**
+ * Any answer but a refusal shows that the server is there: not every one lists its models. Rejects
+ * without one.
+ */
 export function httpCheck({ baseURL, headers, fetch }: HttpServer): (call: CallOptions) => Promise<void> {
   return async ({ signal }) => {
     const url = `${baseURL}/models`;
@@ -54,7 +58,9 @@ export function httpCheck({ baseURL, headers, fetch }: HttpServer): (call: CallO
   };
 }
 
-/** Paths below "/v1" hang on the base; others, such as "/rerank", on what comes before its "/v1". */
+/**
+ * Paths below "/v1" hang on the base; others, such as "/rerank", on what comes before its "/v1".
+ */
 function urlOf(baseURL: string, endpoint: string): string {
   if (endpoint.startsWith("/v1/")) return baseURL + endpoint.slice("/v1".length);
   return baseURL.replace(/\/v1$/, "") + endpoint;
@@ -99,7 +105,10 @@ function tooLarge(url: string, most: number): Answer {
   return { kind: "lost", code: OUTCOME_CODES.answerTooLarge, message, mayRepeat: false };
 }
 
-/** A connection that was never made is the server's; one that broke may be the line's, which may run twice. */
+/**
+ * A connection that was never made is the server's; one that broke may be the line's, which may run
+ * twice.
+ */
 function lost(url: string, error: unknown): Answer {
   const { neverSent } = readSdkError(error);
   const words = `No answer from ${url}: ${wordsOf(error)}`;
@@ -124,7 +133,10 @@ function answerOf(url: string, response: Response, text: string): Answer {
   return { kind: "answer", statusCode, body: body ?? { message: text.slice(0, 1_000) }, retryAfterMs: asked ?? null };
 }
 
-/** null where it is no JSON object. A `null` comes from a server that had nothing to say: that has no fields. */
+/**
+ * null where it is no JSON object. A `null` comes from a server that had nothing to say: that has
+ * no fields.
+ */
 function parse(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text);

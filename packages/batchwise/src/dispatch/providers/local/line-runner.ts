@@ -1,5 +1,5 @@
-// One line from its text to its result: calls, waits, and calls again where the server was busy or failed. Every call has
-// the line's time, and every wait ends with the pass.
+// One line from its text to its result: calls, waits, and calls again where the server was busy or
+// failed. Every call has the line's time, and every wait ends with the pass.
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -20,7 +20,10 @@ export interface LineRules {
   readonly maxRetries: number;
 }
 
-/** Throws for a line that the server surely refuses because of the account: it would refuse each of them. */
+/**
+ * Throws for a line that the server surely refuses because of the account: it would refuse each of
+ * them.
+ */
 function blameless(line: ResultLine): ResultLine {
   if (line.error !== null && accountBlameOf(line) === "code")
     throw new Outage({ kind: "authOrBilling", ...line.error });

@@ -22,7 +22,10 @@ const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** Options of `localAccount`: either `baseURL` or `handler`, beside those of every account. */
 export interface LocalAccountOptions extends AccountOptions {
-  /** Where a server of OpenAI's shape is, as an `openai` client's `baseURL`: "http://127.0.0.1:8000/v1". */
+  /**
+   * Where a server of OpenAI's shape is, as an `openai` client's `baseURL`:
+   * "http://127.0.0.1:8000/v1".
+   */
   readonly baseURL?: string;
   /** Sent as `Authorization: Bearer`. Default: none. */
   readonly apiKey?: string;
@@ -34,16 +37,23 @@ export interface LocalAccountOptions extends AccountOptions {
   readonly handler?: LocalHandler;
   /** Most lines that run at once, over all batches of this account in this process. Default 8. */
   readonly concurrency?: number;
-  /** Calls made again for one line because of 429, 5xx or a lost connection, before its try counts. Default 3. */
+  /**
+   * Calls made again for one line because of 429, 5xx or a lost connection, before its try counts.
+   * Default 3.
+   */
   readonly maxRetries?: number;
   /**
-   * Most bytes of one answer, after unpacking. A request whose answer has more fails with `answer_too_large` and is not tried
-   * again. Default 67_108_864 (64 MiB); `concurrency` answers may be in memory at once.
+   * Most bytes of one answer, after unpacking. A request whose answer has more fails with
+   * `answer_too_large` and is not tried again. Default 67_108_864 (64 MiB); `concurrency` answers
+   * may be in memory at once.
    */
   readonly maxAnswerBytes?: number;
   /** How long one call may take, in milliseconds. Default 240_000. */
   readonly lineTimeoutMs?: number;
-  /** What the server or handler answers. Default: chat completions, completions, embeddings and responses. */
+  /**
+   * What the server or handler answers. Default: chat completions, completions, embeddings and
+   * responses.
+   */
   readonly endpoints?: readonly Endpoint[];
 }
 

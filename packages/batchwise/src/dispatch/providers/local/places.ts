@@ -1,5 +1,5 @@
-// How many lines of an account run at once in this process, over all of its batches, and until when none is started
-// because the server asked for a pause.
+// How many lines of an account run at once in this process, over all of its batches, and until when
+// none is started because the server asked for a pause.
 
 /** Waits that end by themselves or with the signal's reason. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {

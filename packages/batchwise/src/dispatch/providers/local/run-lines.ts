@@ -1,6 +1,6 @@
-// Runs lines side by side and gives each result once it has ended. A line is taken from its source only when there is a
-// place for it, so that what waits stays in the store. What a line rejects with concerns all: no other is started, and it
-// is thrown once those on their way have ended.
+// Runs lines side by side and gives each result once it has ended. A line is taken from its source
+// only when there is a place for it, so that what waits stays in the store. What a line rejects
+// with concerns all: no other is started, and it is thrown once those on their way have ended.
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Places } from "./places.ts";
@@ -44,7 +44,10 @@ class Crew {
     void this.#feed();
   }
 
-  /** The next result; null after the last. Rejects at once when the signal is aborted, whatever still runs. */
+  /**
+   * The next result; null after the last. Rejects at once when the signal is aborted, whatever
+   * still runs.
+   */
   async next(): Promise<ResultLine | null> {
     for (;;) {
       this.#signal.throwIfAborted();

@@ -1,6 +1,6 @@
-// An account at Mistral, over the user's own `@mistralai/mistralai` client. Chats, embeddings and moderations are in
-// OpenAI's shape on our side and converted here. Each operation is one logical call with the SDK's retries off; it keeps
-// no state and decides nothing.
+// An account at Mistral, over the user's own `@mistralai/mistralai` client. Chats, embeddings and
+// moderations are in OpenAI's shape on our side and converted here. Each operation is one logical
+// call with the SDK's retries off; it keeps no state and decides nothing.
 
 import { check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
 import {
@@ -41,7 +41,10 @@ import { invalid } from "./refusal.ts";
 import { toChatRequest } from "./request.ts";
 
 const FILES_A_PAGE = 100;
-/** Our clock and the service's may differ by this much when times of jobs are compared with the time of a key. */
+/**
+ * Our clock and the service's may differ by this much when times of jobs are compared with the time
+ * of a key.
+ */
 const CLOCK_SKEW_MS = 600_000;
 const REFUSALS: readonly number[] = [400, 404, 409, 422];
 
@@ -49,7 +52,10 @@ const REFUSALS: readonly number[] = [400, 404, 409, 422];
 export interface MistralAccountOptions extends AccountOptions {
   /** `new Mistral()` of `@mistralai/mistralai` 2. */
   readonly client: MistralClient;
-  /** Whole hours after which Mistral ends a job that has not finished; its results by then count. Default 24. */
+  /**
+   * Whole hours after which Mistral ends a job that has not finished; its results by then count.
+   * Default 24.
+   */
   readonly timeoutHours?: number;
 }
 
@@ -133,8 +139,9 @@ class MistralAccount extends AccountFields implements Account {
   }
 
   /**
-   * The client writes the filter as query parameters named like the metadata, and nothing says for sure what the service
-   * does with these: it may give all jobs, none, or an error. What is found counts; that nothing is, the list must say.
+   * The client writes the filter as query parameters named like the metadata, and nothing says for
+   * sure what the service does with these: it may give all jobs, none, or an error. What is found
+   * counts; that nothing is, the list must say.
    */
   async find(tag: BatchName, call: CallOptions): Promise<readonly ProviderBatch[]> {
     const metadata = { [TAG_KEY]: tag.key };
@@ -219,7 +226,10 @@ class MistralAccount extends AccountFields implements Account {
     return unlessGone(this.#client.files.delete({ fileId }, timedCall(call)));
   }
 
-  /** A job whose requests were in a file stays listed, without its files: deleted jobs would move the pages of lists. */
+  /**
+   * A job whose requests were in a file stays listed, without its files: deleted jobs would move
+   * the pages of lists.
+   */
   async #cleanUp({ providerBatchId: jobId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
     const seen = await this.retrieve(jobId, call);
     const results = (seen?.resultRefs ?? []).filter((ref) => jobOf(ref) === null);

@@ -1,5 +1,6 @@
-// Calls on the client, and what it makes of answers that it cannot read. The client checks each answer against its own
-// schema and throws where one does not fit, although the call was done: then what came is read as it is.
+// Calls on the client, and what it makes of answers that it cannot read. The client checks each
+// answer against its own schema and throws where one does not fit, although the call was done: then
+// what came is read as it is.
 
 import type { CallOptions } from "../../contract/account.ts";
 import { type Follower, UNREDIRECTED } from "../shapes/redirects.ts";
@@ -24,7 +25,10 @@ export function downloadCall(call: CallOptions): MistralDownloadSettings {
   return { ...streamedCall(call), ...UNREDIRECTED };
 }
 
-/** The client has no call for any address: one is made with its key, as its calls are, and by its own `httpClient`. */
+/**
+ * The client has no call for any address: one is made with its key, as its calls are, and by its
+ * own `httpClient`.
+ */
 export function mistralFollower(client: unknown, { signal }: CallOptions): Follower {
   const { _baseURL: base, _options: options } = objectOf(client);
   const { apiKey, httpClient } = objectOf(options);
@@ -54,8 +58,9 @@ export async function answerOf(sent: PromiseLike<unknown>): Promise<unknown> {
 }
 
 /**
- * The bytes of a download. The client reads a body of another content type than application/octet-stream to its end,
- * and throws with its text. An empty text may be a download that broke off: that is an error.
+ * The bytes of a download. The client reads a body of another content type than
+ * application/octet-stream to its end, and throws with its text. An empty text may be a download
+ * that broke off: that is an error.
  */
 export async function bytesOf(sent: PromiseLike<unknown>): Promise<unknown> {
   try {

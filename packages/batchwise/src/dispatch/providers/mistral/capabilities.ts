@@ -1,8 +1,12 @@
-// What Mistral's Batch API can, and its documented defaults. All limits can be overridden with `limits`.
+// What Mistral's Batch API can, and its documented defaults. All limits can be overridden with
+// `limits`.
 
 import type { Capabilities } from "../../contract/account.ts";
 
-/** Converted from OpenAI's shape; the other endpoints take Mistral's own bodies, which travel untouched. */
+/**
+ * Converted from OpenAI's shape; the other endpoints take Mistral's own bodies, which travel
+ * untouched.
+ */
 const CONVERTED_ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings", "/v1/moderations"];
 
 const NATIVE_ENDPOINTS: readonly string[] = [
@@ -21,7 +25,8 @@ export const mistralCapabilities: Capabilities = {
   listsFiles: true,
   ledgerScope: "account",
   limits: {
-    // docs.mistral.ai, known limitations: 100,000 requests and 512 MB a batch. Its page on batches says 1M requests.
+    // docs.mistral.ai, known limitations: 100,000 requests and 512 MB a batch. Its page on batches
+    // says 1M requests.
     maxRequests: 100_000,
     maxBytes: 512_000_000,
     maxTokens: Number.POSITIVE_INFINITY,

@@ -1,5 +1,6 @@
-// What an error of the Mistral client means for the batch. Pure. The client throws errors with `statusCode`, `headers` and
-// the body as text; a body is `{ message, type, code }` or, where a field was refused, `{ detail: [{ loc, msg }] }`.
+// What an error of the Mistral client means for the batch. Pure. The client throws errors with
+// `statusCode`, `headers` and the body as text; a body is `{ message, type, code }` or, where a
+// field was refused, `{ detail: [{ loc, msg }] }`.
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";

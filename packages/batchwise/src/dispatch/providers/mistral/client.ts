@@ -1,12 +1,15 @@
-// The part of the official `@mistralai/mistralai` client (2.0 and later) that the adapter calls, by shape: nothing is
-// imported from the SDK, and its answers are read as unknown JSON.
+// The part of the official `@mistralai/mistralai` client (2.0 and later) that the adapter calls, by
+// shape: nothing is imported from the SDK, and its answers are read as unknown JSON.
 
 import type { Unredirected } from "../shapes/redirects.ts";
 
 /** Settings of every call: the dispatcher owns retries and time. */
 export interface MistralCallSettings {
   readonly retries: { readonly strategy: "none" };
-  /** The client ignores its own `timeoutMs` where it is given a signal, so this one carries the time too. */
+  /**
+   * The client ignores its own `timeoutMs` where it is given a signal, so this one carries the time
+   * too.
+   */
   readonly signal: AbortSignal;
 }
 

@@ -1,5 +1,6 @@
-// Mistral's answers in OpenAI's shape. Pure. They are close to it: a reasoning model's text comes in chunks, the result of
-// a moderation lacks `flagged`, and a few words differ. What is not known here stays as it is.
+// Mistral's answers in OpenAI's shape. Pure. They are close to it: a reasoning model's text comes
+// in chunks, the result of a moderation lacks `flagged`, and a few words differ. What is not known
+// here stays as it is.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { jsonText } from "../shapes/exact-json.ts";
@@ -54,7 +55,10 @@ function thoughtsOf(chunks: readonly JsonObject[]): JsonObject {
   return { reasoning_content: words, thinking_blocks: blocks };
 }
 
-/** Chunks that are neither text nor thoughts: references to documents, files and images that tools made. */
+/**
+ * Chunks that are neither text nor thoughts: references to documents, files and images that tools
+ * made.
+ */
 function referencesOf(chunks: readonly JsonObject[]): JsonObject {
   const others = chunks.filter(({ type }) => type !== "text" && type !== "thinking");
   return others.length === 0 ? {} : { content_chunks: others };

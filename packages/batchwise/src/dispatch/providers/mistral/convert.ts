@@ -1,5 +1,6 @@
-// From the client's objects to our words: jobs, pages and result lines. Pure. The client gives camel case; an answer that
-// it could not validate comes as it was on the wire, in snake case, and both are read. Nothing is trusted.
+// From the client's objects to our words: jobs, pages and result lines. Pure. The client gives
+// camel case; an answer that it could not validate comes as it was on the wire, in snake case, and
+// both are read. Nothing is trusted.
 
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -38,7 +39,10 @@ export function tagMetadata({ key, attempt }: Tag): { [name: string]: string } {
   return { [TAG_KEY]: key, [TAG_ATTEMPT]: String(attempt) };
 }
 
-/** No answer says when a job ends: `hours` after its creation. A state that nobody knows is not an end. */
+/**
+ * No answer says when a job ends: `hours` after its creation. A state that nobody knows is not an
+ * end.
+ */
 export function toProviderBatch(wire: unknown, hours: number): ProviderBatch {
   const job = objectOf(wire);
   const id = text(job.id);
@@ -86,7 +90,10 @@ export function jobOf(ref: string): string | null {
   return ref.startsWith(IN_THE_JOB) ? ref.slice(IN_THE_JOB.length) : null;
 }
 
-/** The rows of a page. Throws for an answer that is no list: what is not listed counts as never created. */
+/**
+ * The rows of a page. Throws for an answer that is no list: what is not listed counts as never
+ * created.
+ */
 export function rowsOf(page: unknown): readonly unknown[] {
   const { data, total } = objectOf(page);
   if (Array.isArray(data)) return data;
@@ -96,8 +103,8 @@ export function rowsOf(page: unknown): readonly unknown[] {
 }
 
 /**
- * The number of the next page, as a cursor; null at the end. A page may hold fewer rows than were asked for: only an empty
- * one is the end, or a first one that holds all.
+ * The number of the next page, as a cursor; null at the end. A page may hold fewer rows than were
+ * asked for: only an empty one is the end, or a first one that holds all.
  */
 export function nextOf(answer: unknown, page: number): string | null {
   const rows = rowsOf(answer).length;

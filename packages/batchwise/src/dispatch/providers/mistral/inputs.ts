@@ -1,5 +1,5 @@
-// Embeddings and moderations in OpenAI's shape as Mistral takes them. Pure. Fields: EmbeddingRequest and
-// ClassificationRequest of @mistralai/mistralai 2.7.0.
+// Embeddings and moderations in OpenAI's shape as Mistral takes them. Pure. Fields:
+// EmbeddingRequest and ClassificationRequest of @mistralai/mistralai 2.7.0.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { dropAbsent } from "../shapes/refusals.ts";

@@ -1,5 +1,6 @@
-// The messages of a chat in OpenAI's shape as Mistral takes them. Pure. The order is kept as it is, and so is what only
-// Mistral knows: chunks of its own types, `prefix`, and reasoning that an earlier answer of ours gave back.
+// The messages of a chat in OpenAI's shape as Mistral takes them. Pure. The order is kept as it is,
+// and so is what only Mistral knows: chunks of its own types, `prefix`, and reasoning that an
+// earlier answer of ours gave back.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { readDataUrl } from "../shapes/data-url.ts";
@@ -64,7 +65,10 @@ function saidBy(words: Json | undefined, refusal: Json | undefined): Json | unde
   return said.length === 0 ? refusal : [...said, ...chunksOf(refusal)];
 }
 
-/** Reasoning goes back as it came: in whole chunks, where an answer gave these, because they may be signed. */
+/**
+ * Reasoning goes back as it came: in whole chunks, where an answer gave these, because they may be
+ * signed.
+ */
 function toThoughts({ thinking_blocks: blocks, reasoning_content: words }: JsonObject): readonly Json[] {
   if (Array.isArray(blocks) && blocks.length > 0) return blocks;
   return text(words) === null ? [] : [{ type: "thinking", thinking: [{ type: "text", text: words as string }] }];

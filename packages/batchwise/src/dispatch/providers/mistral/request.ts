@@ -1,6 +1,7 @@
-// A chat request in OpenAI's shape as Mistral takes it: most fields are the same, some have another name, and some do not
-// exist there. Pure, and the same on every machine. What has no counterpart and would change the answer is refused by
-// name; hints that cannot change it are left out. Fields: ChatCompletionRequest of @mistralai/mistralai 2.7.0.
+// A chat request in OpenAI's shape as Mistral takes it: most fields are the same, some have another
+// name, and some do not exist there. Pure, and the same on every machine. What has no counterpart
+// and would change the answer is refused by name; hints that cannot change it are left out. Fields:
+// ChatCompletionRequest of @mistralai/mistralai 2.7.0.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { checkChatFields } from "../shapes/chat-fields.ts";

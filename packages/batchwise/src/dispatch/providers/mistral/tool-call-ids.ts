@@ -1,5 +1,6 @@
-// Names of tool calls. Mistral takes ids of exactly nine letters and digits, and OpenAI's are longer: each other id of a
-// request gets one of that form, the same in the call and in its result. Pure: the same request gives the same ids.
+// Names of tool calls. Mistral takes ids of exactly nine letters and digits, and OpenAI's are
+// longer: each other id of a request gets one of that form, the same in the call and in its result.
+// Pure: the same request gives the same ids.
 
 const FITS = /^[A-Za-z0-9]{9}$/;
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -1,5 +1,6 @@
-// An account at OpenAI or at a service of its shape, over the user's own `openai` client. Each operation is one call
-// with the SDK's retries off; files stream up and down. It keeps no state and decides nothing.
+// An account at OpenAI or at a service of its shape, over the user's own `openai` client. Each
+// operation is one call with the SDK's retries off; files stream up and down. It keeps no state and
+// decides nothing.
 
 import type {
   Account,

@@ -1,5 +1,5 @@
-// The OpenAI-shaped services as records: what differs between them is data, not code. Figures are the documented
-// defaults; every one can be overridden with `limits` or a record of the user's own.
+// The OpenAI-shaped services as records: what differs between them is data, not code. Figures are
+// the documented defaults; every one can be overridden with `limits` or a record of the user's own.
 
 import type { Capabilities, ProviderLimits } from "../../contract/account.ts";
 import type { Endpoint } from "../../contract/types.ts";
@@ -11,7 +11,10 @@ export interface OpenAiService {
   readonly filePurpose: string;
   /** The default of the account's option of this name. */
   readonly completionWindow: string;
-  /** The shortest that the option `completionWindow` may be: 1 for a service that takes "1h". Default 24. */
+  /**
+   * The shortest that the option `completionWindow` may be: 1 for a service that takes "1h".
+   * Default 24.
+   */
   readonly shortestWindowHours?: number;
   /** The longest that the option `completionWindow` may be. Default 24. */
   readonly longestWindowHours?: number;
@@ -20,22 +23,30 @@ export interface OpenAiService {
   /** The default of the account's option `pollMs`. Default 30_000. */
   readonly pollMs?: number;
   /**
-   * How endpoints are written in lines and creates, where the service writes them another way: Azure's older samples
-   * have "/chat/completions" for "/v1/chat/completions". Default: as the endpoint.
+   * How endpoints are written in lines and creates, where the service writes them another way:
+   * Azure's older samples have "/chat/completions" for "/v1/chat/completions". Default: as the
+   * endpoint.
    */
   readonly urls?: Readonly<Record<string, string>>;
-  /** What `method` says in the lines of an endpoint, where it is not "POST": Together has "FILE" for audio. */
+  /**
+   * What `method` says in the lines of an endpoint, where it is not "POST": Together has "FILE" for
+   * audio.
+   */
   readonly methods?: Readonly<Record<string, string>>;
-  /** The field of an audio request that holds the address of the audio. Default: "url" or "file", as the body has it. */
+  /**
+   * The field of an audio request that holds the address of the audio. Default: "url" or "file", as
+   * the body has it.
+   */
   readonly audioField?: "url" | "file";
   /**
-   * Where files are uploaded as a form with `purpose`, `file_name`, `file_type` and `file`, below the client's
-   * `baseURL`; an answer that redirects is followed by a PUT of the file. Default: by the client's `files.create`.
+   * Where files are uploaded as a form with `purpose`, `file_name`, `file_type` and `file`, below
+   * the client's `baseURL`; an answer that redirects is followed by a PUT of the file. Default: by
+   * the client's `files.create`.
    */
   readonly uploadPath?: string;
   /**
-   * True where a create is refused until the service has processed its file: `status` of the file is asked for until it says
-   * so. Default false.
+   * True where a create is refused until the service has processed its file: `status` of the file
+   * is asked for until it says so. Default false.
    */
   readonly processesFiles?: boolean;
 }
@@ -86,12 +97,16 @@ const unpaged = { paged: false, pageSize: 100, newestFirst: false };
 
 const common = { filePurpose: "batch", completionWindow: "24h", maxInputs: MAX_INPUTS };
 
-/** The enqueued limits of OpenAI depend on the organisation's tier: they are learned from refusals unless given. */
+/**
+ * The enqueued limits of OpenAI depend on the organisation's tier: they are learned from refusals
+ * unless given.
+ */
 export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> = {
   openai: { ...common, capabilities: openai },
   /**
-   * "At least 60 seconds" between polls, by Microsoft's how-to of 2025. That page says of embeddings that batches do not
-   * take them, a later reference that they do: the account's option `endpoints` turns them on.
+   * "At least 60 seconds" between polls, by Microsoft's how-to of 2025. That page says of
+   * embeddings that batches do not take them, a later reference that they do: the account's option
+   * `endpoints` turns them on.
    */
   azure: {
     ...common,
@@ -99,7 +114,10 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     pollMs: 60_000,
     processesFiles: true,
   },
-  /** 100 MB and "24h to 7d", by the types of groq-sdk 1.6; audio by its `url` (console.groq.com/docs/batch). */
+  /**
+   * 100 MB and "24h to 7d", by the types of groq-sdk 1.6; audio by its `url`
+   * (console.groq.com/docs/batch).
+   */
   groq: {
     ...common,
     capabilities: {
@@ -113,9 +131,10 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     audioField: "url",
   },
   /**
-   * No metadata comes back: a batch is found again by the file that only it was made from. Uploads: docs.together.ai,
-   * "Upload a file"; its SDKs follow a redirect to a storage. Lines of audio say "FILE", so that the worker fetches
-   * `file` and sends it as a form (docs.together.ai/docs/inference/batch/tutorial, and its OpenAPI file).
+   * No metadata comes back: a batch is found again by the file that only it was made from. Uploads:
+   * docs.together.ai, "Upload a file"; its SDKs follow a redirect to a storage. Lines of audio say
+   * "FILE", so that the worker fetches `file` and sends it as a form
+   * (docs.together.ai/docs/inference/batch/tutorial, and its OpenAPI file).
    */
   together: {
     ...common,

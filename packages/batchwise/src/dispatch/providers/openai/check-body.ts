@@ -1,5 +1,5 @@
-// What a body may not have in a batch of an OpenAI-shaped service, so that it is refused before it is stored. Ranges are
-// the service's to check: they differ by service and model. Pure.
+// What a body may not have in a batch of an OpenAI-shaped service, so that it is refused before it
+// is stored. Ranges are the service's to check: they differ by service and model. Pure.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -46,7 +46,10 @@ function checkInputs(body: JsonObject, { maxInputs }: BodyRules): void {
   if (inputsOf(body.input) > maxInputs) throw invalid(`\`input\` holds more than ${maxInputs} inputs`);
 }
 
-/** A stored prompt may stand for the input. A batch has nobody who would ask for a background response later. */
+/**
+ * A stored prompt may stand for the input. A batch has nobody who would ask for a background
+ * response later.
+ */
 function checkResponse(body: JsonObject): void {
   if (body.background === true) throw invalid("`background` is not possible in a batch");
   if (body.prompt === undefined || body.input !== undefined) checkGiven(body, "input");

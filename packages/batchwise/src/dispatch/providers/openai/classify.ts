@@ -1,5 +1,6 @@
-// What an error of an OpenAI-shaped service means for the batch: thrown by a call, or found in a batch that failed as a
-// whole. Pure. Codes decide before statuses do, because one status carries several meanings.
+// What an error of an OpenAI-shaped service means for the batch: thrown by a call, or found in a
+// batch that failed as a whole. Pure. Codes decide before statuses do, because one status carries
+// several meanings.
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
@@ -21,7 +22,10 @@ export function classify(error: unknown, operation: Operation): Failure {
   return pending ?? tokenLimitOf(read.code ?? read.type, read.message) ?? classifyStatus(read, operation);
 }
 
-/** `errors` of a failed batch: `{ data: [{ code, message, line }] }`, or a text where the service has no more. */
+/**
+ * `errors` of a failed batch: `{ data: [{ code, message, line }] }`, or a text where the service
+ * has no more.
+ */
 export function classifyBatchErrors(errors: unknown): Failure {
   const { data } = objectOf(errors);
   const rows = (Array.isArray(data) ? data : []).map(objectOf);

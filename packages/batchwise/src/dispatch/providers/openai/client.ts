@@ -1,5 +1,6 @@
-// The part of the official `openai` client (5.0 and later) that the adapter calls, by shape: nothing is imported from
-// the SDK, and its answers are read as unknown JSON. Azure's client and an own object of this shape fit too.
+// The part of the official `openai` client (5.0 and later) that the adapter calls, by shape:
+// nothing is imported from the SDK, and its answers are read as unknown JSON. Azure's client and an
+// own object of this shape fit too.
 
 import type { DownloadSettings, Unredirected } from "../shapes/redirects.ts";
 import type { CallSettings } from "../shapes/sdk-call.ts";

@@ -1,5 +1,6 @@
-// From the wire to our words: batches and pages of OpenAI-shaped services. Pure. Reads what is there and
-// trusts none of it: states in any case, ids that are null, absent or "", times in seconds or as text.
+// From the wire to our words: batches and pages of OpenAI-shaped services. Pure. Reads what is
+// there and trusts none of it: states in any case, ids that are null, absent or "", times in
+// seconds or as text.
 
 import type { Failure, ProviderBatch, ProviderState } from "../../contract/account.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";

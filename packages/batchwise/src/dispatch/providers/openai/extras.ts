@@ -1,5 +1,5 @@
-// The fields that a user adds to creates and uploads: an object, or a function of the batch. What the account itself sets
-// is refused, at once or before the call is sent.
+// The fields that a user adds to creates and uploads: an object, or a function of the batch. What
+// the account itself sets is refused, at once or before the call is sent.
 
 import { expected, invalidOption, type Rule } from "../../../core/contract/validate.ts";
 import type { JsonObject } from "../../contract/types.ts";

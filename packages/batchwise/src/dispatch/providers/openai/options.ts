@@ -1,5 +1,6 @@
-// The options of an account at OpenAI or at a service of its shape, checked and filled in once. The client is checked by
-// shape: what would fail at the first call is refused when the account is made.
+// The options of an account at OpenAI or at a service of its shape, checked and filled in once. The
+// client is checked by shape: what would fail at the first call is refused when the account is
+// made.
 
 import { aFunction, aString, check, invalidOption, objectWith, oneOf } from "../../../core/contract/validate.ts";
 import type { AccountOptions, BatchInput, BatchName, CallOptions } from "../../contract/account.ts";
@@ -21,26 +22,34 @@ const DAY_HOURS = 24;
 /** Options of `openaiAccount`. */
 export interface OpenAiAccountOptions extends AccountOptions {
   /**
-   * `new OpenAI()` or `new AzureOpenAI()` of `openai` 5 or later, or one with the `baseURL` of another service. With
-   * `service: "together"` also `new Together()` of `together-ai`.
+   * `new OpenAI()` or `new AzureOpenAI()` of `openai` 5 or later, or one with the `baseURL` of
+   * another service. With `service: "together"` also `new Together()` of `together-ai`.
    */
   readonly client: OpenAiClient | TogetherClient;
   /** Which service the client talks to: by name, or a record of your own. Default "openai". */
   readonly service?: OpenAiServiceName | OpenAiService;
   /** The endpoints of batches there, in place of those of the record. */
   readonly endpoints?: readonly Endpoint[];
-  /** Within which batches are to end: hours or days, "24h" to "7d" at Groq. Default "24h", the only one elsewhere. */
+  /**
+   * Within which batches are to end: hours or days, "24h" to "7d" at Groq. Default "24h", the only
+   * one elsewhere.
+   */
   readonly completionWindow?: string;
   /**
-   * Fields to add to the body of each create, such as `{ output_expires_after: { anchor: "created_at", seconds } }` or
-   * `metadata`, to which the account adds its tag. An object, or a function of the batch. Default: none.
+   * Fields to add to the body of each create, such as
+   * `{ output_expires_after: { anchor: "created_at", seconds } }` or `metadata`, to which the
+   * account adds its tag. An object, or a function of the batch. Default: none.
    */
   readonly createExtras?: Extras<BatchName>;
-  /** Fields to add to each upload, such as `{ expires_after: { anchor: "created_at", seconds } }`. Default: none. */
+  /**
+   * Fields to add to each upload, such as `{ expires_after: { anchor: "created_at", seconds } }`.
+   * Default: none.
+   */
   readonly uploadExtras?: Extras<UploadFacts>;
   /**
-   * Uploads in place of the account: gives the id that the create names as its input file. May be called again for the
-   * same batch; `input.lines()` gives the same lines each time. Default: the upload of the service.
+   * Uploads in place of the account: gives the id that the create names as its input file. May be
+   * called again for the same batch; `input.lines()` gives the same lines each time. Default: the
+   * upload of the service.
    */
   readonly upload?: (input: BatchInput, call: CallOptions) => Promise<{ readonly fileId: string }>;
 }
@@ -122,7 +131,8 @@ function checkClient(client: OpenAiClient): void {
   checkMethods("client.batches", client.batches, ["create", "retrieve", "list", "cancel"]);
   const deployment = text(objectOf(client).deploymentName);
   if (deployment === null) return;
-  // The SDK puts "/deployments/<name>" before the path of a create then, where Azure has no batches.
+  // The SDK puts "/deployments/<name>" before the path of a create then, where Azure has no
+  // batches.
   const wanted = "Expected `client` to be an AzureOpenAI without `deployment`: batches name it in `body.model`";
   throw invalidOption(TypeError, `${wanted}; got one with the deployment "${deployment}"`);
 }
@@ -144,7 +154,10 @@ function hoursOf(window: string): number {
   return Number(figure) * (unit === "d" ? 24 : 1);
 }
 
-/** The window, if the service has it: its own, or hours or days between its shortest and its longest. */
+/**
+ * The window, if the service has it: its own, or hours or days between its shortest and its
+ * longest.
+ */
 function windowOf(window: string, service: OpenAiService): string {
   const {
     completionWindow,

@@ -1,5 +1,6 @@
-// Together's own client, `together-ai`, by shape: its lists take settings alone, and its `files.upload` reads a file from
-// disk. Here it is given OpenAI's shape; files go by its `post`, as the record of the service says.
+// Together's own client, `together-ai`, by shape: its lists take settings alone, and its
+// `files.upload` reads a file from disk. Here it is given OpenAI's shape; files go by its `post`,
+// as the record of the service says.
 
 import type { DownloadSettings } from "../shapes/redirects.ts";
 import type { CallSettings } from "../shapes/sdk-call.ts";

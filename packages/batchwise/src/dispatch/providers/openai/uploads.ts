@@ -1,6 +1,7 @@
-// How a batch's lines become a file at the provider: by the client's `files.create`, as a form that some services want in
-// its place, or by a function of the user's. Files stream; nothing holds a whole one. An upload runs nothing, so one that
-// is sent twice costs nothing but a file that the sweep deletes.
+// How a batch's lines become a file at the provider: by the client's `files.create`, as a form that
+// some services want in its place, or by a function of the user's. Files stream; nothing holds a
+// whole one. An upload runs nothing, so one that is sent twice costs nothing but a file that the
+// sweep deletes.
 
 import type { BatchInput, CallOptions } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
@@ -35,7 +36,10 @@ export function uploadFile({ client, purpose, extrasOf }: UploadManner): Upload 
   };
 }
 
-/** As a form at a path of its own. A redirect names a storage, which takes the file by PUT and without our headers. */
+/**
+ * As a form at a path of its own. A redirect names a storage, which takes the file by PUT and
+ * without our headers.
+ */
 export function uploadForm({ client, own, purpose, extrasOf }: UploadManner, path: string): Upload {
   return async (input, call) => {
     const fields = { ...extrasOf(input), purpose, file_name: input.fileName, file_type: "jsonl" };
@@ -106,12 +110,16 @@ async function* formOf(boundary: string, fields: JsonObject, input: BatchInput):
   yield ENCODER.encode(`\r\n--${boundary}--\r\n`);
 }
 
-/** The lines as a file that the client streams: joined to chunks, because one write a line is slow. */
+/**
+ * The lines as a file that the client streams: joined to chunks, because one write a line is slow.
+ */
 function sourceOf(input: BatchInput): UploadSource {
   return { path: input.fileName, [Symbol.asyncIterator]: () => chunksOf(input.lines()) };
 }
 
-/** A batch's stored size is that of its longest encoding by any account: the file may be shorter. */
+/**
+ * A batch's stored size is that of its longest encoding by any account: the file may be shorter.
+ */
 async function lengthOf(input: BatchInput): Promise<number> {
   let bytes = 0;
   for await (const chunk of chunksOf(input.lines())) bytes += chunk.length;

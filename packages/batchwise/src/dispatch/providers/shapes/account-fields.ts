@@ -1,4 +1,5 @@
-// The plain fields of an account, which every account has in the same way: an account extends this class by its calls.
+// The plain fields of an account, which every account has in the same way: an account extends this
+// class by its calls.
 
 import type { Account } from "../../contract/account.ts";
 import type { AccountSettings } from "./account-options.ts";

@@ -56,7 +56,10 @@ export type AccountSettings = Pick<
   readonly cleanup: boolean;
 };
 
-/** `own` names the options of one factory only. The user's limits are merged over those of the capabilities. */
+/**
+ * `own` names the options of one factory only. The user's limits are merged over those of the
+ * capabilities.
+ */
 export function resolveAccountOptions(
   options: AccountOptions & object,
   own: readonly string[],

@@ -1,5 +1,5 @@
-// What a provider gave for one request of a batch, as an answer with an HTTP status, so that one rule classifies the items
-// of all providers. Pure.
+// What a provider gave for one request of a batch, as an answer with an HTTP status, so that one
+// rule classifies the items of all providers. Pure.
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
@@ -7,7 +7,9 @@ import { toUsage } from "./usage.ts";
 
 export type Answered = Omit<ResultLine, "customId">;
 
-/** A body that answers the request. Its usage is read, unless the body has it in words of its own. */
+/**
+ * A body that answers the request. Its usage is read, unless the body has it in words of its own.
+ */
 export function answered(body: JsonObject, usage: unknown = body.usage): Answered {
   return { response: { statusCode: 200, body }, error: null, usage: toUsage(usage) };
 }
@@ -18,7 +20,10 @@ export function failed(statusCode: number, code: string, message: string, type: 
   return { response: { statusCode, body }, error: { code, message }, usage: null };
 }
 
-/** An answer of 200 in which the answer is missing. It is tried again, as after a failure of the server. */
+/**
+ * An answer of 200 in which the answer is missing. It is tried again, as after a failure of the
+ * server.
+ */
 export function noAnswer(message: string): Answered {
   return failed(500, "no_answer", message);
 }

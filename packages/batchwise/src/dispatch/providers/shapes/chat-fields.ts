@@ -1,11 +1,13 @@
-// What most converters say alike of the fields of a chat request in OpenAI's shape: which are hints to OpenAI's own
-// machinery, which values ask for nothing, and which ranges a number must keep. Pure. A test of each shape holds these
-// lists against the types of the official client.
+// What most converters say alike of the fields of a chat request in OpenAI's shape: which are hints
+// to OpenAI's own machinery, which values ask for nothing, and which ranges a number must keep.
+// Pure. A test of each shape holds these lists against the types of the official client.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import type { Refusals } from "./refusals.ts";
 
-/** Left out: the answer is as good without them. Nobody takes a `seed`, so no answer comes twice. */
+/**
+ * Left out: the answer is as good without them. Nobody takes a `seed`, so no answer comes twice.
+ */
 const HINTS: ReadonlySet<string> = new Set([
   "stream_options",
   "seed",
@@ -30,7 +32,10 @@ const NEUTRAL: ReadonlyMap<string, string> = new Map([
   ["verbosity", '"medium"'],
 ]);
 
-/** Throws for the first field that is neither known nor a hint nor asks for nothing, and for a stream. */
+/**
+ * Throws for the first field that is neither known nor a hint nor asks for nothing, and for a
+ * stream.
+ */
 export function checkChatFields(body: JsonObject, known: ReadonlySet<string>, refuse: Refusals): void {
   if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
   for (const [name, value] of Object.entries(body)) {
@@ -44,7 +49,10 @@ export function asksForNothing(name: string, value: Json): boolean {
   return NEUTRAL.get(name) === JSON.stringify(value);
 }
 
-/** Throws for limits that are no whole number from 1, and for a temperature or `top_p` outside of 0 to 1. */
+/**
+ * Throws for limits that are no whole number from 1, and for a temperature or `top_p` outside of 0
+ * to 1.
+ */
 export function checkSampling(body: JsonObject, refuse: Refusals): void {
   const { temperature } = body;
   if (typeof temperature === "number" && temperature > 1) throw refuse.unsupported("`temperature` above 1");
@@ -66,7 +74,10 @@ export function limitOf(body: JsonObject): Json | undefined {
   return body.max_completion_tokens ?? body.max_tokens ?? undefined;
 }
 
-/** `stop` as a list; undefined where it asks for nothing. Throws for texts without visible characters. */
+/**
+ * `stop` as a list; undefined where it asks for nothing. Throws for texts without visible
+ * characters.
+ */
 export function stopsOf(body: JsonObject, refuse: Refusals): readonly Json[] | undefined {
   const { stop = null } = body;
   if (stop === null) return undefined;
@@ -88,7 +99,10 @@ function checkNumber(
   throw refuse.invalid(`\`${name}\` must be ${expected}, not ${JSON.stringify(value)}`);
 }
 
-/** Some services take 0 too, to warm a cache: that gives no answer, and is no limit in OpenAI's shape. */
+/**
+ * Some services take 0 too, to warm a cache: that gives no answer, and is no limit in OpenAI's
+ * shape.
+ */
 function isLimit(value: Json): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 1;
 }

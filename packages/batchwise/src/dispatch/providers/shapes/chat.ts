@@ -1,5 +1,6 @@
-// A chat in OpenAI's shape, read for services that keep system texts apart and let two sides take turns: Anthropic's
-// messages, and Converse at Bedrock. Pure. How one message becomes blocks is the service's own.
+// A chat in OpenAI's shape, read for services that keep system texts apart and let two sides take
+// turns: Anthropic's messages, and Converse at Bedrock. Pure. How one message becomes blocks is the
+// service's own.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { listOf } from "./chat-fields.ts";
@@ -32,7 +33,10 @@ export interface FunctionCall {
   readonly source: JsonObject;
 }
 
-/** System texts in order, wherever they stand, and the turns. Messages of one side in a row are one turn. */
+/**
+ * System texts in order, wherever they stand, and the turns. Messages of one side in a row are one
+ * turn.
+ */
 export function readChat(messages: Json | undefined, shape: ChatShape): { system: JsonObject[]; turns: Turn[] } {
   const { refuse } = shape;
   if (!Array.isArray(messages) || messages.length === 0) throw refuse.invalid("`messages` must be a non-empty array");
@@ -64,14 +68,19 @@ export function readChat(messages: Json | undefined, shape: ChatShape): { system
   return { system, turns };
 }
 
-/** Turns of one side that follow each other are one: results of parallel calls must come together. */
+/**
+ * Turns of one side that follow each other are one: results of parallel calls must come together.
+ */
 function append(turns: Turn[], role: Side, blocks: JsonObject[]): void {
   const last = turns.at(-1);
   if (last?.role === role) last.blocks.push(...blocks);
   else if (blocks.length > 0) turns.push({ role, blocks });
 }
 
-/** The parts of a content, a plain text as one part; empty texts are left out, since services refuse them. */
+/**
+ * The parts of a content, a plain text as one part; empty texts are left out, since services refuse
+ * them.
+ */
 export function partsOf(content: Json | undefined, place: string, refuse: Refusals): JsonObject[] {
   if (content === undefined || content === null || content === "") return [];
   if (typeof content === "string") return [{ type: "text", text: content }];

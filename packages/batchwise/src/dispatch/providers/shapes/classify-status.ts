@@ -1,6 +1,6 @@
-// What the status of a refused call means, where the provider's own codes have said nothing else: the part of classifying
-// that all HTTP providers share. The rule: only an answer that proves a refusal counts as one; whatever is not listed is
-// `unknown`, which is always safe. Pure.
+// What the status of a refused call means, where the provider's own codes have said nothing else:
+// the part of classifying that all HTTP providers share. The rule: only an answer that proves a
+// refusal counts as one; whatever is not listed is `unknown`, which is always safe. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
@@ -11,8 +11,8 @@ import { saysUnknown, unknownAddress } from "./unknown-address.ts";
 const QUOTA = /quota|(?:too many|number of) files|files.{0,40}maximum is \d+/i;
 
 /**
- * A quota that is used up is the account's, whatever the status says. Azure has one for files: 500 that do not expire
- * ("maximum is 500", azure-sdk-for-java issue 47401).
+ * A quota that is used up is the account's, whatever the status says. Azure has one for files: 500
+ * that do not expire ("maximum is 500", azure-sdk-for-java issue 47401).
  */
 export function isQuota(code: string, message: string): boolean {
   return QUOTA.test(code) || QUOTA.test(message);

@@ -1,5 +1,5 @@
-// The keys and passwords that an official client holds, read by shape. Kept nowhere: a client may get another key while it
-// runs. A key that no header can hold is refused here, without quoting it.
+// The keys and passwords that an official client holds, read by shape. Kept nowhere: a client may
+// get another key while it runs. A key that no header can hold is refused here, without quoting it.
 
 import { invalidOption } from "../../../core/contract/validate.ts";
 import { secretsOfAddress } from "../../format/address.ts";
@@ -26,7 +26,10 @@ export function secretsOfClient(client: unknown): string[] {
   ];
 }
 
-/** The keys that the client sends as headers. Those that a function gives are not among them, unless the client keeps them. */
+/**
+ * The keys that the client sends as headers. Those that a function gives are not among them, unless
+ * the client keeps them.
+ */
 function keysOf(client: unknown): string[] {
   const own = objectOf(client);
   const google = objectOf(objectOf(own.apiClient).clientOptions);

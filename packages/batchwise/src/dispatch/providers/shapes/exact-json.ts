@@ -1,5 +1,6 @@
-// JSON whose whole numbers keep all of their digits. JavaScript rounds those above 2^53, and conversions write objects of a
-// parsed answer as texts, as the arguments of a tool call: such a text is the source that the object was parsed from.
+// JSON whose whole numbers keep all of their digits. JavaScript rounds those above 2^53, and
+// conversions write objects of a parsed answer as texts, as the arguments of a tool call: such a
+// text is the source that the object was parsed from.
 
 /** Without one of these no number can change: most texts are not looked at twice. */
 const SUSPECT = /\d{16}|\d[eE]\+?\d{3}/;
@@ -10,20 +11,28 @@ const WHOLE = /^-?\d+$/;
 /** The source of each parsed object and list that holds a number which JavaScript changed. */
 const sources = new WeakMap<object, string>();
 
-/** As `JSON.parse`, which throws for the same; `jsonText` of what is in the value gives its source. */
+/**
+ * As `JSON.parse`, which throws for the same; `jsonText` of what is in the value gives its source.
+ */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (SUSPECT.test(text)) keepSources(value, text);
   return value;
 }
 
-/** As `JSON.stringify`; for an object or a list out of `parseJson` whose numbers changed, the text it was parsed from. */
+/**
+ * As `JSON.stringify`; for an object or a list out of `parseJson` whose numbers changed, the text
+ * it was parsed from.
+ */
 export function jsonText(value: unknown): string {
   const source = typeof value === "object" && value !== null ? sources.get(value) : undefined;
   return source ?? JSON.stringify(value);
 }
 
-/** The first number of a JSON text that JavaScript changes: a whole number that it rounds, one that is infinite. */
+/**
+ * The first number of a JSON text that JavaScript changes: a whole number that it rounds, one that
+ * is infinite.
+ */
 export function changedNumber(text: string): string | null {
   if (!SUSPECT.test(text)) return null;
   for (const [token] of text.matchAll(TOKEN)) if (isChanged(token)) return token;

@@ -1,9 +1,13 @@
-// A cancel at Google's services, whose states do not tell that a batch is being cancelled: the answer to the call does.
+// A cancel at Google's services, whose states do not tell that a batch is being cancelled: the
+// answer to the call does.
 
 import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import { readSdkError } from "./sdk-error.ts";
 
-/** Makes the call, looks the batch up, and gives it as it is then. `look` gives null for a batch that is not there. */
+/**
+ * Makes the call, looks the batch up, and gives it as it is then. `look` gives null for a batch
+ * that is not there.
+ */
 export async function cancelAndLook(
   id: string,
   cancel: () => PromiseLike<unknown>,

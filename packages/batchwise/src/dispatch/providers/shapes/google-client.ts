@@ -1,5 +1,6 @@
-// What the Gemini API and Vertex AI need of `@google/genai`: which versions fit, and the transport that the client's methods
-// use themselves. Calls go through it where the methods hide what an answer says.
+// What the Gemini API and Vertex AI need of `@google/genai`: which versions fit, and the transport
+// that the client's methods use themselves. Calls go through it where the methods hide what an
+// answer says.
 
 import { invalidOption } from "../../../core/contract/validate.ts";
 import type { CallOptions } from "../../contract/account.ts";
@@ -30,7 +31,10 @@ export function googleVersion(client: object): Version | null {
   return version === undefined ? null : { text: version, major: Number(major), minor: Number(minor) };
 }
 
-/** Throws for a client that would repeat calls by itself. One that does not name its version is not judged. */
+/**
+ * Throws for a client that would repeat calls by itself. One that does not name its version is not
+ * judged.
+ */
 function checkGoogleVersion(client: object): void {
   const version = googleVersion(client);
   if (version === null) return;
@@ -48,7 +52,10 @@ export interface TransportRequest {
   readonly queryParams: Query;
   readonly body?: string;
   readonly httpOptions: {
-    /** Part of the address: given with each call, because the client's default changes with its major version. */
+    /**
+     * Part of the address: given with each call, because the client's default changes with its
+     * major version.
+     */
     readonly apiVersion: string;
     readonly timeout?: number;
     readonly retryOptions: { readonly attempts: 1 };
@@ -61,7 +68,10 @@ export interface Transport {
   request(request: TransportRequest): PromiseLike<unknown>;
 }
 
-/** Throws for a client that is too old. One that does not name its version is judged by its transport. */
+/**
+ * Throws for a client that is too old. One that does not name its version is judged by its
+ * transport.
+ */
 export function transportOf(client: object): Transport {
   checkGoogleVersion(client);
   const { apiClient } = client as { readonly apiClient?: unknown };

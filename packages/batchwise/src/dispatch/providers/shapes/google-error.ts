@@ -1,5 +1,6 @@
-// What an error of a Google API says, thrown by one of Google's clients, and why a batch failed there. Pure. An error's
-// message is the JSON of the answer: google.rpc.Status in HTTP's shape, with how long to wait among its details.
+// What an error of a Google API says, thrown by one of Google's clients, and why a batch failed
+// there. Pure. An error's message is the JSON of the answer: google.rpc.Status in HTTP's shape,
+// with how long to wait among its details.
 
 import type { Failure } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
@@ -24,14 +25,14 @@ const RESOURCE_EXHAUSTED = 8;
 /** Codes of google.rpc.Code that blame rights or money: PERMISSION_DENIED and UNAUTHENTICATED. */
 const ACCOUNT: ReadonlySet<number> = new Set([7, 16]);
 /**
- * Codes that blame no request: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS; and
- * NOT_FOUND, of an input that is gone, which is uploaded again.
+ * Codes that blame no request: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL,
+ * UNAVAILABLE, DATA_LOSS; and NOT_FOUND, of an input that is gone, which is uploaded again.
  */
 const NO_REQUEST: ReadonlySet<number> = new Set([1, 2, 4, 5, 10, 13, 14, 15]);
 
 /**
- * Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing. `missesFile`: true for words
- * about an input that is gone.
+ * Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing.
+ * `missesFile`: true for words about an input that is gone.
  */
 export function failureOf(status: unknown, missesFile: (message: string) => boolean = () => false): Failure | null {
   const { code: number, message: words } = objectOf(status);

@@ -1,5 +1,5 @@
-// What the batches of the Gemini API and the jobs of Vertex AI have in common: their states, and the display name by
-// which ours are known. Pure.
+// What the batches of the Gemini API and the jobs of Vertex AI have in common: their states, and
+// the display name by which ours are known. Pure.
 
 import type { BatchName, ProviderBatch, ProviderState } from "../../contract/account.ts";
 

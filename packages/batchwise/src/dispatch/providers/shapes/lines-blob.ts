@@ -1,5 +1,6 @@
-// The lines of a batch for clients that upload a Blob. They read it into memory, or ask for slices of it before anything of
-// it could be made, so it cannot be made while it is read: it is held once, as bytes.
+// The lines of a batch for clients that upload a Blob. They read it into memory, or ask for slices
+// of it before anything of it could be made, so it cannot be made while it is read: it is held
+// once, as bytes.
 
 import type { BatchInput } from "../../contract/account.ts";
 import { chunksOf } from "./line-chunks.ts";

@@ -1,12 +1,13 @@
-// The rows of a list answer in OpenAI's shape, which Anthropic has too. Pure. An answer without rows is an error and no
-// empty list: what is not listed counts as never created, and is sent again.
+// The rows of a list answer in OpenAI's shape, which Anthropic has too. Pure. An answer without
+// rows is an error and no empty list: what is not listed counts as never created, and is sent
+// again.
 
 import { describe } from "../../../core/contract/errors.ts";
 import { objectOf } from "./sdk-error.ts";
 
 /**
- * The rows of a page, of a plain array, or of a page that the SDK made of a plain array. Throws for an answer that is no
- * list, as a proxy's page with a 200: the SDKs make an empty page of it.
+ * The rows of a page, of a plain array, or of a page that the SDK made of a plain array. Throws for
+ * an answer that is no list, as a proxy's page with a 200: the SDKs make an empty page of it.
  */
 export function rowsOf(page: unknown): readonly unknown[] {
   if (Array.isArray(page)) return page;
@@ -19,7 +20,10 @@ export function rowsOf(page: unknown): readonly unknown[] {
   throw noListError("an array `data`", page);
 }
 
-/** For an answer to a call for a list that is none. The names of its fields are told, and no value: it may have secrets. */
+/**
+ * For an answer to a call for a list that is none. The names of its fields are told, and no value:
+ * it may have secrets.
+ */
 export function noListError(expected: string, came: unknown): Error {
   const names = typeof came === "object" && came !== null && !Array.isArray(came) ? Object.keys(came) : null;
   const fields = names === null ? describe(came) : `an object with ${names.slice(0, 8).join(", ") || "nothing in it"}`;

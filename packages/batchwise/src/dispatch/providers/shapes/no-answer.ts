@@ -1,5 +1,6 @@
-// Finds a body of OpenAI's shape that came with a 200 and holds no answer: nothing, an error, a response that failed, or an
-// empty list. Such a request is tried again, as after a failure of the server. Pure.
+// Finds a body of OpenAI's shape that came with a 200 and holds no answer: nothing, an error, a
+// response that failed, or an empty list. Such a request is tried again, as after a failure of the
+// server. Pure.
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";

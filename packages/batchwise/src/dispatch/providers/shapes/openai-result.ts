@@ -1,5 +1,5 @@
-// A result line in OpenAI's shape, as OpenAI writes it and as others do who took it over. Pure; trusts nothing that it
-// reads.
+// A result line in OpenAI's shape, as OpenAI writes it and as others do who took it over. Pure;
+// trusts nothing that it reads.
 
 import type { ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -23,7 +23,10 @@ export function toResultLine(line: JsonObject, endpoint: Endpoint): ResultLine {
   return answeredOrNot(read, endpoint);
 }
 
-/** The answer of a result line. A body of plain words becomes an object: its `text`, or the `message` of a failure. */
+/**
+ * The answer of a result line. A body of plain words becomes an object: its `text`, or the
+ * `message` of a failure.
+ */
 export function responseOf(value: unknown): OutcomeResponse | null {
   const { status_code: statusCode, body } = objectOf(value);
   if (typeof statusCode !== "number" || statusCode < 100) return null;

@@ -3,7 +3,10 @@
 import type { Failure } from "../../contract/account.ts";
 import type { SdkError } from "./sdk-error.ts";
 
-/** In the words of Azure, Voyage and Google. The file of a 404 may be one that the provider's reads do not show yet. */
+/**
+ * In the words of Azure, Voyage and Google. The file of a 404 may be one that the provider's reads
+ * do not show yet.
+ */
 const PENDING =
   /file (?:\S+ )?(?:is|was|has) (?:still |not |being |been |yet )*(?:ready|processed|processing|pending)|input file not found|not in an ACTIVE state/i;
 const REFUSED: readonly number[] = [400, 404, 409, 412, 422, 425];

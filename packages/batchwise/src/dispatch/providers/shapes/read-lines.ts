@@ -1,6 +1,7 @@
-// Reading result files while they arrive: bytes in, one parsed JSON line at a time out. A line may be megabytes long and
-// is joined once. Rejects with whatever the source rejects with, and with RESULTS_UNREADABLE where a line is not a JSON
-// object, once the lines behind it have been given: a file that was cut in a line never looks like a whole one.
+// Reading result files while they arrive: bytes in, one parsed JSON line at a time out. A line may
+// be megabytes long and is joined once. Rejects with whatever the source rejects with, and with
+// RESULTS_UNREADABLE where a line is not a JSON object, once the lines behind it have been given: a
+// file that was cut in a line never looks like a whole one.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
@@ -11,12 +12,16 @@ interface Reader {
   cancel(): Promise<unknown>;
 }
 
-/** Longest line that is read: longer than any answer, and well below what a text of the platform may be. */
+/**
+ * Longest line that is read: longer than any answer, and well below what a text of the platform may
+ * be.
+ */
 const MOST_CHARS = 256 * 1024 * 1024;
 
 /**
- * The JSON objects of a JSONL body: a web stream, or anything that gives its bytes one chunk after another. A line of more
- * than `mostChars` is passed over like one that is not JSON, and never held as a whole.
+ * The JSON objects of a JSONL body: a web stream, or anything that gives its bytes one chunk after
+ * another. A line of more than `mostChars` is passed over like one that is not JSON, and never held
+ * as a whole.
  */
 export async function* readJsonLines(body: unknown, mostChars: number = MOST_CHARS): AsyncGenerator<JsonObject> {
   let number = 0;

@@ -1,13 +1,15 @@
-// The results of a batch, out of one or several sources. A result that cannot be read costs its own request alone: all
-// others are given before its error is thrown. One that cannot be converted is the failure of the request it names.
+// The results of a batch, out of one or several sources. A result that cannot be read costs its own
+// request alone: all others are given before its error is thrown. One that cannot be converted is
+// the failure of the request it names.
 
 import type { ResultLine } from "../../contract/account.ts";
 import { DispatchError, OUTCOME_CODES } from "../../contract/errors.ts";
 import { objectOf, text } from "./sdk-error.ts";
 
 /**
- * The results of all sources, each opened when the one before it is read. Rejects at once with whatever a source rejects
- * with, but for RESULTS_UNREADABLE: with the first of these it rejects at the end.
+ * The results of all sources, each opened when the one before it is read. Rejects at once with
+ * whatever a source rejects with, but for RESULTS_UNREADABLE: with the first of these it rejects at
+ * the end.
  */
 export async function* readResults<Source, Value>(
   sources: Iterable<Source> | AsyncIterable<Source>,

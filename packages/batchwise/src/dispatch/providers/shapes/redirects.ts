@@ -1,6 +1,7 @@
-// Redirects of downloads, followed by hand: `fetch` takes all headers of a client but `authorization` along to another
-// host, such as `api-key` and `x-api-key`. To the client's own host its headers go; once a redirect has led to another
-// one, none do, there and from there on. For clients that take `fetchOptions` with a call.
+// Redirects of downloads, followed by hand: `fetch` takes all headers of a client but
+// `authorization` along to another host, such as `api-key` and `x-api-key`. To the client's own
+// host its headers go; once a redirect has led to another one, none do, there and from there on.
+// For clients that take `fetchOptions` with a call.
 
 import type { CallOptions } from "../../contract/account.ts";
 import { statusOf } from "../../format/client-error.ts";
@@ -27,13 +28,19 @@ export function downloadSettings(call: CallOptions): DownloadSettings {
 export interface Follower {
   /** The client's own address. */
   readonly base: string;
-  /** With the headers of the client. Rejects with the client's error for an answer that is no success; null: it cannot. */
+  /**
+   * With the headers of the client. Rejects with the client's error for an answer that is no
+   * success; null: it cannot.
+   */
   readonly own: ((url: string) => PromiseLike<Response>) | null;
   /** As the client connects, through its proxy for example, and without any header of it. */
   readonly bare: (url: string, signal: AbortSignal) => Promise<Response>;
 }
 
-/** The client's own `fetch` and connection, where it has them as the official clients of OpenAI, Anthropic and Together do. */
+/**
+ * The client's own `fetch` and connection, where it has them as the official clients of OpenAI,
+ * Anthropic and Together do.
+ */
 export function bareFetch(client: unknown, url: string, init: RequestInit): Promise<Response> {
   const { fetch: own, fetchOptions } = objectOf(client);
   const send = typeof own === "function" ? (own as typeof fetch) : globalThis.fetch;
@@ -58,7 +65,10 @@ export function followerOf(client: unknown, call: CallOptions): Follower {
   };
 }
 
-/** What a download gives, or the body at the end of its redirects. `started`: made with `downloadSettings`. */
+/**
+ * What a download gives, or the body at the end of its redirects. `started`: made with
+ * `downloadSettings`.
+ */
 export async function followed<Answer>(
   started: PromiseLike<Answer>,
   follower: Follower,
@@ -96,7 +106,10 @@ async function asked(answer: PromiseLike<Response>): Promise<unknown> {
   }
 }
 
-/** What another host says of its own address says nothing about the account: its status is in words alone. */
+/**
+ * What another host says of its own address says nothing about the account: its status is in words
+ * alone.
+ */
 async function whole(answer: unknown, { host }: URL): Promise<Response> {
   const response = answer as Response;
   if (response.ok) return response;

@@ -1,5 +1,5 @@
-// How a request that a service cannot be asked is refused at enqueue: INVALID_REQUEST, with the service and the place in
-// words. Pure.
+// How a request that a service cannot be asked is refused at enqueue: INVALID_REQUEST, with the
+// service and the place in words. Pure.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
@@ -19,8 +19,8 @@ export function refusalsOf(service: string): Refusals {
 }
 
 /**
- * Throws for the first field that is neither null nor known, so that no field is dropped in silence. `place` is what the
- * fields belong to, as in `messages[0]`; "" for the body itself.
+ * Throws for the first field that is neither null nor known, so that no field is dropped in
+ * silence. `place` is what the fields belong to, as in `messages[0]`; "" for the body itself.
  */
 export function checkFields(source: JsonObject, known: ReadonlySet<string>, place: string, refuse: Refusals): void {
   for (const [name, value] of Object.entries(source)) {

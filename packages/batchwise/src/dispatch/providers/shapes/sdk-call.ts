@@ -1,4 +1,5 @@
-// The settings that every call of an official client is made with: the dispatcher owns retries and time.
+// The settings that every call of an official client is made with: the dispatcher owns retries and
+// time.
 
 import type { CallOptions } from "../../contract/account.ts";
 

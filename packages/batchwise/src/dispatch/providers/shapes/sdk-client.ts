@@ -1,6 +1,7 @@
-// What an official client must be, checked when an account is made: by the version that it names itself, and by its
-// methods. Guarantees that a client which would fail at the first upload, or repeat calls by itself, is refused here,
-// in words that say what was expected and what came. An own object without a version is judged by its methods alone.
+// What an official client must be, checked when an account is made: by the version that it names
+// itself, and by its methods. Guarantees that a client which would fail at the first upload, or
+// repeat calls by itself, is refused here, in words that say what was expected and what came. An
+// own object without a version is judged by its methods alone.
 
 import { expected, invalidOption, objectWith } from "../../../core/contract/validate.ts";
 import { objectOf } from "./sdk-error.ts";

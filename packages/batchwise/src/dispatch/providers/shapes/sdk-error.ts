@@ -1,4 +1,5 @@
-// What an error of an official client says, read by shape, so that it works across SDKs and their versions. Pure.
+// What an error of an official client says, read by shape, so that it works across SDKs and their
+// versions. Pure.
 
 import type { JsonObject } from "../../contract/types.ts";
 import { statusOf, wordsOf } from "../../format/client-error.ts";
@@ -66,7 +67,10 @@ export function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** An hour at most: some put a time of day there, and nobody would look at the batch again for years. */
+/**
+ * An hour at most: some put a time of day there, and nobody would look at the batch again for
+ * years.
+ */
 function retryAfter(headers: unknown): number | null {
   const get = objectOf(headers).get;
   if (typeof get !== "function") return null;

@@ -1,5 +1,6 @@
-// The figure of enqueued tokens in the words of a refusal, such as "Limit: 90,000 enqueued tokens". Pure. What is not surely
-// a number of tokens counts as none: a wrong figure would hold all requests of a model back.
+// The figure of enqueued tokens in the words of a refusal, such as "Limit: 90,000 enqueued tokens".
+// Pure. What is not surely a number of tokens counts as none: a wrong figure would hold all
+// requests of a model back.
 
 /** Thousands apart by a comma, a dot, an underscore, an apostrophe or a space of any width. */
 const GROUPED = "\\d{1,3}(?:[,._'’\\u0020\\u00a0\\u2009\\u202f]\\d{3})+";

@@ -1,5 +1,6 @@
-// What a 404 is about: an object that is not there, or an address that the provider does not have at all. A wrong base
-// URL or API version is the second, and no batch of the account can be sent until a person changes it. Pure.
+// What a 404 is about: an object that is not there, or an address that the provider does not have
+// at all. A wrong base URL or API version is the second, and no batch of the account can be sent
+// until a person changes it. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import type { SdkError } from "./sdk-error.ts";
@@ -15,7 +16,9 @@ const NAMELESS: ReadonlySet<Operation> = new Set(["upload", "list", "find", "fil
 
 type Answer = Pick<SdkError, "status" | "code" | "message">;
 
-/** The failure of a call to an address that the provider does not have; null for every other error. */
+/**
+ * The failure of a call to an address that the provider does not have; null for every other error.
+ */
 export function unknownAddress(answer: Answer, operation: Operation): Failure | null {
   const { status, message } = answer;
   if (!saysUnknown(answer) && !(status === 404 && NAMELESS.has(operation))) return null;

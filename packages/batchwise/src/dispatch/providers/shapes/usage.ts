@@ -1,5 +1,6 @@
-// Tokens as providers count them, in our words: the usage of a chat completion, a response, an embedding or an Anthropic
-// message. Pure; trusts nothing that it reads. Cached tokens are among the input tokens, reasoning ones among the output.
+// Tokens as providers count them, in our words: the usage of a chat completion, a response, an
+// embedding or an Anthropic message. Pure; trusts nothing that it reads. Cached tokens are among
+// the input tokens, reasoning ones among the output.
 
 import type { Usage } from "../../contract/types.ts";
 import { jsonObject, objectOf } from "./sdk-error.ts";
@@ -7,8 +8,8 @@ import { jsonObject, objectOf } from "./sdk-error.ts";
 const MOST_TOKENS = 1e9;
 
 /**
- * Null where there is no usage. What an Anthropic message has read from its cache counts as cached input; what it has
- * written there counts as input like any other, although it costs more.
+ * Null where there is no usage. What an Anthropic message has read from its cache counts as cached
+ * input; what it has written there counts as input like any other, although it costs more.
  */
 export function toUsage(wire: unknown): Usage | null {
   const usage = jsonObject(wire);
@@ -30,8 +31,8 @@ export function toUsage(wire: unknown): Usage | null {
 }
 
 /**
- * A whole number, since stores add these up in columns of such. More than a request can have is no count: it would break
- * the sums of all others.
+ * A whole number, since stores add these up in columns of such. More than a request can have is no
+ * count: it would break the sums of all others.
  */
 function count(value: unknown): number | null {
   return typeof value === "number" && value >= 0 && value <= MOST_TOKENS ? Math.round(value) : null;

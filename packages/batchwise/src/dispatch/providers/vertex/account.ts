@@ -1,7 +1,8 @@
-// An account at Vertex AI, over the user's own `@google/genai` client and a storage in Cloud Storage. A batch is a job
-// that reads its lines from an object and writes its results to a folder. Requests and results are in OpenAI's shape on
-// our side, or in the model's own. Each operation is one logical call with the SDK's retries off; the account keeps no
-// state and decides nothing. A batch is found by its labels.
+// An account at Vertex AI, over the user's own `@google/genai` client and a storage in Cloud
+// Storage. A batch is a job that reads its lines from an object and writes its results to a folder.
+// Requests and results are in OpenAI's shape on our side, or in the model's own. Each operation is
+// one logical call with the SDK's retries off; the account keeps no state and decides nothing. A
+// batch is found by its labels.
 
 import type {
   Account,
@@ -41,15 +42,18 @@ import { TextNames } from "./texts.ts";
 const INPUT = "input/";
 const OUTPUT = "output/";
 const LINES = /\.jsonl$/;
-/** Where Vertex keeps the whole of a result; other files of a folder repeat parts of it, or tell of errors. */
+/**
+ * Where Vertex keeps the whole of a result; other files of a folder repeat parts of it, or tell of
+ * errors.
+ */
 const PREDICTIONS = /(?:^|\/)predictions[^/]*\.jsonl$/;
 const JOB = /^(?:projects\/[^/]+\/locations\/[^/]+\/batchPredictionJobs\/[^/]+|\d+)$/;
 
 /**
  * An account for the dispatcher's `accounts`.
  *
- * @throws TypeError with `code: "INVALID_OPTION"` for a client of the Gemini API or of an earlier version, and for an option
- * that is unknown or wrong.
+ * @throws TypeError with `code: "INVALID_OPTION"` for a client of the Gemini API or of an earlier
+ * version, and for an option that is unknown or wrong.
  * @example
  * ```ts
  * import { type GcsClient, gcsStorage } from "batchwise/dispatch/storage";

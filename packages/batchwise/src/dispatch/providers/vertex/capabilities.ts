@@ -1,4 +1,5 @@
-// Vertex AI as a record. Figures are the documented ones, named beside each; `limits` overrides each.
+// Vertex AI as a record. Figures are the documented ones, named beside each; `limits` overrides
+// each.
 
 import type { Capabilities } from "../../contract/account.ts";
 import type { Endpoint } from "../../contract/types.ts";
@@ -30,7 +31,8 @@ export const vertexCapabilities: Capabilities = {
   listsFiles: true,
   ledgerScope: "account",
   limits: {
-    // Both of Gemini: cloud.google.com/vertex-ai/generative-ai/docs/multimodal/batch-prediction-gemini
+    // Both of Gemini:
+    // cloud.google.com/vertex-ai/generative-ai/docs/multimodal/batch-prediction-gemini
     maxRequests: 200_000,
     maxBytes: 1_000_000_000,
     maxTokens: Number.POSITIVE_INFINITY,
@@ -41,7 +43,10 @@ export const vertexCapabilities: Capabilities = {
   },
 };
 
-/** Texts of one job (docs.cloud.google.com/vertex-ai/generative-ai/docs/embeddings/batch-prediction-genai-embeddings). */
+/**
+ * Texts of one job
+ * (docs.cloud.google.com/vertex-ai/generative-ai/docs/embeddings/batch-prediction-genai-embeddings).
+ */
 export const MOST_TEXTS = 30_000;
 
 /** Of a project (cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/batch). */

@@ -14,7 +14,8 @@ export function classify(error: unknown, operation: Operation): Failure {
   const code = read.code ?? (status === null ? "no_answer" : `http_${status}`);
   if (NO_CREDENTIALS.test(message)) return { kind: "authOrBilling", code: "no_credentials", message };
   if (status === 429 && isAccountTrouble(code, message)) return { kind: "authOrBilling", code, message };
-  // A create is refused so where too many jobs wait or run. Too many calls are told with a time to wait.
+  // A create is refused so where too many jobs wait or run. Too many calls are told with a time to
+  // wait.
   if (status === 429 && operation === "create" && read.retryAfterMs === null) {
     return { kind: "tokenLimit", code, message, limitTokens: null };
   }

@@ -1,6 +1,7 @@
-// The part of the official `@google/genai` client (2.15 and later, made for Vertex AI) that the adapter calls, by shape:
-// nothing is imported from the SDK, and its answers are read as unknown JSON. Jobs are listed through the transport that
-// the client's methods use: `batches.list` makes an empty page of every answer that is no list.
+// The part of the official `@google/genai` client (2.15 and later, made for Vertex AI) that the
+// adapter calls, by shape: nothing is imported from the SDK, and its answers are read as unknown
+// JSON. Jobs are listed through the transport that the client's methods use: `batches.list` makes
+// an empty page of every answer that is no list.
 
 import type { CallOptions } from "../../contract/account.ts";
 import { LONGEST_MS } from "../shapes/google-client.ts";

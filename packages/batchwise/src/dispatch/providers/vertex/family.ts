@@ -1,15 +1,20 @@
-// Which kind of lines a model takes, and what it is called in a job. Pure. Vertex names models by their publisher:
-// `publishers/meta/models/llama-3.3-70b-instruct-maas`, for which its SDKs also take `meta/llama-3.3-70b-instruct-maas`.
+// Which kind of lines a model takes, and what it is called in a job. Pure. Vertex names models by
+// their publisher: `publishers/meta/models/llama-3.3-70b-instruct-maas`, for which its SDKs also
+// take `meta/llama-3.3-70b-instruct-maas`.
 
 import { DispatchError } from "../../contract/errors.ts";
 
 /**
- * How a model is asked: `gemini` in Gemini's own shape, `claude` in Anthropic's, `openai` in OpenAI's, as Llama, Qwen,
- * DeepSeek, gpt-oss and other open models are, `embedding` by a text alone, as Google's text embeddings are.
+ * How a model is asked: `gemini` in Gemini's own shape, `claude` in Anthropic's, `openai` in
+ * OpenAI's, as Llama, Qwen, DeepSeek, gpt-oss and other open models are, `embedding` by a text
+ * alone, as Google's text embeddings are.
  */
 export type VertexFamily = "gemini" | "claude" | "openai" | "embedding";
 
-/** Publishers of models that are known by how their names begin (cloud.google.com/vertex-ai, batch inference pages). */
+/**
+ * Publishers of models that are known by how their names begin (cloud.google.com/vertex-ai, batch
+ * inference pages).
+ */
 const PUBLISHERS: readonly (readonly [RegExp, string])[] = [
   [/^gemini-/, "google"],
   [/^text-(multilingual-)?embedding-/, "google"],
@@ -41,7 +46,10 @@ export function publishedPath(model: string): string {
   throw new DispatchError("INVALID_REQUEST", `The request cannot be sent to Vertex AI: ${wanted}, not "${model}".`);
 }
 
-/** Google's text embeddings that have batches, and those that have none (docs: batch-prediction-genai-embeddings). */
+/**
+ * Google's text embeddings that have batches, and those that have none (docs:
+ * batch-prediction-genai-embeddings).
+ */
 const EMBEDDING = /^publishers\/google\/models\/text-(multilingual-)?embedding-/;
 const NO_BATCHES = /^publishers\/google\/models\/(gemini-embedding-|multimodalembedding)/;
 
@@ -52,7 +60,10 @@ export function checkHasBatches(path: string): void {
   throw new DispatchError("INVALID_REQUEST", `The request cannot be sent: ${words}; the Gemini API has them.`);
 }
 
-/** By the publisher, and Google's embeddings by name; a tuned model or an endpoint of the user's own is a Gemini. */
+/**
+ * By the publisher, and Google's embeddings by name; a tuned model or an endpoint of the user's own
+ * is a Gemini.
+ */
 export function familyOf(path: string): VertexFamily {
   if (EMBEDDING.test(path)) return "embedding";
   const publisher = /^publishers\/([^/]+)\//.exec(path)?.[1] ?? "google";

@@ -1,4 +1,5 @@
-// From Vertex's jobs, as the SDK gives them, or as they stand in a list, to our words. Pure; trusts nothing that it reads.
+// From Vertex's jobs, as the SDK gives them, or as they stand in a list, to our words. Pure; trusts
+// nothing that it reads.
 
 import type { BatchName, ListPage, ProviderBatch, ProviderState } from "../../contract/account.ts";
 import { readTag, toState } from "../shapes/google-jobs.ts";
@@ -6,7 +7,9 @@ import { noListError } from "../shapes/list-rows.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
-/** A job may wait for 72 hours, then run for 24 (docs: batch-prediction-gemini, quotas and limits). */
+/**
+ * A job may wait for 72 hours, then run for 24 (docs: batch-prediction-gemini, quotas and limits).
+ */
 const WINDOW_MS = 96 * 3_600_000;
 const ENDED: ReadonlySet<ProviderState> = new Set(["done", "cancelled", "expired", "failed"]);
 
@@ -54,8 +57,8 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
 }
 
 /**
- * A page of jobs as Vertex answers it. Throws for an answer that is no list: what is not listed counts as never created, and
- * is sent again. Google leaves out what is empty.
+ * A page of jobs as Vertex answers it. Throws for an answer that is no list: what is not listed
+ * counts as never created, and is sent again. Google leaves out what is empty.
  */
 export function toListPage(wire: unknown): ListPage {
   const page = jsonObject(wire);
@@ -82,7 +85,10 @@ interface Counts {
   readonly failed: number;
 }
 
-/** Numbers of 64 bits come as texts, zeros may be left out, and -1 stands for a number that nobody knows. */
+/**
+ * Numbers of 64 bits come as texts, zeros may be left out, and -1 stands for a number that nobody
+ * knows.
+ */
 function countsOf(stats: { readonly [key: string]: unknown }): Counts | null {
   if (Object.keys(stats).length === 0) return null;
   const [succeeded, failed] = [Math.max(0, count(stats.successfulCount)), Math.max(0, count(stats.failedCount))];

@@ -1,4 +1,5 @@
-// Requests as the lines of a job's input, by the family of their model. Pure, and the same on every machine.
+// Requests as the lines of a job's input, by the family of their model. Pure, and the same on every
+// machine.
 
 import type { LineRequest } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -16,8 +17,9 @@ const { invalid } = refusalsOf("Vertex AI");
 /** Claude at Vertex wants it in each body (cloud.google.com, partner-models/claude/batch). */
 const ANTHROPIC_VERSION = "vertex-2023-10-16";
 /**
- * A line of Gemini's has no place for an id. Its request has labels, and comes back with its answer: the id is one of
- * them. Values of labels have small letters only; our ids have capitals only.
+ * A line of Gemini's has no place for an id. Its request has labels, and comes back with its
+ * answer: the id is one of them. Values of labels have small letters only; our ids have capitals
+ * only.
  */
 const ID_LABEL = "batchwise_id";
 const ID = /^[0-9A-Z_-]{1,63}$/;

@@ -17,13 +17,20 @@ export interface VertexAccountOptions extends AccountOptions {
   /** `gcsStorage(…)`, in a bucket that Vertex AI may read and write. */
   readonly storage: ObjectStorage;
   /**
-   * What a model is called in jobs, as in `publishers/meta/models/llama-3.3-70b-instruct-maas`. Pure; it may throw. Default:
-   * `meta/llama-…` by its publisher, and names of Gemini, Claude, Llama, Qwen, DeepSeek and gpt-oss by how they begin.
+   * What a model is called in jobs, as in `publishers/meta/models/llama-3.3-70b-instruct-maas`.
+   * Pure; it may throw. Default: `meta/llama-…` by its publisher, and names of Gemini, Claude,
+   * Llama, Qwen, DeepSeek and gpt-oss by how they begin.
    */
   readonly modelPath?: (model: string) => string;
-  /** How a model is asked. Default: by its publisher; Google's are `gemini`, Anthropic's `claude`, all others `openai`; Google's text embeddings by name. */
+  /**
+   * How a model is asked. Default: by its publisher; Google's are `gemini`, Anthropic's `claude`,
+   * all others `openai`; Google's text embeddings by name.
+   */
   readonly family?: VertexFamily | ((model: string) => VertexFamily);
-  /** For requests to Claude that name no limit of their own, because Claude demands one. Default 4_096. */
+  /**
+   * For requests to Claude that name no limit of their own, because Claude demands one. Default
+   * 4_096.
+   */
   readonly defaultMaxTokens?: number;
 }
 

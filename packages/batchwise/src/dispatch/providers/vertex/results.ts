@@ -1,4 +1,5 @@
-// Lines of a job's output as results, by the family of their model. Pure; trusts nothing that it reads.
+// Lines of a job's output as results, by the family of their model. Pure; trusts nothing that it
+// reads.
 
 import type { BatchName, ProviderBatch, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -18,7 +19,10 @@ import type { VertexFamily } from "./family.ts";
 import { idOf } from "./lines.ts";
 import { type TextNames, toEmbedding } from "./texts.ts";
 
-/** HTTP statuses of Google's words, beside Anthropic's, so that one rule judges the items of all providers. */
+/**
+ * HTTP statuses of Google's words, beside Anthropic's, so that one rule judges the items of all
+ * providers.
+ */
 const STATUSES: ReadonlyMap<string, number> = new Map([
   ...ANTHROPIC_STATUSES,
   ["INVALID_ARGUMENT", 400],

@@ -1,6 +1,7 @@
-// Google's text embeddings: a line is a text alone, and its result comes back with that text. Neither has a place for an id, so
-// results are named by the line of the input that has the same text: what has the same text has the same vector. The
-// dispatcher sends such batches whole (`isNamedByPlace`), so the number of a line is the place of its request.
+// Google's text embeddings: a line is a text alone, and its result comes back with that text.
+// Neither has a place for an id, so results are named by the line of the input that has the same
+// text: what has the same text has the same vector. The dispatcher sends such batches whole
+// (`isNamedByPlace`), so the number of a line is the place of its request.
 
 import { hash } from "node:crypto";
 import type { JsonObject } from "../../contract/types.ts";
@@ -14,7 +15,10 @@ const { invalid } = refusalsOf("Vertex AI");
 /** Google's own of a single call, for which the page on batches has no place. */
 const UNDOCUMENTED = ["dimensions", "taskType", "title"] as const;
 
-/** The text of a request. Throws INVALID_REQUEST, naming the field, for what a batch cannot be asked. */
+/**
+ * The text of a request. Throws INVALID_REQUEST, naming the field, for what a batch cannot be
+ * asked.
+ */
 export function toText(body: JsonObject): string {
   for (const name of UNDOCUMENTED) {
     if (body[name] != null) throw invalid(`\`${name}\` has no place in a batch of text embeddings`);
@@ -44,7 +48,10 @@ export class TextNames {
     return names;
   }
 
-  /** A result that comes again has the id of the last with its text; null for a text that nobody asked for. */
+  /**
+   * A result that comes again has the id of the last with its text; null for a text that nobody
+   * asked for.
+   */
   take(instance: unknown): string | null {
     const ids = this.#ids.get(digestOf(objectOf(instance))) ?? [];
     return (ids.length > 1 ? ids.shift() : ids[0]) ?? null;

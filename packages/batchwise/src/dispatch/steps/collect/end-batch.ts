@@ -1,6 +1,7 @@
-// Ends a batch whose members are all decided: calls `onBatch` first, then cleans up at the provider where the account does
-// that, and writes `done` once that is over. So a process that dies in between leaves a batch that is not done, and the
-// next one does both again: at least once for each batch. Only `onBatch` is tried again when it fails.
+// Ends a batch whose members are all decided: calls `onBatch` first, then cleans up at the provider
+// where the account does that, and writes `done` once that is over. So a process that dies in
+// between leaves a batch that is not done, and the next one does both again: at least once for each
+// batch. Only `onBatch` is tried again when it fails.
 
 import type { EndedBatch } from "../../contract/events.ts";
 import type { BatchRow, TokenCounts } from "../../contract/rows.ts";
@@ -43,7 +44,10 @@ export class BatchEnder {
     this.#runtime.sealing.wake();
   }
 
-  /** False, and the lease given back until the next try, when the user's function threw or took too long. */
+  /**
+   * False, and the lease given back until the next try, when the user's function threw or took too
+   * long.
+   */
   async #call(lease: Lease): Promise<boolean> {
     const { options } = this.#runtime;
     const { onBatch, leaseMs } = options;
@@ -66,7 +70,10 @@ export class BatchEnder {
   }
 }
 
-/** Deletes what the provider still has of the batch. A failure is told, and what it left stays there. */
+/**
+ * Deletes what the provider still has of the batch. A failure is told, and what it left stays
+ * there.
+ */
 async function cleanUp(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const { cleanup } = account;

@@ -1,4 +1,5 @@
-// Asks for the provider's batch once more before its results are read: it may be gone, or run again.
+// Asks for the provider's batch once more before its results are read: it may be gone, or run
+// again.
 
 import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { Lease } from "../../runtime/lease.ts";
@@ -6,7 +7,10 @@ import { readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { putOff } from "./put-off.ts";
 
-/** The provider's batch with its result addresses; null, and the lease ended, when it cannot be collected yet. */
+/**
+ * The provider's batch with its result addresses; null, and the lease ended, when it cannot be
+ * collected yet.
+ */
 export async function endedBatch(runtime: Runtime, lease: Lease): Promise<ProviderBatch | null> {
   const { account } = lease;
   const id = lease.batch.providerBatchId;
@@ -22,7 +26,10 @@ export async function endedBatch(runtime: Runtime, lease: Lease): Promise<Provid
   return null;
 }
 
-/** Tells of a batch that had ended and, by what the provider says now, has not. One that stays away is put aside. */
+/**
+ * Tells of a batch that had ended and, by what the provider says now, has not. One that stays away
+ * is put aside.
+ */
 async function notEnded(
   runtime: Runtime,
   lease: Lease,

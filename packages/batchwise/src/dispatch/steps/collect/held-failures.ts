@@ -1,6 +1,6 @@
-// The lines of one pass over a batch's results that say that a request failed. They are held until all lines are read: a
-// provider that runs a request again by itself gives a line of each run, and the success counts wherever it stands; and
-// all of them together show whose fault they are.
+// The lines of one pass over a batch's results that say that a request failed. They are held until
+// all lines are read: a provider that runs a request again by itself gives a line of each run, and
+// the success counts wherever it stands; and all of them together show whose fault they are.
 
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
@@ -86,7 +86,9 @@ export class HeldFailures {
     this.#words.count(words, by);
   }
 
-  /** The words of each request, held by now, of which only the words blame the account, by place. */
+  /**
+   * The words of each request, held by now, of which only the words blame the account, by place.
+   */
   get blamesByWords(): ReadonlyMap<number, OutcomeError> {
     const blames = [...this.#held.values()].filter(({ blamesByWords }) => blamesByWords);
     return new Map(blames.map(({ member, words }) => [member.ord, words]));

@@ -1,5 +1,5 @@
-// Puts the collecting of a batch off: how often it has failed is kept in `lastError`, and decides how long it waits and
-// when it is put aside.
+// Puts the collecting of a batch off: how often it has failed is kept in `lastError`, and decides
+// how long it waits and when it is put aside.
 
 import { backoff } from "../../decide/times/backoff.ts";
 import { isMistake } from "../../format/client-error.ts";
@@ -16,8 +16,8 @@ export const FOREIGN_LINES = "foreign_lines";
 const UNREADABLE_TRIES = 20;
 
 /**
- * Tries again later, with growing pauses. `counts` marks failures that waiting alone does not cure: after many of these
- * the batch is quarantined.
+ * Tries again later, with growing pauses. `counts` marks failures that waiting alone does not cure:
+ * after many of these the batch is quarantined.
  */
 export async function putOff(lease: Lease, code: string, message: string, counts: boolean, leastMs = 0): Promise<void> {
   const before = failuresOf(lease.batch.lastError);
@@ -39,7 +39,9 @@ function failuresOf(lastError: string | null): { readonly tries: number; readonl
   return lastError === null ? none : { ...none, ...(JSON.parse(lastError) as Partial<typeof none>) };
 }
 
-/** Puts off a batch whose results could not be read to their end. Throws a mistake in code again. */
+/**
+ * Puts off a batch whose results could not be read to their end. Throws a mistake in code again.
+ */
 export async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
   if (runtime.isStopping) {
     // With the last member decided it needs no more of the provider, and still ends.

@@ -1,5 +1,6 @@
-// What collecting does where the results of a batch that travelled in its create name no requests: nobody can tell whose
-// they are. The account sends files from then on, whose results name theirs, and the requests go again that way, uncharged.
+// What collecting does where the results of a batch that travelled in its create name no requests:
+// nobody can tell whose they are. The account sends files from then on, whose results name theirs,
+// and the requests go again that way, uncharged.
 
 import { DispatchError, type UnnamedResults } from "../../contract/errors.ts";
 import { filesOnlyMark } from "../../decide/sealing/pauses.ts";

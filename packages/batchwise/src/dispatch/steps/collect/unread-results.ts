@@ -1,5 +1,6 @@
-// What collecting does with results that look whole and are not: the batch stays as it is and is read again, and the
-// reads are remembered in its `lastError`. Tells of the first such read, and of the end. decide/results/unread-results.ts decides.
+// What collecting does with results that look whole and are not: the batch stays as it is and is
+// read again, and the reads are remembered in its `lastError`. Tells of the first such read, and of
+// the end. decide/results/unread-results.ts decides.
 
 import { countOf } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -21,7 +22,10 @@ export class UnreadResults extends DispatchError {
   }
 }
 
-/** What is told when the provider's results stay shorter than its counts, and the members left are charged. */
+/**
+ * What is told when the provider's results stay shorter than its counts, and the members left are
+ * charged.
+ */
 export function stillMissing(batch: BatchRow, read: ResultsRead): DispatchError {
   const message = `${shortfall(batch, read)} Every read for an hour agreed: requests without a line (${read.remaining})`;
   return new DispatchError(CODE, `${message} count as missing and are charged a try.`);
@@ -38,7 +42,10 @@ export function shortReads(lastError: string | null): ShortReads | null {
   return lastError === null ? null : ((JSON.parse(lastError) as { reads?: ShortReads }).reads ?? null);
 }
 
-/** Gives the lease back until the next read; or puts the batch aside, when reads have differed too often. */
+/**
+ * Gives the lease back until the next read; or puts the batch aside, when reads have differed too
+ * often.
+ */
 export async function readAgain(runtime: Runtime, lease: Lease, { reading, message }: UnreadResults): Promise<void> {
   const { reads, waitMs, isStuck } = reading;
   if (shortReads(lease.batch.lastError) === null || isStuck) {

@@ -1,5 +1,6 @@
-// Looks for batches at a provider: by their tag where the provider can be asked for one, else in its list, page by page.
-// Each call is bounded. Rejects rather than return a part of the list: callers take a batch that is not listed as absent.
+// Looks for batches at a provider: by their tag where the provider can be asked for one, else in
+// its list, page by page. Each call is bounded. Rejects rather than return a part of the list:
+// callers take a batch that is not listed as absent.
 
 import { type Account, type BatchName, isOlder, type ListPage, type ProviderBatch } from "../../contract/account.ts";
 import { bounded } from "../../runtime/provider-calls.ts";
@@ -8,8 +9,8 @@ import type { Runtime } from "../../runtime/runtime.ts";
 const MOST_PAGES = 1_000;
 
 /**
- * The pages of the list, newest first where the provider orders them, until one reaches back before `since`. `onCall` is
- * called before each call.
+ * The pages of the list, newest first where the provider orders them, until one reaches back before
+ * `since`. `onCall` is called before each call.
  */
 export async function* pages(
   runtime: Runtime,

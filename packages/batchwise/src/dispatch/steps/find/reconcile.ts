@@ -1,6 +1,7 @@
-// Finds the provider batch of a create whose answer was lost, before anything is sent again: asks for its tag, or reads
-// one complete listing back to before the attempt, and decides by decide/batch/adoption.ts. Only a look that began after
-// timeout and grace, and that shows nothing, allows a new attempt.
+// Finds the provider batch of a create whose answer was lost, before anything is sent again: asks
+// for its tag, or reads one complete listing back to before the attempt, and decides by
+// decide/batch/adoption.ts. Only a look that began after timeout and grace, and that shows nothing,
+// allows a new attempt.
 
 import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import { afterAbsence } from "../../decide/after/failure.ts";
@@ -42,7 +43,10 @@ export async function reconcile(runtime: Runtime, lease: Lease, since: number, m
   else await lookLater(lease);
 }
 
-/** The last attempt made no batch: submits again, now or after a pause, or does what `afterAbsence` decides. */
+/**
+ * The last attempt made no batch: submits again, now or after a pause, or does what `afterAbsence`
+ * decides.
+ */
 async function sendAgain(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const passed = await othersAccepted(runtime, batch, streakOf(batch));
@@ -51,7 +55,10 @@ async function sendAgain(runtime: Runtime, lease: Lease): Promise<void> {
   else await applyPlan(lease, plan);
 }
 
-/** The listed ids that belong to a batch of the store, or did; those that a batch recorded as foreign do not count. */
+/**
+ * The listed ids that belong to a batch of the store, or did; those that a batch recorded as
+ * foreign do not count.
+ */
 async function knownIds(runtime: Runtime, { account }: Lease, listed: readonly ProviderBatch[]): Promise<Set<string>> {
   const known = new Set<string>();
   if (account.capabilities.tag !== "none") return known;
@@ -100,7 +107,10 @@ async function lookLater(lease: Lease, leastMs = 0): Promise<void> {
   });
 }
 
-/** Cancels a duplicate at the provider and records it. When the cancel fails, the sweeper tries again. */
+/**
+ * Cancels a duplicate at the provider and records it. When the cancel fails, the sweeper tries
+ * again.
+ */
 export async function cancelExtra(runtime: Runtime, lease: Lease, extra: ProviderBatch): Promise<void> {
   const { account } = lease;
   const action = hasEnded(extra) ? "ignored" : "cancelled";

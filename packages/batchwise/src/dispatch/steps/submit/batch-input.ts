@@ -1,5 +1,5 @@
-// Builds the input file of a batch from the store, line by line: the same on every machine and in every attempt. Reads
-// bodies a page at a time and never holds all of them.
+// Builds the input file of a batch from the store, line by line: the same on every machine and in
+// every attempt. Reads bodies a page at a time and never holds all of them.
 
 import type { Account, BatchInput } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -8,14 +8,16 @@ import type { Store } from "../../contract/store.ts";
 import { customId, parseLane } from "../../format/encode.ts";
 
 /**
- * Bodies read at once: as many, and as few as make about this many bytes, two chunks of an upload. A page is held for as
- * long as the provider takes to read it. What survives two young collections stays until a full one:
- * larger pages make the process grow by tens of megabytes.
+ * Bodies read at once: as many, and as few as make about this many bytes, two chunks of an upload.
+ * A page is held for as long as the provider takes to read it. What survives two young collections
+ * stays until a full one: larger pages make the process grow by tens of megabytes.
  */
 const PAGE = 500;
 const PAGE_BYTES = 128_000;
 
-/** Thrown for a member that its account can no longer encode. Only this member fails, not the batch. */
+/**
+ * Thrown for a member that its account can no longer encode. Only this member fails, not the batch.
+ */
 export class LineRefused extends Error {
   readonly ord: number;
 

@@ -1,5 +1,6 @@
-// Reads what the rest of the store says about a batch that cannot be sent: whether its account accepts other batches
-// meanwhile, and whether another account is free for its requests. It writes nothing; decide/ decides, the caller writes.
+// Reads what the rest of the store says about a batch that cannot be sent: whether its account
+// accepts other batches meanwhile, and whether another account is free for its requests. It writes
+// nothing; decide/ decides, the caller writes.
 
 import type { Failure } from "../../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
@@ -18,13 +19,18 @@ import type { Runtime } from "../../runtime/runtime.ts";
 const LOOKED_AT = 100;
 /** The halves of a batch are sent within this time. */
 const SENT_TOGETHER_MS = 60_000;
-/** How long a batch waits for its own account before another one gets its requests; of urgent ones. */
+/**
+ * How long a batch waits for its own account before another one gets its requests; of urgent ones.
+ */
 const PATIENCE_MS = 30 * 60_000;
 const URGENT_PATIENCE_MS = 60_000;
 /** How long a fallback account is left alone that has refused an urgent batch. */
 const REFUSED_MS = 5 * 60_000;
 
-/** True when the account accepted another batch of the model since `streak` began. Reads only once that matters. */
+/**
+ * True when the account accepted another batch of the model since `streak` began. Reads only once
+ * that matters.
+ */
 export async function othersAccepted(
   runtime: Runtime,
   batch: BatchRow,
@@ -41,9 +47,10 @@ export async function othersAccepted(
 }
 
 /**
- * What tells a refused batch from a refusing account. Costs two reads, and only where a batch was refused as a whole. The
- * members' history is read first: a batch that is taken at the same moment then counts. `createdAt`: by the provider, which
- * may be long before the last create, where that was a repeated one.
+ * What tells a refused batch from a refusing account. Costs two reads, and only where a batch was
+ * refused as a whole. The members' history is read first: a batch that is taken at the same moment
+ * then counts. `createdAt`: by the provider, which may be long before the last create, where that
+ * was a repeated one.
  */
 export async function evidenceOn(
   runtime: Runtime,
@@ -78,7 +85,10 @@ function wasTaken(other: BatchRow, since: number, until: number): boolean {
   return state === "running" || state === "collecting" || state === "done";
 }
 
-/** When the batch that this one is a part of was refused by the same account in the same words; null if it was not. */
+/**
+ * When the batch that this one is a part of was refused by the same account in the same words; null
+ * if it was not.
+ */
 async function splitAt(runtime: Runtime, batch: BatchRow, code: string): Promise<number | null> {
   const { group } = parseLane(batch.lane);
   if (group === "") return null;
@@ -103,7 +113,10 @@ export function mayChangeAccount(runtime: Runtime, batch: BatchRow, ledgers: Rea
   return rankAccounts(others, lane, ledgers, now).some(({ ledger }) => (ledgers.get(ledger)?.strikes ?? 0) === 0);
 }
 
-/** The plan; or, when it only waits for its account and another is free, one that requeues the requests. */
+/**
+ * The plan; or, when it only waits for its account and another is free, one that requeues the
+ * requests.
+ */
 export function preferFreeAccount(
   runtime: Runtime,
   batch: BatchRow,
@@ -123,7 +136,9 @@ export function preferFreeAccount(
   return { ...plan, state: "collecting", nextAt: now, disposal, pauseAccountUntil };
 }
 
-/** True for urgent requests at a fallback account: what makes these wait there sends them elsewhere. */
+/**
+ * True for urgent requests at a fallback account: what makes these wait there sends them elsewhere.
+ */
 export function isUrgentAtFallback(runtime: Runtime, batch: Pick<BatchRow, "lane" | "account">): boolean {
   if (!parseLane(batch.lane).urgent) return false;
   return runtime.options.accounts.get(batch.account)?.capabilities.fallback === true;

@@ -1,7 +1,7 @@
-// Takes members whose deadline has passed out of a batch that is about to be sent, before anything can have accepted
-// it: they end as expired, uncharged. The others keep their places, so the file of the batch has fewer lines than it has
-// places from then on. Where results are named by their place among the lines, or too few are left, the others go back to
-// their lane instead.
+// Takes members whose deadline has passed out of a batch that is about to be sent, before anything
+// can have accepted it: they end as expired, uncharged. The others keep their places, so the file
+// of the batch has fewer lines than it has places from then on. Where results are named by their
+// place among the lines, or too few are left, the others go back to their lane instead.
 
 import type { Failure } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
@@ -18,7 +18,9 @@ import { eachOpen } from "../open-members.ts";
 const CHUNK = 10_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
-/** True when the batch is not to be sent now: nobody is left, or the others go back to their lane. */
+/**
+ * True when the batch is not to be sent now: nobody is left, or the others go back to their lane.
+ */
 export async function expireMembers(runtime: Runtime, lease: Lease): Promise<boolean> {
   const now = runtime.clock.now();
   const { lane, deadlineAt } = lease.batch;
@@ -38,22 +40,28 @@ export async function expireMembers(runtime: Runtime, lease: Lease): Promise<boo
 }
 
 /**
- * Before members are taken out: a file that was uploaded before has the lines of all. If this process dies meanwhile, the
- * next one must not send it.
+ * Before members are taken out: a file that was uploaded before has the lines of all. If this
+ * process dies meanwhile, the next one must not send it.
  */
 export async function forgetFile(lease: Lease): Promise<void> {
   const providerFileId = withoutFile(lease.batch);
   if (providerFileId !== lease.batch.providerFileId) await lease.write({ providerFileId });
 }
 
-/** After members were taken out: writes the earliest deadline of the others. True when these go back to their lane. */
+/**
+ * After members were taken out: writes the earliest deadline of the others. True when these go back
+ * to their lane.
+ */
 export async function goOnWithout(lease: Lease, deadlineAt: number | null, code: string): Promise<boolean> {
   if (await goesBack(lease, { deadlineAt }, code)) return true;
   await lease.write({ deadlineAt });
   return false;
 }
 
-/** True where the members that are left cannot be sent without those that have left; then it lets them go to their lane. */
+/**
+ * True where the members that are left cannot be sent without those that have left; then it lets
+ * them go to their lane.
+ */
 async function goesBack(lease: Lease, changes: BatchChanges, code: string): Promise<boolean> {
   const { account, batch } = lease;
   const isTooSmall = batch.remaining < Math.max(1, account.capabilities.limits.minRequests);
@@ -73,7 +81,10 @@ function cancelled(ord: number, lane: string): Settlement {
   return { ord, kind: "requeue", code: OUTCOME_CODES.cancelled, charged: false, notBefore: 0, lane };
 }
 
-/** The failure with the lines of the file that it blames turned into places, counted from 1, of the batch. */
+/**
+ * The failure with the lines of the file that it blames turned into places, counted from 1, of the
+ * batch.
+ */
 export async function blameMembers<F extends Failure | null>(runtime: Runtime, lease: Lease, failure: F): Promise<F> {
   const { batch } = lease;
   if (failure?.kind !== "invalidRequest" || failure.lines.length === 0) return failure;

@@ -1,6 +1,7 @@
-// Takes members that could not be back before their deadline out of a batch that is about to be sent, where a fallback
-// account takes them now and is sooner: they go to the urgent lane, uncharged. Nothing of the batch has been sent before.
-// Costs reads of the store only where a deadline and a fallback account meet.
+// Takes members that could not be back before their deadline out of a batch that is about to be
+// sent, where a fallback account takes them now and is sooner: they go to the urgent lane,
+// uncharged. Nothing of the batch has been sent before. Costs reads of the store only where a
+// deadline and a fallback account meet.
 
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { BatchState } from "../../contract/types.ts";
@@ -19,7 +20,10 @@ import { forgetFile, goOnWithout } from "./expire-members.ts";
 const CHUNK = 10_000;
 const NEVER = Number.POSITIVE_INFINITY;
 const CODE = "deadline_too_near";
-/** How often a batch that waits is looked at, so that its members can move when a fallback account is free again. */
+/**
+ * How often a batch that waits is looked at, so that its members can move when a fallback account
+ * is free again.
+ */
 const LOOK_AGAIN_MS = 60_000;
 const LAST_LOOK_MS = 15_000;
 /** With the provider, or on the way there: what it takes tells how long the next one takes. */
@@ -30,7 +34,9 @@ export function mayHaveUrgent({ accounts }: Runtime, { batch }: Lease): boolean 
   return batch.deadlineAt !== null && accounts.some(({ capabilities }) => capabilities.fallback === true);
 }
 
-/** True when the batch is not to be sent now: nobody is left, or the others go back to their lane. */
+/**
+ * True when the batch is not to be sent now: nobody is left, or the others go back to their lane.
+ */
 export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { account, batch } = lease;
   const lane = parseLane(batch.lane);
@@ -54,7 +60,10 @@ export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolea
   return goOnWithout(lease, next, CODE);
 }
 
-/** When a batch that could not be sent is looked at again: in time for its members to move, if it waits for long. */
+/**
+ * When a batch that could not be sent is looked at again: in time for its members to move, if it
+ * waits for long.
+ */
 async function lookBefore(runtime: Runtime, lease: Lease, nextAt: number): Promise<number> {
   const { deadlineAt } = lease.batch;
   if (deadlineAt === null || !mayHaveUrgent(runtime, lease)) return nextAt;
@@ -84,8 +93,8 @@ function nextLook(deadlineAt: number, now: number): number {
 }
 
 /**
- * Of the batch's own account. Room is booked for the batch, so a limit that is used up does not count. One that has refused
- * the batch may do so again: nobody can tell when it takes it.
+ * Of the batch's own account. Room is booked for the batch, so a limit that is used up does not
+ * count. One that has refused the batch may do so again: nobody can tell when it takes it.
  */
 async function prospectOf(runtime: Runtime, { account, batch }: Lease): Promise<Prospect> {
   const [ledgers, pauses] = await Promise.all([runtime.ledgers(), runtime.readPauses()]);
@@ -97,8 +106,8 @@ async function prospectOf(runtime: Runtime, { account, batch }: Lease): Promise<
 }
 
 /**
- * How many members the batch keeps although all are late, because nobody knows how long the account takes and no batch is
- * there to tell. 0 for any other batch.
+ * How many members the batch keeps although all are late, because nobody knows how long the account
+ * takes and no batch is there to tell. 0 for any other batch.
  */
 async function trialSize(runtime: Runtime, { account, batch }: Lease, own: Prospect): Promise<number> {
   if (own.isKnown || own.opensAt > runtime.clock.now() || batch.submitAttempt > 0) return 0;
@@ -106,7 +115,10 @@ async function trialSize(runtime: Runtime, { account, batch }: Lease, own: Prosp
   return other === undefined ? Math.max(1, account.capabilities.limits.minRequests) : 0;
 }
 
-/** The places of members to move, and the next deadline of the others. `kept`: if all were to move, so many stay, if they have the time. */
+/**
+ * The places of members to move, and the next deadline of the others. `kept`: if all were to move,
+ * so many stay, if they have the time.
+ */
 async function lateMembers(
   runtime: Runtime,
   lease: Lease,

@@ -1,5 +1,5 @@
-// When a refused batch may be halved. Parts are batches too, and a provider takes only so many in an hour: half of that is
-// left to batches that nobody refused. Reads the store; it writes nothing.
+// When a refused batch may be halved. Parts are batches too, and a provider takes only so many in
+// an hour: half of that is left to batches that nobody refused. Reads the store; it writes nothing.
 
 import type { Account } from "../../contract/account.ts";
 import { parseLane } from "../../format/encode.ts";

@@ -1,6 +1,7 @@
-// Sends a sealed batch, without the members whose deadline has passed: intent, upload, create, answer, each durable
-// before the next begins. A create is sent at most once per intent, never by a client's own retry, and only while the
-// lease outlasts the call. An uncertain outcome is written as `unknown` and left to reconcile.ts.
+// Sends a sealed batch, without the members whose deadline has passed: intent, upload, create,
+// answer, each durable before the next begins. A create is sent at most once per intent, never by a
+// client's own retry, and only while the lease outlasts the call. An uncertain outcome is written
+// as `unknown` and left to reconcile.ts.
 
 import type { CreateInput, Failure, ProviderBatch } from "../../contract/account.ts";
 import type { LedgerRow } from "../../contract/rows.ts";
@@ -77,15 +78,16 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
   // A process that slept since its last write must not send: another process may own the batch now.
   const maySend = !runtime.isStopping && !runtime.clock.isInDoubt() && lease.maySend(timeoutMs);
-  // One that slept before its last write may still own the batch, but its look at the deadlines is too old.
+  // One that slept before its last write may still own the batch, but its look at the deadlines is
+  // too old.
   const hasSlept = runtime.clock.monotonic() > uploadedBy;
   if (maySend && !(hasSlept && isLate(runtime, lease))) await create(runtime, lease, timeoutMs);
   else await sealAgain(lease);
 }
 
 /**
- * True while the wall clock is in doubt: an intent with a wrong time would be given up too soon, or too late. The
- * clock returns, or is believed, within minutes.
+ * True while the wall clock is in doubt: an intent with a wrong time would be given up too soon, or
+ * too late. The clock returns, or is believed, within minutes.
  */
 async function waitsForClock(runtime: Runtime, lease: Lease): Promise<boolean> {
   if (!runtime.clock.isInDoubt()) return false;
@@ -93,7 +95,10 @@ async function waitsForClock(runtime: Runtime, lease: Lease): Promise<boolean> {
   return true;
 }
 
-/** True when the account is paused or on trial; then the batch waits, or its requests go to another account. */
+/**
+ * True when the account is paused or on trial; then the batch waits, or its requests go to another
+ * account.
+ */
 async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { account, batch } = lease;
   const ledgers = await runtime.ledgers();
@@ -110,8 +115,8 @@ async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean>
 }
 
 /**
- * During an outage of its account, a batch whose turn it is holds the others back. One of many requests is not sent: one of
- * these goes alone. True where the batch is not to be sent now.
+ * During an outage of its account, a batch whose turn it is holds the others back. One of many
+ * requests is not sent: one of these goes alone. True where the batch is not to be sent now.
  */
 async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boolean> {
   const { account, batch } = lease;
@@ -127,14 +132,17 @@ async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boole
   return goesAlone;
 }
 
-/** True when a deadline has passed since the members were looked at, and no earlier create may run. */
+/**
+ * True when a deadline has passed since the members were looked at, and no earlier create may run.
+ */
 function isLate(runtime: Runtime, { batch: { deadlineAt, unknownSince } }: Lease): boolean {
   return unknownSince === null && deadlineAt !== null && deadlineAt <= runtime.clock.now();
 }
 
 /**
- * Nothing was sent under this intent: the next owner starts again, and members whose deadline has passed by then expire.
- * Only while an earlier create may run under its idempotency token is that kept, and the batch stays `submitting`.
+ * Nothing was sent under this intent: the next owner starts again, and members whose deadline has
+ * passed by then expire. Only while an earlier create may run under its idempotency token is that
+ * kept, and the batch stays `submitting`.
  */
 async function sealAgain(lease: Lease): Promise<void> {
   const state = lease.batch.unknownSince === null ? "sealed" : "submitting";
@@ -161,7 +169,10 @@ async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Pro
   return false;
 }
 
-/** Uploads the lines, unless they travel in the create. null: it did not succeed, and the batch's next state is written. */
+/**
+ * Uploads the lines, unless they travel in the create. null: it did not succeed, and the batch's
+ * next state is written.
+ */
 async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
   const { account, batch } = lease;
   const { providerFileId } = batch;
@@ -206,7 +217,8 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
     providerBatchId: seen.id,
     verified: true,
     providerState: seen.rawState,
-    // The provider may have accepted the first create under this token, which left at most a timeout before.
+    // The provider may have accepted the first create under this token, which left at most a
+    // timeout before.
     ...(batch.unknownSince === null
       ? {}
       : { submitStartedAt: Math.max(batch.createdAt, batch.unknownSince - timeoutMs) }),
@@ -230,8 +242,9 @@ function createInput(runtime: Runtime, { account, batch }: Lease, timeoutMs: num
 }
 
 /**
- * Throws once so long has passed. A create that carries its lines is over with its last line: a process that slept while it
- * sent them must not finish it, because another one may have given it up and sent the batch again.
+ * Throws once so long has passed. A create that carries its lines is over with its last line: a
+ * process that slept while it sent them must not finish it, because another one may have given it
+ * up and sent the batch again.
  */
 function within(runtime: Runtime, timeoutMs: number): () => void {
   const until = runtime.clock.monotonic() + timeoutMs;

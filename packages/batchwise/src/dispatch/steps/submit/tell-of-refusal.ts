@@ -1,5 +1,5 @@
-// Tells the user of a batch that was refused as a whole, and of an account that refuses whatever it is sent: neither
-// fails a request, so nothing else would show them.
+// Tells the user of a batch that was refused as a whole, and of an account that refuses whatever it
+// is sent: neither fails a request, so nothing else would show them.
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -10,7 +10,10 @@ import type { Lease } from "../../runtime/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { tellOfPause } from "../tell-of-pause.ts";
 
-/** Called once the plan is written. `plan`: as decided, before its requests may go to another account. */
+/**
+ * Called once the plan is written. `plan`: as decided, before its requests may go to another
+ * account.
+ */
 export function tellOfRefusal(runtime: Runtime, batch: BatchRow, plan: Plan, operation: Operation): void {
   if (plan.lastError === null) return;
   const context = { account: batch.account, batch: batch.key, operation };

@@ -1,5 +1,6 @@
-// Asks, after an upload, whether the provider has processed the file, where it has such a state: a create of one that it has
-// not is refused. A batch whose file is not ready is sealed again for seconds, with its file.
+// Asks, after an upload, whether the provider has processed the file, where it has such a state: a
+// create of one that it has not is refused. A batch whose file is not ready is sealed again for
+// seconds, with its file.
 
 import { afterPendingFile, isOverdue } from "../../decide/after/pending-file.ts";
 import { fileIdOf } from "../../decide/batch/batch-file.ts";
@@ -10,7 +11,10 @@ import { applyPlan } from "../apply-plan.ts";
 
 const NOT_READY = { code: "file_not_ready", message: "The provider has not processed the uploaded file yet." };
 
-/** True where the batch waits for its file, and the lease has ended. Where nobody can tell, the create finds out. */
+/**
+ * True where the batch waits for its file, and the lease has ended. Where nobody can tell, the
+ * create finds out.
+ */
 export async function waitsForFile(runtime: Runtime, lease: Lease, providerFileId: string | null): Promise<boolean> {
   const { account, batch } = lease;
   const fileId = fileIdOf({ providerFileId });

@@ -1,6 +1,6 @@
-// Provider batches that were let go while their cancel failed: a mark of the store names each, and the process that sweeps
-// asks again, every ten minutes for a day, so that they do not run on unseen. After the last try onError is told. Cancels
-// nothing that is of record again.
+// Provider batches that were let go while their cancel failed: a mark of the store names each, and
+// the process that sweeps asks again, every ten minutes for a day, so that they do not run on
+// unseen. After the last try onError is told. Cancels nothing that is of record again.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { MarkRow } from "../../contract/rows.ts";

@@ -1,5 +1,6 @@
-// Which process sweeps an account, and when: the times are in a mark of the store, so that all processes together sweep
-// it as often as one would, and a restart sweeps nothing that has just been swept.
+// Which process sweeps an account, and when: the times are in a mark of the store, so that all
+// processes together sweep it as often as one would, and a restart sweeps nothing that has just
+// been swept.
 
 import type { Account } from "../../contract/account.ts";
 import { LIVE } from "../../decide/batch/life-cycle.ts";
@@ -20,7 +21,9 @@ export interface Swept {
   filesDeleted: number;
 }
 
-/** Sweeps if that is due and no other process does. Gives the time of the next look at this account. */
+/**
+ * Sweeps if that is due and no other process does. Gives the time of the next look at this account.
+ */
 export async function inTurn(
   runtime: Runtime,
   account: Account,
@@ -58,7 +61,10 @@ async function nextAt(runtime: Runtime, account: Account, last: LastSweep | null
   return soonest > now ? soonest : nextSweepAt(last, await isIdle(runtime, account, now), now);
 }
 
-/** No batch is on its way, and none was sent in the last hour, by this process or as far as the store knows. */
+/**
+ * No batch is on its way, and none was sent in the last hour, by this process or as far as the
+ * store knows.
+ */
 async function isIdle({ store, sentAt }: Runtime, { name: account }: Account, now: number): Promise<boolean> {
   const since = now - USED_FOR_MS;
   if ((sentAt.get(account) ?? 0) > since) return false;

@@ -1,7 +1,8 @@
-// Every ten minutes, makes due what a wrong clock has put off too far, and asks once more for cancels that failed. At the times of sweep-turns.ts, cancels and records
-// provider batches that carry our tag but are not the ones that the store knows: their creates were accepted after we gave up, or
-// sent by a process that slept. Deletes uploads that no batch uses. Leaves alone whatever carries no tag of a batch in
-// this store.
+// Every ten minutes, makes due what a wrong clock has put off too far, and asks once more for
+// cancels that failed. At the times of sweep-turns.ts, cancels and records provider batches that
+// carry our tag but are not the ones that the store knows: their creates were accepted after we
+// gave up, or sent by a process that slept. Deletes uploads that no batch uses. Leaves alone
+// whatever carries no tag of a batch in this store.
 
 import { type Account, hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
@@ -79,7 +80,10 @@ async function hasten({ store, clock, options }: Runtime): Promise<void> {
   await store.amend({ kind: "hasten", after }, [], now);
 }
 
-/** True when the provider's batch is not the one that the row names, and no process is still looking for it. Pure. */
+/**
+ * True when the provider's batch is not the one that the row names, and no process is still looking
+ * for it. Pure.
+ */
 export function isDuplicate(batch: BatchRow, seen: ProviderBatch): boolean {
   if (!isTagged(batch, seen) || UNRESOLVED.includes(batch.state)) return false;
   return seen.id !== batch.providerBatchId && !batch.orphans.some((orphan) => orphan.providerBatchId === seen.id);
@@ -89,7 +93,8 @@ async function sweepBatches(runtime: Runtime, account: Account, swept: Swept): P
   const { tag } = account.capabilities;
   if (tag !== "metadata" && tag !== "inputFile") return;
   const since = runtime.clock.now() - BACK_MS - CLOCK_SKEW_MS;
-  // Looked for before the rows are read: a batch that its row does not know yet is then still unresolved.
+  // Looked for before the rows are read: a batch that its row does not know yet is then still
+  // unresolved.
   const listed = await recent(runtime, account, since, swept);
   const rows = tag === "metadata" ? await rowsByKey(runtime, listed) : await rowsByFile(runtime, account);
   for (const seen of listed) {
@@ -99,7 +104,10 @@ async function sweepBatches(runtime: Runtime, account: Account, swept: Swept): P
   }
 }
 
-/** What the provider has of this account since then: by tag where that takes few calls, else from the list. */
+/**
+ * What the provider has of this account since then: by tag where that takes few calls, else from
+ * the list.
+ */
 async function recent(runtime: Runtime, account: Account, since: number, swept: Swept): Promise<ProviderBatch[]> {
   const cuts = [runtime.stopping.signal];
   const count = (): void => {
@@ -118,7 +126,9 @@ async function recent(runtime: Runtime, account: Account, since: number, swept: 
   return found;
 }
 
-/** The batches sent since then; null where the provider cannot be asked for each, or they are many. */
+/**
+ * The batches sent since then; null where the provider cannot be asked for each, or they are many.
+ */
 async function fewSent({ store }: Runtime, account: Account, since: number): Promise<readonly BatchRow[] | null> {
   if (account.find === undefined) return null;
   const newest = await store.batches({ account: account.name, limit: ROWS_OF_AN_ACCOUNT });
@@ -166,7 +176,9 @@ async function stop(runtime: Runtime, account: Account, key: string, seen: Provi
   }
 }
 
-/** Deletes uploads of batches of this store that have ended, or that an earlier attempt left behind. */
+/**
+ * Deletes uploads of batches of this store that have ended, or that an earlier attempt left behind.
+ */
 async function sweepFiles(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
   const { listFiles, deleteFile } = account;
   if (!account.capabilities.listsFiles || listFiles === undefined || deleteFile === undefined) return;

@@ -1,5 +1,5 @@
-// The batches: who holds them, what state they are in, what they book. Guarantees the checks of `lease` and
-// `transition`; knows their members as a list only.
+// The batches: who holds them, what state they are in, what they book. Guarantees the checks of
+// `lease` and `transition`; knows their members as a list only.
 
 import type { PruneInput } from "../../contract/pruning.ts";
 import type { BatchChanges, BatchQuery, Probe } from "../../contract/rows.ts";

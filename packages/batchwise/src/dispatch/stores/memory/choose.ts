@@ -1,5 +1,5 @@
-// Which requests a seal claims, or why it claims none. Pure: the lane in claim order and what the ledger has left go
-// in, a prefix or a refusal comes out.
+// Which requests a seal claims, or why it claims none. Pure: the lane in claim order and what the
+// ledger has left go in, a prefix or a refusal comes out.
 
 import type { LedgerLimits } from "../../contract/rows.ts";
 import type { SealInput, SealResult } from "../../contract/store.ts";

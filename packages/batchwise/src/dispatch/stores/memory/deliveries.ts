@@ -1,5 +1,6 @@
-// What waits to be delivered. Guarantees that taking costs by how many are taken or have become due since, not by how
-// many wait: of a sink's, those that are due lie by cursor, the others by the time that they wait for.
+// What waits to be delivered. Guarantees that taking costs by how many are taken or have become due
+// since, not by how many wait: of a sink's, those that are due lie by cursor, the others by the
+// time that they wait for.
 
 import { Heap, HeapNode } from "../../../core/time/heap.ts";
 import type { MemoryDelivery } from "./records.ts";

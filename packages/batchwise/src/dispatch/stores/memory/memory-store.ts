@@ -1,5 +1,6 @@
-// A store in this process's memory: for tests, simulations and work that may be lost with the process. Guarantees all
-// of the store contract but durability. Every method does its whole work in one turn, so that calls never overlap.
+// A store in this process's memory: for tests, simulations and work that may be lost with the
+// process. Guarantees all of the store contract but durability. Every method does its whole work in
+// one turn, so that calls never overlap.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { hasDigest, withDigest } from "../../contract/digests.ts";
@@ -45,7 +46,8 @@ import { batchRow, type MemoryBatch, type MemoryRequest, outcomeRow, requestRow 
 import { earliestFirst, Waiting } from "./waiting.ts";
 
 /**
- * Makes a `Store` that lives and dies with this process. Several dispatchers of one process may share it.
+ * Makes a `Store` that lives and dies with this process. Several dispatchers of one process may
+ * share it.
  *
  * @example
  * ```ts

@@ -1,5 +1,5 @@
-// The log of outcomes and what is to be delivered of it. Guarantees cursors from 1 in order of recording, and that
-// what was delivered is never due again; does not know batches.
+// The log of outcomes and what is to be delivered of it. Guarantees cursors from 1 in order of
+// recording, and that what was delivered is never due again; does not know batches.
 
 import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { TokenCounts } from "../../contract/rows.ts";
@@ -162,7 +162,10 @@ export class OutcomeLog {
   }
 }
 
-/** The place of the first outcome with a higher cursor; those of a log without gaps lie at cursor - 1. */
+/**
+ * The place of the first outcome with a higher cursor; those of a log without gaps lie at cursor -
+ * 1.
+ */
 function firstAfter(log: readonly (MemoryOutcome | null)[], after: number): number {
   let [low, high] = [0, log.length];
   while (low < high) {

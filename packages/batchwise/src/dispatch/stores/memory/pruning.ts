@@ -1,5 +1,5 @@
-// What is left of old requests: their ids and digests. Guarantees that nothing goes of which a delivery waits, or of which
-// something that stays speaks.
+// What is left of old requests: their ids and digests. Guarantees that nothing goes of which a
+// delivery waits, or of which something that stays speaks.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type { RequestRow } from "../../contract/rows.ts";

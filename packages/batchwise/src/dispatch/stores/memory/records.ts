@@ -1,5 +1,6 @@
-// What the memory store keeps: the rows of the contract, writable, with the few fields that never leave a store.
-// Data and small pure helpers; the rules of who may change what are in memory-store.ts and its parts.
+// What the memory store keeps: the rows of the contract, writable, with the few fields that never
+// leave a store. Data and small pure helpers; the rules of who may change what are in
+// memory-store.ts and its parts.
 
 import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { BatchRow, Ended, HistoryRow, RequestRow } from "../../contract/rows.ts";

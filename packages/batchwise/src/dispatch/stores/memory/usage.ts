@@ -1,4 +1,5 @@
-// The sums by tenant, job and lane. Guarantees that they only grow; does not know what a request is.
+// The sums by tenant, job and lane. Guarantees that they only grow; does not know what a request
+// is.
 
 import { laneProper } from "../../contract/lanes.ts";
 import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";

@@ -1,6 +1,7 @@
-// The ready requests of all lanes, in claim order, and the shares of their tenants. Guarantees the order that the
-// contract's head describes; does not know batches, caps or ledgers. The order of a lane is made when it is read and
-// kept until the lane changes: arrivals are nearly sorted already, so that making it is close to linear.
+// The ready requests of all lanes, in claim order, and the shares of their tenants. Guarantees the
+// order that the contract's head describes; does not know batches, caps or ledgers. The order of a
+// lane is made when it is read and kept until the lane changes: arrivals are nearly sorted already,
+// so that making it is close to linear.
 
 import type { LaneRow, NewRequest } from "../../contract/rows.ts";
 import type { Amended, Amendment } from "../../contract/store.ts";

@@ -1,6 +1,7 @@
-// Forming one batch: which requests, whether they fit, and the rows that make them members. The ledger's lock keeps two
-// seals from booking the same headroom; SKIP LOCKED keeps two seals of one lane on different ledgers from waiting for
-// each other or taking the same request. No row per request comes into JavaScript.
+// Forming one batch: which requests, whether they fit, and the rows that make them members. The
+// ledger's lock keeps two seals from booking the same headroom; SKIP LOCKED keeps two seals of one
+// lane on different ledgers from waiting for each other or taking the same request. No row per
+// request comes into JavaScript.
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "../sql/batches.ts";
@@ -21,7 +22,9 @@ interface Level {
   readonly deadline: number | null;
 }
 
-/** The first of a lane in claim order, of those that may go now and that no other seal is taking. */
+/**
+ * The first of a lane in claim order, of those that may go now and that no other seal is taking.
+ */
 const CANDIDATES = `
   FROM batchwise_ready
   WHERE lane = $1 AND NOT later AND not_before <= $2 AND (deadline_at IS NULL OR deadline_at > $2)
@@ -67,7 +70,10 @@ async function insertBatch(db: Connection, input: SealInput): Promise<number> {
   return made?.id ?? 0;
 }
 
-/** Moves the longest prefix that keeps to caps and headroom, cut back from the sizes to avoid, into the batch. */
+/**
+ * Moves the longest prefix that keeps to caps and headroom, cut back from the sizes to avoid, into
+ * the batch.
+ */
 function take(db: Connection, batch: number, lane: number, left: Headroom, input: SealInput): Promise<Level[]> {
   return db.all<Level>(
     `WITH candidate AS MATERIALIZED (
@@ -106,7 +112,10 @@ async function book(db: Connection, batch: number, lane: number, levels: readonl
   await claimLevels(db, [lane, sorted.map(({ priority }) => priority), sorted.map(({ rank }) => rank)]);
 }
 
-/** Moves V on, where something was ever enqueued, and forgets the tenants' places that lie behind it. */
+/**
+ * Moves V on, where something was ever enqueued, and forgets the tenants' places that lie behind
+ * it.
+ */
 async function claimLevels(
   db: Connection,
   values: readonly [number, readonly number[], readonly number[]],
@@ -133,7 +142,10 @@ async function claimLevels(
   }
 }
 
-/** Makes one row of those that count what waits in a lane. Those that another transaction sums up are left to it. */
+/**
+ * Makes one row of those that count what waits in a lane. Those that another transaction sums up
+ * are left to it.
+ */
 export async function sumWaiting(db: Connection): Promise<void> {
   await db.run(
     `WITH went AS (
@@ -146,8 +158,8 @@ export async function sumWaiting(db: Connection): Promise<void> {
 }
 
 /**
- * Puts what has waited for its time among those that a claim walks through. Each request is woken once a requeue: this
- * commits before the seal, which undoes all else that it did when it refuses.
+ * Puts what has waited for its time among those that a claim walks through. Each request is woken
+ * once a requeue: this commits before the seal, which undoes all else that it did when it refuses.
  */
 export async function wake(db: Connection, name: string, now: number): Promise<void> {
   await db.run(

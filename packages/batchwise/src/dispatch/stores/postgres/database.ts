@@ -1,6 +1,7 @@
-// Connections of the user's pool: transactions, and errors in the dispatcher's words. Guarantees that a transaction is
-// whole or not there at all, that it is on the server's disk when `write` resolves, and that one which the server ended
-// because two were in each other's way runs again. Does not repeat a call whose connection was cut: its caller does.
+// Connections of the user's pool: transactions, and errors in the dispatcher's words. Guarantees
+// that a transaction is whole or not there at all, that it is on the server's disk when `write`
+// resolves, and that one which the server ended because two were in each other's way runs again.
+// Does not repeat a call whose connection was cut: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { numbered, type SqlBound, type SqlValue } from "../sql/statement.ts";
@@ -31,9 +32,15 @@ export interface PostgresClient extends PostgresTransaction {
   release(destroy?: boolean): void;
 }
 
-/** The part of node-postgres' Pool that the store uses. The driver's own types fit it; none is imported. */
+/**
+ * The part of node-postgres' Pool that the store uses. The driver's own types fit it; none is
+ * imported.
+ */
 export interface PostgresPool {
-  /** Calls back at once when a connection is there: what is told of it later than that may be told too late. */
+  /**
+   * Calls back at once when a connection is there: what is told of it later than that may be told
+   * too late.
+   */
   connect(done: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
@@ -49,7 +56,10 @@ export function pathTo(schema: string): string {
   return `"${schema.replaceAll('"', '""')}"`;
 }
 
-/** Whole numbers as numbers and truth as boolean, whatever parsers the user has set; the rest as text. */
+/**
+ * Whole numbers as numbers and truth as boolean, whatever parsers the user has set; the rest as
+ * text.
+ */
 const types: PostgresQuery["types"] = {
   getTypeParser: (oid) => {
     if (oid === 20 || oid === 21 || oid === 23 || oid === 701 || oid === 1700) return Number;
@@ -89,8 +99,9 @@ export class Connection {
     this[step.wants === "rows" ? "all" : "run"](numbered(step), ...step.values.map((value) => this.#comparable(value)));
 
   /**
-   * A list of a step is one that a column is compared with, and so is a text where nothing is written. Postgres takes no text
-   * with a NUL, and has no row equal to one: out of the list it does not fail the others, and nothing is equal to NULL.
+   * A list of a step is one that a column is compared with, and so is a text where nothing is
+   * written. Postgres takes no text with a NUL, and has no row equal to one: out of the list it
+   * does not fail the others, and nothing is equal to NULL.
    */
   #comparable(value: SqlBound): SqlBound {
     if (typeof value === "object" && value !== null) return value.filter(isStorable);
@@ -111,14 +122,21 @@ export class Undo<Result> {
 }
 
 const TRIES = 8;
-/** Read-only, or about to end: another connection of the pool may be of the server that has taken over. */
+/**
+ * Read-only, or about to end: another connection of the pool may be of the server that has taken
+ * over.
+ */
 const WRONG_SERVER = ["25006", "57P01", "57P02", "57P03"];
-/** Read committed, whatever the role's default: a statement that has waited for a lock sees what was done under it. */
+/**
+ * Read committed, whatever the role's default: a statement that has waited for a lock sees what was
+ * done under it.
+ */
 const WRITE =
   "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on; SET LOCAL extra_float_digits = 1";
 /**
- * A read is a page, and each of its rows has an index, in the order that the page wants. The planner, whose figures may be of
- * another time, takes a page for large or a table for empty now and then, and goes over whole tables to join them.
+ * A read is a page, and each of its rows has an index, in the order that the page wants. The
+ * planner, whose figures may be of another time, takes a page for large or a table for empty now
+ * and then, and goes over whole tables to join them.
  */
 const OFF = ["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material", "sort"].map((name) => `enable_${name}`);
 const READ = [
@@ -150,7 +168,10 @@ export async function read<Result>(place: Place, work: Work<Result>): Promise<Re
   }
 }
 
-/** A connection of ours until `release`. That it was cut between two statements it says by an event only. */
+/**
+ * A connection of ours until `release`. That it was cut between two statements it says by an event
+ * only.
+ */
 class Loan {
   readonly client: PostgresClient;
   #isBroken = false;

@@ -1,5 +1,5 @@
-// Handing outcomes on: booking what came of earlier attempts, then taking what is due. SKIP LOCKED: two processes never
-// take the same delivery for the same attempt, and never wait for each other.
+// Handing outcomes on: booking what came of earlier attempts, then taking what is due. SKIP LOCKED:
+// two processes never take the same delivery for the same attempt, and never wait for each other.
 
 import type { DeliveryReport } from "../../contract/outcome-rows.ts";
 import type { DeliveriesInput } from "../../contract/store.ts";
@@ -37,8 +37,9 @@ async function takeDue(db: Connection, take: NonNullable<DeliveriesInput["take"]
 }
 
 /**
- * Notes which deliveries have become due: each is noted once an attempt, and found by its cursor from then on. Some at
- * a time and in order, so that the index is the cheapest way also where the planner takes very many for due.
+ * Notes which deliveries have become due: each is noted once an attempt, and found by its cursor
+ * from then on. Some at a time and in order, so that the index is the cheapest way also where the
+ * planner takes very many for due.
  */
 async function noteDue(db: Connection, sinks: readonly string[], now: number): Promise<void> {
   for (const sink of sinks) {

@@ -6,7 +6,8 @@ import { usageStatements } from "./usage.ts";
 export const postgres: Dialect = {
   among: (column, type) => `${column} = ANY(?::${type}[])`,
   readyAmong: "seq = ANY(?::bigint[])",
-  // With an equation the planner may walk the index of the other column alone, past all rows of other values.
+  // With an equation the planner may walk the index of the other column alone, past all rows of
+  // other values.
   ofOne: (column, order, value) =>
     `(${column}, ${order}) > (${value}, ?) AND ${column} <= ${value} ORDER BY ${column}, ${order}`,
   yes: (column) => column,

@@ -1,5 +1,6 @@
-// How requests end: an outcome under the next cursor and a delivery for each sink. The log's row is locked from here to
-// the commit, which is what makes cursors visible in order: call it last in a transaction.
+// How requests end: an outcome under the next cursor and a delivery for each sink. The log's row is
+// locked from here to the commit, which is what makes cursors visible in order: call it last in a
+// transaction.
 
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Ending } from "../sql/amend.ts";

@@ -1,5 +1,6 @@
-// Requests on their way in: all calls of one group commit, in one transaction. Guarantees one request an id, also when
-// another process enqueues the same id at the same moment, and the ranks of the claim order.
+// Requests on their way in: all calls of one group commit, in one transaction. Guarantees one
+// request an id, also when another process enqueues the same id at the same moment, and the ranks
+// of the claim order.
 
 import { hasDigest } from "../../contract/digests.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -35,7 +36,10 @@ export function refuseNul(requests: readonly NewRequest[]): void {
   }
 }
 
-/** `keep` writes the shares: `writeShares` in a transaction that is over at once, `addShares` in one that may last. */
+/**
+ * `keep` writes the shares: `writeShares` in a transaction that is over at once, `addShares` in one
+ * that may last.
+ */
 export async function enqueueAll(
   db: Connection,
   calls: readonly EnqueueCall[],
@@ -170,7 +174,10 @@ async function writeShares(db: Connection, shares: readonly Share[]): Promise<vo
   );
 }
 
-/** The same in rows of their own: a transaction that lasts holds up no other enqueue. A seal takes them away. */
+/**
+ * The same in rows of their own: a transaction that lasts holds up no other enqueue. A seal takes
+ * them away.
+ */
 export async function addShares(db: Connection, shares: readonly Share[]): Promise<void> {
   await db.run(
     "INSERT INTO batchwise_share_added SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[])",

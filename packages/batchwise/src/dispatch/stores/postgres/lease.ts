@@ -1,4 +1,5 @@
-// Taking batches to work on. SKIP LOCKED: two processes never take the same one, and never wait for each other.
+// Taking batches to work on. SKIP LOCKED: two processes never take the same one, and never wait for
+// each other.
 
 import type { BatchRow } from "../../contract/rows.ts";
 import type { LeaseInput } from "../../contract/store.ts";

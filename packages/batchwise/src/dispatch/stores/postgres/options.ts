@@ -5,13 +5,16 @@ import type { Place, PostgresPool } from "./database.ts";
 
 /** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
-  /** A pool of node-postgres, or one that answers alike. The store never ends it. Give it an `error` listener: without
-   * one, node-postgres ends the process when an idle connection is cut. */
+  /**
+   * A pool of node-postgres, or one that answers alike. The store never ends it. Give it an `error`
+   * listener: without one, node-postgres ends the process when an idle connection is cut.
+   */
   readonly pool: PostgresPool;
   /**
-   * The schema that holds the tables, as it is named in the catalog: no quotes are needed. It must exist. For pools whose
-   * search path is not yours to set, as behind a pooler. Each transaction of the store sets the path for itself alone;
-   * `enqueueIn` sets it back before it resolves. Default: the first schema of the connection's search path.
+   * The schema that holds the tables, as it is named in the catalog: no quotes are needed. It must
+   * exist. For pools whose search path is not yours to set, as behind a pooler. Each transaction of
+   * the store sets the path for itself alone; `enqueueIn` sets it back before it resolves. Default:
+   * the first schema of the connection's search path.
    */
   readonly schema?: string;
 }

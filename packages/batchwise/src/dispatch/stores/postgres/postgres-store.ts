@@ -1,6 +1,7 @@
-// The store in a Postgres database: for dispatchers on many machines. Guarantees the whole store contract, durable at
-// every commit (`synchronous_commit` on, whatever the role's default), for any number of processes. Single enqueues
-// that arrive together share one commit. Does not own the pool: connections, their number and their end are the user's.
+// The store in a Postgres database: for dispatchers on many machines. Guarantees the whole store
+// contract, durable at every commit (`synchronous_commit` on, whatever the role's default), for any
+// number of processes. Single enqueues that arrive together share one commit. Does not own the
+// pool: connections, their number and their end are the user's.
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -43,27 +44,33 @@ import { within } from "./transaction.ts";
 /** The store in Postgres, and what it alone can do. */
 export interface PostgresStore extends TransactionalStore {
   /**
-   * Enqueues requests in a transaction of yours: they exist if, and only if, you commit. `client` is one of node-postgres
-   * on which you have run BEGIN, in the database of the store's pool. Checked like those of `enqueueMany`, by the dispatcher that was made
-   * last on this store object, started or not. A call that rejects has stored nothing, and the transaction goes on.
+   * Enqueues requests in a transaction of yours: they exist if, and only if, you commit. `client`
+   * is one of node-postgres on which you have run BEGIN, in the database of the store's pool.
+   * Checked like those of `enqueueMany`, by the dispatcher that was made last on this store object,
+   * started or not. A call that rejects has stored nothing, and the transaction goes on.
    *
-   * Commit soon: until then any other enqueue of the same id, of a model that the store never had before, and of the same
-   * `job` waits, and a wait of your own on that before COMMIT never ends. Dispatchers find the requests within 30 s of it.
+   * Commit soon: until then any other enqueue of the same id, of a model that the store never had
+   * before, and of the same `job` waits, and a wait of your own on that before COMMIT never ends.
+   * Dispatchers find the requests within 30 s of it.
    *
-   * @throws DispatchError with the codes of `enqueueMany` (with DUPLICATE_ID nothing is stored); `NO_DISPATCHER` where
-   * none was made on this store object, or all were stopped; `TRANSACTION_UNUSABLE` for a client without one;
-   * `STORE_UNAVAILABLE` where another transaction was in the way: roll back, and run yours again. TypeError with
-   * `code: "INVALID_OPTION"` for what is no client.
+   * @throws DispatchError with the codes of `enqueueMany` (with DUPLICATE_ID nothing is stored);
+   * `NO_DISPATCHER` where none was made on this store object, or all were stopped;
+   * `TRANSACTION_UNUSABLE` for a client without one; `STORE_UNAVAILABLE` where another transaction
+   * was in the way: roll back, and run yours again. TypeError with `code: "INVALID_OPTION"` for
+   * what is no client.
    */
   enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany>;
 }
 
-/** An enqueue of so many sums up what others have added to the counts: no seal does where no lane is sealed. */
+/**
+ * An enqueue of so many sums up what others have added to the counts: no seal does where no lane is
+ * sealed.
+ */
 const SUMMED_EACH = 500;
 
 /**
- * Makes a `Store` in the database that the pool connects to. Its tables, named `batchwise_...`, are made by the
- * first call, in `schema`, or else in the first schema of the connection's search path.
+ * Makes a `Store` in the database that the pool connects to. Its tables, named `batchwise_...`, are
+ * made by the first call, in `schema`, or else in the first schema of the connection's search path.
  *
  * @throws TypeError with `code: "INVALID_OPTION"` for an option that is unknown or not a pool.
  *

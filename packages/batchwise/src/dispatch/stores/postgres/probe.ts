@@ -31,7 +31,10 @@ interface LaneFigures extends LaneRow {
   readonly many: boolean;
 }
 
-/** Where the limit can go, by the count that is kept, the first are looked at; unless these have been put off. */
+/**
+ * Where the limit can go, by the count that is kept, the first are looked at; unless these have
+ * been put off.
+ */
 async function laneRows(db: Connection, limit: number, now: number): Promise<LaneRow[]> {
   const rows = await laneFigures(db, limit, limit > SAMPLE ? SAMPLE : limit, now);
   const isReckoned = rows.every(({ many, ready }) => !many || ready >= SAMPLE);

@@ -1,6 +1,7 @@
-// Lets go of old outcomes and requests, and of batches and groups that nothing names any more. The row of a request stays, with its
-// id and digest only. Deliveries are locked first, so that none begins to wait meanwhile; an outcome that another
-// transaction has locked is passed over: it is being retried or pruned.
+// Lets go of old outcomes and requests, and of batches and groups that nothing names any more. The
+// row of a request stays, with its id and digest only. Deliveries are locked first, so that none
+// begins to wait meanwhile; an outcome that another transaction has locked is passed over: it is
+// being retried or pruned.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
@@ -29,7 +30,8 @@ export async function prune(db: Connection, input: PruneInput, groups: GroupWalk
   if (gone.length > 0) await remove(db, gone, input.now);
   const batches = await removeBatches(db, input, limit);
   const isLogEnd = seen.length < limit || !seen.some(({ is_old }) => is_old);
-  // Last: who waits for a group that is locked here waits for nothing that this transaction still has to lock.
+  // Last: who waits for a group that is locked here waits for nothing that this transaction still
+  // has to lock.
   const isOver = isLogEnd && batches < limit;
   const isEnd = isOver && (await db.follow(forgetTombstones(input))) < limit && (await db.follow(groups.step()));
   const next = isEnd ? null : (seen.at(-1)?.cursor ?? input.after);
@@ -52,7 +54,10 @@ async function lock(db: Connection, some: readonly Seen[]): Promise<Set<number>>
   return new Set(rows.map(({ cursor }) => cursor));
 }
 
-/** Those with a delivery that waits. Their deliveries are locked: none of the others begins to wait meanwhile. */
+/**
+ * Those with a delivery that waits. Their deliveries are locked: none of the others begins to wait
+ * meanwhile.
+ */
 async function waiting(db: Connection, some: readonly Seen[]): Promise<Set<number>> {
   const rows = await db.all<{ cursor: number; state: string }>(
     `SELECT cursor, state FROM batchwise_delivery WHERE cursor = ANY($1::bigint[]) ORDER BY cursor, sink FOR UPDATE`,

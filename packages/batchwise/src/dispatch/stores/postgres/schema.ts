@@ -1,11 +1,14 @@
-// The tables, and how older ones become them: the shape of the SQLite store. Where a request is, is which table has it:
-// `ready` while it waits, `member` while a batch has it, `outcome` once it has ended. Claims move small rows between
-// the first two; bodies and payloads lie apart.
+// The tables, and how older ones become them: the shape of the SQLite store. Where a request is, is
+// which table has it: `ready` while it waits, `member` while a batch has it, `outcome` once it has
+// ended. Claims move small rows between the first two; bodies and payloads lie apart.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { type Connection, type Place, write } from "./database.ts";
 
-/** One step from each version to the next, applied in order. A step that has been released never changes. */
+/**
+ * One step from each version to the next, applied in order. A step that has been released never
+ * changes.
+ */
 const STEPS: readonly string[] = [
   `
   CREATE TABLE batchwise_lane (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -222,7 +225,9 @@ const STEPS: readonly string[] = [
 
 const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];
 
-/** Keeps two processes from making the tables at the same moment. Any number that nobody else locks. */
+/**
+ * Keeps two processes from making the tables at the same moment. Any number that nobody else locks.
+ */
 const MIGRATION_LOCK = 7_305_128_419;
 
 /** Brings the tables to the present version. Needs no right to make any where they are there. */
@@ -253,7 +258,10 @@ async function refuseEncoding(db: Connection): Promise<void> {
   throw new DispatchError("STORE_SCHEMA", `${message} Make one with UTF8 (CREATE DATABASE ... ENCODING 'UTF8').`);
 }
 
-/** A path passes over a schema that is not there, or not to be used. Throws 3F000 with its name for the first. */
+/**
+ * A path passes over a schema that is not there, or not to be used. Throws 3F000 with its name for
+ * the first.
+ */
 async function refuseSchema(db: Connection, schema: string): Promise<void> {
   const right = await db.get<{ has: boolean }>("SELECT has_schema_privilege($1, 'USAGE') AS has", schema);
   if (right?.has) return;

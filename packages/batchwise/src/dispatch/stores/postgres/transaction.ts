@@ -1,13 +1,15 @@
-// Work in a transaction that the user has begun, on the user's own connection. Guarantees that the work is done as a whole
-// or not at all, and that the transaction can go on after either: a savepoint surrounds it. Neither commits nor rolls back
-// the transaction, and takes no connection from the pool.
+// Work in a transaction that the user has begun, on the user's own connection. Guarantees that the
+// work is done as a whole or not at all, and that the transaction can go on after either: a
+// savepoint surrounds it. Neither commits nor rolls back the transaction, and takes no connection
+// from the pool.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { Connection, codeOf, type PostgresTransaction, pathTo, storeError } from "./database.ts";
 
 /**
- * A deadlock with one other call is over once that one has gone on: the next try waits a little, or the two would meet
- * in the same place again. A deadlock that the transaction's earlier locks make is not over.
+ * A deadlock with one other call is over once that one has gone on: the next try waits a little, or
+ * the two would meet in the same place again. A deadlock that the transaction's earlier locks make
+ * is not over.
  */
 const TRIES = 5;
 const PAUSE_MS = 100;
@@ -73,7 +75,10 @@ async function onPath<Result>(
   return result;
 }
 
-/** False where there is nothing left to go back to: the connection was cut, or the transaction has ended meanwhile. */
+/**
+ * False where there is nothing left to go back to: the connection was cut, or the transaction has
+ * ended meanwhile.
+ */
 async function undo(db: Connection): Promise<boolean> {
   try {
     await db.run("ROLLBACK TO SAVEPOINT batchwise");

@@ -1,5 +1,5 @@
-// Adds what a transaction counts to the sums, all of it by one statement: of a thousand tenants each would cost a round
-// trip, with the rows before it locked.
+// Adds what a transaction counts to the sums, all of it by one statement: of a thousand tenants
+// each would cost a round trip, with the rows before it locked.
 
 import { numbered, type Statement } from "../sql/statement.ts";
 import { addUsage, type UsageSums } from "../sql/usage.ts";

@@ -6,7 +6,10 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What a server says of a right that was taken away after the script had found it. Redis 7.0 does not name the command. */
+/**
+ * What a server says of a right that was taken away after the script had found it. Redis 7.0 does
+ * not name the command.
+ */
 const REVOKED = /^(?:ERR The user executing the script can't (?:run|access)|NOPERM ACL failure)/;
 const RIGHTS = "The rights that suffice are in the docs of the store";
 
@@ -22,7 +25,10 @@ const FAULTS: Readonly<Record<string, readonly [code: DispatchErrorCode, what: s
   WRONGTYPE: ["STORE_DAMAGED", "Keys of the store in Redis hold what another program wrote"],
 };
 
-/** Redis says by the first word what it refuses. Reads go on where it is full or cannot be written to. */
+/**
+ * Redis says by the first word what it refuses. Reads go on where it is full or cannot be written
+ * to.
+ */
 export function storeError(error: unknown): DispatchError {
   if (error instanceof DispatchError) return error;
   const reason = messageOf(error);

@@ -6,8 +6,8 @@ import { check, checkIsObject, type Rule, refuseUnknown } from "../../../core/co
 export interface IoRedisClient {
   call(command: string, ...args: (string | number)[]): Promise<unknown>;
   /**
-   * With true, ends the connection and makes another. Called when the server says that it is a replica: the address may lead
-   * to its successor by now.
+   * With true, ends the connection and makes another. Called when the server says that it is a
+   * replica: the address may lead to its successor by now.
    */
   disconnect?(reconnect?: boolean): void;
 }
@@ -22,20 +22,30 @@ export type RedisClient = IoRedisClient | NodeRedisClient;
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
-  /** A client of ioredis (with its `call`) or of node-redis (with its `sendCommand`). The store never ends it. */
+  /**
+   * A client of ioredis (with its `call`) or of node-redis (with its `sendCommand`). The store
+   * never ends it.
+   */
   readonly client: RedisClient;
-  /** Start of every key's hash tag: two stores with different ones share nothing. Default "batchwise". */
+  /**
+   * Start of every key's hash tag: two stores with different ones share nothing. Default
+   * "batchwise".
+   */
   readonly prefix?: string;
   /**
-   * Start on a server that throws keys of any kind away when its memory is full (`maxmemory` with an `allkeys-` policy):
-   * requests and outcomes go with them, in silence. Default false: `start()` rejects with `STORE_EVICTS`.
+   * Start on a server that throws keys of any kind away when its memory is full (`maxmemory` with
+   * an `allkeys-` policy): requests and outcomes go with them, in silence. Default false: `start()`
+   * rejects with `STORE_EVICTS`.
    */
   readonly allowEviction?: boolean;
 }
 
 const DEFAULT_PREFIX = "batchwise";
 
-/** A `sendCommand` of more arguments is that of a cluster or of Sentinel: it wants a key or a flag first. */
+/**
+ * A `sendCommand` of more arguments is that of a cluster or of Sentinel: it wants a key or a flag
+ * first.
+ */
 const A_CLIENT: Rule = {
   expected: "a client of ioredis, or a client or pool of node-redis 5 or later",
   type: "object",

@@ -1,6 +1,7 @@
-// The store in a Redis server: for dispatchers on several machines that share one already. Every call is one run of one
-// script, which is alone on the server while it runs. What a resolved call survives is what the server's append-only
-// file was told to keep: docs/dispatch-stores.md says exactly what can be lost. Does not own the client.
+// The store in a Redis server: for dispatchers on several machines that share one already. Every
+// call is one run of one script, which is alone on the server while it runs. What a resolved call
+// survives is what the server's append-only file was told to keep: docs/dispatch-stores.md says
+// exactly what can be lost. Does not own the client.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -42,8 +43,8 @@ import { type Reply, Server } from "./server.ts";
 const MOST = 2 ** 31 - 1;
 
 /**
- * Makes a `Store` in the Redis server (7.0 or later) that the client is connected to. In a cluster all of its
- * keys are on one node: they share one hash tag.
+ * Makes a `Store` in the Redis server (7.0 or later) that the client is connected to. In a cluster
+ * all of its keys are on one node: they share one hash tag.
  *
  * @throws TypeError with `code: "INVALID_OPTION"` for an option that is unknown or no client.
  *
@@ -102,7 +103,8 @@ class RedisStore implements Store {
 
   async seal(input: SealInput): Promise<SealResult> {
     let [result, value] = list(await this.#run("seal", input));
-    // There were more to wake than one call should, and the first of them may be the first in order.
+    // There were more to wake than one call should, and the first of them may be the first in
+    // order.
     while (result === "more") [result, value] = list(await this.#run("seal", input));
     if (result === "ok") return { ok: true, batch: batchRow(value ?? null) };
     const [id, bytes, tokens] = list(value);
@@ -141,7 +143,8 @@ class RedisStore implements Store {
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
     const take = input.take === null ? null : { ...input.take, limit: atMost(input.take.limit) };
     let replies = await this.#run("deliveries", { ...input, take });
-    // After an outage more have come due than one call should move, and the first of them may have the oldest cursor.
+    // After an outage more have come due than one call should move, and the first of them may have
+    // the oldest cursor.
     while (replies === "more") replies = await this.#run("deliveries", { ...input, take });
     return list(replies).map((reply) => {
       const [sink, attempt, outcome] = list(reply);
@@ -149,7 +152,10 @@ class RedisStore implements Store {
     });
   }
 
-  /** Where all batches have to be looked at, some at a time: one that changes meanwhile is seen as before or after. */
+  /**
+   * Where all batches have to be looked at, some at a time: one that changes meanwhile is seen as
+   * before or after.
+   */
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
     if (isOdd(query.account)) return [];
     const { keys, providerBatchIds: ids } = query;
@@ -179,7 +185,10 @@ class RedisStore implements Store {
     }
   }
 
-  /** Page by page, so that the server is never held for long: a sum that grows meanwhile is read before or after. */
+  /**
+   * Page by page, so that the server is never held for long: a sum that grows meanwhile is read
+   * before or after.
+   */
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     const sums = new Map<Reply | undefined, UsageRow>();
     if (isOdd(query.tenant, query.job)) return [];
@@ -228,8 +237,8 @@ function bounded(query: RequestQuery | OutcomeQuery): object {
 }
 
 /**
- * The server reads no JSON with half a surrogate pair in it, and no request has such an id, nor an empty one: in place of it
- * the call looks for that, and finds the others.
+ * The server reads no JSON with half a surrogate pair in it, and no request has such an id, nor an
+ * empty one: in place of it the call looks for that, and finds the others.
  */
 function sendable(id: string): string {
   return isOdd(id) ? "" : id;

@@ -9,7 +9,10 @@ const NO_FILE =
 const REPLICA =
   "This Redis is a replica: it refuses writes, and what it reads may be old. Lead the address to the primary.";
 
-/** `values`: the policy, the memory in bytes, whether there is an append-only file, the role; "" where that is not known. */
+/**
+ * `values`: the policy, the memory in bytes, whether there is an append-only file, the role; ""
+ * where that is not known.
+ */
 export function riskOf(values: readonly string[], allowEviction: boolean): DispatchError | null {
   const [policy = "", maxMemory = "", file = "", role = ""] = values;
   const evicts = policy.startsWith("allkeys-") && Number(maxMemory) > 0;

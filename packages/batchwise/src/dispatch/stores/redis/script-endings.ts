@@ -1,8 +1,9 @@
-// The part of the script about what is kept of requests by arrival, by job and by tenant, and how one ends. Lua.
+// The part of the script about what is kept of requests by arrival, by job and by tenant, and how
+// one ends. Lua.
 //
-// Arrivals: hashes of id by seq, CHUNK seqs each, so small that the server packs them. Beside them the counts, by chunk, of
-// requests that have not ended, and of each job's, and marks of the chunks in which any has ended with a status: finding
-// passes over chunks without any.
+// Arrivals: hashes of id by seq, CHUNK seqs each, so small that the server packs them. Beside them
+// the counts, by chunk, of requests that have not ended, and of each job's, and marks of the chunks
+// in which any has ended with a status: finding passes over chunks without any.
 
 export const ENDINGS = `
 local function akey(chunk) return P .. 'at:' .. str(chunk) end

@@ -1,10 +1,10 @@
-// The part of the script that knows whether the server still has what it has answered for. Lua. It begins the script's
-// work and ends it.
+// The part of the script that knows whether the server still has what it has answered for. Lua. It
+// begins the script's work and ends it.
 //
-// The store has an epoch: made with its first write, gone with the data. It counts the calls that wrote. For each run of
-// the server that has ended it keeps how far the count was when the next run wrote first: what that run had answered
-// beyond this is lost. Who calls says which epoch, run and count it was last answered with; a call that was answered with
-// more than is left does nothing.
+// The store has an epoch: made with its first write, gone with the data. It counts the calls that
+// wrote. For each run of the server that has ended it keeps how far the count was when the next run
+// wrote first: what that run had answered beyond this is lost. Who calls says which epoch, run and
+// count it was last answered with; a call that was answered with more than is left does nothing.
 
 export const EPOCH = `
 local EPOCH = P .. 'epoch'

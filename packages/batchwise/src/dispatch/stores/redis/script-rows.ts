@@ -1,4 +1,5 @@
-// The part of the script that reads requests and outcomes, by id and by what they are, and sums and marks. Lua.
+// The part of the script that reads requests and outcomes, by id and by what they are, and sums and
+// marks. Lua.
 
 export const ROWS = `
 local FIELDS = { 'lane', 'priority', 'tenant', 'createdAt', 'notBefore', 'deadlineAt', 'bytes', 'tokens', 'attempts',

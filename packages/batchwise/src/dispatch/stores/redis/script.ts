@@ -1,6 +1,6 @@
-// The script, whole, once for calls that write and once for calls that only read. By the first line the server (7.0 or
-// later) knows which it is: where it cannot take writes (no memory left, a replica) it refuses the one as a whole,
-// instead of in the middle, and still runs the other.
+// The script, whole, once for calls that write and once for calls that only read. By the first line
+// the server (7.0 or later) knows which it is: where it cannot take writes (no memory left, a
+// replica) it refuses the one as a whole, instead of in the middle, and still runs the other.
 
 import { hash } from "node:crypto";
 import { BATCHES } from "./script-batches.ts";

@@ -1,5 +1,5 @@
-// Calls of the script, and errors in the dispatcher's words. Guarantees that a call runs alone on the server, as a whole
-// or not at all; does not repeat one whose answer was lost: its caller does.
+// Calls of the script, and errors in the dispatcher's words. Guarantees that a call runs alone on
+// the server, as a whole or not at all; does not repeat one whose answer was lost: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { messageOf, storeError } from "./faults.ts";
@@ -28,7 +28,10 @@ export class Server {
   readonly #keys: string;
   #known = NOTHING;
   readonly #allowEviction: boolean;
-  /** When each script last looked at the user's rights and at the server's risks: seconds, by the server's clock. */
+  /**
+   * When each script last looked at the user's rights and at the server's risks: seconds, by the
+   * server's clock.
+   */
   readonly #lookedAt: Map<Script, string> = new Map();
   #setBack: DispatchError | null = null;
   #risk: DispatchError | null = null;
@@ -62,7 +65,10 @@ export class Server {
     return this.#learn(reply, setBack, script);
   }
 
-  /** `setBack`: the last loss when the call began. What is answered to a call from before a later one is not learned. */
+  /**
+   * `setBack`: the last loss when the call began. What is answered to a call from before a later
+   * one is not learned.
+   */
   #learn(reply: Reply, setBack: DispatchError | null, script: Script): Reply {
     const [epoch, run, writes, risks, answer] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
     const isFirst = setBack === this.#setBack;
@@ -106,13 +112,16 @@ export class Server {
       return (await this.#send("EVALSHA", hash, ...rest)) as Reply;
     } catch (error) {
       if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
-      // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no key: a cluster sends it
-      // to any of its nodes.
+      // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no
+      // key: a cluster sends it to any of its nodes.
       return (await this.#send("EVAL", text, ...rest)) as Reply;
     }
   }
 
-  /** The client would keep the connection to a server that has become a replica. node-redis has no way to give it up. */
+  /**
+   * The client would keep the connection to a server that has become a replica. node-redis has no
+   * way to give it up.
+   */
   #leave(): void {
     const client = this.#client;
     if ("call" in client) client.disconnect?.(true);

@@ -1,6 +1,7 @@
-// Changes of requests from outside their batch: cancel, fail, expire, move, retry, hasten, redeliver. What may happen is decided
-// by the statement that takes a request out of the table where it is, so that a seal or a settle at the same moment is
-// seen. What ends by it is for the store to end, last of all in the transaction.
+// Changes of requests from outside their batch: cancel, fail, expire, move, retry, hasten,
+// redeliver. What may happen is decided by the statement that takes a request out of the table
+// where it is, so that a seal or a settle at the same moment is seen. What ends by it is for the
+// store to end, last of all in the transaction.
 
 import type { StoredEnding } from "../../contract/rows.ts";
 import type { Amended, Amendment } from "../../contract/store.ts";

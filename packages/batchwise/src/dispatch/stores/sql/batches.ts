@@ -1,5 +1,6 @@
-// Batches as rows: reading them, and writing them. Guarantees the checks of `transition` inside the caller's transaction,
-// also against other processes at the same moment; does not know their members.
+// Batches as rows: reading them, and writing them. Guarantees the checks of `transition` inside the
+// caller's transaction, also against other processes at the same moment; does not know their
+// members.
 
 import type { BatchChanges, BatchQuery, BatchRow, Probe } from "../../contract/rows.ts";
 import type { TransitionResult } from "../../contract/store.ts";
@@ -87,7 +88,8 @@ export function* findBatches(dialect: Dialect, query: BatchQuery): Steps<BatchRo
       ...[query.providerBatchIds, query.providerBatchIds],
     );
   }
-  // Live batches are few: they are found by the index of those, not by going back through all that are done.
+  // Live batches are few: they are found by the index of those, not by going back through all that
+  // are done.
   const onlyLive = query.states?.includes("done") === false;
   if (onlyLive) filter("state <> 'done'");
   const where = filters.length === 0 ? "" : `WHERE ${filters.join(" AND ")}`;
@@ -136,7 +138,10 @@ export function* transition(
   return batch === undefined ? { ok: false, reason: "fence" } : { ok: true, batch };
 }
 
-/** Checks that look at other batches of the account take turns on it: what they saw holds until they have committed. */
+/**
+ * Checks that look at other batches of the account take turns on it: what they saw holds until they
+ * have committed.
+ */
 function* refusal(
   dialect: Dialect,
   { key, account, remaining }: RawBatch,
@@ -161,7 +166,10 @@ function* write(id: number, fields: Partial<Record<keyof typeof COLUMNS, SqlBoun
   yield* run(`UPDATE batchwise_batch SET ${sets}updated_at = ? WHERE id = ?`, ...values, now, id);
 }
 
-/** Adds to a figure of each batch the number of these rows that name it. In the order of their ids, as others lock them. */
+/**
+ * Adds to a figure of each batch the number of these rows that name it. In the order of their ids,
+ * as others lock them.
+ */
 export function* addToBatches(
   dialect: Dialect,
   figure: "gone" | "cancel_requested",

@@ -1,4 +1,5 @@
-// New bodies of requests that are retried. How they had ended stays as history, so the batches in which they ended stay.
+// New bodies of requests that are retried. How they had ended stays as history, so the batches in
+// which they ended stay.
 
 import { withDigest } from "../../contract/digests.ts";
 import type { Correction } from "../../contract/rows.ts";
@@ -16,7 +17,9 @@ export interface Removed {
   readonly recorded_at: number;
 }
 
-/** `seqs`: the requests that the corrections are of. Of one that is there twice, the first counts. */
+/**
+ * `seqs`: the requests that the corrections are of. Of one that is there twice, the first counts.
+ */
 export function* correct(
   dialect: Dialect,
   seqs: readonly (number | undefined)[],

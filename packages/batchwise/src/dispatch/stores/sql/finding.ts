@@ -1,5 +1,6 @@
-// Finding requests: where to look, and what of it matches. A call looks at a bounded number of requests, in order of
-// arrival: those of the batch, the code, the job or the states that are asked for, which have indexes, or all.
+// Finding requests: where to look, and what of it matches. A call looks at a bounded number of
+// requests, in order of arrival: those of the batch, the code, the job or the states that are asked
+// for, which have indexes, or all.
 
 import type { FindQuery, FindResult, RequestMatch, RequestRow } from "../../contract/rows.ts";
 import type { Dialect } from "./dialect.ts";
@@ -24,7 +25,10 @@ export function candidates(dialect: Dialect, query: FindQuery): Statement {
   };
 }
 
-/** Where they are: no more of each than are looked at, but for the members of a batch, which have no index in this order. */
+/**
+ * Where they are: no more of each than are looked at, but for the members of a batch, which have no
+ * index in this order.
+ */
 function sourcesOf(dialect: Dialect, { match, after }: FindQuery, look: number): Statement[] {
   const { batchKey, code, job, states } = match;
   const arrivals = (table: string): Statement => ({
@@ -38,7 +42,8 @@ function sourcesOf(dialect: Dialect, { match, after }: FindQuery, look: number):
   if (batchKey !== undefined) {
     const batch = "(SELECT id FROM batchwise_batch WHERE key = ?)";
     return [
-      // The limit keeps Postgres from going through the members of all batches in the order of arrival.
+      // The limit keeps Postgres from going through the members of all batches in the order of
+      // arrival.
       {
         sql: `SELECT seq FROM (SELECT seq FROM batchwise_member WHERE batch = ${batch} LIMIT ?) AS its WHERE seq > ?`,
         values: [batchKey, atMost(Number.POSITIVE_INFINITY), after],
@@ -65,7 +70,10 @@ const TABLES: Partial<Record<NonNullable<RequestMatch["states"]>[number], string
   claimed: "batchwise_member",
 };
 
-/** The page out of what was looked at. `seqs` are the candidates, `rows` those of them that are there. */
+/**
+ * The page out of what was looked at. `seqs` are the candidates, `rows` those of them that are
+ * there.
+ */
 export function page(query: FindQuery, seqs: readonly number[], rows: readonly RequestRow[]): FindResult {
   const found = rows.filter((row) => matches(row, query.match));
   if (found.length > query.limit) {

@@ -1,4 +1,5 @@
-// Lanes of groups to which no request belongs any more. Guarantees that one which a transaction is about to use stays.
+// Lanes of groups to which no request belongs any more. Guarantees that one which a transaction is
+// about to use stays.
 
 import type { Dialect } from "./dialect.ts";
 import { all, run, type Steps } from "./steps.ts";
@@ -6,7 +7,10 @@ import { all, run, type Steps } from "./steps.ts";
 /** Groups that one call looks at. */
 const LOOK = 1_000;
 
-/** No request, in a batch or ended or waiting; and nothing was ever enqueued in it, which would have left a share. */
+/**
+ * No request, in a batch or ended or waiting; and nothing was ever enqueued in it, which would have
+ * left a share.
+ */
 const IS_FREE = `
   NOT EXISTS (SELECT 1 FROM batchwise_request r WHERE r.lane = batchwise_lane.id AND r.lane < 0)
   AND NOT EXISTS (SELECT 1 FROM batchwise_level l WHERE l.lane = batchwise_lane.id)
@@ -22,7 +26,10 @@ export class GroupWalk {
     this.#dialect = dialect;
   }
 
-  /** Deletes those of the next ones that are free. Says whether they were the last: the next call begins anew. */
+  /**
+   * Deletes those of the next ones that are free. Says whether they were the last: the next call
+   * begins anew.
+   */
   *step(): Steps<boolean> {
     const seen = yield* all<{ id: number; is_free: boolean | number }>(
       `SELECT id, ${IS_FREE} AS is_free FROM batchwise_lane WHERE id < ? ORDER BY id DESC LIMIT ${LOOK}`,
@@ -36,7 +43,10 @@ export class GroupWalk {
   }
 }
 
-/** Locks them first: a request may have come into one before that, and only a statement begun after it sees that. */
+/**
+ * Locks them first: a request may have come into one before that, and only a statement begun after
+ * it sees that.
+ */
 function* remove(dialect: Dialect, free: readonly number[]): Steps<void> {
   const among = dialect.among("id", "bigint");
   const locked = yield* all<{ id: number }>(

@@ -1,11 +1,15 @@
-// Makes due what waits for a time that only a wrong clock can have written. Walks indexes of what waits; of the requests
-// that may be claimed already, the first of each lane. Rows that another transaction holds are left for the next call.
+// Makes due what waits for a time that only a wrong clock can have written. Walks indexes of what
+// waits; of the requests that may be claimed already, the first of each lane. Rows that another
+// transaction holds are left for the next call.
 
 import type { Dialect } from "./dialect.ts";
 import { READY_LANES } from "./lanes.ts";
 import { all, run, type Steps } from "./steps.ts";
 
-/** Those of a lane that a claim walks through are looked at from its front: what cannot be claimed stays there. */
+/**
+ * Those of a lane that a claim walks through are looked at from its front: what cannot be claimed
+ * stays there.
+ */
 const FRONT = 1_000;
 
 const BATCH_TIMES = ["next_at", "lease_until", "submit_started_at", "unknown_since"];

@@ -1,12 +1,13 @@
-// Lanes by number: the tables that claims scan hold a lane's number, not its name. Those of groups have numbers below
-// zero: a small index has their requests, and a prune deletes what has none any more.
+// Lanes by number: the tables that claims scan hold a lane's number, not its name. Those of groups
+// have numbers below zero: a small index has their requests, and a prune deletes what has none any
+// more.
 
 import type { Dialect, LaneKind } from "./dialect.ts";
 import { all, get, run, type Steps } from "./steps.ts";
 
 /**
- * The numbers of these lanes; new ones are made, as lanes of the kind, in the order of their names. No prune deletes one
- * of them before the transaction ends.
+ * The numbers of these lanes; new ones are made, as lanes of the kind, in the order of their names.
+ * No prune deletes one of them before the transaction ends.
  */
 export function* laneIds(dialect: Dialect, names: readonly string[], kind: LaneKind): Steps<Map<string, number>> {
   const wanted = [...new Set(names)].sort();
@@ -72,7 +73,10 @@ export function reckoned<Sums extends LaneSums>(first: Sums, limit: number): Sum
   return { ...first, ready: limit, bytes: Math.round(first.bytes * times), tokens: Math.round(first.tokens * times) };
 }
 
-/** The numbers of the lanes that have a ready request: one step through the index for each, not for each request. */
+/**
+ * The numbers of the lanes that have a ready request: one step through the index for each, not for
+ * each request.
+ */
 export const READY_LANES = `
   WITH RECURSIVE lanes (id) AS (
     SELECT min(lane) FROM batchwise_ready

@@ -1,5 +1,5 @@
-// What is booked on each limit of a provider: the reservations are the batches' own figures, added up over an index of
-// those that are not released. What was learned has a row for each ledger.
+// What is booked on each limit of a provider: the reservations are the batches' own figures, added
+// up over an index of those that are not released. What was learned has a row for each ledger.
 
 import type { LedgerChanges, LedgerLimits } from "../../contract/rows.ts";
 import type { SealInput, SealResult } from "../../contract/store.ts";

@@ -46,7 +46,10 @@ const JOINED = `
 const MEMBERSHIP = `
   LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_batch b ON b.id = m.batch`;
 
-/** In the order of the ids, or of the batch; pruned ones among the ids only where the query wants them. */
+/**
+ * In the order of the ids, or of the batch; pruned ones among the ids only where the query wants
+ * them.
+ */
 export function* readRequests(dialect: Dialect, query: RequestQuery): Steps<RequestRow[]> {
   const bodies = query.bodies ?? false;
   const found = "ids" in query ? yield* byIds(dialect, query.ids, bodies) : yield* members(query, bodies);
@@ -65,8 +68,9 @@ function* byIds(dialect: Dialect, ids: readonly string[], bodies: boolean): Step
 }
 
 /**
- * The page is cut before anything is joined to it: else Postgres joins and sorts all members that are left, with bodies. A
- * member has no outcome, and an upload reads many pages: what is not joined need not be planned.
+ * The page is cut before anything is joined to it: else Postgres joins and sorts all members that
+ * are left, with bodies. A member has no outcome, and an upload reads many pages: what is not
+ * joined need not be planned.
  */
 function* members(
   { batchKey, fromOrd, limit }: Extract<RequestQuery, { batchKey: string }>,

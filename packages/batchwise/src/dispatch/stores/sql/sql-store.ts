@@ -1,6 +1,6 @@
-// What every SQL store is alike in: the operations of one text, calls that are waited for at the end, and single
-// enqueues that arrive together sharing one commit, which batchwise's own engine gathers. A store adds the operations
-// that carry the load, and how statements are run.
+// What every SQL store is alike in: the operations of one text, calls that are waited for at the
+// end, and single enqueues that arrive together sharing one commit, which batchwise's own engine
+// gathers. A store adds the operations that carry the load, and how statements are run.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { Batcher } from "../../../core/contract/types.ts";

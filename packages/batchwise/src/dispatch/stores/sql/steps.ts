@@ -1,5 +1,6 @@
-// Operations that all SQL stores have, each a generator: it yields statements and is given what they answer. So one text
-// serves a driver that answers at once and one that answers later. Each runs inside a transaction that its caller opens.
+// Operations that all SQL stores have, each a generator: it yields statements and is given what
+// they answer. So one text serves a driver that answers at once and one that answers later. Each
+// runs inside a transaction that its caller opens.
 
 import type { SqlBound, Statement } from "./statement.ts";
 

@@ -4,7 +4,10 @@ import type { PruneInput } from "../../contract/pruning.ts";
 import { atMost } from "./statement.ts";
 import { run, type Steps } from "./steps.ts";
 
-/** Forgets those of old; one whose outcome is still to be deleted stays for another call. Gives how many went. */
+/**
+ * Forgets those of old; one whose outcome is still to be deleted stays for another call. Gives how
+ * many went.
+ */
 export function forgetTombstones({ tombstonesBefore, limit }: PruneInput): Steps<number> {
   return run(
     `DELETE FROM batchwise_request WHERE seq IN (

@@ -1,5 +1,6 @@
-// The sums by tenant, job and lane: what one transaction adds to them, and reading them. A row is found by the three
-// texts. Guarantees that rows are written in one order, so that two transactions never wait for each other in a circle.
+// The sums by tenant, job and lane: what one transaction adds to them, and reading them. A row is
+// found by the three texts. Guarantees that rows are written in one order, so that two transactions
+// never wait for each other in a circle.
 
 import { laneProper } from "../../contract/lanes.ts";
 import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";

@@ -1,6 +1,7 @@
-// Forming one batch: which requests, whether they fit, and the rows that make them members. Runs inside a writing
-// transaction, which is what makes two seals never see the same request or the same headroom. Nothing here reads a row
-// per request into JavaScript: sums, cuts and moves are single statements over the lane's index.
+// Forming one batch: which requests, whether they fit, and the rows that make them members. Runs
+// inside a writing transaction, which is what makes two seals never see the same request or the
+// same headroom. Nothing here reads a row per request into JavaScript: sums, cuts and moves are
+// single statements over the lane's index.
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "../sql/batches.ts";
@@ -44,7 +45,10 @@ export function seal(db: Connection, input: SealInput): SealResult {
   return made === undefined ? { ok: false, reason: "empty", head } : { ok: true, batch: made };
 }
 
-/** Moves V on, where something was ever enqueued, and forgets the tenants' places that lie behind it. */
+/**
+ * Moves V on, where something was ever enqueued, and forgets the tenants' places that lie behind
+ * it.
+ */
 function claimLevel(db: Connection, lane: number, priority: number, rank: number): void {
   db.run(
     `INSERT INTO batchwise_level SELECT ?, ?, ?
@@ -134,7 +138,8 @@ function moveMembers(db: Connection, batch: number, lane: number, count: number,
      FROM (SELECT json_group_array(seq) AS seqs FROM (SELECT seq ${CANDIDATES})) AS chosen, json_each(chosen.seqs) AS member`,
     ...[batch, lane, now, now, count],
   );
-  // They are all that may go up to the last of them: two ranges, where looking each up again would cost three times that.
+  // They are all that may go up to the last of them: two ranges, where looking each up again would
+  // cost three times that.
   const last = db.get<{ priority: number; rank: number; seq: number }>(
     `SELECT r.priority, r.rank, r.seq FROM batchwise_member m JOIN batchwise_request r ON r.seq = m.seq
      WHERE m.batch = ? ORDER BY m.ord DESC LIMIT 1`,
@@ -149,7 +154,10 @@ function moveMembers(db: Connection, batch: number, lane: number, count: number,
   );
 }
 
-/** Puts what has waited for its time among those that a claim walks through. Each request is woken once a requeue. */
+/**
+ * Puts what has waited for its time among those that a claim walks through. Each request is woken
+ * once a requeue.
+ */
 function wake(db: Connection, lane: number, now: number): void {
   db.run("UPDATE batchwise_ready SET later = 0 WHERE lane = ? AND later = 1 AND not_before <= ?", lane, now);
 }

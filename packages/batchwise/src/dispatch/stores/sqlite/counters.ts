@@ -4,7 +4,9 @@ import type { OutcomeStatus } from "../../contract/types.ts";
 import { count as counted } from "../sql/counters.ts";
 import type { Connection } from "./database.ts";
 
-/** `done`: batches that ended; `waiting`: deliveries not made; the statuses: outcomes ever recorded. */
+/**
+ * `done`: batches that ended; `waiting`: deliveries not made; the statuses: outcomes ever recorded.
+ */
 export type CounterName = "cursor" | "done" | "waiting" | OutcomeStatus;
 
 export function count(db: Connection, name: CounterName, more: number): void {

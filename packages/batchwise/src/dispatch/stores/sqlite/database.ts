@@ -1,6 +1,7 @@
-// The one SQLite connection of a store: statements kept, transactions, and errors in the dispatcher's words.
-// Guarantees that a transaction is whole or not there at all, and that it is on the disk when `write` returns (WAL,
-// synchronous FULL). Waiting for a lock is the caller's: nothing here sleeps.
+// The one SQLite connection of a store: statements kept, transactions, and errors in the
+// dispatcher's words. Guarantees that a transaction is whole or not there at all, and that it is on
+// the disk when `write` returns (WAL, synchronous FULL). Waiting for a lock is the caller's:
+// nothing here sleeps.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { SqlBound, Statement } from "../sql/statement.ts";
@@ -16,7 +17,10 @@ export interface SqliteStatement {
   all(...values: SqliteValue[]): unknown[];
 }
 
-/** The part of a synchronous SQLite driver that the store uses. The driver's own types fit it; none is imported. */
+/**
+ * The part of a synchronous SQLite driver that the store uses. The driver's own types fit it; none
+ * is imported.
+ */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): SqliteStatement;
@@ -79,7 +83,9 @@ export class Connection {
     }
   }
 
-  /** SQLite has ended the transaction itself after some errors: then there is nothing left to undo. */
+  /**
+   * SQLite has ended the transaction itself after some errors: then there is nothing left to undo.
+   */
   #rollBack(): void {
     try {
       this.run("ROLLBACK");

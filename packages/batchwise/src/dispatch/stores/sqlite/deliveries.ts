@@ -1,5 +1,5 @@
-// Handing outcomes on: booking what came of earlier attempts, then taking what is due. Runs inside a transaction that
-// its caller opens.
+// Handing outcomes on: booking what came of earlier attempts, then taking what is due. Runs inside
+// a transaction that its caller opens.
 
 import type { DeliveryReport, DeliveryState } from "../../contract/outcome-rows.ts";
 import type { DeliveriesInput } from "../../contract/store.ts";
@@ -22,7 +22,10 @@ export function bookAndTake(db: Connection, { reports, take, now }: DeliveriesIn
   });
 }
 
-/** The first due ones of a sink, after noting which others have become due: each is noted once an attempt. */
+/**
+ * The first due ones of a sink, after noting which others have become due: each is noted once an
+ * attempt.
+ */
 function dueOf(db: Connection, sink: string, limit: number, now: number): Taken[] {
   db.run(
     "UPDATE batchwise_delivery SET is_due = 1 WHERE sink = ? AND state = 'waiting' AND is_due = 0 AND next_at <= ?",

@@ -1,5 +1,6 @@
-// How requests end: an outcome under the next cursor and a delivery for each sink. Guarantees that counters and cursor
-// move with the rows, once a transaction; runs inside a transaction that its caller opens.
+// How requests end: an outcome under the next cursor and a delivery for each sink. Guarantees that
+// counters and cursor move with the rows, once a transaction; runs inside a transaction that its
+// caller opens.
 
 import type { StoredEnding } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";

@@ -1,5 +1,5 @@
-// Requests on their way in: all calls of one group commit, in one transaction. Guarantees one request an id and the
-// ranks of the claim order; runs inside a transaction that its caller opens.
+// Requests on their way in: all calls of one group commit, in one transaction. Guarantees one
+// request an id and the ranks of the claim order; runs inside a transaction that its caller opens.
 
 import { hasDigest } from "../../contract/digests.ts";
 import type { NewRequest } from "../../contract/rows.ts";
@@ -19,12 +19,15 @@ interface Share {
   finished: number;
 }
 
-/** A row of a statement costs half as much where it has this many: what is left over goes in one by one. */
+/**
+ * A row of a statement costs half as much where it has this many: what is left over goes in one by
+ * one.
+ */
 const ROWS_A_STATEMENT = 10;
 
 /**
- * OR FAIL: a statement that fails is not undone by itself, so SQLite keeps no copies of the pages for that. The transaction
- * is undone.
+ * OR FAIL: a statement that fails is not undone by itself, so SQLite keeps no copies of the pages
+ * for that. The transaction is undone.
  */
 const REQUESTS = `INSERT OR FAIL INTO batchwise_request
   (seq, id, lane, priority, rank, tenant, job, created_at, deadline_at, bytes, tokens) VALUES `;
@@ -85,7 +88,10 @@ class Intake {
     return answers;
   }
 
-  /** Whether all of a full statement's were new. If not, nothing has happened: ranks depend on which are stored. */
+  /**
+   * Whether all of a full statement's were new. If not, nothing has happened: ranks depend on which
+   * are stored.
+   */
   #addTogether(requests: readonly NewRequest[], times: readonly number[]): boolean {
     return requests.length === ROWS_A_STATEMENT && this.#add(requests, times);
   }

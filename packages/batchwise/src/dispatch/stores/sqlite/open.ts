@@ -1,4 +1,5 @@
-// From the user's options to a connection that is ready for work: which database, its settings, its tables.
+// From the user's options to a connection that is ready for work: which database, its settings, its
+// tables.
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -19,10 +20,15 @@ export interface SqliteStoreOptions {
    * on Windows.
    */
   readonly fileMode?: number;
-  /** An open database of node:sqlite, better-sqlite3 or one of that shape. The store sets WAL and synchronous
-   * FULL, adds tables whose names start with `batchwise_`, and never closes it. */
+  /**
+   * An open database of node:sqlite, better-sqlite3 or one of that shape. The store sets WAL and
+   * synchronous FULL, adds tables whose names start with `batchwise_`, and never closes it.
+   */
   readonly database?: SqliteDatabase;
-  /** How long a call waits for another connection's lock before it rejects with STORE_UNAVAILABLE. Default 5_000. */
+  /**
+   * How long a call waits for another connection's lock before it rejects with STORE_UNAVAILABLE.
+   * Default 5_000.
+   */
   readonly busyTimeoutMs?: number;
 }
 

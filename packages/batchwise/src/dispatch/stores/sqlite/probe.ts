@@ -32,7 +32,10 @@ interface LaneFigures extends LaneSums {
   readonly since: number | null;
 }
 
-/** Sums over the first of a lane that may go: of those in claim order, or of those that no seal has woken yet. */
+/**
+ * Sums over the first of a lane that may go: of those in claim order, or of those that no seal has
+ * woken yet.
+ */
 function laneSums(db: Connection, id: number, limit: number, now: number, which: "in order" | "woken"): LaneFigures {
   const some =
     which === "in order"
@@ -47,7 +50,10 @@ function laneSums(db: Connection, id: number, limit: number, now: number, which:
   return sums ?? { ready: 0, bytes: 0, tokens: 0, oldest: null, since: null };
 }
 
-/** A lane of which the limit can go need not be summed up: the walk to its last one reads no columns. */
+/**
+ * A lane of which the limit can go need not be summed up: the walk to its last one reads no
+ * columns.
+ */
 function firstSums(db: Connection, id: number, limit: number, now: number): LaneFigures {
   if (limit > SAMPLE && hasMany(db, id, limit)) {
     const first = laneSums(db, id, SAMPLE, now, "in order");

@@ -1,7 +1,8 @@
-// Lets go of old outcomes and requests, and of batches and groups that nothing names any more. The row of a request stays, with its
-// id and digest only: the index of ids, whose order is no order of time, is not touched. Bodies lie in order of arrival
-// and outcomes in order of recording, so a run goes over some thousands of them twice: each page is written once. In
-// between an outcome has no body and is seen by nobody. Each step runs inside a transaction that its caller opens.
+// Lets go of old outcomes and requests, and of batches and groups that nothing names any more. The
+// row of a request stays, with its id and digest only: the index of ids, whose order is no order of
+// time, is not touched. Bodies lie in order of arrival and outcomes in order of recording, so a run
+// goes over some thousands of them twice: each page is written once. In between an outcome has no
+// body and is seen by nobody. Each step runs inside a transaction that its caller opens.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
@@ -29,7 +30,9 @@ interface Seen {
   readonly waits: number;
 }
 
-/** What a run still has to do of its window. Only a plan: each step looks again at what it takes. */
+/**
+ * What a run still has to do of its window. Only a plan: each step looks again at what it takes.
+ */
 interface Plan {
   readonly of: PruneInput;
   /** The last outcome that was looked at, and how many were. */
@@ -44,7 +47,10 @@ interface Plan {
   readonly cursors: number[];
 }
 
-/** The runs of one store. A call that goes on where none has been, after a restart say, begins with a new plan. */
+/**
+ * The runs of one store. A call that goes on where none has been, after a restart say, begins with
+ * a new plan.
+ */
 export class Pruning {
   #plan: Plan | null = null;
   readonly #groups: GroupWalk = new GroupWalk(sqlite);
@@ -76,7 +82,10 @@ function isOf({ of }: Plan, { before, after, statuses }: PruneInput): boolean {
   return of.before === before && of.after === after && String(of.statuses) === String(statuses);
 }
 
-/** Does the next part of the plan. Gives the number of requests that it pruned, and of those that it saw have to stay. */
+/**
+ * Does the next part of the plan. Gives the number of requests that it pruned, and of those that it
+ * saw have to stay.
+ */
 function advance(db: Connection, plan: Plan, input: PruneInput): readonly [requests: number, kept: number] {
   const kept = plan.isLooking ? look(db, plan, input) : 0;
   if (plan.isLooking) return [0, kept];
@@ -90,7 +99,9 @@ function advance(db: Connection, plan: Plan, input: PruneInput): readonly [reque
   return [0, kept];
 }
 
-/** Adds what the next outcomes of the log have to give. Gives the number of those that have to stay. */
+/**
+ * Adds what the next outcomes of the log have to give. Gives the number of those that have to stay.
+ */
 function look(db: Connection, plan: Plan, input: PruneInput): number {
   const page = db.all<Seen>(
     `SELECT o.cursor, o.seq, o.status, o.recorded_at, r.bytes, r.pruned IS NOT NULL AS is_pruned,
@@ -119,7 +130,10 @@ function mayGo({ recorded_at, status, is_pruned }: Seen, { before, statuses }: P
   return is_pruned === 0 && recorded_at <= before && (statuses as readonly string[]).includes(status);
 }
 
-/** Takes the next ones off the plan: as many as may be, with no more bytes than may be. Gives how many were pruned. */
+/**
+ * Takes the next ones off the plan: as many as may be, with no more bytes than may be. Gives how
+ * many were pruned.
+ */
 function removeSome(db: Connection, requests: Seen[], { limit, now }: PruneInput): number {
   const some: number[] = [];
   let bytes = 0;
@@ -138,7 +152,10 @@ interface Free {
   readonly batch: number | null;
 }
 
-/** Prunes the requests of these outcomes, but for what was retried, pruned or let wait again since the plan. */
+/**
+ * Prunes the requests of these outcomes, but for what was retried, pruned or let wait again since
+ * the plan.
+ */
 function remove(db: Connection, some: readonly number[], now: number): number {
   const free = db.all<Free>(
     `SELECT o.cursor, o.seq, o.batch FROM json_each(?) j JOIN batchwise_outcome o ON o.cursor = j.value

@@ -1,6 +1,7 @@
-// Whether the files of a database are still those that the connection holds. SQLite does not notice that its file, or the
-// `-wal` beside it, was removed or replaced: it goes on in files that have no name, and all that it has committed there is
-// gone when the process ends. Only names are looked up: to open a file and close it again drops SQLite's own locks.
+// Whether the files of a database are still those that the connection holds. SQLite does not notice
+// that its file, or the `-wal` beside it, was removed or replaced: it goes on in files that have no
+// name, and all that it has committed there is gone when the process ends. Only names are looked
+// up: to open a file and close it again drops SQLite's own locks.
 
 import { realpathSync, statSync } from "node:fs";
 import { DispatchError } from "../../contract/errors.ts";
@@ -16,7 +17,10 @@ export class SameFile {
     this.#checkOne(this.#path);
   }
 
-  /** To be called once tables are there. Throws STORE_DAMAGED where a file of an earlier look was removed or replaced. */
+  /**
+   * To be called once tables are there. Throws STORE_DAMAGED where a file of an earlier look was
+   * removed or replaced.
+   */
   check(): void {
     this.#checkOne(this.#path);
     this.#checkOne(`${this.#path}-wal`);

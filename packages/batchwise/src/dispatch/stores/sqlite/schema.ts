@@ -1,11 +1,15 @@
-// The tables, and how older ones become them. Where a request is, is which table has it: `ready` while it waits,
-// `member` while a batch has it, `outcome` once it has ended. Claims move small rows between the first two; the row of
-// the request and its texts are not touched, so that a seal costs the same however many requests have ended.
+// The tables, and how older ones become them. Where a request is, is which table has it: `ready`
+// while it waits, `member` while a batch has it, `outcome` once it has ended. Claims move small
+// rows between the first two; the row of the request and its texts are not touched, so that a seal
+// costs the same however many requests have ended.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { Connection } from "./database.ts";
 
-/** One step from each version to the next, applied in order. A step that has been released never changes. */
+/**
+ * One step from each version to the next, applied in order. A step that has been released never
+ * changes.
+ */
 const STEPS: readonly string[] = [
   `
   CREATE TABLE batchwise_lane (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -193,7 +197,10 @@ const STEPS: readonly string[] = [
   `,
 ];
 
-/** Brings the tables to the present version. Writes nothing where they are there already, so readers may call it. */
+/**
+ * Brings the tables to the present version. Writes nothing where they are there already, so readers
+ * may call it.
+ */
 export function migrate(db: Connection): void {
   if (versionOf(db) === STEPS.length) return;
   db.write(() => {

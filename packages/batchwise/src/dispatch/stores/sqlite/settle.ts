@@ -1,5 +1,6 @@
-// Decisions about open members: they end, or go back to a lane. A member's row is deleted by the statement that finds
-// it, which is what makes a decision count once. Runs inside a transaction that its caller opens.
+// Decisions about open members: they end, or go back to a lane. A member's row is deleted by the
+// statement that finds it, which is what makes a decision count once. Runs inside a transaction
+// that its caller opens.
 
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";

@@ -1,5 +1,6 @@
-// Gives the file's free pages back to the file system, a few at a time. Only where the database was made for that
-// (auto_vacuum INCREMENTAL, as the store's own new files are); what stays free is used by what comes next.
+// Gives the file's free pages back to the file system, a few at a time. Only where the database was
+// made for that (auto_vacuum INCREMENTAL, as the store's own new files are); what stays free is
+// used by what comes next.
 
 import type { Connection } from "./database.ts";
 

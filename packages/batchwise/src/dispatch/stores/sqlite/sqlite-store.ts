@@ -1,7 +1,7 @@
-// The store in one SQLite file: the default for one machine. Guarantees the whole store contract, durable at every
-// commit, for any number of processes on the file. Single enqueues that arrive together share one commit: batchwise's
-// own engine gathers them. The driver is synchronous, so a call holds the event loop for as long as it runs; waiting
-// for another process's lock does not.
+// The store in one SQLite file: the default for one machine. Guarantees the whole store contract,
+// durable at every commit, for any number of processes on the file. Single enqueues that arrive
+// together share one commit: batchwise's own engine gathers them. The driver is synchronous, so a
+// call holds the event loop for as long as it runs; waiting for another process's lock does not.
 
 import type { DispatchError } from "../../contract/errors.ts";
 import type { DeliveryRow } from "../../contract/outcome-rows.ts";
@@ -52,7 +52,8 @@ const LOG_END: number = Number.MAX_SAFE_INTEGER;
 /**
  * Makes a `Store` in a SQLite database. The file is opened, and its tables made, by the first call.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or out of range.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
+ * out of range.
  *
  * @example
  * ```ts
@@ -126,7 +127,10 @@ class SqliteStore extends SqlStore implements Store {
     if (this.#database !== null) this.#options.close(this.#database);
   }
 
-  /** Lets the rest of this round's events in first: while they arrive, their enqueues gather for the next commit. */
+  /**
+   * Lets the rest of this round's events in first: while they arrive, their enqueues gather for the
+   * next commit.
+   */
   protected async enqueueTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     return this.#patiently((db) => db.write(() => enqueueAll(db, calls)));
@@ -140,7 +144,10 @@ class SqliteStore extends SqlStore implements Store {
     return this.tracked(() => this.#patiently((db) => db.read(() => work(db))));
   }
 
-  /** Tries until no other connection is in the way, or patience ends. A try that was in the way has done nothing. */
+  /**
+   * Tries until no other connection is in the way, or patience ends. A try that was in the way has
+   * done nothing.
+   */
   async #patiently<Result>(work: (db: Connection) => Result): Promise<Result> {
     const until = performance.now() + this.#options.busyTimeoutMs;
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {

@@ -8,8 +8,8 @@ import { sendingCases } from "./account/sending.ts";
 export type { AccountCase, AccountFactory, AccountFake, AccountRig } from "./account/case.ts";
 
 /**
- * The cases that every `Account` passes. Each opens an account at a fake provider of its own and throws where the
- * account breaks the contract. The fake's clock begins on 1 January 2026, UTC.
+ * The cases that every `Account` passes. Each opens an account at a fake provider of its own and
+ * throws where the account breaks the contract. The fake's clock begins on 1 January 2026, UTC.
  *
  * @example
  * ```ts

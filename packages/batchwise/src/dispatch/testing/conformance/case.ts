@@ -1,5 +1,5 @@
-// What a case of the store suite is, and the rows that the cases are made from. No test runner is needed: a case
-// throws where the store breaks the contract.
+// What a case of the store suite is, and the rows that the cases are made from. No test runner is
+// needed: a case throws where the store breaks the contract.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type { Settlement } from "../../contract/outcome-rows.ts";
@@ -8,9 +8,9 @@ import type { Amendment, SealInput, SealResult, SettleInput, Store } from "../..
 import type { OutcomeStatus } from "../../contract/types.ts";
 
 /**
- * Opens a store on the case's own data, empty at the first call. Each further call opens another store on the same
- * data, as another process would; a store that cannot share data gives the same one again. Who made the factory closes
- * what it gave out.
+ * Opens a store on the case's own data, empty at the first call. Each further call opens another
+ * store on the same data, as another process would; a store that cannot share data gives the same
+ * one again. Who made the factory closes what it gave out.
  */
 export type StoreFactory = () => Promise<Store>;
 
@@ -18,7 +18,10 @@ export type StoreFactory = () => Promise<Store>;
 export interface StoreCase {
   /** A sentence about what a store does. */
   readonly name: string;
-  /** Closes its store and opens it again: leave these out for stores that live and die with their process. */
+  /**
+   * Closes its store and opens it again: leave these out for stores that live and die with their
+   * process.
+   */
   readonly durable: boolean;
   run(open: StoreFactory): Promise<void>;
 }

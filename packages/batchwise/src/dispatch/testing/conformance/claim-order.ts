@@ -81,7 +81,8 @@ export const claimOrderCases: readonly StoreCase[] = [
     const finished = new Map<string, number>();
     let [claimedRank, waiting, expected] = [0, [] as { id: string; rank: number }[], [] as string[]];
     for (let round = 0; round < 60; round += 1) {
-      // Most tenants come once; two come again and again, with more or fewer tokens than the others.
+      // Most tenants come once; two come again and again, with more or fewer tokens than the
+      // others.
       const fresh = [`once${round}`, "often", round % 7 === 0 ? "rare" : "other"].map((tenant, n) =>
         request(`${round}-${n}`, { tenant, tokens: 1 + ((round * 7 + n * 13) % 40) }),
       );

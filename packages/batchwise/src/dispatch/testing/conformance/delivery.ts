@@ -1,4 +1,5 @@
-// Cases about handing outcomes on: taking what is due, reporting what came of it, and the log of that.
+// Cases about handing outcomes on: taking what is due, reporting what came of it, and the log of
+// that.
 
 import { deepEqual } from "node:assert/strict";
 import type { DeliveryReport, DeliveryState } from "../../contract/outcome-rows.ts";

@@ -1,4 +1,5 @@
-// Cases about who holds a batch and what its holder may write: lease, transition, and reading batches.
+// Cases about who holds a batch and what its holder may write: lease, transition, and reading
+// batches.
 
 import { deepEqual } from "node:assert/strict";
 import type { BatchRow } from "../../contract/rows.ts";

@@ -1,4 +1,5 @@
-// Cases about letting go of what has ended: what goes, what stays, and what is still known of it afterwards.
+// Cases about letting go of what has ended: what goes, what stays, and what is still known of it
+// afterwards.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";

@@ -1,4 +1,5 @@
-// The whole suite of accounts that run lines themselves (`Account.execute`), as cases that any test runner can loop over.
+// The whole suite of accounts that run lines themselves (`Account.execute`), as cases that any test
+// runner can loop over.
 
 import type { RunnerCase } from "./runner/case.ts";
 import { runnerCourseCases } from "./runner/course.ts";
@@ -14,9 +15,9 @@ export type {
 } from "./runner/case.ts";
 
 /**
- * The cases that every `Account` with `execute` passes, in place of `accountConformance`, which is about accounts with a
- * provider behind them. Each case opens an account whose calls it answers, and throws where the account breaks the
- * contract. The cases run in real time.
+ * The cases that every `Account` with `execute` passes, in place of `accountConformance`, which is
+ * about accounts with a provider behind them. Each case opens an account whose calls it answers,
+ * and throws where the account breaks the contract. The cases run in real time.
  *
  * @example
  * ```ts

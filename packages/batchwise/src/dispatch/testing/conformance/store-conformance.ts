@@ -22,7 +22,8 @@ import { usageCases } from "./usage.ts";
 export type { StoreCase, StoreFactory } from "./case.ts";
 
 /**
- * The cases that every `Store` passes. Each opens its own data and throws where the store breaks the contract.
+ * The cases that every `Store` passes. Each opens its own data and throws where the store breaks
+ * the contract.
  *
  * @example
  * ```ts

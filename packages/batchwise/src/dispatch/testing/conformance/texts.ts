@@ -1,5 +1,6 @@
-// Cases about odd texts outside bodies, fractions and large counts: the longest and oddest that the contract lets through
-// come back as they went in, and what no store can have is looked for in vain, not with an error.
+// Cases about odd texts outside bodies, fractions and large counts: the longest and oddest that the
+// contract lets through come back as they went in, and what no store can have is looked for in
+// vain, not with an error.
 
 import { deepEqual } from "node:assert/strict";
 import {
@@ -16,7 +17,9 @@ import {
   storeCase,
 } from "./case.ts";
 
-/** Of this length: controls, quotes, a backslash, words of other scripts, a whole surrogate pair. */
+/**
+ * Of this length: controls, quotes, a backslash, words of other scripts, a whole surrogate pair.
+ */
 function oddText(length: number): string {
   const some = "\u0001\t\n\r\"'\\\\?$1 %s {}\u2028\ufffdé語\u{1f643}";
   const cut = some.repeat(Math.ceil(length / some.length)).slice(0, length - 1);

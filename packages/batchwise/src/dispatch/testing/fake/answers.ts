@@ -1,4 +1,5 @@
-// What the fake's models say: an echo for chat, a small vector for embeddings, each from the request alone.
+// What the fake's models say: an echo for chat, a small vector for embeddings, each from the
+// request alone.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { errorType } from "./anthropic/error-type.ts";

@@ -1,5 +1,6 @@
-// All batches that one surface of the fake has ever accepted, the lines in them, and which of these have run by now.
-// Both surfaces keep their batches here; how a batch looks on the wire is theirs. Nothing is ever removed.
+// All batches that one surface of the fake has ever accepted, the lines in them, and which of these
+// have run by now. Both surfaces keep their batches here; how a batch looks on the wire is theirs.
+// Nothing is ever removed.
 
 import { serverFault } from "./answers.ts";
 import { hashOf, seededRandom, shuffled } from "./random.ts";
@@ -151,7 +152,10 @@ export class BatchBook<Extra> {
     return momentOf(batch.course, this.#settings.now());
   }
 
-  /** Lines of this model, or of all, that are enqueued by now: a batch counts until it is over, a failed one longer. */
+  /**
+   * Lines of this model, or of all, that are enqueued by now: a batch counts until it is over, a
+   * failed one longer.
+   */
   enqueued(model: string | null): { readonly tokens: number; readonly items: number } {
     let [tokens, items] = [0, 0];
     for (const batch of this.#batches.values()) {
@@ -192,7 +196,10 @@ export class BatchBook<Extra> {
     return { succeeded: tally.upTo - tally.failed, failed: tally.failed };
   }
 
-  /** Every line of a batch that is over, in the order of its results, scripted gaps and repetitions included. */
+  /**
+   * Every line of a batch that is over, in the order of its results, scripted gaps and repetitions
+   * included.
+   */
   *endings(batch: FakeBatch<Extra>): Generator<Ending> {
     const { done } = this.moment(batch);
     const { missingLines, duplicateLines } = batch.course.plan;

@@ -1,5 +1,5 @@
-// The book of scripted faults: which of them, if any, hits the next call. First written, first used. And what a fault
-// makes of the answer, the same for every fake.
+// The book of scripted faults: which of them, if any, hits the next call. First written, first
+// used. And what a fault makes of the answer, the same for every fake.
 
 import type { Clock } from "../../../core/time/clock.ts";
 import { DROPPED, jsonReply, Refusal, type Reply } from "./exchange.ts";
@@ -45,7 +45,10 @@ export class FaultBook {
 const NEWLINE = 10;
 const encoder = new TextEncoder();
 
-/** Runs the call as the fault says, or as it is; `refuse` writes a scripted status in the error shape of its surface. */
+/**
+ * Runs the call as the fault says, or as it is; `refuse` writes a scripted status in the error
+ * shape of its surface.
+ */
 export async function answerUnder(
   fault: FakeFault | null,
   clock: Clock,

@@ -1,4 +1,5 @@
-// Uploaded files of the OpenAI-shaped surface: taken in by multipart, listed by name, gone after the retention time.
+// Uploaded files of the OpenAI-shaped surface: taken in by multipart, listed by name, gone after
+// the retention time.
 
 import type { JsonObject } from "../../contract/types.ts";
 import { type Exchange, Refusal } from "./exchange.ts";
@@ -56,7 +57,10 @@ export class FileShelf {
     return announced;
   }
 
-  /** The file itself, at that address, which is signed: it takes no other credentials, and wants to know the length. */
+  /**
+   * The file itself, at that address, which is signed: it takes no other credentials, and wants to
+   * know the length.
+   */
   put(id: string, { body, headers }: Exchange): void {
     const announced = this.#announced.get(id);
     if (announced === undefined || headers.get("authorization") !== null) {
@@ -148,7 +152,10 @@ function fieldsOf(parts: readonly Part[]): Readonly<Record<string, string>> {
   return Object.fromEntries(plain.map(({ name, content }) => [name, Buffer.from(content).toString()]));
 }
 
-/** Of `expires_after` and `output_expires_after`: the seconds, between an hour and 30 days; null where there is none. */
+/**
+ * Of `expires_after` and `output_expires_after`: the seconds, between an hour and 30 days; null
+ * where there is none.
+ */
 export function expiryOf(anchor: unknown, seconds: unknown): number | null {
   if (anchor === undefined && seconds === undefined) return null;
   const span = Number(seconds);

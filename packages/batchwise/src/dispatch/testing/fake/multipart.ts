@@ -1,5 +1,5 @@
-// multipart/form-data, as far as uploads need it: fields and one or more files, in any order, whole in memory. And
-// multipart/related, whose parts have no names.
+// multipart/form-data, as far as uploads need it: fields and one or more files, in any order, whole
+// in memory. And multipart/related, whose parts have no names.
 
 import { Refusal } from "./exchange.ts";
 

@@ -12,7 +12,10 @@ const CREATES: readonly FakeOperation[] = [
     "jobs.create",
   ] as const),
 ];
-/** Where results are read. Gemini's come with the batch itself where its requests came with the create. */
+/**
+ * Where results are read. Gemini's come with the batch itself where its requests came with the
+ * create.
+ */
 const DOWNLOADS: readonly FakeOperation[] = [
   ...(["files.content", "messages.results", "geminiFiles.content", "gemini.retrieve", "objects.get"] as const),
 ];

@@ -1,7 +1,8 @@
-// The strict fake provider: what a Batch API does with files and batches, without a model, under a clock of the test's
-// choosing. It refuses what the real ones refuse, fails later what they fail later, and can be told to misbehave in
-// every way that has been seen of them. It keeps account of each call and each line it accepted, so that work done
-// twice is counted here and not inferred. One fake is one account; it holds everything in memory.
+// The strict fake provider: what a Batch API does with files and batches, without a model, under a
+// clock of the test's choosing. It refuses what the real ones refuse, fails later what they fail
+// later, and can be told to misbehave in every way that has been seen of them. It keeps account of
+// each call and each line it accepted, so that work done twice is counted here and not inferred.
+// One fake is one account; it holds everything in memory.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { type DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
@@ -23,9 +24,15 @@ import type {
 
 /** A strict provider in this process: what it was asked to run, and how it misbehaves. */
 export interface FakeProvider {
-  /** Give this to an official client as `fetch`: no socket, so a virtual clock sees everything happen at once. */
+  /**
+   * Give this to an official client as `fetch`: no socket, so a virtual clock sees everything
+   * happen at once.
+   */
   readonly fetch: Fetch;
-  /** Serves on a free port of 127.0.0.1. A client's base URL is `${url}/v1` (OpenAI) or `url` (Anthropic). */
+  /**
+   * Serves on a free port of 127.0.0.1. A client's base URL is `${url}/v1` (OpenAI) or `url`
+   * (Anthropic).
+   */
   listen(): Promise<Listening>;
   /** Puts a fault into calls to come. Several wait their turn. */
   inject(fault: FakeFault): void;
@@ -50,7 +57,8 @@ export interface FakeProvider {
 }
 
 /**
- * Makes a fake provider. It answers OpenAI's paths with and without `/v1`; OpenAI itself knows none without.
+ * Makes a fake provider. It answers OpenAI's paths with and without `/v1`; OpenAI itself knows none
+ * without.
  *
  * @example
  * ```ts

@@ -55,8 +55,8 @@ const PLAN: FakePlan = {
 };
 
 /**
- * Azure names absent files "", leaves an empty error file, names both files of a batch that failed, and has been seen to
- * write states with a capital.
+ * Azure names absent files "", leaves an empty error file, names both files of a batch that failed,
+ * and has been seen to write states with a capital.
  */
 const DIALECT_PLANS: Readonly<Record<FakeDialect, Partial<FakePlan>>> = {
   openai: {},
@@ -77,7 +77,10 @@ export interface Settings {
   now(): number;
   readonly random: () => number;
   readonly seed: number;
-  /** Part of every id that it gives: another fake, or the same one started later, must not give them again. */
+  /**
+   * Part of every id that it gives: another fake, or the same one started later, must not give them
+   * again.
+   */
   readonly mark: string;
   readonly dialect: FakeDialect;
   readonly speaksMistral: boolean;

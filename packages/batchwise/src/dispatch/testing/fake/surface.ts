@@ -1,5 +1,6 @@
-// One wire format of the fake: which calls it knows, and how it answers them. A fake has one surface or several side by
-// side; the first that knows a path takes the call. What the batches of a surface do is in its BatchBook.
+// One wire format of the fake: which calls it knows, and how it answers them. A fake has one
+// surface or several side by side; the first that knows a path takes the call. What the batches of
+// a surface do is in its BatchBook.
 
 import type { BatchBook } from "./batch-book.ts";
 import type { Exchange, Refusal, Reply } from "./exchange.ts";

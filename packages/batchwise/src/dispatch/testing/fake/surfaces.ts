@@ -10,7 +10,8 @@ import type { Surface } from "./surface.ts";
 import { VertexSurface } from "./vertex/surface.ts";
 
 /**
- * Their paths never meet, so that all are served side by side; but Mistral's files have the paths of OpenAI's.
+ * Their paths never meet, so that all are served side by side; but Mistral's files have the paths
+ * of OpenAI's.
  */
 export function surfacesOf(settings: Settings): readonly Surface[] {
   if (settings.speaksMistral) return [new MistralSurface(settings)];

@@ -1,5 +1,6 @@
-// The life of one batch as a pure function of time. Nothing happens in the fake between two calls: a caller is told
-// what would have happened by now. A batch refused by validation fails; one that outlasts its window expires.
+// The life of one batch as a pure function of time. Nothing happens in the fake between two calls:
+// a caller is told what would have happened by now. A batch refused by validation fails; one that
+// outlasts its window expires.
 
 import type { FakeLineFault, FakePlan } from "./types.ts";
 

@@ -1,5 +1,6 @@
-// Two ways to the same handler: a real node:http server on a free port of the loopback, and a `fetch` that stays in the
-// process, so that a simulation under a virtual clock needs no socket. Both can close a connection in the middle.
+// Two ways to the same handler: a real node:http server on a free port of the loopback, and a
+// `fetch` that stays in the process, so that a simulation under a virtual clock needs no socket.
+// Both can close a connection in the middle.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -59,7 +60,10 @@ function exchangeOf(method: string, url: URL, headers: Headers, body: Uint8Array
   return { method, path: url.pathname, query: url.searchParams, headers, body };
 }
 
-/** Fails like the platform's fetch does: a TypeError for a lost connection, the signal's reason for an abort. */
+/**
+ * Fails like the platform's fetch does: a TypeError for a lost connection, the signal's reason for
+ * an abort.
+ */
 export function inProcessFetch(handler: Handler): Fetch {
   return async (target, init) => {
     const request = new Request(target, init);

@@ -1,5 +1,5 @@
-// The words of the fake provider: its options, what a test may script, and what it records. Types only.
-// All spans and times are milliseconds on the fake's own clock.
+// The words of the fake provider: its options, what a test may script, and what it records. Types
+// only. All spans and times are milliseconds on the fake's own clock.
 
 import type { Clock } from "../../../core/time/clock.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
@@ -148,7 +148,10 @@ export interface FakePlan {
   readonly stateCase: "lower" | "capitalised" | "upper";
   /** The batch has ended this long before it says where its results are. 0. */
   readonly resultsLagMs: number;
-  /** The batch has ended this long before its counts are there: until then they are 0, or left out. 0. */
+  /**
+   * The batch has ended this long before its counts are there: until then they are 0, or left out.
+   * 0.
+   */
   readonly countsLagMs: number;
   /** In place of `in_progress`: a state that no client knows. */
   readonly strangeState: string | null;
@@ -169,7 +172,10 @@ export interface FakeLine {
   readonly body: JsonObject;
 }
 
-/** How a line ends: 2xx is a success. Must depend on the line alone, since it may be asked for more than once. */
+/**
+ * How a line ends: 2xx is a success. Must depend on the line alone, since it may be asked for more
+ * than once.
+ */
 export interface FakeAnswer {
   readonly status: number;
   readonly body: JsonObject;
@@ -184,7 +190,10 @@ export interface FakeFault {
   readonly until?: number;
   /** Share of the calls that it hits. Default 1. */
   readonly chance?: number;
-  /** Waits this long before anything is done, also when the client has gone by then: a slow accept. Default 0. */
+  /**
+   * Waits this long before anything is done, also when the client has gone by then: a slow accept.
+   * Default 0.
+   */
   readonly delayMs?: number;
   /** Whether the operation is done. Default true. */
   readonly accept?: boolean;
@@ -206,7 +215,10 @@ export interface FakeEditedReply {
   readonly edit: (body: string) => string;
 }
 
-/** The body ends cleanly after so many of its lines: as whole as any other answer, for all that the client can see. */
+/**
+ * The body ends cleanly after so many of its lines: as whole as any other answer, for all that the
+ * client can see.
+ */
 export interface FakeShortReply {
   readonly endAfterLines: number;
 }
@@ -215,7 +227,10 @@ export interface FakeShortReply {
 export interface FakeReplyFault {
   readonly status: number;
   readonly body?: Json;
-  /** In place of `body`: a body that is no JSON, as the page of a proxy. Its type goes into `headers`; default text/html. */
+  /**
+   * In place of `body`: a body that is no JSON, as the page of a proxy. Its type goes into
+   * `headers`; default text/html.
+   */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -236,16 +251,24 @@ export interface FakeExecution {
 
 /** Options of `fakeProvider`. */
 export interface FakeOptions {
-  /** Wall time in milliseconds since 1970, and timers for delayed answers. Default: the machine's. */
+  /**
+   * Wall time in milliseconds since 1970, and timers for delayed answers. Default: the machine's.
+   */
   readonly clock?: Clock;
-  /** Every choice that the fake makes follows from it; the ids that it gives from it and from the time of its start. Default 1. */
+  /**
+   * Every choice that the fake makes follows from it; the ids that it gives from it and from the
+   * time of its start. Default 1.
+   */
   readonly seed?: number;
-  /** `mistral`: Mistral's own files and jobs in place of those of OpenAI's shape, whose paths they share. */
+  /**
+   * `mistral`: Mistral's own files and jobs in place of those of OpenAI's shape, whose paths they
+   * share.
+   */
   readonly dialect?: FakeDialect | "mistral";
   readonly limits?: Partial<FakeLimits>;
   /**
-   * How `POST /files/upload` answers in the dialect of Together: with a redirect to a storage that takes the file by PUT,
-   * or with the file. Default "redirect".
+   * How `POST /files/upload` answers in the dialect of Together: with a redirect to a storage that
+   * takes the file by PUT, or with the file. Default "redirect".
    */
   readonly uploads?: "redirect" | "direct";
   /** Defaults for every batch, or a choice per batch. */
@@ -258,19 +281,25 @@ export interface FakeOptions {
   readonly clockSkewMs?: number;
   /** Files are gone after this. Default 30 days. */
   readonly fileRetentionMs?: number;
-  /** Of OpenAI's shape and Gemini: an uploaded file is not processed before this, and no batch is made from it. Default 0. */
+  /**
+   * Of OpenAI's shape and Gemini: an uploaded file is not processed before this, and no batch is
+   * made from it. Default 0.
+   */
   readonly filesPendingMs?: number;
   /** Models that exist; others fail validation. Default: all. */
   readonly models?: readonly string[];
   /** Default: an echo of the last user message, or a vector of its text. */
   readonly answer?: (line: FakeLine) => FakeAnswer;
-  /** What the validation of an OpenAI-shaped file has against a line, beside the checks of the fake. Default: nothing. */
+  /**
+   * What the validation of an OpenAI-shaped file has against a line, beside the checks of the fake.
+   * Default: nothing.
+   */
   readonly faultOf?: (line: FakeLine) => FakeLineFault | null;
   /** What tells one request from another, whatever its custom id. Default: a digest of the body. */
   readonly identify?: (line: FakeLine) => string;
   /**
-   * Where jobs read their inputs and write their outputs: a `fakeS3()` for Bedrock, a `fakeGcs()` for Vertex AI. Faults given
-   * to this fake go there too. Default: nothing is there.
+   * Where jobs read their inputs and write their outputs: a `fakeS3()` for Bedrock, a `fakeGcs()`
+   * for Vertex AI. Faults given to this fake go there too. Default: nothing is there.
    */
   readonly storage?: FakeObjects;
 }

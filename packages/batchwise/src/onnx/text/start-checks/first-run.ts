@@ -1,6 +1,6 @@
 /**
- * What is tried on a model before it serves: whether its output is a vector of a text, and whether it knows the
- * tokenizer's ids.
+ * What is tried on a model before it serves: whether its output is a vector of a text, and whether
+ * it knows the tokenizer's ids.
  *
  * Guarantees: a refusal names what was expected, what came, and the way out.
  */
@@ -29,7 +29,10 @@ export async function firstRun(source: ModelSource, pool: VectorThreads): Promis
   return first;
 }
 
-/** The ids of a text. Throws where there is no list of numbers; words that the tokenizer does not know may have no id. */
+/**
+ * The ids of a text. Throws where there is no list of numbers; words that the tokenizer does not
+ * know may have no id.
+ */
 function encoded(tokenizer: Tokenizer, text: string): readonly number[] {
   let ids: unknown;
   try {
@@ -47,7 +50,10 @@ function encoded(tokenizer: Tokenizer, text: string): readonly number[] {
 /** The number of tokens of a text, and its vector. */
 type Trial = readonly [tokens: number, block: VectorBlock];
 
-/** A graph with one number a token, or with a score for each pair of tokens, gives wider vectors to longer texts. */
+/**
+ * A graph with one number a token, or with a score for each pair of tokens, gives wider vectors to
+ * longer texts.
+ */
 async function checkWidth(
   shorter: Trial,
   text: Trial,
@@ -69,7 +75,9 @@ async function checkWidth(
   );
 }
 
-/** A graph fails on an id past its table of words; better now than at the first text that has it. */
+/**
+ * A graph fails on an id past its table of words; better now than at the first text that has it.
+ */
 async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Promise<VectorBlock> {
   const largest = tokenizer.vocabularySize - 1;
   try {
@@ -85,7 +93,10 @@ async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Pr
   }
 }
 
-/** A table of words is often somewhat larger than the tokenizer, rounded up; this much larger it is another's. */
+/**
+ * A table of words is often somewhat larger than the tokenizer, rounded up; this much larger it is
+ * another's.
+ */
 const LEAST_SHARE = 0.9;
 
 function vocabularyWarning({ tokenizer, vocabulary }: ModelSource): string[] {
@@ -95,7 +106,10 @@ function vocabularyWarning({ tokenizer, vocabulary }: ModelSource): string[] {
   ];
 }
 
-/** A text without the prompt that the model was trained with has another vector than its authors mean. */
+/**
+ * A text without the prompt that the model was trained with has another vector than its authors
+ * mean.
+ */
 function promptWarning({ defaultPrompt }: ModelSource): string[] {
   if (defaultPrompt === undefined || defaultPrompt === "") return [];
   return [
@@ -103,7 +117,9 @@ function promptWarning({ defaultPrompt }: ModelSource): string[] {
   ];
 }
 
-/** A model made for the dot product says something by the length of a vector, which is lost here. */
+/**
+ * A model made for the dot product says something by the length of a vector, which is lost here.
+ */
 function scaleWarning({ readout }: ModelSource): string[] {
   if (readout.isUnscaled !== true) return [];
   return [

@@ -1,11 +1,12 @@
 /**
- * How long a text the model takes, tried where its files do not say that it takes as many tokens as are wanted: a table
- * of positions ends somewhere, and the first long text is no time to learn where.
+ * How long a text the model takes, tried where its files do not say that it takes as many tokens as
+ * are wanted: a table of positions ends somewhere, and the first long text is no time to learn
+ * where.
  *
- * Guarantees: where more was asked for than the model takes, it is refused with both numbers; a limit that nobody asked
- * for is lowered to what it takes. It is tried for ten seconds at most, and nothing is begun that would take longer by
- * what the last trial took; what has not failed by then counts as taken. A limit that leaves no token beside the special
- * ones is refused.
+ * Guarantees: where more was asked for than the model takes, it is refused with both numbers; a
+ * limit that nobody asked for is lowered to what it takes. It is tried for ten seconds at most, and
+ * nothing is begun that would take longer by what the last trial took; what has not failed by then
+ * counts as taken. A limit that leaves no token beside the special ones is refused.
  */
 
 import { modelLoadError } from "../../errors.ts";
@@ -17,7 +18,10 @@ import type { VectorThreads } from "../vector-threads.ts";
 import { isThreadEnded, trialRunOf } from "./trial-run.ts";
 
 const MOST_TRIAL_MS = 10_000;
-/** Longer ones are come to by doubling, so that no trial takes far more memory than the last that went well. */
+/**
+ * Longer ones are come to by doubling, so that no trial takes far more memory than the last that
+ * went well.
+ */
 const FIRST_LENGTH = 512;
 
 /** The model, with a limit that it keeps. Throws MODEL_LOAD. */
@@ -37,7 +41,10 @@ export async function withLimitTried(source: ModelSource, pool: VectorThreads): 
   throw modelLoadError(path, new Error(message, { cause: error }));
 }
 
-/** Throws where the tokenizer's special tokens leave a text no token. They may be unknown; then all limits pass. */
+/**
+ * Throws where the tokenizer's special tokens leave a text no token. They may be unknown; then all
+ * limits pass.
+ */
 export function checkRoomForText({ maxTokens, isLimitAsked, tokenizer }: ModelSource): void {
   const special = specialTokensOf(tokenizer);
   const count = special === undefined ? 0 : special.before.length + special.after.length;

@@ -1,6 +1,7 @@
 /**
- * Whether a text's vector depends on the other texts of its batch, found out by running random rows alone and together.
- * A dynamically quantised graph takes one scale for a whole batch; a graph without a mask counts padding.
+ * Whether a text's vector depends on the other texts of its batch, found out by running random rows
+ * alone and together. A dynamically quantised graph takes one scale for a whole batch; a graph
+ * without a mask counts padding.
  *
  * Guarantees: the same rows on every start; what float rounding does is not called a difference.
  */
@@ -24,7 +25,10 @@ const TRIAL_SEED = 20_777;
 const LEAST_COSINE = 0.999_999;
 const LARGEST_DIFFERENCE = 1e-4;
 
-/** Runs random rows of different lengths alone and together. Undefined while the two agree within float rounding. */
+/**
+ * Runs random rows of different lengths alone and together. Undefined while the two agree within
+ * float rounding.
+ */
 export async function neighbourEffect(source: ModelSource, pool: VectorThreads): Promise<NeighbourEffect | undefined> {
   const { tokenizer, maxTokens } = source;
   const random = randomNumbers(TRIAL_SEED);

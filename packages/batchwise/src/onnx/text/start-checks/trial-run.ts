@@ -1,8 +1,8 @@
 /**
  * Runs lists of ids to find out what the model does with them.
  *
- * Guarantees: a thread that dies says nothing about the model, so its run is tried once more. A second death rejects
- * with THREAD_ENDED, which is for the caller of `openEmbedder`.
+ * Guarantees: a thread that dies says nothing about the model, so its run is tried once more. A
+ * second death rejects with THREAD_ENDED, which is for the caller of `openEmbedder`.
  */
 
 import { padTokens, type TokenBatch, type VectorBlock } from "../token-batch.ts";

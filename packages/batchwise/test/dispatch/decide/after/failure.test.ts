@@ -1,4 +1,5 @@
-// Tables: what happens to a batch when an upload or create fails, or the provider fails it as a whole.
+// Tables: what happens to a batch when an upload or create fails, or the provider fails it as a
+// whole.
 
 import { describe, expect, test } from "vitest";
 import type { Failure } from "../../../../src/dispatch/contract/account.ts";

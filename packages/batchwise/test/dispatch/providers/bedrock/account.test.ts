@@ -1,4 +1,5 @@
-// The published account suite for each family of models, over the official clients of Bedrock and S3.
+// The published account suite for each family of models, over the official clients of Bedrock and
+// S3.
 
 import { type AccountRig, accountConformance } from "batchwise/dispatch/testing";
 import { afterEach, describe, test } from "vitest";

@@ -1,4 +1,5 @@
-// A request handler for Amazon's clients that stays in the process, so that a virtual clock sees everything happen at once.
+// A request handler for Amazon's clients that stays in the process, so that a virtual clock sees
+// everything happen at once.
 
 import { Readable } from "node:stream";
 import type { BedrockClientConfig } from "@aws-sdk/client-bedrock";

@@ -1,4 +1,5 @@
-// A Bedrock account over the official clients, at a fake Bedrock and a fake S3: over real sockets or in the process.
+// A Bedrock account over the official clients, at a fake Bedrock and a fake S3: over real sockets
+// or in the process.
 
 import { Bedrock } from "@aws-sdk/client-bedrock";
 import { S3 } from "@aws-sdk/client-s3";

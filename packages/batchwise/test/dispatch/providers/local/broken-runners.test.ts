@@ -1,5 +1,5 @@
-// The suite of accounts that run lines themselves finds what is wrong with an account: each account here has one fault, and
-// fails the case that is about it.
+// The suite of accounts that run lines themselves finds what is wrong with an account: each account
+// here has one fault, and fails the case that is about it.
 
 import { type RunnerFactory, type RunnerRig, runnerConformance } from "batchwise/dispatch/testing";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,6 @@
-// The local account over a function in this process: what becomes of the requests when it is slow, throws, or answers
-// badly, and what users can still change about requests that wait for their turn.
+// The local account over a function in this process: what becomes of the requests when it is slow,
+// throws, or answers badly, and what users can still change about requests that wait for their
+// turn.
 
 import { createBatcher } from "batchwise";
 import { memoryStore } from "batchwise/dispatch";

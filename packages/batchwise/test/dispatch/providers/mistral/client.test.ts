@@ -1,4 +1,5 @@
-// The account over Mistral's official client, where the service answers in ways that its own client does not expect.
+// The account over Mistral's official client, where the service answers in ways that its own client
+// does not expect.
 
 import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import { type MistralAccountOptions, mistralAccount } from "batchwise/dispatch/mistral";

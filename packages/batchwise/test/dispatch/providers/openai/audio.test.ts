@@ -1,5 +1,6 @@
-// Audio in batches at Groq and Together, each through a whole dispatcher, the official client and real sockets: the lines
-// are those that the service documents, and what is not documented is refused at `enqueue`.
+// Audio in batches at Groq and Together, each through a whole dispatcher, the official client and
+// real sockets: the lines are those that the service documents, and what is not documented is
+// refused at `enqueue`.
 
 import { createDispatcher, type Dispatcher, type JsonObject, memoryStore } from "batchwise/dispatch";
 import { openaiAccount, openaiServices } from "batchwise/dispatch/openai";

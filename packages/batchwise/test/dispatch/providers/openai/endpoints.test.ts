@@ -1,5 +1,5 @@
-// OpenAI's endpoints beside chat and embeddings, each through a whole dispatcher, the official client and real sockets:
-// what goes in comes out, with the tokens that the provider counted.
+// OpenAI's endpoints beside chat and embeddings, each through a whole dispatcher, the official
+// client and real sockets: what goes in comes out, with the tokens that the provider counted.
 
 import { createDispatcher, type Endpoint, type JsonObject, memoryStore } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";

@@ -1,5 +1,6 @@
-// A client that has the methods of Together's own, `together-ai` 0.52: no `files.create`, and lists that take settings alone.
-// The package is no dependency of this one, so OpenAI's client stands in for it: both are generated from one template.
+// A client that has the methods of Together's own, `together-ai` 0.52: no `files.create`, and lists
+// that take settings alone. The package is no dependency of this one, so OpenAI's client stands in
+// for it: both are generated from one template.
 
 import { createDispatcher, memoryStore } from "batchwise/dispatch";
 import { openaiAccount, type TogetherClient } from "batchwise/dispatch/openai";

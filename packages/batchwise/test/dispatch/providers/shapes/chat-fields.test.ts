@@ -1,4 +1,5 @@
-// What Claude, Nova and Llama make of fields of a chat that are no lists, and of values that ask for nothing.
+// What Claude, Nova and Llama make of fields of a chat that are no lists, and of values that ask
+// for nothing.
 
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";

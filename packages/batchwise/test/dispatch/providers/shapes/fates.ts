@@ -1,5 +1,6 @@
-// What becomes of each field of a type of an official SDK when a request is converted. The tables are records over
-// `keyof`, so that a field which a later SDK adds does not compile until somebody has decided its fate.
+// What becomes of each field of a type of an official SDK when a request is converted. The tables
+// are records over `keyof`, so that a field which a later SDK adds does not compile until somebody
+// has decided its fate.
 
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
@@ -15,7 +16,10 @@ export type Fate =
 /** Exactly the fields of T, the optional ones too. */
 export type Fates<T> = { readonly [K in keyof Required<T>]: Fate };
 
-/** One case a field: `convert` is asked with the field's value; `field` is its path as errors name it. */
+/**
+ * One case a field: `convert` is asked with the field's value; `field` is its path as errors name
+ * it.
+ */
 export function checkFates(
   what: string,
   fates: { readonly [name: string]: Fate },

@@ -1,4 +1,5 @@
-// What the account suite does not ask of Vertex AI: addresses in the bucket, labels that come back, cleaning up, limits.
+// What the account suite does not ask of Vertex AI: addresses in the bucket, labels that come back,
+// cleaning up, limits.
 
 import { GoogleGenAI } from "@google/genai";
 import type { ObjectStorage } from "batchwise/dispatch";

@@ -1,4 +1,5 @@
-// The published account suite for each family of models, over the official clients of Vertex AI and Cloud Storage.
+// The published account suite for each family of models, over the official clients of Vertex AI and
+// Cloud Storage.
 
 import { accountConformance, fakeFaults } from "batchwise/dispatch/testing";
 import { describe, test } from "vitest";

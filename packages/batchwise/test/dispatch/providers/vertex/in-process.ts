@@ -1,5 +1,6 @@
-// A storage in a fake of Cloud Storage without a socket, so that a dispatcher in virtual time sees all of it: the official
-// client takes no `fetch`. And an account at Vertex AI over it, whose own client does.
+// A storage in a fake of Cloud Storage without a socket, so that a dispatcher in virtual time sees
+// all of it: the official client takes no `fetch`. And an account at Vertex AI over it, whose own
+// client does.
 
 import { GoogleGenAI } from "@google/genai";
 import type { ObjectStorage } from "batchwise/dispatch";

@@ -1,4 +1,5 @@
-// An account at Vertex AI over the official clients of Vertex and Cloud Storage, at fakes of both over real HTTP.
+// An account at Vertex AI over the official clients of Vertex and Cloud Storage, at fakes of both
+// over real HTTP.
 
 import { GoogleGenAI } from "@google/genai";
 import { Storage } from "@google-cloud/storage";
@@ -17,7 +18,10 @@ import type { Account } from "../../../../src/dispatch/contract/account.ts";
 
 const START: number = Date.UTC(2026, 0, 1);
 
-/** The client asks for a token before each call; this one has it at once, where Google's would ask a metadata server. */
+/**
+ * The client asks for a token before each call; this one has it at once, where Google's would ask a
+ * metadata server.
+ */
 const authClient = { getRequestHeaders: async () => new Headers({ authorization: "Bearer token" }) };
 
 function vertexOptions(url: string) {

@@ -1,4 +1,5 @@
-// Results that break off, stall or are refused: what was read counts, and the rest is asked for less and less often.
+// Results that break off, stall or are refused: what was read counts, and the rest is asked for
+// less and less often.
 
 import { describe, expect, test } from "vitest";
 import type { Account, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
@@ -13,7 +14,9 @@ const names = Array.from({ length: 10 }, (_, index) => `r${index}`);
 
 type Results = (lines: AsyncIterable<ResultLine>, read: number, here: World) => AsyncGenerator<ResultLine>;
 
-/** Ten requests whose results come through `results`, which is told how often they were read before. */
+/**
+ * Ten requests whose results come through `results`, which is told how often they were read before.
+ */
 async function collected(results: Results) {
   const here = world();
   const sim = new SimProvider({ time: here.time });

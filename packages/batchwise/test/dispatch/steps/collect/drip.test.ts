@@ -1,4 +1,5 @@
-// Downloads that go on without end: they hold neither the places nor the leases of other accounts, and not in silence.
+// Downloads that go on without end: they hold neither the places nor the leases of other accounts,
+// and not in silence.
 
 import { describe, expect, test } from "vitest";
 import type { Account, ResultLine } from "../../../../src/dispatch/contract/account.ts";
@@ -17,7 +18,10 @@ function asks(model: string, count: number): DispatchRequest[] {
   return Array.from({ length: count }, (_, n) => ({ id: `${model}${n}`, body: { model, messages: [] } }));
 }
 
-/** Account "slow" has batches of `maxRequests` requests whose results drip; those of account "quick" come at once. */
+/**
+ * Account "slow" has batches of `maxRequests` requests whose results drip; those of account "quick"
+ * come at once.
+ */
 async function dripping(drip: Drip, maxRequests: number, more: Partial<DispatcherOptions> = {}) {
   const here = world();
   const sim = new SimProvider({ time: here.time, plan: () => ({ runMs: 1_000 }) });

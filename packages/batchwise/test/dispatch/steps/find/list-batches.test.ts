@@ -1,4 +1,5 @@
-// Lists of a provider that tell less than they should: what is not seen in them would be sent again.
+// Lists of a provider that tell less than they should: what is not seen in them would be sent
+// again.
 
 import { expect, test } from "vitest";
 import type { Account, ProviderBatch } from "../../../../src/dispatch/contract/account.ts";

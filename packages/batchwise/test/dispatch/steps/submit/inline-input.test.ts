@@ -1,5 +1,5 @@
-// `maxInlineBytes` of an account changes while one of its batches is being sent, and the process starts again: the batch
-// goes on as it began.
+// `maxInlineBytes` of an account changes while one of its batches is being sent, and the process
+// starts again: the batch goes on as it began.
 
 import { expect, test } from "vitest";
 import type { Failure } from "../../../../src/dispatch/contract/account.ts";
@@ -13,7 +13,10 @@ const CASES = [
   ["raised from 0", 0, Number.POSITIVE_INFINITY, 1],
 ] as const;
 
-/** A process that dies with a create on its way, which ends as `fate` says, and one with the other figure after it. */
+/**
+ * A process that dies with a create on its way, which ends as `fate` says, and one with the other
+ * figure after it.
+ */
 async function restarted(fate: Fate, before: number, after: number) {
   const here = world();
   let isFirst = true;

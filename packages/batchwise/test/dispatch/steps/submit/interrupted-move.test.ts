@@ -1,5 +1,6 @@
-// A process that dies between moving a request out of a batch and writing what follows from that, where the next process
-// finds no fallback account: nobody moves anything then, and the batch goes on from what the dead one left.
+// A process that dies between moving a request out of a batch and writing what follows from that,
+// where the next process finds no fallback account: nobody moves anything then, and the batch goes
+// on from what the dead one left.
 
 import { expect, test } from "vitest";
 import type { Account, Failure } from "../../../../src/dispatch/contract/account.ts";
@@ -30,7 +31,8 @@ test.each([
   const thresholds = { maxRequests: 4, maxAgeMs: 60_000 };
   const own = { store: dying.wrap(here.store), clock: dying.clock, failpoint, owner: "first" };
   const first = await here.start({ accounts: accounts.map((each) => dying.wrap(each)), thresholds, ...own });
-  // No batch of the account has ended yet, so its window counts: from the second hour on r0 is late.
+  // No batch of the account has ended yet, so its window counts: from the second hour on r0 is
+  // late.
   const deadlineAt = here.time.now() + 25 * HOUR;
   await first.enqueueMany(IDS.map((id) => ask(id, id === "r0" ? { deadlineAt } : {})));
   await here.until(async () => dying.isDead);

@@ -1,5 +1,5 @@
-// Deadlines that pass while a batch is on its way to the provider: in an upload that goes on, or while the process that
-// sends it sleeps.
+// Deadlines that pass while a batch is on its way to the provider: in an upload that goes on, or
+// while the process that sends it sleeps.
 
 import { describe, expect, test } from "vitest";
 import type { Capabilities } from "../../../../src/dispatch/contract/account.ts";
@@ -13,7 +13,10 @@ const DEADLINE = START + 2 * MINUTE;
 
 type Changes = Parameters<Store["transition"]>[2];
 
-/** Sends `late`, whose deadline is soon, and `other`. The only process sleeps as soon as `sleepsAfter` is written. */
+/**
+ * Sends `late`, whose deadline is soon, and `other`. The only process sleeps as soon as
+ * `sleepsAfter` is written.
+ */
 async function sent(
   here: World,
   capabilities: Partial<Capabilities>,

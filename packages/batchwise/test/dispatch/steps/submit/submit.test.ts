@@ -1,5 +1,6 @@
-// Batches that do not get through: what is refused on the way to the provider is made smaller, what nobody takes is
-// found out or put aside in the end, and what only its account keeps waiting goes to another one.
+// Batches that do not get through: what is refused on the way to the provider is made smaller, what
+// nobody takes is found out or put aside in the end, and what only its account keeps waiting goes
+// to another one.
 
 import { describe, expect, test } from "vitest";
 import type { Account, Failure } from "../../../../src/dispatch/contract/account.ts";

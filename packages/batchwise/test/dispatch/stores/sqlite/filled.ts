@@ -1,6 +1,7 @@
-// One database with something of everything in it, filled through a store's own calls: requests that wait in several
-// lanes or are put off, a batch that is over, one at the provider, one not sent yet, outcomes, deliveries. The dumps in
-// fixtures/ are databases that earlier stores were filled with by this, so what it does must not change.
+// One database with something of everything in it, filled through a store's own calls: requests
+// that wait in several lanes or are put off, a batch that is over, one at the provider, one not
+// sent yet, outcomes, deliveries. The dumps in fixtures/ are databases that earlier stores were
+// filled with by this, so what it does must not change.
 
 import type { DeliveryReport, Settlement } from "../../../../src/dispatch/contract/outcome-rows.ts";
 import type { BatchChanges, NewRequest } from "../../../../src/dispatch/contract/rows.ts";
@@ -111,7 +112,10 @@ async function fillWaiting(store: Store): Promise<void> {
   await store.amend({ kind: "expire", limit: 10, payload: payload("late"), code: "c" }, sinks, minute(4));
 }
 
-/** Of the hook: one made, one put off, one dead, one taken by a process that died. Of the log: one put off. */
+/**
+ * Of the hook: one made, one put off, one dead, one taken by a process that died. Of the log: one
+ * put off.
+ */
 async function fillDeliveries(store: Store): Promise<void> {
   const until = { leaseUntil: minute(6) };
   await store.deliveries({ now: minute(4), reports: [], take: { sinks: ["hook"], limit: 4, ...until } });

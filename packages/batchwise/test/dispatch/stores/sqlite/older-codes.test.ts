@@ -1,4 +1,5 @@
-// Opening an older database takes the codes of errors out of its payloads, whatever else a provider has put there.
+// Opening an older database takes the codes of errors out of its payloads, whatever else a provider
+// has put there.
 
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

@@ -1,4 +1,5 @@
-// How SQLite finds what the store asks for: by an index of few rows, not by walking past the many that are over or wait.
+// How SQLite finds what the store asks for: by an index of few rows, not by walking past the many
+// that are over or wait.
 
 import { expect, test } from "vitest";
 import type { RequestMatch } from "../../../../src/dispatch/contract/rows.ts";

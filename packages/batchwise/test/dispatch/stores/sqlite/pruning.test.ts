@@ -1,4 +1,5 @@
-// What only this store does when it prunes: it works in two passes, and gives the file's space back.
+// What only this store does when it prunes: it works in two passes, and gives the file's space
+// back.
 
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -14,7 +15,10 @@ afterAll(() => folder.remove());
 const CALL = 1_000;
 const MEGABYTE = 1_000_000;
 
-/** Requests that have ended, in an order that is not that of their arrival, in one batch that is done. */
+/**
+ * Requests that have ended, in an order that is not that of their arrival, in one batch that is
+ * done.
+ */
 async function fill(store: Store, count: number, size: number): Promise<void> {
   for (let n = 0; n < count; n += CALL) await store.enqueue(requests(Math.min(CALL, count - n), `${n}-`, size), NOW);
   await store.seal(sealInput("batch"));

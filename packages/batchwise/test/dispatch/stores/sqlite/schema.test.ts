@@ -1,5 +1,6 @@
-// Opening what an earlier batchwise left. The same is asked of a database that the present store has filled with the
-// same calls: an answer that is wrong there is no fault of the way from schema to schema.
+// Opening what an earlier batchwise left. The same is asked of a database that the present store
+// has filled with the same calls: an answer that is wrong there is no fault of the way from schema
+// to schema.
 
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

@@ -1,4 +1,5 @@
-// The fake's Gemini API through the official client, which uploads in chunks and converts what it sends and gets.
+// The fake's Gemini API through the official client, which uploads in chunks and converts what it
+// sends and gets.
 
 import { type ApiError, type BatchJob, GoogleGenAI, type InlinedRequest } from "@google/genai";
 import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";

@@ -1,5 +1,5 @@
-// The families of models at Bedrock and Vertex AI: accounts over the official clients at fakes over real sockets, and what
-// requests and results of each look like.
+// The families of models at Bedrock and Vertex AI: accounts over the official clients at fakes over
+// real sockets, and what requests and results of each look like.
 
 import { Bedrock } from "@aws-sdk/client-bedrock";
 import { S3 } from "@aws-sdk/client-s3";
@@ -25,7 +25,9 @@ interface Service {
   readonly output: RegExp;
   /** A state of the provider's in the answer to a look at a job. */
   stateAs(state: "running" | "done" | "expired"): (body: string) => string;
-  /** The provider's counts of a job, in an answer: of requests that succeeded; null: none at all. */
+  /**
+   * The provider's counts of a job, in an answer: of requests that succeeded; null: none at all.
+   */
   counting(succeeded: number | null): (body: string) => string;
   storage(clock: Clock): FakeStorage;
   /** The account, and how its clients are let go of. */
@@ -88,7 +90,10 @@ const bedrock: Service = {
   },
 };
 
-/** The client asks for a token before each call; this one has it at once, where Google's would ask a metadata server. */
+/**
+ * The client asks for a token before each call; this one has it at once, where Google's would ask a
+ * metadata server.
+ */
 const authClient = { getRequestHeaders: async () => new Headers({ authorization: "Bearer token" }) };
 
 const vertex: Service = {

@@ -21,7 +21,10 @@ export interface Fault {
   readonly overAfterMs?: number;
   /** What `onError` says of it. Without it, nothing that matters to anybody has happened. */
   readonly told?: RegExp;
-  /** `aside`: a person has to decide, and until then nothing is sent again. Default: all requests succeed. */
+  /**
+   * `aside`: a person has to decide, and until then nothing is sent again. Default: all requests
+   * succeed.
+   */
   readonly ends?: "succeeded" | "aside";
   /** The most times that a request may run, and be charged. Default 1. */
   readonly runs?: number;

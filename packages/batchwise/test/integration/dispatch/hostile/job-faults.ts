@@ -4,7 +4,10 @@ import type { FakeFault } from "batchwise/dispatch/testing";
 import { type Fault, HOUR, MINUTE, PAGE } from "./fault.ts";
 import type { Site } from "./site.ts";
 
-/** As each provider says that credentials have expired, with the name of the code and the status that it has there. */
+/**
+ * As each provider says that credentials have expired, with the name of the code and the status
+ * that it has there.
+ */
 const expiredOf = ({ family }: Site): FakeFault["reply"] =>
   family.service.name === "bedrock"
     ? {

@@ -1,5 +1,6 @@
-// A dispatcher at one family, with one of four stores, in virtual time over real sockets and databases: time stands still
-// while any call to the provider, the storage or the store is on its way, unless the fake is what it waits for.
+// A dispatcher at one family, with one of four stores, in virtual time over real sockets and
+// databases: time stands still while any call to the provider, the storage or the store is on its
+// way, unless the fake is what it waits for.
 
 import {
   type Account,
@@ -25,7 +26,10 @@ const MINUTE = 60_000;
 const QUIET_TURNS = 2;
 const MOST_STEPS = 20_000;
 
-/** What a job writes as its results: the lines as they would be, to whatever is to be there. null: no object. */
+/**
+ * What a job writes as its results: the lines as they would be, to whatever is to be there. null:
+ * no object.
+ */
 export type Output = (lines: readonly string[]) => string | Uint8Array | null;
 
 export interface Site {

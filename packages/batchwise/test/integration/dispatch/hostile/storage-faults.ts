@@ -121,7 +121,8 @@ export const STORAGE_FAULTS: readonly Fault[] = [
   },
   {
     name: "drops connections of downloads",
-    // The client of Cloud Storage tells of none: `timeoutMs` ends the wait, in real time (storageConformance has that).
+    // The client of Cloud Storage tells of none: `timeoutMs` ends the wait, in real time
+    // (storageConformance has that).
     only: "bedrock",
     strike: ({ storage }) => storage.inject({ on: "objects.get", times: 2, reply: { cutAtBytes: 500 } }),
     told: /./,

@@ -46,7 +46,8 @@ describe("the trial of the longest text", () => {
 
   test("sets no timer in the past where this thread was busy for ten seconds", async () => {
     const set: (number | undefined)[] = [];
-    // No spy: vitest restores it when the timers are real again, which brings the fake back for the next test file.
+    // No spy: vitest restores it when the timers are real again, which brings the fake back for the
+    // next test file.
     const { setTimeout: fake } = globalThis;
     globalThis.setTimeout = ((callback: () => void, ms?: number) => {
       set.push(ms);

@@ -1,5 +1,6 @@
-// An answer of Nova's as a chat completion in OpenAI's shape (Nova user guides, "Response structure"). Pure. What OpenAI's
-// shape has no place for comes back under the name that it has there.
+// An answer of Nova's as a chat completion in OpenAI's shape (Nova user guides, "Response
+// structure"). Pure. What OpenAI's shape has no place for comes back under the name that it has
+// there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, noAnswer } from "../../shapes/answered.ts";

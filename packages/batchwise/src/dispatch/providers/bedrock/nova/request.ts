@@ -1,5 +1,6 @@
-// A chat request in OpenAI's shape as Nova wants it (Nova user guides 1 and 2, "Complete request schema"). Pure. What has
-// no counterpart and would change the answer is refused by name; a test holds the lists against the official types.
+// A chat request in OpenAI's shape as Nova wants it (Nova user guides 1 and 2, "Complete request
+// schema"). Pure. What has no counterpart and would change the answer is refused by name; a test
+// holds the lists against the official types.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { checkChatFields, checkSampling, limitOf, listOf, stopsOf } from "../../shapes/chat-fields.ts";

@@ -1,5 +1,5 @@
-// The turns of a chat in OpenAI's shape as Nova wants them. Pure. A part may also be a block of Nova's own, as `{ video }`:
-// it travels as it is.
+// The turns of a chat in OpenAI's shape as Nova wants them. Pure. A part may also be a block of
+// Nova's own, as `{ video }`: it travels as it is.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../../shapes/chat.ts";
@@ -132,7 +132,10 @@ function mediaOf(url: Json | undefined, formats: ReadonlyMap<string, string>, wh
   return { format, source: { bytes: data.data } };
 }
 
-/** Letters, digits, single spaces, hyphens, brackets: what DocumentBlock of Converse takes as a name. */
+/**
+ * Letters, digits, single spaces, hyphens, brackets: what DocumentBlock of Converse takes as a
+ * name.
+ */
 function documentName(name: Json | undefined): string {
   const plain = String(name ?? "")
     .replace(/\.[a-z]+$/i, "")

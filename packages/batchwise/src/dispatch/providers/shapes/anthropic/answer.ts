@@ -1,5 +1,6 @@
-// What Claude gave for one request, at Anthropic, Vertex AI and Bedrock: a message, an error of Anthropic's in place of it,
-// or neither, which is a failure of the server. Pure; trusts nothing that it reads.
+// What Claude gave for one request, at Anthropic, Vertex AI and Bedrock: a message, an error of
+// Anthropic's in place of it, or neither, which is a failure of the server. Pure; trusts nothing
+// that it reads.
 
 import type { JsonObject, OutcomeError } from "../../../contract/types.ts";
 import { isAccountTrouble } from "../../../format/account-blame.ts";
@@ -21,7 +22,9 @@ export const STATUSES: ReadonlyMap<string, number> = new Map([
   ["overloaded_error", 529],
 ]);
 
-/** A chat completion out of a message. `createdAt` is the batch's: a message has no time of its own. */
+/**
+ * A chat completion out of a message. `createdAt` is the batch's: a message has no time of its own.
+ */
 export function chatAnswer(message: JsonObject, createdAt: number): Answered {
   return faultOf(message) ?? answered(toCompletion(message, createdAt));
 }
@@ -40,7 +43,8 @@ export function errorAnswer(wire: JsonObject): Answered {
   const inner = wire.error === undefined ? wire : objectOf(wire.error);
   const type = text(inner.type) ?? "api_error";
   const cause = text(objectOf(inner.details).error_code);
-  // The type of an error about the account may be that of a bad request: its cause tells them apart.
+  // The type of an error about the account may be that of a bad request: its cause tells them
+  // apart.
   const code = cause !== null && isAccountTrouble(cause, "") ? cause : type;
   const message = text(inner.message) ?? "The provider gave no reason.";
   return failed(STATUSES.get(type) ?? 500, code, message, type);

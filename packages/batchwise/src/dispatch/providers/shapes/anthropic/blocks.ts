@@ -1,5 +1,5 @@
-// The parts of a message in OpenAI's shape as blocks of Claude's. Pure. A part may also be a block of Claude's own (a
-// document with citations, a search result): it travels as it is.
+// The parts of a message in OpenAI's shape as blocks of Claude's. Pure. A part may also be a block
+// of Claude's own (a document with citations, a search result): it travels as it is.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { readDataUrl } from "../data-url.ts";
@@ -9,7 +9,10 @@ import { refuse } from "./refuse.ts";
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 
-/** OpenAI's `prompt_cache_breakpoint` and Claude's `cache_control` say the same: the prompt up to here is cached. */
+/**
+ * OpenAI's `prompt_cache_breakpoint` and Claude's `cache_control` say the same: the prompt up to
+ * here is cached.
+ */
 const MARKS = ["cache_control", "prompt_cache_breakpoint"];
 const TEXT: ReadonlySet<string> = new Set(["type", "text", "citations", ...MARKS]);
 const REFUSAL: ReadonlySet<string> = new Set(["type", "refusal", ...MARKS]);
@@ -19,7 +22,9 @@ const IMAGE_URL: ReadonlySet<string> = new Set(["url", "detail"]);
 const FILE: ReadonlySet<string> = new Set(["type", "file", "citations", "context", ...MARKS]);
 const FILE_SOURCE: ReadonlySet<string> = new Set(["file_data", "file_id", "filename"]);
 
-/** Blocks that travel as they are: UserMessageParam, and ToolResultBlockParam.content, of SDK 1.11. */
+/**
+ * Blocks that travel as they are: UserMessageParam, and ToolResultBlockParam.content, of SDK 1.11.
+ */
 const OWN_IN_TURN: ReadonlySet<unknown> = new Set(["image", "document", "search_result", "container_upload"]);
 const OWN_IN_RESULT: ReadonlySet<unknown> = new Set([
   "image",

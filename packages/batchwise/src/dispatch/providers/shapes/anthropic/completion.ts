@@ -1,6 +1,7 @@
-// A message of Claude's as a chat completion in OpenAI's shape, at Anthropic, Vertex AI and Bedrock. Pure. What OpenAI's
-// shape has no place for comes back under the name that it has there: fields of the message and of its usage that are
-// read nowhere below, and in `content_blocks` the content as it was, where text, thoughts and calls do not tell it all.
+// A message of Claude's as a chat completion in OpenAI's shape, at Anthropic, Vertex AI and
+// Bedrock. Pure. What OpenAI's shape has no place for comes back under the name that it has there:
+// fields of the message and of its usage that are read nowhere below, and in `content_blocks` the
+// content as it was, where text, thoughts and calls do not tell it all.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { jsonText } from "../exact-json.ts";
@@ -86,7 +87,10 @@ function toToolCall({ id, name, input }: JsonObject): JsonObject {
   return { id, type: "function", function: { name, arguments: jsonText(input ?? {}) } };
 }
 
-/** Citations of the web, which OpenAI's shape knows: the text that has them is the part between the two indices. */
+/**
+ * Citations of the web, which OpenAI's shape knows: the text that has them is the part between the
+ * two indices.
+ */
 function toAnnotations(texts: readonly JsonObject[]): JsonObject[] {
   const annotations: JsonObject[] = [];
   let start = 0;
@@ -103,7 +107,10 @@ function toAnnotations(texts: readonly JsonObject[]): JsonObject[] {
   return annotations;
 }
 
-/** Thoughts, then text, then calls, without anything else: what the fields of OpenAI's message tell whole. */
+/**
+ * Thoughts, then text, then calls, without anything else: what the fields of OpenAI's message tell
+ * whole.
+ */
 function isPlain(blocks: readonly JsonObject[]): boolean {
   let last = 0;
   for (const block of blocks) {

@@ -1,5 +1,5 @@
-// A chat request as the params of a message of Claude's where another company serves it: Bedrock and Vertex AI. Pure.
-// What Anthropic offers at its own address only is refused.
+// A chat request as the params of a message of Claude's where another company serves it: Bedrock
+// and Vertex AI. Pure. What Anthropic offers at its own address only is refused.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { objectOf, text } from "../sdk-error.ts";

@@ -1,6 +1,7 @@
-// A chat request in OpenAI's shape as the params of a message of Claude's, at Anthropic, Vertex AI and Bedrock. Pure, and
-// the same on every machine. What has no counterpart and would change the answer is refused by name; hints that change
-// nothing that matters are left out. A test holds the lists against the types of both SDKs.
+// A chat request in OpenAI's shape as the params of a message of Claude's, at Anthropic, Vertex AI
+// and Bedrock. Pure, and the same on every machine. What has no counterpart and would change the
+// answer is refused by name; hints that change nothing that matters are left out. A test holds the
+// lists against the types of both SDKs.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { checkChatFields, checkSampling, limitOf, stopsOf } from "../chat-fields.ts";
@@ -29,7 +30,10 @@ const CONVERTED: readonly string[] = [
   "output_config",
   "service_tier",
 ];
-/** Claude's own fields, sent as they are; the later ones want a beta header. `top_k` is of older models. */
+/**
+ * Claude's own fields, sent as they are; the later ones want a beta header. `top_k` is of older
+ * models.
+ */
 const PASSED: readonly string[] = [
   "top_k",
   "thinking",
@@ -89,7 +93,10 @@ function toMetadata(user: Json | undefined): JsonObject | undefined {
   return typeof user === "string" ? { user_id: user } : undefined;
 }
 
-/** OpenAI's tiers mean nothing here, and a batch has a tier of its own; Claude's one word is passed on. */
+/**
+ * OpenAI's tiers mean nothing here, and a batch has a tier of its own; Claude's one word is passed
+ * on.
+ */
 function toServiceTier(tier: Json | undefined): Json | undefined {
   return tier === "standard_only" ? tier : undefined;
 }
@@ -111,7 +118,10 @@ function toOutputConfig(
 const OF_FORMAT: ReadonlySet<string> = new Set(["type", "json_schema"]);
 const OF_SCHEMA: ReadonlySet<string> = new Set(["name", "description", "schema", "strict"]);
 
-/** The name of a format and `strict` say nothing to Claude, which keeps to the schema; a description goes into it. */
+/**
+ * The name of a format and `strict` say nothing to Claude, which keeps to the schema; a description
+ * goes into it.
+ */
 function toFormat(format: Json | undefined): JsonObject | undefined {
   const source = objectOf(format) as JsonObject;
   const { type, json_schema: named } = source;

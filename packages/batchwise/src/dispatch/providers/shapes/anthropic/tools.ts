@@ -1,4 +1,5 @@
-// Tools and the choice among them, in OpenAI's shape, as Claude has them (ToolUnion and ToolChoice of SDK 1.11). Pure.
+// Tools and the choice among them, in OpenAI's shape, as Claude has them (ToolUnion and ToolChoice
+// of SDK 1.11). Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { listOf } from "../chat-fields.ts";
@@ -11,7 +12,9 @@ const FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameter
 const OWN_FIELDS = ["allowed_callers", "defer_loading", "eager_input_streaming", "input_examples"];
 const TOOL: ReadonlySet<string> = new Set(["type", "function", "cache_control", ...OWN_FIELDS]);
 const CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
-/** Tools that Anthropic defines are named with the day of their version, as "web_search_20250305". */
+/**
+ * Tools that Anthropic defines are named with the day of their version, as "web_search_20250305".
+ */
 const DATED = /_\d{8}$/;
 
 export function toTools(tools: Json | undefined): JsonObject[] | undefined {

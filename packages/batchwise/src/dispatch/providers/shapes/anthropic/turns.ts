@@ -1,6 +1,7 @@
-// The turns of a chat in OpenAI's shape as Claude wants them. Pure. Names of fields and blocks are those of the types of
-// `@anthropic-ai/sdk` 1.11 (ContentBlockParam and what it is made of). A field of a message that Claude cannot be told is
-// refused by name; `LEFT_OUT` has the few that change no answer.
+// The turns of a chat in OpenAI's shape as Claude wants them. Pure. Names of fields and blocks are
+// those of the types of `@anthropic-ai/sdk` 1.11 (ContentBlockParam and what it is made of). A
+// field of a message that Claude cannot be told is refused by name; `LEFT_OUT` has the few that
+// change no answer.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../chat.ts";
@@ -14,15 +15,19 @@ export interface Conversation {
   readonly system: Json | undefined;
 }
 
-/** Of a message of each role: what is read, and `cache_control`, which marks the last block of the message. */
+/**
+ * Of a message of each role: what is read, and `cache_control`, which marks the last block of the
+ * message.
+ */
 const COMMON = ["role", "content", "cache_control"];
 const SYSTEM: ReadonlySet<string> = new Set(COMMON);
 const USER: ReadonlySet<string> = SYSTEM;
 /** A tool's name goes with the id of the call. */
 const TOOL: ReadonlySet<string> = new Set([...COMMON, "tool_call_id", "is_error", "name"]);
 /**
- * `reasoning_content` has no signature, without which Claude takes no thoughts: `thinking_blocks` has. `annotations` tell of
- * the text what an answer has told. Both are of earlier answers, and are left out.
+ * `reasoning_content` has no signature, without which Claude takes no thoughts: `thinking_blocks`
+ * has. `annotations` tell of the text what an answer has told. Both are of earlier answers, and are
+ * left out.
  */
 const LEFT_OUT = ["reasoning_content", "annotations"];
 const ASSISTANT: ReadonlySet<string> = new Set([
@@ -58,7 +63,10 @@ const shape: ChatShape = {
   },
 };
 
-/** System texts apart, one turn after the other by the two sides, tool results inside the user's turn after the calls. */
+/**
+ * System texts apart, one turn after the other by the two sides, tool results inside the user's
+ * turn after the calls.
+ */
 export function toConversation(messages: Json | undefined): Conversation {
   const { system, turns } = readChat(messages, shape);
   return {
@@ -78,9 +86,10 @@ function joined(blocks: readonly JsonObject[]): Json | undefined {
 }
 
 /**
- * An answer of Claude's that comes back as history: `content_blocks`, where an answer had it, is the whole of it, as it was,
- * unless its calls are refused: numbers that JavaScript has rounded in a block have all of their digits in the call.
- * Else thoughts with their signatures stand first, as Claude demands before a tool's result.
+ * An answer of Claude's that comes back as history: `content_blocks`, where an answer had it, is
+ * the whole of it, as it was, unless its calls are refused: numbers that JavaScript has rounded in
+ * a block have all of their digits in the call. Else thoughts with their signatures stand first, as
+ * Claude demands before a tool's result.
  */
 function assistantBlocks(message: JsonObject, place: string): JsonObject[] {
   const calls = callsOf(message, place, refuse).map((call, index) => toolUse(call, `${place}.tool_calls[${index}]`));

@@ -1,5 +1,5 @@
-// What Gemini gave for one request of a batch, as an answer with an HTTP status, so that one rule classifies the items of
-// all providers. Pure; trusts nothing that it reads.
+// What Gemini gave for one request of a batch, as an answer with an HTTP status, so that one rule
+// classifies the items of all providers. Pure; trusts nothing that it reads.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, failed, noAnswer } from "../answered.ts";
@@ -29,7 +29,10 @@ const RPC: ReadonlyMap<number, readonly [name: string, status: number]> = new Ma
 ]);
 const CANCELLED = 1;
 
-/** A chat completion out of a GenerateContentResponse; an error where the prompt was blocked or nothing was answered. */
+/**
+ * A chat completion out of a GenerateContentResponse; an error where the prompt was blocked or
+ * nothing was answered.
+ */
 export function chatAnswer(response: JsonObject, facts: AnswerFacts): Answered {
   const fault = faultOf(response);
   const usage = toUsage(toUsageBody(objectOf(response.usageMetadata)));
@@ -62,8 +65,9 @@ function faultOf(response: JsonObject): Fault | null {
 }
 
 /**
- * A google.rpc.Status in place of a response. `isCancelled` says whether the batch was. Gemini cancels single requests of
- * batches that succeed, too: as no answer says that they would be refused again, they are tried again.
+ * A google.rpc.Status in place of a response. `isCancelled` says whether the batch was. Gemini
+ * cancels single requests of batches that succeed, too: as no answer says that they would be
+ * refused again, they are tried again.
  */
 export function errorAnswer(status: unknown, isCancelled: boolean): Answered {
   const { code, message } = objectOf(status);

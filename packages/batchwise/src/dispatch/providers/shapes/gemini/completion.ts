@@ -1,5 +1,6 @@
-// Gemini's GenerateContentResponse as a chat completion in OpenAI's shape, for the Gemini API and for Vertex AI alike.
-// Pure; trusts nothing that it reads. A prompt that was blocked has no answer: that is an error, see `answer.ts`.
+// Gemini's GenerateContentResponse as a chat completion in OpenAI's shape, for the Gemini API and
+// for Vertex AI alike. Pure; trusts nothing that it reads. A prompt that was blocked has no answer:
+// that is an error, see `answer.ts`.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { jsonText } from "../exact-json.ts";
@@ -16,7 +17,10 @@ export interface AnswerFacts {
   readonly createdAt: number;
 }
 
-/** By FinishReason of @google/genai 2.32; one that is not listed is a stop for a reason that OpenAI has no word for. */
+/**
+ * By FinishReason of @google/genai 2.32; one that is not listed is a stop for a reason that OpenAI
+ * has no word for.
+ */
 const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ["STOP", "stop"],
   ["MAX_TOKENS", "length"],
@@ -91,7 +95,9 @@ function partsOf(candidate: JsonObject): JsonObject[] {
   return (Array.isArray(parts) ? (parts as readonly unknown[]) : []).map(jsonObject).filter((part) => part !== null);
 }
 
-/** Not every model gives its calls an id; ours follows from the request and the place of the call. */
+/**
+ * Not every model gives its calls an id; ours follows from the request and the place of the call.
+ */
 function toToolCall(part: JsonObject, id: string): JsonObject {
   const { id: given, name, args } = objectOf(part.functionCall) as JsonObject;
   return dropAbsent({
@@ -106,7 +112,9 @@ function signed(signature: Json | undefined): JsonObject | undefined {
   return text(signature) === null ? undefined : { google: { thought_signature: signature } };
 }
 
-/** Where OpenRouter and others put images that a model made: OpenAI's chat has no place for them. */
+/**
+ * Where OpenRouter and others put images that a model made: OpenAI's chat has no place for them.
+ */
 function toImage({ inlineData, thoughtSignature }: JsonObject): JsonObject[] {
   const { mimeType, data } = objectOf(inlineData);
   if (text(mimeType) === null || text(data) === null) return [];

@@ -1,5 +1,5 @@
-// The messages of a chat in OpenAI's shape as Gemini's contents: instructions apart, two roles, results of calls beside
-// one another in the turn that follows the calls. Pure.
+// The messages of a chat in OpenAI's shape as Gemini's contents: instructions apart, two roles,
+// results of calls beside one another in the turn that follows the calls. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
@@ -34,7 +34,10 @@ class Reader {
   readonly #contents: { readonly role: "user" | "model"; readonly parts: JsonObject[] }[] = [];
   readonly #system: JsonObject[] = [];
   readonly #details: Set<Detail> = new Set();
-  /** Names of the functions that were called, by the id of the call: a result of Gemini's carries the name. */
+  /**
+   * Names of the functions that were called, by the id of the call: a result of Gemini's carries
+   * the name.
+   */
   readonly #calls: Map<string, string> = new Map();
   /** The turn that gathers results, while they follow one another. */
   #results: JsonObject[] | null = null;
@@ -92,7 +95,9 @@ class Reader {
     return imagePart(given, inner);
   }
 
-  /** Thoughts and annotations are what a model answered; they say nothing to it when they come back. */
+  /**
+   * Thoughts and annotations are what a model answered; they say nothing to it when they come back.
+   */
   #addAssistant(message: JsonObject, place: string): void {
     const said = ["role", "content", "refusal", "tool_calls", "images", "extra_content"];
     checkKnown(place, message, [...said, "reasoning_content", "annotations"]);
@@ -105,7 +110,9 @@ class Reader {
     this.#contents.push({ role: "model", parts });
   }
 
-  /** Results of parallel calls come together: Gemini wants as many in one turn as there were calls. */
+  /**
+   * Results of parallel calls come together: Gemini wants as many in one turn as there were calls.
+   */
   #addResult(message: JsonObject, place: string): void {
     checkKnown(place, message, ["role", "content", "tool_call_id", "name"]);
     const words = textParts(message.content, place).map((part) => text(part.text) ?? "");
@@ -153,7 +160,10 @@ function imageParts(images: Json | undefined, place: string): JsonObject[] {
   });
 }
 
-/** Gemini signs the last part of what it said, which may be an empty text; the signature goes back with it. */
+/**
+ * Gemini signs the last part of what it said, which may be an empty text; the signature goes back
+ * with it.
+ */
 function sign(parts: JsonObject[], message: JsonObject, place: string): void {
   const signature = signatureOf(message);
   if (signature === null) return;

@@ -1,5 +1,6 @@
-// Embeddings both ways: a request in OpenAI's shape as Gemini's EmbedContentRequest, and the answer back. Pure. Gemini
-// makes one vector of one request, so a request of several inputs is refused: each is a request of its own there.
+// Embeddings both ways: a request in OpenAI's shape as Gemini's EmbedContentRequest, and the answer
+// back. Pure. Gemini makes one vector of one request, so a request of several inputs is refused:
+// each is a request of its own there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, failed } from "../answered.ts";
@@ -43,7 +44,10 @@ function inputOf(input: Json | undefined): string {
   return only;
 }
 
-/** The list of one vector; an error where there is none, as for a chat without a candidate. `model` is as the request had it: an answer does not name it. */
+/**
+ * The list of one vector; an error where there is none, as for a chat without a candidate. `model`
+ * is as the request had it: an answer does not name it.
+ */
 export function embeddingAnswer(response: JsonObject, model: string): Answered {
   const { values } = jsonObject(response.embedding) ?? {};
   if (!Array.isArray(values) || values.length === 0) {

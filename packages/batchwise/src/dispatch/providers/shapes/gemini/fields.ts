@@ -1,5 +1,6 @@
-// Which fields of a chat request in OpenAI's shape Gemini has a counterpart for. Each field is converted, passed on,
-// left out because the answer is the same without it, or refused by name: none is dropped without a word. Pure.
+// Which fields of a chat request in OpenAI's shape Gemini has a counterpart for. Each field is
+// converted, passed on, left out because the answer is the same without it, or refused by name:
+// none is dropped without a word. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { asksForNothing } from "../chat-fields.ts";
@@ -53,7 +54,9 @@ const INSTEAD: ReadonlyMap<string, string> = new Map([
   ["web_search_options", "send a body of Gemini's own with `googleSearch` among its `tools`"],
 ]);
 
-/** Throws INVALID_REQUEST for a field that is neither converted, nor left out, nor asks for nothing. */
+/**
+ * Throws INVALID_REQUEST for a field that is neither converted, nor left out, nor asks for nothing.
+ */
 export function checkFields(body: JsonObject): void {
   if (body.stream === true) throw invalid("`stream` is not possible in a batch");
   for (const [name, value] of Object.entries(body)) {

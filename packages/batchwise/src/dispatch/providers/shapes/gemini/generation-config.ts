@@ -1,5 +1,6 @@
-// Sampling, limits, format and thinking of a chat request as Gemini's GenerationConfig. Pure. A zero is a value like any
-// other and is kept. Ranges are those of the types of @google/genai 2.32 and of ai.google.dev/api/generate-content.
+// Sampling, limits, format and thinking of a chat request as Gemini's GenerationConfig. Pure. A
+// zero is a value like any other and is kept. Ranges are those of the types of @google/genai 2.32
+// and of ai.google.dev/api/generate-content.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
@@ -15,7 +16,10 @@ const MOST_LOGPROBS = 20;
 const LEAST_SEED = -(2 ** 31);
 const MOST_SEED = 2 ** 31 - 1;
 
-/** Tokens of thinking that Google's own OpenAI-shaped route takes for each effort (ai.google.dev/gemini-api/docs/openai). */
+/**
+ * Tokens of thinking that Google's own OpenAI-shaped route takes for each effort
+ * (ai.google.dev/gemini-api/docs/openai).
+ */
 const BUDGETS: ReadonlyMap<Json, number> = new Map([
   ["none", 0],
   ["minimal", 1_024],
@@ -32,7 +36,10 @@ const PRO = /(?:^|\/)gemini-3[\w.-]*-pro/;
 
 export type Detail = "low" | "high" | null;
 
-/** `detail` is what all images of the request ask for. Undefined where there is nothing to configure. */
+/**
+ * `detail` is what all images of the request ask for. Undefined where there is nothing to
+ * configure.
+ */
 export function toGenerationConfig(body: JsonObject, model: string, detail: Detail): JsonObject | undefined {
   const config = dropAbsent({
     candidateCount: read(body, "n", `a whole number from 1 to ${MOST_CANDIDATES}`, whole(1, MOST_CANDIDATES)),

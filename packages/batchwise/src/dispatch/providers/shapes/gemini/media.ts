@@ -1,5 +1,5 @@
-// Images, recordings and files of a chat message as parts of a Gemini content: data goes inline, an address goes as
-// such. Pure.
+// Images, recordings and files of a chat message as parts of a Gemini content: data goes inline, an
+// address goes as such. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { readDataUrl } from "../data-url.ts";
@@ -12,7 +12,10 @@ const ENDING = /\.([a-z0-9]+)(?:[?#]|$)/i;
 /** Where the Files API keeps what was uploaded there: it knows the type itself. */
 const UPLOADED = /^https:\/\/generativelanguage\.googleapis\.com\/[^/]+\/files\/[^/]+$/;
 const FILES_API = "https://generativelanguage.googleapis.com/v1beta/";
-/** Types that Gemini reads (ai.google.dev/gemini-api/docs/image-understanding and document-processing), by ending. */
+/**
+ * Types that Gemini reads (ai.google.dev/gemini-api/docs/image-understanding and
+ * document-processing), by ending.
+ */
 const TYPES: ReadonlyMap<string, string> = new Map([
   ["png", "image/png"],
   ["jpg", "image/jpeg"],

@@ -1,6 +1,7 @@
-// A chat request in OpenAI's shape as Gemini's GenerateContentRequest, for the Gemini API and for Vertex AI alike. Pure,
-// and the same on every machine. The model is not part of it: it stands in the address of a batch. Names are those of
-// the REST reference (ai.google.dev/api/generate-content) and of the types of @google/genai 2.32.
+// A chat request in OpenAI's shape as Gemini's GenerateContentRequest, for the Gemini API and for
+// Vertex AI alike. Pure, and the same on every machine. The model is not part of it: it stands in
+// the address of a batch. Names are those of the REST reference
+// (ai.google.dev/api/generate-content) and of the types of @google/genai 2.32.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";

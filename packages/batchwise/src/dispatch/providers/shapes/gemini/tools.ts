@@ -27,8 +27,8 @@ function toDeclaration(tool: Json, place: string): JsonObject {
 }
 
 /**
- * Undefined where Gemini decides as OpenAI does. A strict function makes the mode VALIDATED: the model still chooses
- * between calling and answering, and a call keeps to its schema.
+ * Undefined where Gemini decides as OpenAI does. A strict function makes the mode VALIDATED: the
+ * model still chooses between calling and answering, and a call keeps to its schema.
  */
 export function toToolConfig(choice: Json | undefined, tools: Json | undefined): JsonObject | undefined {
   const known = namesOf(tools);

@@ -1,4 +1,5 @@
-// Gemini's UsageMetadata as `usage` in OpenAI's shape. Pure. Counts that are zero are left out on the wire.
+// Gemini's UsageMetadata as `usage` in OpenAI's shape. Pure. Counts that are zero are left out on
+// the wire.
 
 import type { JsonObject } from "../../../contract/types.ts";
 

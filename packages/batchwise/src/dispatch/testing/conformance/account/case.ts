@@ -1,5 +1,5 @@
-// What a case of the account suite is, and the small steps that the cases are made from. No test runner is needed: a
-// case throws where the account breaks the contract.
+// What a case of the account suite is, and the small steps that the cases are made from. No test
+// runner is needed: a case throws where the account breaks the contract.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type {
@@ -22,9 +22,15 @@ export type AccountFake = Pick<FakeProvider, "inject" | "planNext" | "addForeign
 export interface AccountRig {
   readonly account: Account;
   readonly fake: AccountFake;
-  /** The fake's name of the call that makes a batch. Default: that of OpenAI, or of Anthropic where all is inline. */
+  /**
+   * The fake's name of the call that makes a batch. Default: that of OpenAI, or of Anthropic where
+   * all is inline.
+   */
   readonly create?: FakeOperation;
-  /** How the provider says that there is no money left, to a create. Default: as OpenAI, or Anthropic, says it. */
+  /**
+   * How the provider says that there is no money left, to a create. Default: as OpenAI, or
+   * Anthropic, says it.
+   */
   readonly noMoney?: FakeFault;
   /** The wire format in which strangers create batches there. Default: as `create`. */
   readonly surface?: FakeSurface;
@@ -32,13 +38,19 @@ export interface AccountRig {
   readonly windowMs?: number;
   /** Batches there run to their end, however long it takes. Default false. */
   readonly neverExpires?: boolean;
-  /** A batch that expired or was cancelled gives no results, not even of what had run. Default false. */
+  /**
+   * A batch that expired or was cancelled gives no results, not even of what had run. Default
+   * false.
+   */
   readonly endsEmpty?: boolean;
   /** The fake's clock: a `virtualClock(ACCOUNT_START)` of `batchwise/testing`. */
   readonly clock: { advance(ms: number): Promise<unknown>; settle(): Promise<unknown> };
 }
 
-/** Makes a fake provider with these options and an account there, over the client that its users have. */
+/**
+ * Makes a fake provider with these options and an account there, over the client that its users
+ * have.
+ */
 export type AccountFactory = (options: FakeOptions) => Promise<AccountRig>;
 
 /** One case of the suite that every account must pass. */
@@ -70,7 +82,10 @@ export function accountCase(
   return { name, run: async (open) => body(await open({ identify, ...options })) };
 }
 
-/** The fake counts a line by its messages, whatever they are called: the same request is the same line. */
+/**
+ * The fake counts a line by its messages, whatever they are called: the same request is the same
+ * line.
+ */
 function identify({ body }: FakeLine): string {
   return JSON.stringify(body.messages ?? body.contents ?? body);
 }
@@ -131,7 +146,10 @@ export function submit(
   return submitThese(account, asked, options, attempt);
 }
 
-/** Sends a batch as the dispatcher does: check, encode, upload what is too large to go inline, create with the tag. */
+/**
+ * Sends a batch as the dispatcher does: check, encode, upload what is too large to go inline,
+ * create with the tag.
+ */
 export async function submitThese(
   account: Account,
   asked: readonly Asked[],
@@ -228,7 +246,10 @@ type Completion = JsonObject & {
   readonly usage: { readonly prompt_tokens: number; readonly completion_tokens: number };
 };
 
-/** True for the batch that `submit` has just made of three requests, told by what the account leaves there. */
+/**
+ * True for the batch that `submit` has just made of three requests, told by what the account leaves
+ * there.
+ */
 export function isOurs({ capabilities }: Account, seen: ProviderBatch, created: ProviderBatch): boolean {
   switch (capabilities.tag) {
     case "metadata":

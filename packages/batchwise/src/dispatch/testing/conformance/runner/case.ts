@@ -1,7 +1,8 @@
-// What a case of the suite for accounts that run lines themselves is, and the small steps that the cases are made from. No
-// test runner is needed: a case throws where the account breaks the contract. The cases run in real time, because such an
-// account waits for what it runs lines with. What must happen is waited for, however slow the machine is; what must not
-// happen is given a moment in which it would.
+// What a case of the suite for accounts that run lines themselves is, and the small steps that the
+// cases are made from. No test runner is needed: a case throws where the account breaks the
+// contract. The cases run in real time, because such an account waits for what it runs lines with.
+// What must happen is waited for, however slow the machine is; what must not happen is given a
+// moment in which it would.
 
 import { deepEqual, ok } from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,14 +16,16 @@ export interface RunnerAsked {
 }
 
 /**
- * What becomes of a call: an answer with an HTTP status, whose body is `{ error: { code, message } }` from 400 on, or
- * "lost" where the connection breaks.
+ * What becomes of a call: an answer with an HTTP status, whose body is
+ * `{ error: { code, message } }` from 400 on, or "lost" where the connection breaks.
  */
 export type RunnerAnswer = { readonly status: number; readonly body: Json } | "lost";
 
 /** How the suite wants the account, and what becomes of its calls. */
 export interface RunnerOptions {
-  /** Called for each call of the account. A promise that never settles is a call without an answer. */
+  /**
+   * Called for each call of the account. A promise that never settles is a call without an answer.
+   */
   readonly answer: (asked: RunnerAsked) => RunnerAnswer | Promise<RunnerAnswer>;
   /** Most lines that the account runs at once. */
   readonly concurrency: number;
@@ -35,7 +38,10 @@ export interface RunnerOptions {
 /** An account that runs lines itself, with what answers its calls. */
 export interface RunnerRig {
   readonly account: Account;
-  /** Takes away what answers, as a server that is stopped. Absent where the account runs lines in its own process. */
+  /**
+   * Takes away what answers, as a server that is stopped. Absent where the account runs lines in
+   * its own process.
+   */
   away?(): Promise<void>;
 }
 
@@ -57,7 +63,10 @@ const PATIENCE_MS = 20_000;
 /** In which something that must not happen would. */
 const MOMENT_MS = 100;
 
-/** What the suite scripts for one account: a server's or a function's answers, with a count of what was asked. */
+/**
+ * What the suite scripts for one account: a server's or a function's answers, with a count of what
+ * was asked.
+ */
 export class Bench {
   /** Texts of the requests that were asked, in the order of the calls. */
   readonly asked: string[] = [];

@@ -1,4 +1,5 @@
-// Cases about the course of a pass: how many lines run at once, in which order they end, and how a pass is broken off.
+// Cases about the course of a pass: how many lines run at once, in which order they end, and how a
+// pass is broken off.
 
 import { deepEqual, equal, ok } from "node:assert/strict";
 import {

@@ -1,5 +1,5 @@
-// What a case of the storage suite is, and the small steps that the cases are made from. No test runner is needed: a
-// case throws where the storage breaks the contract.
+// What a case of the storage suite is, and the small steps that the cases are made from. No test
+// runner is needed: a case throws where the storage breaks the contract.
 
 import { equal, ok } from "node:assert/strict";
 import type { CallOptions } from "../../../contract/account.ts";
@@ -12,7 +12,10 @@ export interface StorageRig {
   readonly fake: FakeStorage;
 }
 
-/** Makes a fake with these options and a storage there, over the client that its users have, its retries switched off. */
+/**
+ * Makes a fake with these options and a storage there, over the client that its users have, its
+ * retries switched off.
+ */
 export type StorageFactory = (options: FakeStorageOptions) => Promise<StorageRig>;
 
 /** One case of the suite that every storage passes. */

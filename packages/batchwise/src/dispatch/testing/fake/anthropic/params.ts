@@ -1,5 +1,6 @@
-// What Anthropic checks in the params of one item, when the item runs: shape, order of turns, tool calls and their
-// results, ranges. Strict on purpose, so that a conversion which passes here should pass there.
+// What Anthropic checks in the params of one item, when the item runs: shape, order of turns, tool
+// calls and their results, ranges. Strict on purpose, so that a conversion which passes here should
+// pass there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { isObject } from "../openai/lines.ts";

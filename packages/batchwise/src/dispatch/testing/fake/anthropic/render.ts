@@ -1,4 +1,5 @@
-// How Anthropic shows a message batch and its results. Pure. All items count as processing until the batch has ended.
+// How Anthropic shows a message batch and its results. Pure. All items count as processing until
+// the batch has ended.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import type { Ending, FakeBatch } from "../batch-book.ts";

@@ -1,5 +1,6 @@
-// The Anthropic half of the fake: /v1/messages/batches. The items travel in the create; one bad custom id refuses all of
-// it at once, while an item's params are only looked at when it runs. There is no tag and no idempotency.
+// The Anthropic half of the fake: /v1/messages/batches. The items travel in the create; one bad
+// custom id refuses all of it at once, while an item's params are only looked at when it runs.
+// There is no tag and no idempotency.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type Entry, type FakeBatch, foreignEntries } from "../batch-book.ts";

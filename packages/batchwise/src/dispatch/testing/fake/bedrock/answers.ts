@@ -1,5 +1,5 @@
-// What Bedrock's models answer by default: an echo of the last user message, or a vector of the text, each in the shape of
-// its family, told by the fields of its input.
+// What Bedrock's models answer by default: an echo of the last user message, or a vector of the
+// text, each in the shape of its family, told by the fields of its input.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { hashOf, seededRandom } from "../random.ts";

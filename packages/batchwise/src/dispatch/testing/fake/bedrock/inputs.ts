@@ -1,5 +1,6 @@
-// What Bedrock's models check in the input of one record when it runs: each family has its own shape, told by the fields
-// that only it has. Strict on purpose, so that a conversion which passes here should pass there.
+// What Bedrock's models check in the input of one record when it runs: each family has its own
+// shape, told by the fields that only it has. Strict on purpose, so that a conversion which passes
+// here should pass there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { paramsFault } from "../anthropic/params.ts";

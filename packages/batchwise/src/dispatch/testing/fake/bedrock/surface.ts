@@ -1,6 +1,6 @@
-// The Bedrock part of the fake: jobs of batch inference, which read a bucket and write into it. The same token is the same
-// job. Inputs are judged when the job is validated, records when they run. It writes what jobs have left the next time that
-// it is asked anything after their end.
+// The Bedrock part of the fake: jobs of batch inference, which read a bucket and write into it. The
+// same token is the same job. Inputs are judged when the job is validated, records when they run.
+// It writes what jobs have left the next time that it is asked anything after their end.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type Entry, type FakeBatch, foreignEntries } from "../batch-book.ts";

@@ -1,5 +1,5 @@
-// Uploaded files of Gemini's Files API: taken in by the resumable protocol, in chunks, listed by pages, gone after 48
-// hours. What was uploaded cannot be downloaded again.
+// Uploaded files of Gemini's Files API: taken in by the resumable protocol, in chunks, listed by
+// pages, gone after 48 hours. What was uploaded cannot be downloaded again.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";

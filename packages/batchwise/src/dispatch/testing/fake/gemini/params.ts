@@ -1,5 +1,6 @@
-// What Gemini checks in a request: names and shapes when it is read, the order of turns and ranges when it runs. At least
-// as strict as the real one, so that a conversion which passes here should pass there.
+// What Gemini checks in a request: names and shapes when it is read, the order of turns and ranges
+// when it runs. At least as strict as the real one, so that a conversion which passes here should
+// pass there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { isObject } from "../openai/lines.ts";
@@ -48,7 +49,10 @@ const RANGES: Readonly<Record<string, readonly [least: number, most: number]>> =
   logprobs: [0, 20],
 };
 
-/** A name that the JSON of a request may not have where it stands; null: none. Refused before anything is accepted. */
+/**
+ * A name that the JSON of a request may not have where it stands; null: none. Refused before
+ * anything is accepted.
+ */
 export function strangeName(request: JsonObject, isEmbedding: boolean): string | null {
   if (isEmbedding) return strange("embedding", request) ?? strangeContent(request.content);
   const config = objectAt(request.generationConfig);

@@ -1,5 +1,5 @@
-// How Gemini shows a batch and its results: a long-running operation whose metadata is the batch. Pure. As in the JSON of
-// protocol buffers, counts are texts, and those that are zero are left out.
+// How Gemini shows a batch and its results: a long-running operation whose metadata is the batch.
+// Pure. As in the JSON of protocol buffers, counts are texts, and those that are zero are left out.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Ending, type FakeBatch, SILENT } from "../batch-book.ts";

@@ -1,5 +1,6 @@
-// The Gemini half of the fake: batches of the Gemini API below /v1beta, inline or from a file, and its Files API. Creating
-// is not idempotent; a batch takes 48 hours at most and gives nothing when these are over, nor when it was cancelled.
+// The Gemini half of the fake: batches of the Gemini API below /v1beta, inline or from a file, and
+// its Files API. Creating is not idempotent; a batch takes 48 hours at most and gives nothing when
+// these are over, nor when it was cancelled.
 
 import { estimateTokens } from "../../../../tokens/estimate-tokens.ts";
 import type { Json, JsonObject } from "../../../contract/types.ts";
@@ -143,7 +144,10 @@ export class GeminiSurface implements Surface {
     return { entries: items.map((item) => this.#entry(item, isEmbedding)), faults: [], tokens: tokensOf(items) };
   }
 
-  /** A line that cannot be read fails the batch later; one that is wrong in itself fails alone, when it runs. */
+  /**
+   * A line that cannot be read fails the batch later; one that is wrong in itself fails alone, when
+   * it runs.
+   */
   #fileWork(name: Json | undefined, isEmbedding: boolean): NewWork {
     const id = String(name).replace(/^files\//, "");
     const file = this.#files.get(id);

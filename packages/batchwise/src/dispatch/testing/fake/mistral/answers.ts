@@ -1,4 +1,5 @@
-// What the fake's models say in Mistral's shape: close to OpenAI's, with the differences that a client meets.
+// What the fake's models say in Mistral's shape: close to OpenAI's, with the differences that a
+// client meets.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { defaultAnswer } from "../answers.ts";

@@ -1,5 +1,6 @@
-// What Mistral checks in the body of one line when it runs. It forbids fields that it does not know, which is what most
-// clients of OpenAI's shape run into; the words are those of its answers. At least as strict as the real one.
+// What Mistral checks in the body of one line when it runs. It forbids fields that it does not
+// know, which is what most clients of OpenAI's shape run into; the words are those of its answers.
+// At least as strict as the real one.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { isObject } from "../openai/lines.ts";

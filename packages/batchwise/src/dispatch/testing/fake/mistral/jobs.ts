@@ -1,5 +1,5 @@
-// What Mistral checks when a job is created, and in its lines. A call that is malformed is refused at once; lines that
-// cannot be read fail the job later, with a message that names no line.
+// What Mistral checks when a job is created, and in its lines. A call that is malformed is refused
+// at once; lines that cannot be read fail the job later, with a message that names no line.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import type { Entry } from "../batch-book.ts";

@@ -1,5 +1,5 @@
-// How Mistral shows a job, its files and its results. Pure. Requests that were not run have no result line: nothing that
-// is documented says that they have one.
+// How Mistral shows a job, its files and its results. Pure. Requests that were not run have no
+// result line: nothing that is documented says that they have one.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Ending, type FakeBatch, SILENT } from "../batch-book.ts";
@@ -55,7 +55,10 @@ export function renderJob(batch: FakeBatch<MistralExtra>, shown: Shown): JsonObj
   };
 }
 
-/** A job of inline requests has no files: its results are given with the job, to those who ask for them. */
+/**
+ * A job of inline requests has no files: its results are given with the job, to those who ask for
+ * them.
+ */
 export function resultFiles(
   { id, course, extra }: FakeBatch<MistralExtra>,
   { moment, counts, now }: Shown,

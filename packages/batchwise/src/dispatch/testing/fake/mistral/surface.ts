@@ -1,5 +1,6 @@
-// Mistral's half of the fake: /v1/files and /v1/batch/jobs. Its paths of files are OpenAI's, so a fake speaks either the
-// one or the other. A job takes files or inline requests, and one model; lines have neither method nor url.
+// Mistral's half of the fake: /v1/files and /v1/batch/jobs. Its paths of files are OpenAI's, so a
+// fake speaks either the one or the other. A job takes files or inline requests, and one model;
+// lines have neither method nor url.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { defaultAnswer } from "../answers.ts";
@@ -19,7 +20,10 @@ const HOUR = 3_600_000;
 /** Results can be read this long after the end of a job, by Mistral's page on known limitations. */
 const RESULTS_KEPT_MS = 24 * HOUR;
 const MOST_LISTED = 1_000;
-/** Query parameters of a list that filter nothing; `metadata` is written as one parameter for each name. */
+/**
+ * Query parameters of a list that filter nothing; `metadata` is written as one parameter for each
+ * name.
+ */
 const NO_FILTERS: ReadonlySet<string> = new Set(["page", "page_size", "order_by", "created_by_me"]);
 
 const ROUTES: Readonly<Record<string, FakeOperation>> = {

@@ -1,5 +1,5 @@
-// What the fake's models say at OpenAI's other endpoints, each from the request alone: an echo in the shape of the endpoint,
-// with its own words for tokens where it has any.
+// What the fake's models say at OpenAI's other endpoints, each from the request alone: an echo in
+// the shape of the endpoint, with its own words for tokens where it has any.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { hashOf } from "../random.ts";

@@ -1,5 +1,5 @@
-// Which endpoints each OpenAI-shaped service takes in batches, and what a body for one must have. Azure takes them with and
-// without their "/v1". Pure.
+// Which endpoints each OpenAI-shaped service takes in batches, and what a body for one must have.
+// Azure takes them with and without their "/v1". Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import type { FakeDialect, FakeLineFault } from "../types.ts";

@@ -1,5 +1,6 @@
-// What OpenAI checks in a batch file after it has accepted the batch, line by line, with its codes and messages. The
-// checks are at least as strict as the real ones: a request that passes here should pass there.
+// What OpenAI checks in a batch file after it has accepted the batch, line by line, with its codes
+// and messages. The checks are at least as strict as the real ones: a request that passes here
+// should pass there.
 
 import { estimateTokens } from "../../../../tokens/estimate-tokens.ts";
 import type { Json, JsonObject } from "../../../contract/types.ts";
@@ -50,7 +51,10 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
   return { entries, faults, model: seen.model ?? "", tokens };
 }
 
-/** Images, audio and files are not read as text: about as many tokens as a PDF has pages for, and more than audio takes. */
+/**
+ * Images, audio and files are not read as text: about as many tokens as a PDF has pages for, and
+ * more than audio takes.
+ */
 function withoutData(_name: string, value: Json): Json {
   const isData = typeof value === "string" && value.length >= LEAST_DATA && BASE64.test(value);
   return isData ? "x".repeat(value.length / DATA_CHARACTERS_A_LETTER) : value;
@@ -115,7 +119,10 @@ function bodyFault(body: JsonObject, endpoint: string, seen: Seen, settings: Set
   return fieldFault(settings.dialect, endpoint, body);
 }
 
-/** Texts that an embedding line asks for: one, or one for each entry of a list of texts or token lists. */
+/**
+ * Texts that an embedding line asks for: one, or one for each entry of a list of texts or token
+ * lists.
+ */
 function inputsOf({ input }: JsonObject): number {
   if (input === undefined) return 0;
   return Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1;

@@ -1,4 +1,5 @@
-// How an OpenAI-shaped service shows a batch and its results: states, times, counts, file ids, result lines. Pure.
+// How an OpenAI-shaped service shows a batch and its results: states, times, counts, file ids,
+// result lines. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Ending, type FakeBatch, SILENT } from "../batch-book.ts";
@@ -54,7 +55,10 @@ export function renderBatch(
   };
 }
 
-/** Which of the two result files there are. A batch that has not ended has none, and one that failed by its plan only. */
+/**
+ * Which of the two result files there are. A batch that has not ended has none, and one that failed
+ * by its plan only.
+ */
 export function resultFiles(
   batch: FakeBatch<OpenAiExtra>,
   { phase, done, endedAt }: Moment,

@@ -1,5 +1,6 @@
-// The OpenAI-shaped half of the fake: /v1/files and /v1/batches (also below /openai, as Azure and Groq have them).
-// What OpenAI refuses at once is refused at once; what it finds out later fails the batch later.
+// The OpenAI-shaped half of the fake: /v1/files and /v1/batches (also below /openai, as Azure and
+// Groq have them). What OpenAI refuses at once is refused at once; what it finds out later fails
+// the batch later.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries } from "../batch-book.ts";

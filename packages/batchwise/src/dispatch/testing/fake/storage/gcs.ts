@@ -1,6 +1,8 @@
-// A strict fake of Google Cloud Storage's JSON API: uploads in one call, and resumable ones in chunks, checksums checked
-// on the way in and told on the way out, lists by pages. An object is there once its upload is whole, never earlier. Give a client
-// `new Storage({ apiEndpoint: url, projectId })`: it sends no credentials to an address that is not Google's.
+// A strict fake of Google Cloud Storage's JSON API: uploads in one call, and resumable ones in
+// chunks, checksums checked on the way in and told on the way out, lists by pages. An object is
+// there once its upload is whole, never earlier. Give a client
+// `new Storage({ apiEndpoint: url, projectId })`: it sends no credentials to an address that is not
+// Google's.
 
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";
 import { relatedParts } from "../multipart.ts";
@@ -166,7 +168,10 @@ class GcsSurface implements StorageSurface {
     return jsonReply(resourceOf(bucket, this.#shelf.put(bucket, session.name, whole)));
   }
 
-  /** Bytes that were received before are passed over; a gap is refused, and so is a chunk of an odd size. */
+  /**
+   * Bytes that were received before are passed over; a gap is refused, and so is a chunk of an odd
+   * size.
+   */
   #append(session: Session, from: number, total: number | null, body: Uint8Array): void {
     if (from > session.received) throw new Refusal(503, "backendError", "Invalid request: a chunk is missing.");
     const fresh = body.subarray(session.received - from);

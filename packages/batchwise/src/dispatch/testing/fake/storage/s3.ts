@@ -1,6 +1,7 @@
-// A strict fake of Amazon S3: path-style addresses, signed calls, checksums checked on the way in and told on the way
-// out, lists by pages, multipart uploads. An object is there once its last call has succeeded, never earlier. Give a
-// client `endpoint`, `forcePathStyle: true`, any region and any credentials: the signature must be there, not be right.
+// A strict fake of Amazon S3: path-style addresses, signed calls, checksums checked on the way in
+// and told on the way out, lists by pages, multipart uploads. An object is there once its last call
+// has succeeded, never earlier. Give a client `endpoint`, `forcePathStyle: true`, any region and
+// any credentials: the signature must be there, not be right.
 
 import { bytesReply, type Exchange, Refusal, type Reply } from "../exchange.ts";
 import type { FakeOperation } from "../types.ts";

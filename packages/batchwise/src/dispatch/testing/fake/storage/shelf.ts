@@ -1,5 +1,5 @@
-// The objects that a fake of an object storage keeps, and what both wire formats share: faults, counts and lists.
-// An object is replaced as a whole, so a reader sees all of it or nothing.
+// The objects that a fake of an object storage keeps, and what both wire formats share: faults,
+// counts and lists. An object is replaced as a whole, so a reader sees all of it or nothing.
 
 import { refuseUnknown } from "../../../../core/contract/validate.ts";
 import type { Clock } from "../../../../core/time/clock.ts";
@@ -19,11 +19,17 @@ const wallClock: Clock = {
 export interface FakeStorageOptions {
   /** Buckets that exist. Default: `["bucket"]`. */
   readonly buckets?: readonly string[];
-  /** Times of objects, in milliseconds since 1970, and timers of delayed answers. Default: the machine's. */
+  /**
+   * Times of objects, in milliseconds since 1970, and timers of delayed answers. Default: the
+   * machine's.
+   */
   readonly clock?: Clock;
   /** Objects in a page of a list. Default 1_000. */
   readonly pageSize?: number;
-  /** Bytes that every part of an upload but the last must have. Default: 5 MiB in S3, 256 KiB in Cloud Storage. */
+  /**
+   * Bytes that every part of an upload but the last must have. Default: 5 MiB in S3, 256 KiB in
+   * Cloud Storage.
+   */
   readonly minPartBytes?: number;
   /** Choices of faults with a `chance` follow from it. Default 1. */
   readonly seed?: number;
@@ -31,7 +37,10 @@ export interface FakeStorageOptions {
 
 /** A fake of an object storage, over real HTTP. */
 export interface FakeStorage extends FakeObjects {
-  /** The same without a socket, for clients that take a `fetch` or can be given one: a virtual clock then sees all of it. */
+  /**
+   * The same without a socket, for clients that take a `fetch` or can be given one: a virtual clock
+   * then sees all of it.
+   */
   readonly fetch: Fetch;
   /** Serves on a free port of 127.0.0.1; several calls serve the same objects. */
   listen(): Promise<Listening>;

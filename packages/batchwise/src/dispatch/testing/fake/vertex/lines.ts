@@ -1,6 +1,7 @@
-// The lines of a job at Vertex AI, by the family of its model: Gemini's requests, Claude's messages, OpenAI's lines. What
-// cannot be read fails the job; what is wrong in a request fails that request, when it runs. Answers come back beside
-// the requests; requests that were not run come back in no line.
+// The lines of a job at Vertex AI, by the family of its model: Gemini's requests, Claude's
+// messages, OpenAI's lines. What cannot be read fails the job; what is wrong in a request fails
+// that request, when it runs. Answers come back beside the requests; requests that were not run
+// come back in no line.
 
 import { STATUS_CODES } from "node:http";
 import type { Json, JsonObject } from "../../../contract/types.ts";

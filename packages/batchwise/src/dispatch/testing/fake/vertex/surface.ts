@@ -1,7 +1,7 @@
-// The Vertex AI part of the fake: batchPredictionJobs below /v1 and /v1beta1, for Gemini, Claude and models in OpenAI's
-// shape. A job reads its lines from the fake's storage when it is created, and its results are there once it is shown
-// to have ended. Creating is not idempotent; jobs are found by their labels. A job runs for 24 hours at most, and what has
-// run by then is given.
+// The Vertex AI part of the fake: batchPredictionJobs below /v1 and /v1beta1, for Gemini, Claude
+// and models in OpenAI's shape. A job reads its lines from the fake's storage when it is created,
+// and its results are there once it is shown to have ended. Creating is not idempotent; jobs are
+// found by their labels. A job runs for 24 hours at most, and what has run by then is given.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries, SILENT } from "../batch-book.ts";
@@ -215,14 +215,19 @@ export class VertexSurface implements Surface {
     return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
   }
 
-  /** Texts, since they are numbers of 64 bits; while a job runs, nobody knows how many it will be. */
+  /**
+   * Texts, since they are numbers of 64 bits; while a job runs, nobody knows how many it will be.
+   */
   #stats(job: FakeBatch<VertexExtra>, over: boolean): JsonObject {
     const { succeeded, failed } = this.book.counts(job);
     const open = over ? String(job.course.items - succeeded - failed) : "-1";
     return { successfulCount: String(succeeded), failedCount: String(failed), incompleteCount: open };
   }
 
-  /** The folder with the results. They are written when it is shown first, and then stay as they are. */
+  /**
+   * The folder with the results. They are written when it is shown first, and then stay as they
+   * are.
+   */
   #write(job: FakeBatch<VertexExtra>): string {
     const { extra, id, model, foreign, course } = job;
     const folder = `${extra.outputUri}/prediction-model-${iso(course.acceptedAt)}`;
@@ -255,7 +260,9 @@ function readFrom(storage: FakeObjects, uri: string): Uint8Array | null {
   return storage.read(bucket, name);
 }
 
-/** The address in one half of the job's configuration, which must be of JSON lines in Cloud Storage. */
+/**
+ * The address in one half of the job's configuration, which must be of JSON lines in Cloud Storage.
+ */
 function addressOf(config: Json | undefined, format: string, read: (config: JsonObject) => Json | undefined): string {
   const given = objectAt(config);
   const uri = read(given);

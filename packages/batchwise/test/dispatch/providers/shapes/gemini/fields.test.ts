@@ -1,5 +1,5 @@
-// What becomes of every field that OpenAI's own types have. The tables are records over `keyof`: a field that a later SDK
-// adds does not compile until somebody has said what becomes of it.
+// What becomes of every field that OpenAI's own types have. The tables are records over `keyof`: a
+// field that a later SDK adds does not compile until somebody has said what becomes of it.
 
 import fc from "fast-check";
 import type OpenAI from "openai";
@@ -9,7 +9,10 @@ import { toEmbedContentRequest } from "../../../../../src/dispatch/providers/sha
 import { LEFT_OUT } from "../../../../../src/dispatch/providers/shapes/gemini/fields.ts";
 import { toGenerateContentRequest } from "../../../../../src/dispatch/providers/shapes/gemini/request.ts";
 
-/** `converted`: the request says it. `leftOut`: the answer is the same without it. `refused`: in words that name it. */
+/**
+ * `converted`: the request says it. `leftOut`: the answer is the same without it. `refused`: in
+ * words that name it.
+ */
 interface Fate {
   readonly fate: "converted" | "leftOut" | "refused";
   /** A value that asks for something. */

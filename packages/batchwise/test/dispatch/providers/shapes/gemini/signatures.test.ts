@@ -1,4 +1,5 @@
-// What Gemini signs in an answer, and where the signatures stand when the answer comes back as history.
+// What Gemini signs in an answer, and where the signatures stand when the answer comes back as
+// history.
 
 import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../../../../src/dispatch/contract/types.ts";
