@@ -3,7 +3,7 @@
 
 import { runSteps } from "./steps.ts";
 
-runSteps([
+await runSteps([
   { name: "check", command: "npm run --silent check" },
   { name: "test", command: "npm test --silent" },
 ]);

@@ -1,8 +1,8 @@
-// Runs the commands that a script is made of, in order, and tells how each ended and how long it
-// took. A failed step does not hide the later ones. Command lines are split at spaces: no quoting,
-// no shell.
+// Runs the commands of a script, some at once if asked, and reports how each ended and how long it
+// took. A failed step does not hide the others. Command lines are split at spaces: no quoting, no
+// shell.
 
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { performance } from "node:perf_hooks";
 
 interface Step {
@@ -10,27 +10,48 @@ interface Step {
   readonly command: string;
 }
 
-/**
- * Whether the command ended well, in a folder or where we are; what it prints goes straight
- * through.
- */
+/** Runs the command in `cwd` with this process's own output; returns whether it exited with 0. */
 export function run(command: string, cwd = "."): boolean {
   const [file = "", ...args] = command.split(" ");
   return spawnSync(file, args, { stdio: "inherit", cwd }).status === 0;
 }
 
+/** Resolves with whether the command exited with 0, and with all that it printed. */
+function runQuietly(command: string): Promise<{ readonly passed: boolean; readonly output: string }> {
+  const [file = "", ...args] = command.split(" ");
+  return new Promise((resolve) => {
+    const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    const add = (chunk: string): void => {
+      output += chunk;
+    };
+    child.stdout.setEncoding("utf8").on("data", add);
+    child.stderr.setEncoding("utf8").on("data", add);
+    child.once("error", (error) => resolve({ passed: false, output: `${output}${error.message}\n` }));
+    child.once("close", (code) => resolve({ passed: code === 0, output }));
+  });
+}
+
+async function runStep({ name, command }: Step, together: boolean): Promise<string> {
+  if (!together) console.log(`\n== ${name}`);
+  const startedAt = performance.now();
+  const { passed, output } = together ? await runQuietly(command) : { passed: run(command), output: "" };
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  if (together) process.stdout.write(`\n== ${name}\n${output}`);
+  if (!passed) process.exitCode = 1;
+  return `${passed ? "ok  " : "FAIL"}  ${name} (${seconds} s)`;
+}
+
 /**
- * Prints a line per step when all have run; the process ends with a failure if one of them failed.
+ * Runs the steps, at most `atOnce` at a time, and prints a line per step when all have run. With
+ * `atOnce` above 1 a step's output is printed when it ends. Sets a failing exit code if one failed.
  */
-export function runSteps(steps: readonly Step[]): void {
+export async function runSteps(steps: readonly Step[], { atOnce = 1 } = {}): Promise<void> {
   const lines: string[] = [];
-  for (const { name, command } of steps) {
-    console.log(`\n== ${name}`);
-    const startedAt = performance.now();
-    const passed = run(command);
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    lines.push(`${passed ? "ok  " : "FAIL"}  ${name} (${seconds} s)`);
-    if (!passed) process.exitCode = 1;
-  }
+  const left = steps.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, step] of left) lines[index] = await runStep(step, atOnce > 1);
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
   console.log(`\n${lines.join("\n")}`);
 }

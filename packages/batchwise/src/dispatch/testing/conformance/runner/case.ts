@@ -5,7 +5,6 @@
 // moment in which it would.
 
 import { deepEqual, ok } from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Account, BatchName, ResultLine } from "../../../contract/account.ts";
 import type { Endpoint, Json, JsonObject } from "../../../contract/types.ts";
 
@@ -213,19 +212,25 @@ export function execute(account: Account, lines: AsyncIterable<string> | readonl
   return { next, rest, return: async () => results.return?.(), stop };
 }
 
-/** Rejects where it does not end. */
+/** Settles as the work does; rejects after `PATIENCE_MS`. */
 export async function inTime<Value>(work: Promise<Value>, what: string): Promise<Value> {
-  const over = new AbortController();
-  const late = sleep(PATIENCE_MS, null, { signal: over.signal }).then(
-    () => Promise.reject(new Error(`Expected ${what} within ${PATIENCE_MS / 1_000} s, got none.`)),
-    () => new Promise<never>(() => {}),
-  );
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const message = `Expected ${what} within ${PATIENCE_MS / 1_000} s, got none.`;
+    timer = setTimeout(() => reject(new Error(message)), PATIENCE_MS);
+  });
   try {
     return await Promise.race([work, late]);
   } finally {
-    over.abort();
+    clearTimeout(timer);
   }
 }
+
+// The global timer, so that a test with fake timers replaces it.
+const sleep = (ms: number): Promise<void> =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
 
 export async function until(happened: () => boolean, what: string): Promise<void> {
   for (const end = performance.now() + PATIENCE_MS; performance.now() < end; await sleep(2)) if (happened()) return;
