@@ -4,15 +4,15 @@
  * docs/benchmarks-dispatch.md. Each measure runs in its own process on a database, or a server, of
  * its own; the rounds take them in turn.
  *
- *   npm run bench:dispatch                                  everything: long, with ten million requests; 8 GB of disk
- *   node bench/dispatch-store.ts --quick                    two minutes: one round, a tenth of the long ones; writes nothing
- *   node bench/dispatch-store.ts --only servers             one section, sqlite or servers; writes nothing
- *   node bench/dispatch-store.ts --measure single           one measure, in this process, as one line of JSON
+ *   npm run bench:dispatch                          everything: ten million requests; 8 GB of disk
+ *   node bench/dispatch-store.ts --quick            two minutes, one round; writes nothing
+ *   node bench/dispatch-store.ts --only servers     one section, sqlite or servers; writes nothing
+ *   node bench/dispatch-store.ts --measure single   one measure, in this process, as a JSON line
  *   node bench/dispatch-store.ts --measure ingest --store postgres --count 50000
  *
- * It measures the built package: run `npm run build` first. Servers are found on this machine or
- * installed (Debian, as root), and gone afterwards. BATCHWISE_BENCH_FOLDER says where databases go
- * (default: the system's folder for temporary files); put it on the disk that is meant.
+ * It measures the built package: run `npm run build` first. It starts servers that this machine has
+ * or installs them (Debian, as root), and stops them at the end. BATCHWISE_BENCH_FOLDER is the
+ * folder for databases (default: the system's temporary folder); put it on the disk to measure.
  */
 import { writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -4,13 +4,14 @@
  * MiniLM's shape and a tiny one; beside FastAPI with onnxruntime; beside the model alone in the
  * best batches; and which knob gains what. Writes the tables into docs/inference.md.
  *
- *   npm run bench:inference                                     everything; `--plan` says how long
- *   npm run bench:inference -- --resume                         what is still missing, and the tables
- *   node bench/inference.ts --cells minilm/64/mixed             some again, with commas between them, into the results
- *   node bench/inference.ts --report                            the tables of the results, again
- *   node bench/inference.ts --quick                             short, one round: prints; writes with `--report` after it
- *   node bench/inference.ts --ablation                          which knob gains what alone
- *   node bench/inference.ts --model path/to/folder --texts texts.txt   your own model, and texts, one a line: prints
+ *   npm run bench:inference                           everything; `--plan` says how long
+ *   npm run bench:inference -- --resume               only missing cells, then the tables
+ *   node bench/inference.ts --cells minilm/64/mixed   these cells again (comma-separated)
+ *   node bench/inference.ts --report                  writes the tables again from the results
+ *   node bench/inference.ts --quick                   short, one round: only prints
+ *   node bench/inference.ts --quick --report          the same, and writes the tables
+ *   node bench/inference.ts --ablation                the gain of each option
+ *   node bench/inference.ts --model FOLDER --texts FILE   your own model and texts, one a line
  *
  * It measures the built package: run `npm run build` first. The services of a cell take turns, in
  * rounds; a ratio is the median over the rounds. Results are kept in .cache/inference after each

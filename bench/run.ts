@@ -5,7 +5,7 @@
  *   node bench/run.ts --only w1,w3                     some suites; writes nothing
  *   node bench/run.ts --only w1 --rounds 3
  *   node bench/run.ts --only w1 --skip batshit,pacer   leaves contenders out; writes nothing
- *   node bench/run.ts --quick                          a first look: small loads, few rounds; writes nothing
+ *   node bench/run.ts --quick                          small loads, few rounds; writes nothing
  *
  * It measures the built package: build first, as the npm scripts do. A missed target is printed and
  * does not fail the run, since it depends on the machine. A contender that crashes or answers

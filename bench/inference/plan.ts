@@ -14,7 +14,7 @@ export const OFF: string = settingName(WORKERS, 1);
 
 /** A model, some clients, and what they ask. */
 export interface Cell {
-  /** `minilm/64/mixed`, and the like. */
+  /** For example `minilm/64/mixed`. */
   readonly name: string;
   readonly kind: "cell" | "ablation";
   readonly model: string;

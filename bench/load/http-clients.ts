@@ -4,9 +4,9 @@
  *
  *   node bench/load/http-clients.ts PORT CLIENTS WARM_UP_MS DURATION_MS
  *
- * Prints `measuring` after the warm-up, and the figures as a line of JSON when every request is answered. A response
- * that is not a 200, or carries another client's row, ends the process with an error. Sockets are used without
- * node:http, which would need more time for a request than the server does.
+ * Prints `measuring` after the warm-up, and the figures as a line of JSON when every request is
+ * answered. A response that is not a 200, or carries another client's row, ends the process with an
+ * error. It uses sockets without node:http, which needs more time for a request than the server.
  */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";

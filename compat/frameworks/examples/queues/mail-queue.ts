@@ -23,9 +23,9 @@ export interface Work {
 }
 
 export interface JobCounts {
-  /** Jobs that have neither been completed nor failed for good. */
+  /** Jobs that are neither completed nor permanently failed. */
   readonly open: number;
-  /** Jobs that have failed for good. */
+  /** Jobs that have failed permanently. */
   readonly failed: number;
 }
 

@@ -16,7 +16,8 @@ const pictures =
 const lines = await Promise.all(pictures.map(async ({ name, bytes }) => ({ name, x: await pictureTensor(bytes) })));
 
 await using recogniser = await Recogniser.open();
-for (const { x } of lines.slice(0, 1)) await recogniser.read(x); // the first run of a model takes longer
+// The first run of a model takes longer.
+for (const { x } of lines.slice(0, 1)) await recogniser.read(x);
 
 // One after the other: what there is without batching.
 let began = performance.now();

@@ -54,7 +54,8 @@ import { waitOut } from "./runtime/wait-out.ts";
  * async function classify(accounts: readonly Account[], texts: readonly string[]): Promise<void> {
  *   const messages = (content: string) => [{ role: "user", content }];
  *   const requests = texts.map((text) => ({ body: { model: "gpt-4o-mini", messages: messages(text) } }));
- *   for await (const { index, status, response } of runBatch({ store: memoryStore(), accounts, job: "night", requests })) {
+ *   const job = { store: memoryStore(), accounts, job: "night", requests };
+ *   for await (const { index, status, response } of runBatch(job)) {
  *     console.log(index, status, response?.body);
  *   }
  * }

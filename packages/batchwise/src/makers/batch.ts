@@ -19,7 +19,8 @@ import { callable } from "./callable.ts";
  * @example
  * ```ts
  * import { createBatcher } from "batchwise";
- * await using lengths = createBatcher(async (texts: string[]) => texts.map((text) => text.length), { maxBatchSize: 64 });
+ * const measure = async (texts: string[]) => texts.map((text) => text.length);
+ * await using lengths = createBatcher(measure, { maxBatchSize: 64 });
  * const [a, b] = await Promise.all([lengths.submit("one"), lengths.submit("three")]);
  * ```
  */

@@ -18,8 +18,7 @@ const aDispatcher = objectWith("on", "stats");
  * each process whose loops run: take the maximum. A span of each batch is recorded when it ends, by
  * the process that ends it.
  *
- * When the dispatcher is stopped, its gauges become 0: other processes may have gone on with the
- * store.
+ * When the dispatcher stops, its gauges become 0: other processes may still work on the store.
  *
  * Dispatchers with the same meter and `attributes` share series, and a gauge shows the largest of
  * their values. Give dispatchers of different stores different `attributes`. A dispatcher that is

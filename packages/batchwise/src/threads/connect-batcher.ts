@@ -215,7 +215,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     });
     try {
       for (;;) {
-        // In this order: whoever sets GONE adds to ANSWERS afterwards.
+        // Read ANSWERS before GONE: the other side sets GONE first, then adds to ANSWERS.
         const seen = Atomics.load(this.#cells, ANSWERS);
         const isGone = this.closed;
         this.#takeAll();

@@ -326,7 +326,7 @@ describe("leaving the loop", () => {
       try {
         yield* range(9);
       } finally {
-        // biome-ignore lint/correctness/noUnsafeFinally: a source that fails to close is what is tested.
+        // biome-ignore lint/correctness/noUnsafeFinally: a source that fails to close
         throw new Error("cannot close");
       }
     })();

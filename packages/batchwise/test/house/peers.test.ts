@@ -19,7 +19,10 @@ const documented = [...textOf("docs/deployment.md").matchAll(/^\| `([^`]+)` \| (
   ],
 );
 
-/** What the tests have of a package, under its own name or another ("npm:openai@5.23.2"): name to import, and major. */
+/**
+ * The versions of a package that the tests import, under its own name or another
+ * ("npm:openai@5.23.2"): name to import, and major.
+ */
 function installed(peer: string): { readonly name: string; readonly major: number }[] {
   const all = [".", "compat/versions", "compat/models"].map((folder) => manifestOf(folder).devDependencies ?? {});
   return all.flatMap(Object.entries<string>).flatMap(([name, spec]) => {

@@ -74,7 +74,7 @@ function titleOf({ arguments: [first] }: CallExpression): string | undefined {
   return first?.type === "Literal" && typeof first.value === "string" ? first.value : undefined;
 }
 
-/** True for `name(...)`, `name.each(...)(...)` and the like. */
+/** True for `name(...)`, `name.each(...)(...)` and other calls that begin with `name`. */
 function isCallOf(name: string, node: CallExpression): boolean {
   let callee: Expression = node.callee;
   while (callee.type !== "Identifier") {

@@ -4,7 +4,7 @@
 
 import { type Dirent, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { type Program, parseSync } from "oxc-parser";
+import { type Comment, type Program, parseSync } from "oxc-parser";
 
 export const root: string = fileURLToPath(new URL("../../../../", import.meta.url));
 
@@ -46,6 +46,13 @@ export function parse(path: string, text: string): Program {
   const { program, errors } = parseSync(path, text);
   if (errors[0] !== undefined) throw new Error(`${path}: ${errors[0].message}`);
   return program;
+}
+
+/** The comments of a file in order, without text in strings that looks like a comment. */
+export function commentsIn(path: string, text: string): readonly Comment[] {
+  const { comments, errors } = parseSync(path, text);
+  if (errors[0] !== undefined) throw new Error(`${path}: ${errors[0].message}`);
+  return comments;
 }
 
 /**

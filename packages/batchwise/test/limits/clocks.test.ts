@@ -154,7 +154,8 @@ describe("a limiter whose clock", () => {
         return clock.setTimeout(callback, delayMs);
       },
     };
-    const limiter = rateLimiter({ callsPerMinute: 1 / 1_440 / 100, clock: noting }); // one in 100 days
+    // One call in 100 days.
+    const limiter = rateLimiter({ callsPerMinute: 1 / 1_440 / 100, clock: noting });
     const notes: Note[] = [];
     const of = { limiter, clock, notes };
     for (const name of ["a", "b"]) new NotingClient(name, 0, of).ask();

@@ -90,10 +90,7 @@ export function checkReason(model: Model, places: readonly Place[], rest: readon
   checkOverdue(model, places, lane, sure);
 }
 
-/**
- * Whoever has waited for `maxWaitMs` goes before all that is younger and not more urgent, in other
- * lanes too.
- */
+/** An item that has waited `maxWaitMs` goes before younger, not more urgent items of any lane. */
 function checkOverdue(model: Model, places: readonly Place[], lane: readonly Place[], rest: readonly Place[]): void {
   const { uses } = model.world;
   if (model.isPaused || model.isClosed || uses.cache === "async" || uses.smallCallFirst > 0) return;

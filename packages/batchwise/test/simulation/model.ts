@@ -1,5 +1,5 @@
-// Gathers the records of one world, and what the checks find wrong. Everything here is derived from what callers and
-// user functions can see.
+// Collects the records and the violations of one world. Everything here is derived from values that
+// callers and user functions can see.
 
 import type { ItemOutcome } from "batchwise";
 import type { VirtualClock } from "batchwise/testing";
@@ -39,18 +39,18 @@ export class Model {
   limits: Limits;
   /** The widest limits so far. */
   widest: Limits;
-  /** When slots were last taken away: batches closed before may still run in more than there are. */
+  /** When `concurrency` last fell: batches closed before may still run above the new limit. */
   slotsTakenAt = Number.NEGATIVE_INFINITY;
-  /** What is to be done from inside the next call that the batcher makes. */
+  /** Actions for the next call that the batcher makes, run inside it. */
   readonly inside: (() => Promise<void>)[] = [];
-  /** What is to be done from inside the next call of `batchCost`. */
+  /** Actions for the next call of `batchCost`, run inside it. */
   readonly measuring: (() => Promise<void>)[] = [];
   /** Keys that the cache was told to delete. */
   readonly deleted: string[] = [];
   /** What `resetStats` has taken from the counters. */
   readonly reset: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
   wasReset = false;
-  /** Since when a slot has been free, and since when nothing has changed that deadlines depend on. */
+  /** Since when a slot is free, and since when nothing that deadlines depend on has changed. */
   freeSince = Number.POSITIVE_INFINITY;
   steadySince = 0;
   /** Goes up whenever everything has come to a standstill at a time. */
@@ -60,21 +60,21 @@ export class Model {
   abandonedAt = Number.POSITIVE_INFINITY;
   /** True while an action runs: the turn is not over. */
   isActing = false;
-  /** True when something was done from inside in this step: what waits when is then not known exactly. */
+  /** True if an action ran inside a call in this step: the waiting items are not known exactly. */
   isTangled = false;
-  /** True from an answer of the handler in a task of its own until the promise jobs of that task are done. */
+  /** True from a handler's answer in its own task until the promise jobs of that task are done. */
   isTurnOpen = false;
-  /** True when something has ended in this step that callers have not been told yet. */
+  /** True if something ended in this step and its callers have no answer yet. */
   isStale = false;
   /** A call is being submitted whose items the queue could never hold. */
   isTooMany = false;
-  /** The handler has not opened yet: batches are closed that it has not seen. */
+  /** True until the handler has opened: closed batches wait for it. */
   isOpening: boolean;
-  /** Events of "item" that were heard, by outcome. */
+  /** Number of "item" events, by outcome. */
   readonly heard: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
-  /** Who is being submitted, for functions that are not given an item. */
+  /** The caller being submitted, for functions that get no item. */
   current: Caller | undefined;
-  /** How many the batcher says are blocked. */
+  /** The batcher's own count of blocked submits. */
   blocked: () => number = () => 0;
   /** How long the last calls of the last batches took. */
   readonly #callMs: number[] = [];
@@ -104,12 +104,12 @@ export class Model {
     return this.closedAt !== Number.POSITIVE_INFINITY;
   }
 
-  /** To be called from inside a call of the batcher, unless that is a submit: its item has not arrived yet. */
+  /** Call inside a call of the batcher, except a submit: its item has not arrived yet. */
   actInside(): void {
     this.#act(this.inside);
   }
 
-  /** To be called from inside `batchCost`. */
+  /** Call inside `batchCost`. */
   actMeasuring(): void {
     this.#act(this.measuring);
   }
@@ -147,7 +147,7 @@ export class Model {
     this.trace?.push(`${this.now} [${this.step}] ${line()}`);
   }
 
-  /** Records a submit that is about to be made, and foresees what can be foreseen of it. */
+  /** Records a submit before it is made, and predicts a refusal where it can. */
   submits(plan: Plan, abort: AbortController | undefined, isSmall: boolean, sees: Sight): Caller {
     const { uses } = this.world;
     const timeoutMs = plan.wishes.timeoutMs ?? uses.timeoutMs ?? Number.POSITIVE_INFINITY;
@@ -163,7 +163,7 @@ export class Model {
     return caller;
   }
 
-  /** An item takes a place, or joins one: with equal items at the moment at which the batcher asks for `dedupe`. */
+  /** Gives an item a place or joins it to one. With `dedupe`, when the batcher calls that. */
   arrives(item: Item): void {
     const caller = this.#byItem.get(item);
     if (caller === undefined) return;
@@ -233,7 +233,7 @@ export class Model {
     };
   }
 
-  /** How long before a deadline its batch has to go; undefined until a first batch has ended. */
+  /** Ms before a deadline at which its batch has to go; undefined until a first batch has ended. */
   get leadMs(): number | undefined {
     if (this.#callMs.length === 0) return undefined;
     const last = this.#callMs.slice(-64).sort((a, b) => a - b);
@@ -250,14 +250,14 @@ export class Model {
     this.expect(isTime, "runMs", () => `${id} ran ${runMs}, not ${this.now - batch.startedAt}`);
   }
 
-  /** False where all callers left between two calls, or before one that had no slot had ended: nothing is learned then. */
+  /** False if all callers left between two calls, or before a call without a slot had ended. */
   #hasEndedCall({ lastCall: { failedAt, isRunning, open, hasFinished, startedAt } }: Batch): boolean {
     const { handlerTimeoutMs = Number.POSITIVE_INFINITY } = this.world.uses;
     if (failedAt < Number.POSITIVE_INFINITY) return failedAt === this.now;
     return (isRunning && open <= 0 && hasFinished) || this.now >= startedAt + handlerTimeoutMs;
   }
 
-  /** The batches that have failed and have not ended: they wait before another call. Exact when all stands still. */
+  /** Batches that failed and wait before the next call. Exact only when nothing moves. */
   resting(): Batch[] {
     if (this.world.uses.retry === undefined || this.abandonedAt <= this.now) return [];
     return [...this.batches.values()].filter(({ hasEnded, lastCall }) => !hasEnded && lastCall.failedAt <= this.now);
@@ -287,7 +287,7 @@ export class Model {
     return this.callers.filter((caller) => caller.sees !== "each" && caller.outcome === undefined).length;
   }
 
-  /** The places that wait, in the queue or outside a full one, in order of arrival. */
+  /** The places that wait, in the queue or outside a full queue, in order of arrival. */
   waiting(now: number = this.now): Place[] {
     if (this.abandonedAt <= this.now) return [];
     return this.#waiting.filter((place) => place.state === "waiting" && !place.isGone(now));
@@ -304,7 +304,7 @@ export class Model {
     return this.waiting().filter(({ isInside }) => isInside !== false);
   }
 
-  /** Lets in by the model's order as many as the batcher has let in. `isExact`: all who are due by now have left. */
+  /** Admits as many as the batcher did, in model order. `isExact`: all due by now have left. */
   syncRoom(isExact: boolean): void {
     if (this.world.uses.onFull !== "wait") return;
     const outside = this.waiting().filter(({ isInside }) => isInside !== true);
@@ -316,7 +316,7 @@ export class Model {
     else admit(this, outside, outside.length - this.blocked());
   }
 
-  /** A look-up has missed: its item gets in line now. */
+  /** A look-up has missed: its item joins the queue now. */
   entered(place: Place): void {
     place.state = "waiting";
     place.enteredAt = this.now;
@@ -328,7 +328,7 @@ export class Model {
     this.#waiting.push(place);
   }
 
-  /** A draining close ends all look-ups: what is looked up gets in line. */
+  /** A draining close ends all look-ups: their items join the queue. */
   closes(): void {
     const lookups = this.#waiting.filter((place) => place.state === "lookup" && !place.isGone(this.now - 1));
     for (const place of lookups) this.entered(place);
@@ -352,7 +352,7 @@ export class Model {
     this.note(() => `settled ${caller.plan.item.id} ${String(outcome.isOk ? outcome.value : outcome.error)}`);
   }
 
-  /** What a batch of these places costs, by this world's measure. */
+  /** The cost of a batch of these places, by this world's measure. */
   costOf(places: readonly Place[]): number {
     const { batchCost } = this.world.uses;
     if (batchCost === "function") return measureItems(places.map((place) => place.item));
@@ -360,7 +360,7 @@ export class Model {
     return batchCost === "sum" ? sum(costs) : costs.length * Math.max(...costs);
   }
 
-  /** Forgets what is over, so that long worlds stay fast. */
+  /** Drops places that no longer wait, so that long worlds stay fast. */
   tidy(): void {
     for (let index = this.#waiting.length - 1; index >= 0; index -= 1) {
       const place = this.#waiting[index];
@@ -371,7 +371,7 @@ export class Model {
   }
 }
 
-/** The measure of worlds with a cost function of their own; an item with a fault there fits into no batch. */
+/** The cost function of some worlds; an item with a fault there fits into no batch. */
 function measureItems(items: readonly Plan["item"][]): number {
   if (items.some((item) => item.fault?.where === "batchCost")) return Number.POSITIVE_INFINITY;
   const costs = items.map((item) => item.cost);

@@ -89,7 +89,7 @@ class Draft {
   readonly #random: Random;
   readonly #setting: Setting;
   readonly #burst: number;
-  /** Whoever drives this world likes to pause it and to flush what waits. */
+  /** True if this world is often paused and flushed. */
   readonly #isStopAndGo: boolean;
   #ids = 0;
 

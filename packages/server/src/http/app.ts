@@ -34,8 +34,8 @@ export interface AppOptions {
    */
   readonly allowHost?: readonly string[];
   /**
-   * For large bodies. Whoever gives it closes it; without one, the thread of the app's own never
-   * ends.
+   * Parses large bodies. The caller closes it. Default: the app starts its own parser thread, which
+   * never ends.
    */
   readonly parser?: RequestParser;
   readonly maxBodyBytes?: number;

@@ -37,7 +37,7 @@ export interface ServiceOptions
    * room for.
    */
   readonly maxConnections?: number;
-  /** Called with a sentence about what whoever runs the service should change. */
+  /** Called with a sentence that tells the operator what to change. */
   readonly onWarning?: (message: string) => void;
 }
 
@@ -51,8 +51,8 @@ export interface Service {
 
 const DEFAULT_DRAIN_TIMEOUT_MS = 30_000;
 /**
- * Longer than the 60 s of common load balancers: whoever closes first must not be the one that is
- * asked.
+ * Longer than the 60 s of common load balancers, so that the balancer closes first and never sends
+ * a request into a socket that this side has closed.
  */
 const DEFAULT_KEEP_ALIVE_MS = 65_000;
 /**

@@ -78,7 +78,7 @@ type Tokens = ArrayLike<number>;
 
 export class Embedder {
   readonly model: ModelDescription;
-  /** What whoever runs the service should know about its vectors; a sentence each. */
+  /** Warnings for the operator about the vectors; a sentence each. */
   readonly warnings: readonly string[];
   readonly #embedder: TextEmbedder;
   readonly #texts: RateMeter = new RateMeter();

@@ -1,5 +1,5 @@
 /**
- * The library's messages name its options; whoever runs the command knows them as flags.
+ * Replaces option names in the library's messages by the flags of the command.
  */
 
 const FLAGS: Readonly<Record<string, string>> = {

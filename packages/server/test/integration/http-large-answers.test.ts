@@ -64,7 +64,7 @@ describe("a large answer", () => {
   test("is cut off where nothing of it is read for a while", async () => {
     const service = await startSmall({ ...WIDE, answerStallMs: 200 });
     const socket = await slowReader(service);
-    // Whoever reads nothing hears nothing of the end either.
+    // A client that does not read does not see the end either.
     await new Promise((resolve) => setTimeout(resolve, 600));
     let length = 0;
     socket.on("data", (chunk: Buffer) => {

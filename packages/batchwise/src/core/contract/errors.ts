@@ -83,7 +83,7 @@ export function namelessError<Made extends Error>(error: Made): Made {
   return error;
 }
 
-/** Puts a batcher's name to an error that was made without one; leaves errors of users and of other batchers alone. */
+/** Adds a batcher's name to an error without one; errors of users and other batchers stay as is. */
 export function nameError(error: unknown, name: string): void {
   const own = error as Error;
   if (!nameless.delete(own) || own.message.startsWith(NAMED)) return;
@@ -157,7 +157,7 @@ export function batchHoleError(name: string, index: number, length: number): Bat
   return errorOf(name, "BATCH_RESULT", message, false);
 }
 
-/** The number of places in a handler's answer, or undefined where it is neither an array nor a numeric typed array. */
+/** Number of places in a handler's answer; undefined if it is no array or numeric typed array. */
 export function resultLength(returned: unknown): number | undefined {
   try {
     if (Array.isArray(returned)) return returned.length;
@@ -168,7 +168,7 @@ export function resultLength(returned: unknown): number | undefined {
   return undefined;
 }
 
-/** True for an Error of this realm or of another one (a vm context, an iframe, a worker's clone). */
+/** True for an Error of this realm or another (a vm context, an iframe, a worker's clone). */
 export function isError(value: unknown): value is Error {
   if (typeof value !== "object" || value === null) return false;
   if (value instanceof Error) return true;

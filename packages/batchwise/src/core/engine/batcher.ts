@@ -280,7 +280,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const isFirst = this.#closing === null;
     this.#selfCalls.noteEnd();
     this.#intake.close();
-    // The promise is kept for good, so it is made in the batcher's own async context.
+    // The batcher keeps the promise, so it is made in the batcher's own async context.
     this.#closing ??= this.#inContext(() => this.#end());
     if (!drains) {
       this.#opening?.abandon();

@@ -1,6 +1,6 @@
-// One batcher's way through its limiter. It asks before a batch is closed and keeps a grant until
-// that is used or given back. A limiter that fails holds the batcher for a second and is asked
-// again: it stops nobody for good.
+// Calls one batcher's limiter: requests a grant before a batch is closed and keeps it until it is
+// used or returned. A limiter that fails holds the batcher for a second and is then called again,
+// so a failing limiter never stops a batcher permanently.
 
 import { describe } from "../contract/errors.ts";
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../contract/limiter.ts";

@@ -1,4 +1,4 @@
-// When to look again and what to send: all that happens comes together here.
+// Decides when a batcher looks at its queue again and which batch it sends.
 // Everything happens on events (a submit, the end of a turn, a batch's end, a caller leaving, one timer), and each event
 // comes down to `#pump`: while a slot is free, ask the policy about the lanes that may be ready and send one's batch. A
 // batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy. Nothing is
@@ -49,7 +49,7 @@ export interface SchedulerParts {
   readonly onStep: () => void;
 }
 
-/** Holds entries that have been taken out of the queue for good. */
+/** The holder of entries that have left the queue and do not return. */
 const NOWHERE: EntryHolder = { isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} };
 
 export class Scheduler implements BatchOwner<Batch> {

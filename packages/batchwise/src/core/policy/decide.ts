@@ -1,7 +1,7 @@
-// Whether a lane's batch goes now, and why, or when to look again. A pure function of what waits
-// and of the time, for a moment at which a slot is free. Full batches go at once; the others when
-// what comes together has gathered; and where a wait is allowed, no later than the oldest entry may
-// be held, and in time for the earliest deadline.
+// Decides whether a lane's batch goes now, and why, or when to look again. A pure function of the
+// waiting entries and the time; call it when a slot is free. A full batch goes at once. Any other
+// goes when gathering is done, or, if a wait is allowed, at the latest when the oldest entry has
+// waited for it and in time for the earliest deadline.
 
 import type { BatchReason } from "../contract/outcome.ts";
 import type { Full } from "./caps.ts";

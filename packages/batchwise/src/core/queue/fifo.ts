@@ -65,7 +65,7 @@ export interface EntryOrder {
   pushAll(entries: Entry[], count: number): void;
   /** Called after the entries of `[from, end)` have left, taken or early. */
   left(entries: readonly Entry[], from: number, end: number): void;
-  /** Called for an entry that is taken out of its turn, before it leaves. */
+  /** Charges an entry that is taken out of order. Call before removing it. */
   charge(entry: Entry): void;
   /** The entry that came first. */
   readonly oldest: Entry | null;

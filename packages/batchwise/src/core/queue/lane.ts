@@ -87,7 +87,7 @@ export class Line implements EntryHolder, RankedLine {
     this.noteLeft([entry], 0, 1, entry.cost);
   }
 
-  /** Called for an entry that is taken out of its turn. */
+  /** Charges an entry that is taken out of order. Call before removing it. */
   charge(entry: Entry): void {
     this.#order.charge(entry);
   }

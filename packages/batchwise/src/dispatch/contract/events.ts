@@ -58,9 +58,9 @@ export interface BatchesEvent {
 }
 
 /**
- * A call of `enqueue` or a part of one of `enqueueMany` is stored. Single requests that come
- * together are one event. Not told for `enqueueIn` of the Postgres store: nobody here knows whether
- * that transaction is committed.
+ * A call of `enqueue`, or a part of a call of `enqueueMany`, is stored. Single requests that are
+ * stored in one commit are one event. Not emitted for `enqueueIn` of the Postgres store: this
+ * process does not know whether that transaction commits.
  */
 export interface EnqueueEvent {
   readonly stored: number;

@@ -49,8 +49,8 @@ export class Producer {
   }
 
   /**
-   * Resolves when all are stored; rejects with the first fault, be it the iterable's, a request's
-   * or the store's.
+   * Resolves when all are stored; rejects with the first error of the iterable, a request or the
+   * store.
    */
   run(): Promise<void> {
     return new Promise((resolve, reject) => {

@@ -62,7 +62,8 @@ export function readRequests(
  * @example
  * ```ts
  * import { lineOf, readRequests } from "batchwise/dispatch";
- * for await (const request of readRequests(['{"id":"a","body":{"model":"m","input":"x"}}'])) console.log(lineOf(request)); // 1
+ * const lines = ['{"id":"a","body":{"model":"m","input":"x"}}'];
+ * for await (const request of readRequests(lines)) console.log(lineOf(request)); // 1
  * ```
  */
 export function lineOf(request: DispatchRequest | BatchLine): number | undefined {

@@ -1,6 +1,6 @@
-// Work that one process does for all: whoever takes a duty has it until its time is over, and may
-// take it again before. Guarantees that no two processes with clocks that agree have the same duty
-// at one time. A process that dies with a duty leaves it to the others when its time is over.
+// Work that one process does for all. A process that takes a duty holds it for a fixed time and may
+// extend it before that ends. Guarantees that no two processes whose clocks agree hold the same
+// duty at once. If the holder dies, another process can take the duty when the time has passed.
 
 import type { MarkRow } from "../contract/rows.ts";
 import type { Runtime } from "./runtime.ts";

@@ -1,5 +1,5 @@
-// A store that has lost what it had answered for: whoever waits for it is told, nothing from before
-// is written into what is left, and what comes afterwards goes its way.
+// A store that has lost acknowledged rows: waiting callers get an error, nothing from before is
+// written into the remaining rows, and later requests are processed as usual.
 
 import { describe, expect, test } from "vitest";
 import type { LoggedOutcome } from "../../../src/dispatch/contract/types.ts";

@@ -1,7 +1,6 @@
 // A whole day of work for the dispatcher, in virtual time: 50,000 requests that arrive unevenly, at
-// accounts of the strict fake over the official client. Each account may have another number of
-// tokens enqueued; items fail for good and for once; some batches expire with a part of their
-// results.
+// accounts of the strict fake over the official client. Accounts differ in their limit of enqueued
+// tokens; some items fail once, some always; some batches expire with only a part of their results.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeAnswer, type FakeLine, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";

@@ -1,6 +1,6 @@
-// One run of the fault simulation: a few dispatchers on one store and up to three providers, everything that can go
-// wrong drawn from a seed, and at the end the books of both sides compared. After a while the faults stop, and all must
-// come to rest.
+// One run of the fault simulation: a few dispatchers on one store and up to three providers. Draws
+// all faults from a seed, stops them after two hours, waits until nothing is left to do, and then
+// compares the store's records with the providers'.
 
 import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
@@ -23,7 +23,7 @@ import { isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** The most that may lie between the look at the deadlines and the create that is done at the provider. */
+/** Longest time between the check of the deadlines and the provider's own create. */
 const SENDING_MS = 6 * MINUTE;
 const STORM_MS = 2 * HOUR;
 const REST_WITHIN_MS = 7 * 24 * HOUR;
@@ -51,9 +51,9 @@ class Simulation {
   readonly #badness: number;
   /** Fewest lines that the providers take in a batch. */
   readonly #minLines: number;
-  /** Until then every callback throws, in one run of five. */
+  /** Every callback throws before this time, in one run of five. */
   readonly #callbackUpAt: number;
-  /** In one run of four everything goes an hour or so after it was recorded. */
+  /** In one run of four, rows are pruned about an hour after they were recorded. */
   readonly #retentionMs: number;
   #isStormy = true;
   #kills = 0;
@@ -108,7 +108,7 @@ class Simulation {
       .catch(() => {});
   }
 
-  /** Days later everything may go. */
+  /** Prunes everything some days later; returns the number of rows that remain. */
   async #pruneAll(): Promise<number> {
     await this.#time.advance(3 * DAY);
     const pruning = this.#anybody()?.dispatcher.prune({ olderThanMs: 0 });
@@ -163,7 +163,7 @@ class Simulation {
         return {
           validateMs: this.#below(2 * MINUTE),
           runMs: this.#below(40 * MINUTE),
-          // A bad hour is the provider's: it charges no request a try.
+          // A busy provider's 529 costs no request a try.
           statusOf: this.#time.now() < busyUntil ? () => 529 : statusOf,
           failure: isOut("failed")
             ? OUTAGE
@@ -172,7 +172,7 @@ class Simulation {
               : typoIn(identities),
           notRun: (identity: string) => isLate && identity.length % 2 === 0,
           cutAfter: this.#chance(0.2) ? this.#below(5) : null,
-          // Where nothing is counted, nobody can tell a short answer from a whole one.
+          // Without counts, a short answer looks like a whole one.
           short: counts && this.#chance(0.2) ? { lines: this.#below(8) - 1, forMs: this.#below(20 * MINUTE) } : null,
         };
       },
@@ -185,7 +185,7 @@ class Simulation {
     return this.#isStormy && this.#fallback.isCalm && !isHealthy;
   }
 
-  /** For some providers, hours in which every batch is refused, or fails, in words that blame it. */
+  /** Hours in which some providers refuse or fail every batch, and blame the batch. */
   #outage(): (kind: "refused" | "failed") => boolean {
     const [is, half] = [this.#random() < 0.4, this.#random() < 0.5 ? "refused" : "failed"];
     const from = START + this.#below(HOUR);
@@ -218,7 +218,7 @@ class Simulation {
     );
   }
 
-  /** A process may die right before a call is made, and right after it was done but before it heard of it. */
+  /** May kill the process just before a call, or after it and before its answer is read. */
   async #killed(process: SimProcess, call: () => Promise<unknown>): Promise<unknown> {
     if (this.#chance(0.004)) this.#kill(process);
     if (process.isDead) return new Promise(() => {});
@@ -235,7 +235,7 @@ class Simulation {
       if (this.#chance(0.05)) await this.#sleep(this.#below(2_000));
       const watched = name === "prune" ? () => this.#pruning.prune(given[0] as PruneInput) : call;
       const answer = await this.#killed(process, watched);
-      // A nap that begins between a write and what the write was for.
+      // The process sleeps between a write and the step that the write prepares.
       if (this.#chance(0.004)) process.sleep(this.#below(20 * MINUTE));
       if (this.#chance(0.03)) throw storeDown();
       return answer;
@@ -266,7 +266,7 @@ class Simulation {
       },
     });
     dispatcher.start();
-    // Its first call may have killed it.
+    // The first call may have killed the process.
     if (!process.isDead) this.#alive.add({ process, dispatcher });
   }
 
@@ -277,7 +277,7 @@ class Simulation {
     this.#time.setTimeout(() => this.#spawn(), this.#below(5 * MINUTE));
   }
 
-  /** When requests come, are cancelled, and processes fall asleep. */
+  /** Schedules requests, cancels, prunes, pauses, sleeps and clock steps. */
   #plan(): void {
     const kinds = ["good", "good", "good", "good", "good", "bad", "flaky", "silent", "dead", "typo"];
     const count = 20 + this.#below(80);
@@ -300,7 +300,7 @@ class Simulation {
     for (let naps = this.#below(10); naps > 0; naps -= 1) {
       this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
     }
-    // A step an hour at most: a process that sleeps from one step to the next cannot know that there were two.
+    // At most one clock step an hour: a process that sleeps through two cannot know of both.
     for (let hour = 0; hour * HOUR < STORM_MS; hour += 1) {
       const ms = this.#random() < 0.5 ? DAY : -DAY;
       const at = hour * HOUR + this.#below(HOUR / 2);
@@ -308,7 +308,7 @@ class Simulation {
     }
   }
 
-  /** Accounts that are no fallback. */
+  /** Number of accounts that are not a fallback. */
   get #usual(): number {
     return this.#providers.length - (this.#fallback.kind === "batches" ? 1 : 0);
   }
@@ -317,7 +317,7 @@ class Simulation {
     return [...this.#alive][this.#below(this.#alive.size)];
   }
 
-  /** A caller that hears nothing, or an error, asks again, as somebody else if need be. */
+  /** Enqueues again every minute until a call resolves, through any live process. */
   #enqueue(name: string): void {
     if (this.#answered.has(name)) return;
     this.#time.setTimeout(() => this.#enqueue(name), MINUTE);
@@ -346,7 +346,7 @@ class Simulation {
       return status === "failed" && this.#minLines > 1 && this.#fallback.kind === "none";
     }
     if (status === "succeeded" && !payload.includes(JSON.stringify({ answer: id }))) return false;
-    // A clock that stepped for some minutes has recorded nothing, and expired nobody.
+    // A clock that stepped for some minutes has recorded and expired nothing.
     if (recordedAt < START - MINUTE || recordedAt > this.#time.now() + MINUTE) return false;
     if (payload.includes(OUTCOME_CODES.expired) && recordedAt < (this.#deadlines.get(id) ?? Infinity)) return false;
     if (status === "cancelled") return this.#cancelled.has(id) || this.#jobs.get(id) === DOOMED;
@@ -355,7 +355,7 @@ class Simulation {
     return true;
   }
 
-  /** Uploads and creates take their time, and the clocks of processes differ. */
+  /** True if it ran too long after its deadline, with an allowance for uploads and clock skew. */
   #isLate({ identity, sentAt }: Execution): boolean {
     const deadlineAt = this.#deadlines.get(identity);
     return deadlineAt !== undefined && sentAt > deadlineAt + SENDING_MS;

@@ -61,8 +61,8 @@ export class SimProcess {
   }
 
   /**
-   * Its wall clock shows this much more than before for a while, or for good; its monotonic clock
-   * goes on.
+   * Moves its wall clock by `ms`, for `forMs` or for the rest of the run. Its monotonic clock does
+   * not change.
    */
   step(ms: number, forMs: number = Number.POSITIVE_INFINITY): void {
     this.#steppedMs += ms;

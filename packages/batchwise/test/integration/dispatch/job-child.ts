@@ -37,7 +37,7 @@ const job = runBatch({
   signal: stop.signal,
 });
 try {
-  // At once and for good: what was told before a kill has been told.
+  // Synchronous, so that a kill loses no line that was written.
   for await (const { id } of job) writeSync(1, `${id}\n`);
   writeSync(1, "end\n");
 } catch (error) {

@@ -20,10 +20,10 @@ import { dispatchAll, isAtVertex, type Service } from "./kill-run.ts";
 import type { Place } from "./open-store.ts";
 
 const CREATE_ANSWER_MS = 400;
-/** A case waits for leases to run out most of its time. */
+/** Cases run at once: each spends most of its time waiting for leases to expire. */
 const AT_ONCE = 8;
 const LEASE_MS = 6_000;
-/** Whoever goes on is not to lose a call because the machine is busy. */
+/** Long enough that the surviving process loses no lease on a busy machine. */
 const LONG_LEASE_MS = 20_000;
 
 interface Death {
@@ -137,7 +137,7 @@ export function killer(): (row: Case) => Promise<void> {
     const storage = isAtVertex(service) ? fakeGcs() : fakeS3();
     const fake = fakeProvider({ plan, dialect, listLagMs: 300, storage });
     fake.inject({ on: CREATES, replyDelayMs: CREATE_ANSWER_MS });
-    // Past one chunk of many results: what is settled stays, whoever reads the rest.
+    // After one chunk of many results: settled requests stay settled when another process reads on.
     fake.inject({ on: DOWNLOADS, reply: { endAfterLines: requests - 40 } });
     const [server, bucket] = [await fake.listen(), await storage.listen()];
     const urls = { url: server.url, storageUrl: bucket.url };

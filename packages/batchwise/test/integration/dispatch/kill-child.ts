@@ -16,7 +16,7 @@ const report = await dispatchAll(work, (name) => {
   if (name !== dieAt) return;
   reached += 1;
   if (reached < dieAtCount) return;
-  // Whoever is killed leaves no compiled code behind unless it does so before.
+  // A killed process writes no compile cache, so write it before.
   flushCompileCache();
   process.kill(process.pid, "SIGKILL");
 });

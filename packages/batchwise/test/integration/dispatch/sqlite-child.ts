@@ -9,14 +9,14 @@ import { NOW, requests, sealInput } from "../../dispatch/stores/sqlite/folder.ts
 
 const [job, path = "", name = ""] = process.argv.slice(2);
 
-/** At once and for good: what was told before a kill has been told. */
+/** Prints a line synchronously, so that a kill loses no line that was written. */
 function tell(line: string): void {
   writeSync(1, `${line}\n`);
 }
 
 /**
- * Enqueues and seals in turn until nothing is left, and tells every member of every batch that it
- * was given.
+ * Enqueues and seals in turn until nothing is left, and prints every member of every batch that it
+ * got.
  */
 async function claim(): Promise<void> {
   const store = sqliteStore({ path });

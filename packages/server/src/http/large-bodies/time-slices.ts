@@ -1,19 +1,19 @@
 /**
  * Shares the event loop among pieces of long work, which run in short slices.
  *
- * Guarantees: all work that asks here takes about `SLICE_MS` of each pass of the event loop
- * together, however much of it there is at a time; what waits goes on in the order in which it
- * came. Tokenising, inside the library, has slices of its own.
+ * Guarantees: all work that calls these functions takes about `SLICE_MS` of each pass of the event
+ * loop in total, however much of it there is. Waiting work continues in order of arrival. The
+ * library's tokenising has its own slices.
  */
 
-/** How long other requests may be kept from the event loop. */
+/** Longest time in ms for which this work blocks the event loop in one pass. */
 const SLICE_MS = 6;
 
 /** When work began in this pass of the event loop; undefined before it has. */
 let startedAt: number | undefined;
 const waiting: (() => void)[] = [];
 
-/** True when whoever asks should wait for `nextSlice` before it goes on. */
+/** True if the caller must await `nextSlice` before it continues. */
 export function sliceIsOver(): boolean {
   if (startedAt !== undefined) return performance.now() - startedAt >= SLICE_MS;
   startedAt = performance.now();
@@ -31,7 +31,7 @@ function beginPass(): void {
   startedAt = undefined;
   const next = waiting.shift();
   if (next === undefined) return;
-  // It begins the pass, and there is another for those who still wait.
+  // Starts the slice of this pass and schedules the next pass for the rest.
   sliceIsOver();
   next();
 }

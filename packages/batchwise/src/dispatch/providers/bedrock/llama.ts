@@ -31,9 +31,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "reasoning_effort",
   ...LEFT_OUT,
 ]);
-/**
- * `cache_control` and its like: there is no cache. Of earlier answers, what is no text is left out.
- */
+/** Fields of a message. `cache_control` has no effect; only the text of earlier answers is sent. */
 const OF_MESSAGE: ReadonlySet<string> = new Set([
   "role",
   "content",

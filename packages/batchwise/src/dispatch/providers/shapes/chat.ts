@@ -68,9 +68,7 @@ export function readChat(messages: Json | undefined, shape: ChatShape): { system
   return { system, turns };
 }
 
-/**
- * Turns of one side that follow each other are one: results of parallel calls must come together.
- */
+/** Merges consecutive turns of one side: results of parallel calls must be in one turn. */
 function append(turns: Turn[], role: Side, blocks: JsonObject[]): void {
   const last = turns.at(-1);
   if (last?.role === role) last.blocks.push(...blocks);

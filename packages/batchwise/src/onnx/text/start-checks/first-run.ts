@@ -127,7 +127,7 @@ function scaleWarning({ readout }: ModelSource): string[] {
   ];
 }
 
-/** What whoever runs the service should know of a model that was not refused. */
+/** Warnings for the operator about a model that passed the checks; a sentence each. */
 export function warningsOf(source: ModelSource, { pooledBy }: VectorBlock): string[] {
   const { readout } = source;
   const warnings = [...vocabularyWarning(source), ...promptWarning(source), ...scaleWarning(source)];

@@ -85,7 +85,7 @@ function largestDifference(a: ArrayLike<number>, b: ArrayLike<number>): number {
   return largest;
 }
 
-/** What to tell whoever runs the service. */
+/** The message for the operator. */
 export function neighbourWarning(effect: NeighbourEffect, batchAnyway: boolean): string {
   const { cosine, difference, failure } = effect;
   const what =

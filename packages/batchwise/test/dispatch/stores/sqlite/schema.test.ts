@@ -106,7 +106,8 @@ describe.each(ways)("a filled database of %s", (_schema, make) => {
 
   test("books a new batch beside the old ones, and shares with the tenants as before", async () => {
     const store = await open();
-    expect(await claimed(store, "chat", minute(5), 100, "acme/m")).toEqual(["wait-high", "bad-2"]); // 60 are left
+    // 60 are left.
+    expect(await claimed(store, "chat", minute(5), 100, "acme/m")).toEqual(["wait-high", "bad-2"]);
     const known = row(["wait-a1", "a", 100], "chat");
     const more = ["a", "b", "c"].map((tenant) => row([`new-${tenant}`, tenant, 10], "chat"));
     const answers = await store.enqueue([known, { ...known, digest: "another" }, ...more], minute(5));
@@ -213,7 +214,8 @@ test("a filled database of an earlier schema gets the very tables of a new one",
 
 test("a filled database of an earlier schema is left as it was when its new tables cannot be made", async () => {
   const database = new DatabaseSync(loaded("schema-1.sql"));
-  database.exec("CREATE TABLE batchwise_delivery_later (mine TEXT)"); // the name that the step takes last
+  // The name that the step takes last.
+  database.exec("CREATE TABLE batchwise_delivery_later (mine TEXT)");
   const before = tablesOf(database);
   const store = sqliteStore({ database });
   await expect(store.probe(1, minute(5))).rejects.toThrow(/batchwise_delivery_later/);

@@ -111,7 +111,7 @@ class Reader {
   }
 
   /**
-   * Results of parallel calls come together: Gemini wants as many in one turn as there were calls.
+   * Puts the results of parallel calls into one turn: Gemini wants as many there as calls.
    */
   #addResult(message: JsonObject, place: string): void {
     checkKnown(place, message, ["role", "content", "tool_call_id", "name"]);

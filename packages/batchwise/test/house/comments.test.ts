@@ -1,0 +1,64 @@
+import { describe, expect, test } from "vitest";
+import { longComments, longestCode, longestProse, refusedPhrases, refusedWords } from "./comments.ts";
+import { filesMatching, textOf } from "./repository.ts";
+
+/** A sentence of this many columns. */
+const words = (columns: number): string =>
+  "word "
+    .repeat(columns)
+    .slice(0, columns - 1)
+    .concat(".");
+const docstring = (...lines: readonly string[]): string =>
+  ["/**", ...lines.map((line) => ` * ${line}`), " */", ""].join("\n");
+const example = (line: string): string => docstring("Adds.", "", "@example", "```ts", line, "```");
+
+describe("the limit of columns", () => {
+  test.each([
+    ["a line comment", (line: string) => `// ${line}\n`, 3],
+    ["an indented comment", (line: string) => `{\n    // ${line}\n}\n`, 7],
+    ["a docstring", (line: string) => docstring(line), 3],
+    ["a comment behind code", (line: string) => `add(1); // ${line}\n`, 11],
+  ])("%s at the limit passes, one column more does not", (_kind, wrap, before) => {
+    expect(longComments("a.ts", wrap(words(longestProse - before)))).toEqual([]);
+    expect(longComments("a.ts", wrap(words(longestProse - before + 1)))).toEqual([
+      expect.stringMatching(`^a.ts:\\d ${longestProse + 1} columns$`),
+    ]);
+  });
+
+  test("code of an example may be as long as code outside", () => {
+    expect(longComments("a.ts", example(words(longestCode - 3)))).toEqual([]);
+    expect(longComments("a.ts", example(words(longestCode - 2)))).toEqual([`a.ts:6 ${longestCode + 1} columns`]);
+  });
+
+  test("a line of one word, such as an address, has no limit", () => {
+    expect(longComments("a.ts", `// https://example.com/${"a".repeat(200)}\n`)).toEqual([]);
+  });
+
+  test("text in a string is no comment", () => {
+    expect(longComments("a.ts", `const text = "// ${words(120)}";\nconst more = \`\n// ${words(120)}\`;\n`)).toEqual(
+      [],
+    );
+  });
+});
+
+describe("the refused phrases", () => {
+  const [phrase = ""] = refusedPhrases;
+
+  test("are found across a line break, and in any case of letters", () => {
+    const [first, ...rest] = phrase.toUpperCase().split(" ");
+    expect(refusedWords("a.ts", `add(1);\n// Arrays and ${first}\n// ${rest.join(" ")}.\n`)).toEqual([
+      `a.ts:2 says "${phrase.toUpperCase()}"`,
+    ]);
+  });
+
+  test("may stand in the code of an example, in a string, and inside other words", () => {
+    expect(refusedWords("a.ts", example(`add("${phrase}");`))).toEqual([]);
+    expect(refusedWords("a.ts", `add("${phrase}"); // ${phrase}lihood\n`)).toEqual([]);
+  });
+});
+
+test("no comment of the repository has a refused phrase", () => {
+  const files = filesMatching("*.ts", "{packages,bench,compat,examples,scripts,site}/**/*.ts");
+  expect(files.length).toBeGreaterThan(1_000);
+  expect(files.flatMap((file) => refusedWords(file, textOf(file)))).toEqual([]);
+});

@@ -1,0 +1,95 @@
+// Reads the comments of a TypeScript file line by line, and says which lines break the rules of
+// style: prose has at most 100 columns, and some phrases occur nowhere. Comments inside a string, a
+// template or a regular expression are not comments: the parser decides.
+
+import { commentsIn } from "./repository.ts";
+
+/** Columns of a line of prose, with the indentation and the comment's marks. */
+export const longestProse = 100;
+
+/** Columns of a line of code in a docstring, as for code outside (`lineWidth` in biome.json). */
+export const longestCode = 120;
+
+/**
+ * Phrases that no comment contains, as sources of regular expressions. A phrase joins the list in
+ * the commit that removes its last occurrence. A space also stands for a line break.
+ */
+export const refusedPhrases: readonly string[] = [
+  "the like",
+  "its like",
+  "whoever",
+  "for good",
+  "affair of",
+  "comes? together",
+  "be it",
+  "gone on with",
+  "out of (?:its|his|their) turn",
+];
+
+const REFUSED = new RegExp(`\\b(?:${refusedPhrases.join("|")})\\b`, "gi");
+
+interface CommentLine {
+  /** Counted from 1. */
+  readonly number: number;
+  /** The whole line of the file, for a comment behind code too. */
+  readonly line: string;
+  /** The line without indentation and marks. */
+  readonly text: string;
+  /** True between the fences of an example. */
+  readonly isCode: boolean;
+}
+
+/** One sentence for each line that is too long. */
+export function longComments(path: string, text: string): string[] {
+  const lines = blocksIn(path, text).flat();
+  const long = lines.filter((comment) => {
+    return comment.line.length > (comment.isCode ? longestCode : longestProse) && isBreakable(comment.text);
+  });
+  return long.map(({ number, line }) => `${path}:${number} ${line.length} columns`);
+}
+
+/** One sentence for each refused phrase of a comment. */
+export function refusedWords(path: string, text: string): string[] {
+  return blocksIn(path, text).flatMap((block) => phrasesIn(path, block));
+}
+
+/** False for one word without a space, such as an address: no line break makes the line shorter. */
+function isBreakable(text: string): boolean {
+  return text.trim().includes(" ");
+}
+
+function phrasesIn(path: string, block: readonly CommentLine[]): string[] {
+  const prose = block.filter(({ isCode }) => !isCode);
+  const text = prose.map((line) => line.text.trim()).join(" ");
+  return [...text.matchAll(REFUSED)].map(([phrase]) => `${path}:${prose[0]?.number} says "${phrase}"`);
+}
+
+/** The comments of a file; `//` comments on lines that follow each other are one block. */
+function blocksIn(path: string, text: string): CommentLine[][] {
+  const lines = text.split("\n");
+  const blocks: CommentLine[][] = [];
+  let end = -1;
+  let first = 1;
+  let start = 0;
+  for (const comment of commentsIn(path, text)) {
+    first += text.slice(start, comment.start).split("\n").length - 1;
+    start = comment.start;
+    const found = linesOf(comment.value, first, lines);
+    const isNext = comment.type === "Line" && first === end + 1;
+    if (isNext) blocks.at(-1)?.push(...found);
+    else blocks.push(found);
+    end = comment.type === "Line" ? first : -1;
+  }
+  return blocks;
+}
+
+function linesOf(comment: string, first: number, lines: readonly string[]): CommentLine[] {
+  let isCode = false;
+  return comment.split("\n").map((raw, index) => {
+    const text = raw.replace(/^\s*\*? ?/, "");
+    const isFence = text.startsWith("```");
+    if (isFence) isCode = !isCode;
+    const number = first + index;
+    return { number, line: lines[number - 1] ?? "", text, isCode: isCode || isFence };
+  });
+}
