@@ -37,6 +37,7 @@ export const sidebar: Group[] = [
   group("Batch APIs", [
     ["The dispatcher", "docs/dispatch"],
     ["Keep your client", "docs/keep-your-client"],
+    ["Batch, flex or live", "docs/batch-flex-or-live"],
     ["How to use it from …", "docs/how-to-dispatch"],
     ["Providers", "docs/providers"],
     ["… OpenAI and its shape", "docs/providers/openai"],

@@ -43,6 +43,8 @@ export function toResultLine(customId: string, answer: Answer, endpoint: Endpoin
 const BUSY: ReadonlySet<number> = new Set([429, 503, 529]);
 const FIRST_WAIT_MS = 500;
 const LONGEST_BACKOFF_MS = 30_000;
+/** Pause of the account while its tier is full. */
+const FULL_TIER_WAIT_MS = 60_000;
 /** A server that asks for a longer pause is left alone: the batch waits in the store. */
 const LONGEST_WAIT_MS = 60_000;
 
@@ -56,7 +58,19 @@ export function waitBefore(answer: Answer, repeats: number, maxRetries: number):
   const { statusCode, retryAfterMs } = answer;
   if (statusCode < 500 && !BUSY.has(statusCode)) return null;
   if (retryAfterMs !== null && retryAfterMs > LONGEST_WAIT_MS) throw askedToWait(answer, retryAfterMs);
-  return repeats < maxRetries ? (retryAfterMs ?? backoff) : null;
+  if (repeats < maxRetries) return retryAfterMs ?? backoff;
+  if (isFull(answer)) throw fullTier();
+  return null;
+}
+
+/** OpenAI's flex tier is full at times. It charges nothing then, and no request is to blame. */
+function isFull({ statusCode, body }: { readonly statusCode: number; readonly body: JsonObject }): boolean {
+  return statusCode === 429 && statusError(statusCode, body).code === "resource_unavailable";
+}
+
+function fullTier(): Outage {
+  const message = "The server answered 429 `resource_unavailable`: this tier is full for now.";
+  return new Outage({ kind: "rateLimited", code: "resource_unavailable", message, retryAfterMs: FULL_TIER_WAIT_MS });
 }
 
 /** True where the server has too much to do: all lines wait then. */

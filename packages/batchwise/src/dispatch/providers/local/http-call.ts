@@ -16,6 +16,8 @@ export interface HttpServer {
   /** As an OpenAI client's: with "/v1". No slash at its end. */
   readonly baseURL: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Fields of each body, in place of its own. */
+  readonly extraBody: JsonObject;
   /** After unpacking. */
   readonly maxAnswerBytes: number;
   readonly fetch: typeof fetch;
@@ -67,8 +69,9 @@ function urlOf(baseURL: string, endpoint: string): string {
 }
 
 function post(server: HttpServer, url: string, { body }: LocalRequest, signal: AbortSignal): Promise<Response> {
-  const { headers } = server;
-  return server.fetch(url, { method: "POST", headers, body: JSON.stringify(body), signal, redirect: "manual" });
+  const { headers, extraBody } = server;
+  const text = JSON.stringify({ ...body, ...extraBody });
+  return server.fetch(url, { method: "POST", headers, body: text, signal, redirect: "manual" });
 }
 
 /** A `fetch` of the user's may have followed one in spite of all. */

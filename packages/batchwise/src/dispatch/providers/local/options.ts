@@ -10,7 +10,7 @@ import {
   unboundedIntegerFrom,
 } from "../../../core/contract/validate.ts";
 import type { AccountOptions, CallOptions } from "../../contract/account.ts";
-import type { Endpoint } from "../../contract/types.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { checkAddress } from "../../format/address.ts";
 import { checkKey, secretsInHeaders } from "../shapes/client-secrets.ts";
 import { localCapabilities } from "./capabilities.ts";
@@ -31,6 +31,11 @@ export interface LocalAccountOptions extends AccountOptions {
   readonly apiKey?: string;
   /** Further headers of each call. */
   readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Fields that each call gets, in place of the request's own fields of these names. OpenAI's flex
+   * tier: `{ service_tier: "flex" }`.
+   */
+  readonly extraBody?: JsonObject;
   /** In place of the platform's `fetch`, which gives up after 5 minutes without an answer. */
   readonly fetch?: typeof fetch;
   /** Answers one request in this process, in place of a server. */
@@ -59,7 +64,7 @@ export interface LocalAccountOptions extends AccountOptions {
 
 /** Names of the options that other accounts do not have. */
 export const LOCAL_OPTIONS: readonly (keyof LocalAccountOptions)[] = [
-  ...(["baseURL", "apiKey", "headers", "fetch", "maxAnswerBytes", "handler"] as const),
+  ...(["baseURL", "apiKey", "headers", "extraBody", "fetch", "maxAnswerBytes", "handler"] as const),
   ...(["concurrency", "maxRetries", "lineTimeoutMs", "endpoints"] as const),
 ];
 
@@ -98,7 +103,7 @@ function callsOf(options: LocalAccountOptions): LocalCalls {
     return { call: httpCall(server), check: httpCheck(server), secrets: secretsInHeaders(server.headers) };
   }
   check("handler", aFunction, handler);
-  for (const name of ["apiKey", "headers", "fetch", "maxAnswerBytes"] as const) {
+  for (const name of ["apiKey", "headers", "extraBody", "fetch", "maxAnswerBytes"] as const) {
     if (options[name] !== undefined)
       throw invalidOption(TypeError, `\`${name}\` is for \`baseURL\`, not for \`handler\``);
   }
@@ -106,11 +111,12 @@ function callsOf(options: LocalAccountOptions): LocalCalls {
 }
 
 function serverOf(options: LocalAccountOptions, baseURL: string) {
-  const { apiKey, headers = {}, fetch: own, maxAnswerBytes = MAX_ANSWER_BYTES } = options;
+  const { apiKey, headers = {}, extraBody = {}, fetch: own, maxAnswerBytes = MAX_ANSWER_BYTES } = options;
   checkAddress("baseURL", baseURL, "give them to the server in `headers`");
   if (apiKey !== undefined) check("apiKey", aString, apiKey);
   if (apiKey !== undefined) checkKey("`apiKey`", apiKey);
   checkIsObject("headers", headers);
+  checkIsObject("extraBody", extraBody);
   for (const [name, value] of Object.entries(headers)) {
     check(`headers["${name}"]`, aString, value);
     checkKey(`\`headers["${name}"]\``, value);
@@ -121,6 +127,7 @@ function serverOf(options: LocalAccountOptions, baseURL: string) {
   return {
     baseURL: baseURL.replace(/\/+$/, ""),
     headers: { "content-type": "application/json", accept: "application/json", ...key, ...headers },
+    extraBody: structuredClone(extraBody),
     maxAnswerBytes,
     // As it is now: later it may be a `batchFetch` whose requests this account answers.
     fetch: own ?? globalThis.fetch,

@@ -278,6 +278,8 @@ describe("an account with options that make no sense", () => {
     [{}, "Expected either `baseURL` or `handler`, got neither"],
     [{ baseURL: "http://127.0.0.1:1/v1", handler }, "Expected either `baseURL` or `handler`, got both"],
     [{ baseURL: "127.0.0.1:8000" }, "Expected `baseURL` to be an http or https address"],
+    [{ baseURL: "http://127.0.0.1:1/v1", extraBody: "flex" }, "Expected `extraBody` to be an object"],
+    [{ handler, extraBody: {} }, "`extraBody` is for `baseURL`, not for `handler`"],
     [{ handler, apiKey: "k" }, "`apiKey` is for `baseURL`, not for `handler`"],
     [{ handler: "x" }, "Expected `handler` to be a function"],
     [{ handler, concurrency: 0 }, "Expected `concurrency` to be an integer >= 1"],

@@ -1,5 +1,6 @@
 // The local account over a real server of OpenAI's shape, which is busy, away, wrong or slow.
 
+import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { ask, dispatch, endAll, names, outcomes, pause, server } from "./rig.ts";
@@ -8,7 +9,7 @@ endAll();
 
 describe("lines that a server of OpenAI's shape runs", () => {
   test("run once each, at most `concurrency` at a time, and end with the server's own answers", async () => {
-    const model = await server(() => ({ delayMs: 3 }));
+    const model = await server(() => ({ delayMs: 10 }));
     const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 5 });
     await dispatcher.enqueueMany(names(300).map((name) => ask(name)));
     const seen = await outcomes(dispatcher, 300);
@@ -120,6 +121,35 @@ describe("a server", () => {
     });
     await pause(300);
     expect(model.times).toHaveLength(1);
+  });
+
+  test("whose flex tier is full keeps its requests for later, and none is charged", async () => {
+    let isFull = true;
+    const body = {
+      error: { code: "resource_unavailable", message: "Not enough resources.", type: "rate_limit_error" },
+    };
+    const tiers: unknown[] = [];
+    const model = await server(({ body: asked }) => {
+      tiers.push(asked.service_tier);
+      return isFull ? { status: 429, body } : undefined;
+    });
+    const tier = { extraBody: { service_tier: "flex" } };
+    const time = virtualClock(Date.now());
+    const dispatcher = await dispatch({ baseURL: model.baseURL, maxRetries: 0, ...tier }, { clock: time });
+    await dispatcher.enqueueMany(names(20).map((name) => ask(name)));
+    const passes = (ms: number): Promise<void> => time.advance(ms);
+    await expect.poll(() => passes(20).then(() => dispatcher.errors.length)).toBeGreaterThan(0);
+    expect(dispatcher.errors[0]).toMatchObject({
+      ...{ code: "ACCOUNT_FULL", cause: { failure: { code: "resource_unavailable", retryAfterMs: 60_000 } } },
+    });
+    isFull = false;
+    await passes(60_000);
+    await expect.poll(() => passes(1_000).then(() => model.ran.size)).toBe(20);
+    const ended = outcomes(dispatcher, 20);
+    await passes(1_000);
+    const seen = [...(await ended).values()];
+    expect(seen.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
+    expect(new Set(tiers)).toEqual(new Set(["flex"]));
   });
 
   test("that fails is asked again, and then the try counts", async () => {
