@@ -1,6 +1,6 @@
-// What callers of batchFetch get: an outcome, or a refusal, as the Response that the provider's own
-// client expects, so that each client returns its answer or throws its own class of error. A client
-// that obeys `x-should-retry` does not repeat a call whose request has ended.
+// Turns an outcome or a refusal into the Response that the provider's own client expects. Each
+// client then returns its answer or throws its own error class. A client that obeys
+// `x-should-retry` does not repeat a call whose request has ended.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { Endpoint, JsonObject, Outcome, OutcomeResponse } from "../contract/types.ts";
@@ -8,7 +8,7 @@ import type { AnswerForm } from "./call-request.ts";
 import { eventStreamOf } from "./event-streams.ts";
 import { CallError } from "./read-call.ts";
 
-/** Statuses of refusals by code; 503 is for what may pass. */
+/** HTTP status of a refusal, by code. 503 means that a repeat may succeed. */
 const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
   INVALID_REQUEST: 400,
   MISSING_MODEL: 400,
@@ -19,7 +19,7 @@ const STATUS_OF_REFUSAL: Readonly<Record<string, number>> = {
   REQUEST_TOO_LARGE: 413,
 };
 
-/** Statuses of failures by code, which may be the provider's; 502 for others. */
+/** HTTP status of a failed outcome, by code, when the provider gave none. Default: 502. */
 const STATUS_OF_OUTCOME: ReadonlyMap<string, number> = new Map([
   ["request_too_large", 413],
   ["batch_refused", 400],
@@ -30,11 +30,11 @@ interface Fault {
   readonly status: number;
   readonly code: string;
   readonly message: string;
-  /** The client may ask again. Default false. */
+  /** Whether a repeat of the call may succeed. Default false. */
   readonly isPassing?: boolean;
 }
 
-/** The answer of a request that has ended, as its caller wants it. */
+/** The Response for an ended request, in the form that the caller asked for. */
 export function answerOf(outcome: Outcome, endpoint: Endpoint, form: AnswerForm): Response {
   const { id, status, response, error } = outcome;
   if (response !== null && isHttp(response.statusCode) && isSuccess(response.statusCode) === (status === "succeeded")) {
@@ -54,12 +54,12 @@ function successOf(id: string, { statusCode, body }: OutcomeResponse, endpoint: 
   return new Response(events, { status: statusCode, headers: { "content-type": "text/event-stream", ...headers } });
 }
 
-/** The provider's own error. */
+/** The provider's own error, with its status and body. */
 function errorOf(id: string, { statusCode, body }: OutcomeResponse, endpoint: Endpoint): Response {
   return jsonResponse(body, statusCode, { ...identified(endpoint, id), "x-should-retry": "false" });
 }
 
-/** The answer to a call that was not taken. Throws what is none of ours. */
+/** The Response for a call that was refused. Rethrows errors that are not this library's. */
 export function refusalOf(error: unknown, endpoint: Endpoint, accounts: Iterable<string>): Response {
   if (error instanceof CallError) return faultResponse(error, endpoint);
   if (!(error instanceof DispatchError)) throw error;
@@ -79,7 +79,7 @@ function faultResponse(fault: Fault, endpoint: Endpoint, id?: string): Response 
   return jsonResponse(inShapeOf(endpoint, fault), status, headers);
 }
 
-/** The body of an error as the provider of the endpoint writes it. */
+/** An error body in the format of the endpoint's provider. */
 function inShapeOf(endpoint: Endpoint, { status, code, message }: Fault): JsonObject {
   if (endpoint === "/v1/messages") return { type: "error", error: { type: anthropicType(status), message, code } };
   if (endpoint.startsWith("/v1beta/")) return { error: { code: status, message, status: code.toUpperCase() } };
@@ -92,7 +92,7 @@ function anthropicType(status: number): string {
   return status < 500 ? "invalid_request_error" : "api_error";
 }
 
-/** The header in which the provider's client looks for the request's id. */
+/** The header in which the provider's client looks for the request id. */
 function identified(endpoint: Endpoint, id: string): Record<string, string> {
   return { [endpoint === "/v1/messages" ? "request-id" : "x-request-id"]: id };
 }
@@ -101,7 +101,7 @@ function jsonResponse(body: JsonObject, status: number, headers: Readonly<Record
   return new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json", ...headers } });
 }
 
-/** A status with which a Response that has a body can be made. */
+/** True for a status that a Response with a body may have. */
 function isHttp(status: number): boolean {
   return status >= 200 && status <= 599 && status !== 204 && status !== 205 && status !== 304;
 }
@@ -110,7 +110,7 @@ function isSuccess(status: number): boolean {
   return status < 300;
 }
 
-/** Floats as base64 of 32-bit numbers, lowest byte first, as OpenAI's service writes them. */
+/** Encodes embeddings as OpenAI does: base64 of little-endian 32-bit floats. */
 function withBase64(body: JsonObject): JsonObject {
   const data = body.data;
   if (!Array.isArray(data)) return body;

@@ -1,6 +1,5 @@
-// Makes the request of a call: what is stored, and the id by which an equal call finds it again.
-// The id is a digest of tenant, job, endpoint and the body that is sent; the order of the body's
-// own keys does not count.
+// Makes the stored request of a call. Its id is a digest of tenant, job, endpoint and body, so an
+// equal call finds the same request. The order of the body's top-level keys does not count.
 
 import { hash } from "node:crypto";
 import type { Account } from "../contract/account.ts";
@@ -21,8 +20,8 @@ export interface CallRequestInput {
 }
 
 /**
- * How the caller wants the answer: its embeddings in base64, or as events, with a chunk of usage or
- * without.
+ * Format of the answer: plain JSON, embeddings in base64, or an event stream with or without a
+ * final usage chunk.
  */
 export type AnswerForm = "plain" | "base64" | "events" | "eventsWithUsage";
 
@@ -31,7 +30,7 @@ export interface CallRequest {
   readonly form: AnswerForm;
 }
 
-/** Throws a CallError for what a batch cannot do. */
+/** Throws CallError for a call that a batch cannot run. */
 export function callRequest(input: CallRequestInput): CallRequest {
   const { target, headers, plan, defaults, now } = input;
   const { endpoint } = target;
@@ -54,12 +53,12 @@ export function callRequest(input: CallRequestInput): CallRequest {
 
 interface Formless {
   readonly form: AnswerForm;
-  /** The body that is sent, the same for each form. */
+  /** The body to send, equal for all answer forms. */
   readonly given: JsonObject;
 }
 
 /**
- * Takes out of a body how its answer is to be written, so that each form of a call is the same
+ * Removes the fields that only set the answer's format, so that all forms of a call are the same
  * request.
  */
 function withoutForm({ target, body, plan }: CallRequestInput): Formless {
@@ -91,12 +90,18 @@ function wholeNumber(headers: Headers, name: string): number | null {
   );
 }
 
-/** Stores compare bodies as text. Inside of values order counts, as it may for a model. */
+/**
+ * Sorts the top-level keys, because stores compare bodies as text. Nested order is kept: a model
+ * may depend on it.
+ */
 function inOrder(body: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(body).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The beta versions of a call. A batch has those of its account alone. */
+/**
+ * The call's beta versions. Throws for one that its account lacks: a batch sends the account's
+ * versions only.
+ */
 function betasOf(headers: Headers, accounts: Iterable<Account>, endpoint: Endpoint): string[] {
   const named = ["anthropic-beta", "openai-beta"].flatMap((name) => headers.get(name)?.split(",") ?? []);
   const betas = [...new Set(named.map((beta) => beta.trim()))].filter((beta) => beta !== "").sort();

@@ -1,20 +1,20 @@
-// Checks the signatures of events.
+// Verifies the signatures of webhook events.
 
 import { timingSafeEqual } from "node:crypto";
 import { webhookMac } from "../format/webhook-mac.ts";
 
-/** How far the sender's clock may be from ours. */
+/** Maximum clock difference between sender and receiver, in ms. */
 const CLOCK_MS = 300_000;
 const PREFIX = "whsec_";
 
-/** The keys of these secrets, of which those that begin with `whsec_` are base64. */
+/** Decodes the secrets to keys. A secret that begins with `whsec_` is base64. */
 export function keysOf(secrets: readonly string[]): Buffer[] {
   return secrets.map((secret) =>
     secret.startsWith(PREFIX) ? Buffer.from(secret.slice(PREFIX.length), "base64") : Buffer.from(secret, "utf8"),
   );
 }
 
-/** The event's id where one of the keys has signed it within five minutes of `now`; else null. */
+/** The event's id if one of the keys signed it within five minutes of `now`; else null. */
 export function signedId(headers: Headers, body: string, keys: readonly Buffer[], now: number): string | null {
   const [id, seconds, signatures] = ["id", "timestamp", "signature"].map((name) => headers.get(`webhook-${name}`));
   if (!id || !seconds || !signatures || !/^\d{1,12}$/.test(seconds)) return null;

@@ -1,13 +1,13 @@
-// A whole answer as the event stream of its endpoint, for clients that can only stream. Each text
-// comes as one delta. The events and their order are those of the providers' own streams.
+// Writes a whole answer as the event stream of its endpoint, for clients that can only stream.
+// Each text is one delta. Events and their order match the provider's own stream.
 
 import type { Endpoint, Json, JsonObject } from "../contract/types.ts";
 
 type Event = readonly [name: string | null, data: JsonObject];
 
 /**
- * Null for an endpoint that has no streams. `hasUsage`: the caller asked for a chunk with the
- * usage.
+ * The event stream as text, or null if the endpoint has none. `hasUsage`: the caller asked for a
+ * usage chunk.
  */
 export function eventStreamOf(endpoint: Endpoint, answer: JsonObject, hasUsage: boolean): string | null {
   if (endpoint === "/v1/chat/completions") return written(chatChunks(answer, hasUsage), "data: [DONE]\n\n");
@@ -67,8 +67,8 @@ function* messageEvents(answer: JsonObject): Iterable<Event> {
 }
 
 /**
- * A block of Anthropic's before its text has come, and the deltas that bring it. Other blocks come
- * whole.
+ * An Anthropic block as its start event has it, and the deltas that complete it. Other blocks are
+ * sent whole.
  */
 function partsOfBlock(block: JsonObject): { readonly empty: JsonObject; readonly deltas: readonly JsonObject[] } {
   const { type, text, thinking, signature, input } = block;

@@ -1,6 +1,6 @@
-// A `fetch` whose calls are requests of a dispatcher: it stores each, waits for its outcome, and
-// closes batches when no new calls come. Keeps no answers: a second run finds them in the store by
-// the digest of the call.
+// A `fetch` whose calls become requests of a dispatcher. It stores each call, waits for the
+// outcome, and flushes lanes when no new calls come. It keeps no answers: a second run finds them
+// in the store by the call's digest.
 
 import { attempt } from "../../core/contract/thenable.ts";
 import { unlessAborted } from "../../core/contract/unless-aborted.ts";
@@ -31,7 +31,7 @@ import {
   targetOf,
 } from "./read-call.ts";
 
-/** A client that gives up sooner rarely sees the answer of a batch. */
+/** In s. A client with a shorter timeout rarely sees the answer of a batch. */
 const SHORT_TIMEOUT_S = 3_600;
 const GENERATIONS_AT_ONCE = 100;
 const WAYS = "give the client `timeout: 172_800_000` and `maxRetries: 0`";
@@ -43,9 +43,9 @@ export interface FetchDoorInput {
   readonly reader: OutcomeReader;
 }
 
-/** Calls that wait for one id. */
+/** Concurrent calls for one id. */
 interface Waiting {
-  /** Resolves once it is stored. */
+  /** Resolves with the request's lane once it is stored. */
   readonly lane: Promise<string>;
   callers: number;
 }
@@ -57,7 +57,9 @@ export class FetchDoor {
   readonly #defaults: Defaults;
   readonly #quiet: Quiet;
   readonly #waiting = new Map<string, Waiting>();
-  /** Ids whose error this door has given: it repeats the error. */
+  /**
+   * Ids whose failure a caller here has seen. Repeats get the same failure; they are not retried.
+   */
   readonly #failed = new Set<string>();
   readonly #reported = new Set<string>();
 
@@ -102,13 +104,13 @@ export class FetchDoor {
       try {
         return await this.#ask({ ...request, id }, signal);
       } catch (error) {
-        // The answer was let go of: the same call is a new request.
+        // The old answer was pruned, so this call is a new request.
         if (!(error instanceof DispatchError) || error.code !== "PRUNED") throw error;
       }
     }
   }
 
-  /** The first one after `last` that was not pruned. */
+  /** The first generation after `last` that is not pruned. */
   async #generationAfter(id: string, last: number): Promise<number> {
     const generations = Array.from({ length: GENERATIONS_AT_ONCE }, (_, index) => last + 1 + index);
     const ids = generations.map((generation) => `${id}-${generation}`);
@@ -138,7 +140,7 @@ export class FetchDoor {
     }
   }
 
-  /** Equal calls that wait at once are stored together, and wait for the same try. */
+  /** Concurrent equal calls share one store call and one try. */
   #joined(request: CallRequest["request"]): Waiting {
     const { id } = request;
     const waiting = this.#waiting.get(id) ?? { lane: this.#store(request), callers: 0 };
@@ -147,14 +149,14 @@ export class FetchDoor {
     return waiting;
   }
 
-  /** Gives the lane that it waits in. */
+  /** Stores the request and resolves with its lane. */
   async #store(request: CallRequest["request"]): Promise<string> {
     const { row, answer } = await this.#parts.enqueuer.put(request);
     if (answer === "same") await this.#sendAgain(row.id);
     return row.lane;
   }
 
-  /** A request that ended without success before this door was made goes once more. */
+  /** Retries a request that ended without success before this door was made. */
   async #sendAgain(id: string): Promise<void> {
     const { runtime, enqueuer } = this.#parts;
     if (this.#failed.has(id)) return;
@@ -181,14 +183,14 @@ export class FetchDoor {
     this.#report("CALLER_LEFT", message);
   }
 
-  /** OpenAI's clients, and those made like them, send their time limit in seconds. */
+  /** Warns about a client timeout under an hour. OpenAI's clients send theirs in seconds. */
   #warnOfTimeout(headers: Headers): void {
     const seconds = Number(headers.get("x-stainless-timeout") ?? Number.NaN);
     if (!(seconds < SHORT_TIMEOUT_S)) return;
     this.#report("SHORT_TIMEOUT", `The client gives up after ${seconds} s, and a batch may take a day: ${WAYS}.`);
   }
 
-  /** Once each. */
+  /** Reports each code once. */
   #report(code: "CALLER_LEFT" | "SHORT_TIMEOUT" | "WAITS_FOR_BATCH", message: string): void {
     if (this.#reported.has(code)) return;
     this.#reported.add(code);
@@ -209,7 +211,7 @@ export class FetchDoor {
   }
 }
 
-/** Only its id and digest are left. */
+/** True if pruning has left only the id and digest. */
 function isPruned({ state, ended }: RequestRow): boolean {
   return state === "ended" && ended === null;
 }

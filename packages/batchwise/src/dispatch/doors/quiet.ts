@@ -1,10 +1,10 @@
-// Notices when calls have stopped coming: then, or when the oldest of them has waited for a minute,
-// their lanes are given to `onQuiet`, once.
+// Calls `onQuiet` once with the lanes of recent calls when no new call has come for `afterMs`, or
+// when the oldest has waited for a minute.
 
 import type { SteadyClock } from "../runtime/steady-clock.ts";
 
 const LONGEST_WAIT_MS = 60_000;
-/** The platform takes a longer delay for none. */
+/** Longest delay of a platform timer, in ms. A longer one fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Quiet {
@@ -12,12 +12,12 @@ export class Quiet {
   readonly #afterMs: number;
   readonly #onQuiet: (lanes: readonly string[]) => void;
   readonly #lanes = new Set<string>();
-  /** When the calls are given at the latest, and when unless another comes. */
+  /** When `onQuiet` runs at the latest; `#quietAt`: when it runs unless another call comes. */
   #latestAt = 0;
   #quietAt = 0;
   #isWaiting = false;
 
-  /** `afterMs` may be Infinity: then nothing is noticed. */
+  /** With `afterMs` Infinity, `onQuiet` is never called. */
   constructor(
     clock: Pick<SteadyClock, "monotonic" | "setTimeout">,
     afterMs: number,
@@ -37,7 +37,7 @@ export class Quiet {
     if (!this.#isWaiting) this.#wait(now);
   }
 
-  /** One timer at a time, however many calls come. */
+  /** Sets the one timer. Later calls do not add timers. */
   #wait(now: number): void {
     this.#isWaiting = true;
     this.#clock.setTimeout(() => this.#look(), Math.min(this.#quietAt - now, LONGEST_TIMER_MS));

@@ -1,21 +1,21 @@
-// Reads what a client asks its `fetch`: whether the call goes to a batch, and if so its endpoint,
-// model, body and headers. A call that goes to no batch keeps its body unread.
+// Reads a client's `fetch` call: whether it goes to a batch, and if so its endpoint, model, body
+// and headers. The body of any other call is left unread.
 
 import type { Endpoint, JsonObject, KnownEndpoint } from "../contract/types.ts";
 
 export type FetchInput = Parameters<typeof globalThis.fetch>[0];
 export type FetchInit = Parameters<typeof globalThis.fetch>[1];
 
-/** Where a call goes, as its address says. */
+/** The destination of a call, read from its address. */
 export interface Target {
   readonly endpoint: Endpoint;
-  /** Of an address that names it; null where the body does. */
+  /** The model in the address; null if the body names it. */
   readonly model: string | null;
-  /** The address asks for an answer in parts. */
+  /** The address asks for a streamed answer. */
   readonly isStream: boolean;
 }
 
-/** A call with `code` and `message` for what its client did wrong. */
+/** A mistake in a client's call, with `code` and `message`. */
 export class CallError extends Error {
   readonly status: number;
   readonly code: string;
@@ -27,7 +27,9 @@ export class CallError extends Error {
   }
 }
 
-/** Never sent live: a call for one of these that no account takes is refused. */
+/**
+ * Batch endpoints that are never sent live: a call is refused if no account serves its endpoint.
+ */
 const KNOWN: readonly KnownEndpoint[] = [
   "/v1/chat/completions",
   "/v1/embeddings",
@@ -39,10 +41,7 @@ const KNOWN: readonly KnownEndpoint[] = [
 ];
 const CHAT = "/v1/chat/completions";
 const GENERATE = "/v1beta/generateContent";
-/**
- * Gemini's methods that ask a model, and the endpoints that they are. No account takes the last: it
- * is refused.
- */
+/** Gemini's model methods and their endpoints. No account serves the last one, so it is refused. */
 const METHODS: ReadonlyMap<string, Endpoint> = new Map([
   ["generateContent", GENERATE],
   ["streamGenerateContent", GENERATE],
@@ -51,9 +50,8 @@ const METHODS: ReadonlyMap<string, Endpoint> = new Map([
 ]);
 const GEMINI = /\/models\/(?<model>[^/:]+):(?<method>\w+)$/;
 /**
- * What stands before `/embeddings`, `/messages` and their like in the addresses of services, so
- * that no other service's path is taken for one of these. Before `/chat/completions` anything may
- * stand.
+ * Path prefixes of known services before `/embeddings`, `/messages` and the other endpoints, so
+ * that unrelated services are not intercepted. `/chat/completions` allows any prefix.
  */
 const BEFORE = /\/(?:v\d\w*|openai|inference|models|compat|anthropic)$/;
 const DEPLOYMENT = /\/deployments\/(?<deployment>[^/]+)$/;
@@ -63,7 +61,7 @@ export function batchedEndpoints(ofAccounts: Iterable<Endpoint>): ReadonlySet<En
   return new Set<Endpoint>([...KNOWN, GENERATE, ...ofAccounts]);
 }
 
-/** Null for a call that goes to no batch. */
+/** The call's target, or null if it does not go to a batch. */
 export function targetOf(input: FetchInput, init: FetchInit, endpoints: ReadonlySet<Endpoint>): Target | null {
   const method = init?.method ?? (input instanceof Request ? input.method : "GET");
   if (method.toUpperCase() !== "POST" || init?.body instanceof FormData) return null;
@@ -99,8 +97,8 @@ export function signalOf(input: FetchInput, init: FetchInit): AbortSignal | unde
 }
 
 /**
- * The body as an object, with the model that the address names. A `Request` stays unread: a copy of
- * it is read.
+ * The body as an object, with the model from the address. Reads a copy, so that a `Request` stays
+ * unread.
  */
 export async function bodyOf(input: FetchInput, init: FetchInit, { model }: Target): Promise<JsonObject> {
   const source = init?.body ?? (input instanceof Request ? input.clone().body : null);
@@ -119,7 +117,7 @@ export async function bodyOf(input: FetchInput, init: FetchInit, { model }: Targ
 
 const OWN = /^x-batchwise-/;
 
-/** Sends a call that goes to no batch, without the headers that are for this door. */
+/** Sends a call outside of batches, without the `x-batchwise-*` headers. */
 export function passOn(fetch: typeof globalThis.fetch, input: FetchInput, init: FetchInit): Promise<Response> {
   const headers = headersOf(input, init);
   const own = [...headers.keys()].filter((name) => OWN.test(name));

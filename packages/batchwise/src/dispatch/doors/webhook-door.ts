@@ -1,5 +1,5 @@
-// Takes the signed events of providers: one that names a batch of ours makes it due for a look. An
-// event is a hint, and is not believed: the poll that it brings forward asks the provider.
+// Takes signed events of providers. An event that names one of our batches brings its next poll
+// forward. The event itself is not trusted: the poll asks the provider.
 
 import { pollNow } from "../ops/poll-now.ts";
 import type { ProviderWebhookPlan } from "../options/provider-webhook-options.ts";
@@ -8,15 +8,13 @@ import { keysOf, signedId } from "./event-signature.ts";
 
 const MOST_BYTES = 65_536;
 const MOST_SEEN = 1_000;
-/** Google's names of batches have a folder, which events may leave out. */
+/** Google's batch names begin with this folder; its events may leave it out. */
 const FOLDER = "batches/";
 
 export class WebhookDoor {
   readonly #runtime: Runtime;
   readonly #keys: readonly Buffer[];
-  /**
-   * Ids of events that were taken, oldest first. A repeat of one that has left this does no harm.
-   */
+  /** Ids of handled events, oldest first. Handling a dropped id again does no harm. */
   readonly #seen = new Set<string>();
 
   constructor(runtime: Runtime, { secrets }: ProviderWebhookPlan) {
@@ -37,7 +35,7 @@ export class WebhookDoor {
       const bare = batch.startsWith(FOLDER) ? batch.slice(FOLDER.length) : batch;
       for (const providerBatchId of [bare, FOLDER + bare]) await pollNow(runtime, { providerBatchId });
     } catch (error) {
-      // The provider sends it again.
+      // Report only: the provider sends the event again.
       runtime.report(error, { operation: "work" });
       return answer(503);
     }
@@ -56,7 +54,7 @@ function answer(status: number, headers: Readonly<Record<string, string>> = {}):
   return new Response(null, { status, headers });
 }
 
-/** Null for a body of too many bytes, of which no more is read. */
+/** The body, or null if it is over the byte limit. Reads no further than the limit. */
 async function textOf(request: Request): Promise<string | null> {
   if (Number(request.headers.get("content-length") ?? 0) > MOST_BYTES) return null;
   const decoder = new TextDecoder();
@@ -69,7 +67,7 @@ async function textOf(request: Request): Promise<string | null> {
   return text + decoder.decode();
 }
 
-/** The provider's id of the batch that an event is about; null for another event. */
+/** The provider's id of the batch that the event names; null for any other event. */
 function batchIn(body: string): string | null {
   try {
     const { type, data } = JSON.parse(body) as { readonly type?: unknown; readonly data?: { readonly id?: unknown } };

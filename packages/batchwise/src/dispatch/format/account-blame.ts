@@ -1,7 +1,6 @@
-// Tells what is wrong with an account (no money, a bad key, a right that is missing, a wrong
-// address) from what is wrong with a request, by the codes and the words of all providers: many
-// give both the same status. Pure. Accounts use it for calls and for batches that failed as a
-// whole, the dispatcher for single results.
+// Distinguishes account problems (no credit, a bad key, a missing permission, a wrong address) from
+// request problems by the codes and messages of all providers: many use the same status for both.
+// Accounts use it for calls and failed batches, the dispatcher for single results. Pure.
 
 import type { ResultLine } from "../contract/account.ts";
 import { statusError } from "./error-words.ts";
@@ -33,12 +32,12 @@ const CODES: ReadonlySet<string> = new Set([
   "UnrecognizedClientException",
 ]);
 /**
- * Families of codes: `cmek_key_disabled`, `enforced_spend_limit_reached`,
+ * Code families such as `cmek_key_disabled`, `enforced_spend_limit_reached` and
  * `linked_organization_billing_unavailable`.
  */
 const CODE_FAMILIES = /^cmek_|spend_limit_reached$|_billing_unavailable$/;
 
-/** Whole phrases: a message about a request names credits, keys and payments of its own. */
+/** Whole phrases, because messages about a request may also mention credits, keys or payments. */
 const WORDS: readonly RegExp[] = [
   /(?:out of|insufficient|no(?: more)?|not enough|your) credits?\b|credits? (?:is|are|has|have|balance)\b/i,
   /insufficient (?:balance|funds)|(?:api )?usage limits?\b|spend(?:ing)?[ _-]?(?:cap|limit)/i,
@@ -51,7 +50,7 @@ const WORDS: readonly RegExp[] = [
   /organization[ _]?(?:is )?on[ _]?hold|user location is not supported/i,
 ];
 
-/** True where a refused call, or a batch that failed as a whole, blames the account. */
+/** True if a refused call, or a batch that failed as a whole, blames the account. */
 export function isAccountTrouble(code: string | null, message: string): boolean {
   return (code !== null && isAccountCode(code)) || WORDS.some((words) => words.test(message));
 }
@@ -61,12 +60,12 @@ function isAccountCode(code: string): boolean {
 }
 
 /**
- * What blames the account: `code`, or a status, which is certain; or `words` alone, which may be
- * about the request.
+ * The evidence that blames the account. "code": a code or status, which is certain. "words": only
+ * the message, which may be about the request.
  */
 export type AccountBlame = "code" | "words";
 
-/** Null for a result that does not blame the account. */
+/** Null if the result does not blame the account. */
 export function accountBlameOf({ response, error: told }: ResultLine): AccountBlame | null {
   if (response !== null && response.statusCode < 300) return null;
   const error = told ?? (response === null ? null : statusError(response.statusCode, response.body));
@@ -75,7 +74,7 @@ export function accountBlameOf({ response, error: told }: ResultLine): AccountBl
   return isAccountTrouble(null, ownWords(error.message)) ? "words" : null;
 }
 
-/** Where a message may begin to quote its request: after a colon, or from a quotation mark on. */
+/** The start of a possible quote of the request: after a colon, or a quotation mark. */
 const QUOTE = /:\s|["`“‘]|(?<![a-z])'/i;
 
 function ownWords(message: string): string {

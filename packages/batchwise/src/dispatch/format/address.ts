@@ -1,12 +1,9 @@
-// Addresses with a user and a password in them, as `https://user:password@host`. They are taken
-// apart by the platform's parser; a text that it cannot take apart is not quoted. Pure.
+// Handles addresses with credentials, such as `https://user:password@host`. The platform's parser
+// reads them; a text that it cannot parse is never quoted. Pure.
 
 import { aString, check, invalidOption } from "../../core/contract/validate.ts";
 
-/**
- * The password of an address, as it stands there and decoded, and both as Basic authorization has
- * them.
- */
+/** The address's password, raw and decoded, and both in Basic authorization form. */
 export function secretsOfAddress(address: string | null): string[] {
   if (address === null || !URL.canParse(address)) return [];
   const { username, password } = new URL(address);
@@ -15,7 +12,7 @@ export function secretsOfAddress(address: string | null): string[] {
   return [password, plain, base64(`${user}:${plain}`)];
 }
 
-/** True for an address that names a user or has a password. */
+/** True if the address has a user or a password. */
 function hasCredentials(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { username, password } = new URL(address);
@@ -23,8 +20,8 @@ function hasCredentials(address: string): boolean {
 }
 
 /**
- * Throws unless the text is an http or https address without a user and a password: `fetch` refuses
- * those. Quotes none of it. `instead`: where such a pair goes.
+ * Throws unless the text is an http or https address without credentials, which `fetch` refuses.
+ * Quotes none of it. `instead`: where to put credentials, for the message.
  */
 export function checkAddress(name: string, address: unknown, instead: string): void {
   check(name, aString, address);

@@ -1,19 +1,16 @@
-// The estimated prompt tokens of a body, as counted against caps and reserved on ledgers: its text
-// as the engine estimates it, images, audio and files by rules of their own. Pure.
+// Estimates the prompt tokens of a body, for caps and ledgers. Text counts as the engine estimates
+// it; images, audio and files have rules of their own. Pure.
 
 import { estimateAsciiTokens, estimateTokens } from "../../tokens/estimate-tokens.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
 import { fieldTokens, mediaTokens } from "./media-tokens.ts";
 
-/**
- * Where a body holds messages or media: a chat, the items of a response, Gemini's contents, the
- * images of an edit.
- */
+/** Fields with messages or media: of a chat, a response, Gemini's contents, an image edit. */
 const PLACES = ["messages", "input", "contents", "images"] as const;
-/** Fields that are a medium themselves: of an edit, a video, a transcription. */
+/** Fields that are media themselves: of an edit, a video or a transcription. */
 const FIELDS = ["mask", "input_reference", "url", "file"] as const;
 
-/** `isAscii`: all of the body's texts are, which makes it quicker. */
+/** `isAscii`: all of the body's text is ASCII, which makes the estimate faster. */
 export function tokensOf(body: JsonObject, isAscii: boolean): number {
   const estimate = isAscii ? estimateAsciiTokens : estimateTokens;
   let rest = body;
@@ -35,11 +32,11 @@ export function tokensOf(body: JsonObject, isAscii: boolean): number {
 
 interface Taken {
   readonly tokens: number;
-  /** The same without its media. */
+  /** The value without its media. */
   readonly rest: Json;
 }
 
-/** Takes images, audio and files out of a value; null where there are none, which costs no copy. */
+/** Removes images, audio and files from a value. Null if it has none, which costs no copy. */
 function takeFrom(value: Json | undefined): Taken | null {
   if (typeof value !== "object" || value === null) return null;
   return Array.isArray(value) ? takeFromList(value) : takeFromObject(value as JsonObject);
@@ -49,7 +46,7 @@ function takeFromList(values: readonly Json[]): Taken | null {
   let tokens = 0;
   let rest: Json[] | null = null;
   for (const [index, value] of values.entries()) {
-    // A list of texts or of numbers has no parts in it.
+    // A list of texts or numbers has no media.
     if (typeof value !== "object") return null;
     const whole = value === null || Array.isArray(value) ? null : mediaTokens(value as JsonObject);
     const taken = whole === null ? takeFrom(value) : null;
@@ -60,7 +57,7 @@ function takeFromList(values: readonly Json[]): Taken | null {
   return rest === null ? null : { tokens, rest };
 }
 
-/** A message, or a part that holds others, as the result of a tool. */
+/** Handles a message, or a part with nested parts such as a tool result. */
 function takeFromObject(value: JsonObject): Taken | null {
   const place = value.content === undefined ? "parts" : "content";
   const taken = takeFrom(value[place]);

@@ -1,21 +1,17 @@
-// Reads what an error of any official client says: its HTTP status, and its words with those of its
-// causes. "Connection error." says nothing: the innermost cause has the host and the code. Pure,
-// but for the platform's word about proxies.
+// Reads the errors of official clients: the HTTP status, and the messages of the error and its
+// causes. A message such as "Connection error." lacks the host and code; the innermost cause has
+// them. Pure, except that it reads the platform's proxy settings.
 
 import { DispatchError } from "../contract/errors.ts";
 import { proxyHint, thisPlatform } from "./proxy-hint.ts";
 
 const LONGEST_CHAIN = 8;
 
-/**
- * Code of a call that the platform refused to make, because a header of it has a character that
- * none may have.
- */
+/** Code of a call that the platform refused because a header value has an invalid character. */
 export const BAD_HEADER = "invalid_header";
 
 /**
- * Official clients put the HTTP status of an answer at different places. null for a call that got
- * no answer.
+ * The HTTP status of an error, which clients keep in different places. null if there was no answer.
  */
 export function statusOf(error: unknown): number | null {
   if (typeof error !== "object" || error === null) return null;
@@ -31,13 +27,13 @@ interface Answered {
   readonly $metadata?: { readonly httpStatusCode?: unknown } | null;
 }
 
-/** What errors of the platform have beside their message. */
+/** Fields of platform errors besides the message. */
 interface Told {
   readonly message?: unknown;
   readonly name?: unknown;
   readonly code?: unknown;
   readonly cause?: unknown;
-  /** Of one error for all addresses of a name. */
+  /** One error for each address of a host name. */
   readonly errors?: unknown;
   readonly hostname?: unknown;
   readonly address?: unknown;
@@ -45,9 +41,9 @@ interface Told {
 }
 
 /**
- * The error's message, and those of its causes that say more: "Connection error: fetch failed:
- * connect ECONNREFUSED 127.0.0.1:1". Of a connection that failed also the code, and what to do
- * about the commonest reasons.
+ * The error's message and those of its causes that add something: "Connection error: fetch failed:
+ * connect ECONNREFUSED 127.0.0.1:1". For a failed connection also the code, and advice for the
+ * commonest reasons.
  */
 export function wordsOf(error: unknown): string {
   const chain = chainOf(error);
@@ -62,8 +58,7 @@ export function wordsOf(error: unknown): string {
 }
 
 /**
- * The same error, or a copy of it whose message has the innermost cause of a connection that
- * failed.
+ * The error itself. For a failed connection, a copy whose message ends with the innermost cause.
  */
 export function withInnermostCause(error: unknown): unknown {
   if (!(error instanceof Error) || statusOf(error) !== null) return error;
@@ -74,7 +69,7 @@ export function withInnermostCause(error: unknown): unknown {
   return isSaid || words.length <= error.message.length ? error : retold(error, words);
 }
 
-/** The message of an error of a user's function as it came, but for a connection that failed. */
+/** The message of a user function's error, unchanged unless a connection failed. */
 export function messageIn(error: unknown): string {
   const told = withInnermostCause(error);
   return told instanceof Error ? told.message : String(told);
@@ -93,8 +88,8 @@ function retold(error: Error, message: string): Error {
 const UNREADABLE = "Something was thrown that cannot be read.";
 
 /**
- * What a user's function, an account or a store has thrown; or an error in its place, where reading
- * it throws: all that is done with errors afterwards reads them.
+ * A value thrown by a user function, account or store. If reading it throws, returns a plain error
+ * instead, so that later code can read it safely.
  */
 export function readable(thrown: unknown): unknown {
   if (canBeRead(thrown)) return thrown;
@@ -114,7 +109,7 @@ function canBeRead(thrown: unknown): boolean {
   }
 }
 
-/** The error and its causes; the last is the innermost. */
+/** The error and its causes, the innermost last. */
 function chainOf(error: unknown): unknown[] {
   const chain = [error];
   for (let at = causeOf(error); at !== null && chain.length < LONGEST_CHAIN; at = causeOf(at)) chain.push(at);
@@ -126,7 +121,7 @@ function causeOf(error: unknown): object | null {
   return typeof cause === "object" && cause !== null ? cause : null;
 }
 
-/** An error of several addresses has a code and no message: those of each address. */
+/** The message. An error for several addresses has none, so those of each address are joined. */
 function messageOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return String(error);
   const { message, errors, code, name } = error as Told;
@@ -138,37 +133,33 @@ function messageOf(error: unknown): string {
 
 const CONNECTION = /^(?:E[A-Z_]+\d*|UND_ERR_.+|ERR_(?:SSL|TLS)_.+)$/;
 /**
- * Of a certificate whose authority is not known: SELF_SIGNED_CERT_IN_CHAIN,
+ * Codes for an unknown certificate authority: SELF_SIGNED_CERT_IN_CHAIN,
  * UNABLE_TO_GET_ISSUER_CERT_LOCALLY, …
  */
 const CERTIFICATE = /^(?:SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY))/;
 
-/** Errors of the system, of the platform's `fetch` and of TLS. */
+/** True for an error of the system, the platform's `fetch` or TLS. */
 function isOfConnection(error: unknown): error is Told {
   const { code } = Object(error) as Told;
   return typeof code === "string" && (CONNECTION.test(code) || CERTIFICATE.test(code));
 }
 
-/** Codes of the platform for a call that was wrong, as ERR_INVALID_ARG_TYPE. */
+/** Platform codes for a wrong call, such as ERR_INVALID_ARG_TYPE. */
 const OF_A_CALL = /^ERR_(?!HTTP2|SOCKET|SSL|STREAM|TLS)/;
 
-/** True for a connection that failed, in an error of any client. */
+/** True for a failed connection, in an error of any client. */
 export function isConnectionError(error: unknown): boolean {
   const innermost = chainOf(error).at(-1);
   return statusOf(error) === null && isOfConnection(innermost) && !OF_A_CALL.test(String(innermost.code));
 }
 
 /**
- * How engines word a mistake. The platform's `fetch` throws a TypeError, too, where there is no
- * network.
+ * Messages of JavaScript engines for a mistake. `fetch` also throws a TypeError without a network.
  */
 const MISTAKE =
   /^Cannot (?!convert argument)|^Assignment to constant|^Converting circular|^Do not know how to serialize| is not (?:a function|a constructor|an object|iterable|async iterable|defined)\b/;
 
-/**
- * True for a mistake in code, such as a field read of undefined: the same call fails again, however
- * long one waits.
- */
+/** True for a programming mistake, such as reading a field of undefined: a retry fails too. */
 export function isMistake(error: unknown): boolean {
   const innermost = chainOf(error).at(-1);
   if (!(innermost instanceof Error) || "code" in innermost || statusOf(error) !== null) return false;
@@ -176,19 +167,19 @@ export function isMistake(error: unknown): boolean {
   return innermost instanceof TypeError && MISTAKE.test(innermost.message);
 }
 
-/** True where the error, or one that caused it, is the store's. */
+/** True if the error or one of its causes is the store's. */
 export function isStoreError(error: unknown): boolean {
   return chainOf(error).some((each) => each instanceof DispatchError && each.code.startsWith("STORE_"));
 }
 
 const NO_DESCRIPTOR: ReadonlySet<unknown> = new Set(["EMFILE", "ENFILE"]);
-/** A proxy may be the only way out of the network. */
+/** Codes of a host that cannot be reached, possibly because only a proxy leaves the network. */
 const UNREACHED: ReadonlySet<unknown> = new Set([
   ...["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"],
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 
-/** What the words leave out: the code, the address, and what to do. */
+/** Details that the message lacks: code, address and advice. */
 function besides(innermost: Told, said: string): string {
   const { code, socket } = innermost;
   const place = typeof socket?.remoteAddress === "string" ? `${socket.remoteAddress}:${socket.remotePort}` : null;

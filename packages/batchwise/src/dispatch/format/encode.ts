@@ -1,6 +1,5 @@
-// Names, lines and counts: everything about a request or a batch that must come out the same on
-// every machine. Pure, but for the hash. Changing an output here changes the content of batches
-// that are already sealed: don't.
+// Names, lines and counts that must be the same on every machine. Pure. Changing an output here
+// changes batches that are already sealed: don't.
 
 import { hash } from "node:crypto";
 import type { BatchName, LineRequest } from "../contract/account.ts";
@@ -11,33 +10,33 @@ const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const PAIRS = [...CROCKFORD].flatMap((first) => [...CROCKFORD].map((second) => first + second));
 const TIME_LENGTH = 10;
 /**
- * Characters that one number of chance gives, of 5 bits each: it has 32 bits to give. Sixteen are
- * wanted.
+ * Characters per random number, of 5 bits each. A number has 32 bits, so 16 characters take three.
  */
 const CHANCE_AT_ONCE = 6;
 const LAST_CHANCE = 4;
 const PREFIX_LENGTH = 12;
 const ORD_DIGITS = 7;
-/** 96 bits: of a sum that tells apart what differs by accident. */
+/** 96 bits. Enough to detect accidental differences. */
 const SHARED_LENGTH = 16;
 const URGENT = "urgent";
 const CUSTOM_ID = /^([0-9A-HJKMNP-TV-Z]{12})_(\d{7})$/;
 
-/** Length of every custom id, so that a line's size is known before its batch is. */
+/** Length of every custom id. It is fixed, so that a line's size is known before its batch. */
 export const CUSTOM_ID_LENGTH: number = PREFIX_LENGTH + 1 + ORD_DIGITS;
 
-/** Stands in for the real custom id while a line is measured. */
+/** A placeholder with the length of a custom id, to measure lines. */
 export const SAMPLE_CUSTOM_ID: string = `${"0".repeat(PREFIX_LENGTH)}_${"0".repeat(ORD_DIGITS)}`;
 
 /**
- * A ULID: 48 bits of time and 80 of chance, 26 characters that sort by time. `random` gives [0, 1).
+ * A ULID: 48 bits of time and 80 random bits, 26 characters that sort by time. `random` returns
+ * numbers in [0, 1).
  */
 export function ulid(now: number, random: () => number): string {
   const chance = (digits: number): string => crockford(random() * 32 ** digits, digits);
   return crockford(now, TIME_LENGTH) + chance(CHANCE_AT_ONCE) + chance(CHANCE_AT_ONCE) + chance(LAST_CHANCE);
 }
 
-/** The last digits of a number, as many as asked for, which must be even: it goes by two. */
+/** The last `digits` characters of a number. `digits` must be even. */
 function crockford(value: number, digits: number): string {
   let text = "";
   for (let left = Math.floor(value); text.length < digits; left = Math.floor(left / PAIRS.length)) {
@@ -46,24 +45,22 @@ function crockford(value: number, digits: number): string {
   return text;
 }
 
-/** When a key was made, in milliseconds since 1970, by the clock of the process that made it. */
+/** The creation time of a key in ms since 1970, by the clock of the process that made it. */
 export function timeOfKey(key: string): number {
   return [...key.slice(0, TIME_LENGTH)].reduce((time, digit) => time * CROCKFORD.length + CROCKFORD.indexOf(digit), 0);
 }
 
-/**
- * The part of a batch's key that its custom ids carry: the last 12 characters, 60 bits of chance.
- */
+/** The part of a batch's key that its custom ids carry: the last 12 characters, 60 random bits. */
 export function keyPrefix(key: string): string {
   return key.slice(-PREFIX_LENGTH);
 }
 
-/** `<batchkey12>_<n>`: within `[A-Za-z0-9_-]{1,64}`, the one alphabet that every provider takes. */
+/** `<batchkey12>_<n>`, within `[A-Za-z0-9_-]{1,64}`, the alphabet that every provider accepts. */
 export function customId(key: string, ord: number): string {
   return `${keyPrefix(key)}_${String(ord).padStart(ORD_DIGITS, "0")}`;
 }
 
-/** The prefix and place in a custom id, or null where it is not one of ours. */
+/** The prefix and ordinal in a custom id, or null if it is not ours. */
 export function parseCustomId(text: string): { readonly prefix: string; readonly ord: number } | null {
   const match = CUSTOM_ID.exec(text);
   if (match?.[1] === undefined || match[2] === undefined) return null;
@@ -71,8 +68,8 @@ export function parseCustomId(text: string): { readonly prefix: string; readonly
 }
 
 /**
- * The line of an OpenAI batch file. The body's text goes in as it is: it is not parsed again. `url`
- * and `method` are ASCII; services differ in how they write them.
+ * A line of an OpenAI batch file. The body's text is inserted without parsing. `url` and `method`
+ * are ASCII; services spell them differently.
  */
 export function openaiLine(
   { customId, endpoint, body }: LineRequest,
@@ -82,32 +79,29 @@ export function openaiLine(
   return `{"custom_id":"${customId}","method":"${method}","url":"${url}","body":${body}}\n`;
 }
 
-/**
- * Length of that line in UTF-8, where its body takes `bodyBytes`. What is around the body is ASCII.
- */
+/** UTF-8 bytes of that line for a body of `bodyBytes`. The rest of the line is ASCII. */
 export function openaiLineBytes(request: LineRequest, bodyBytes: number, url?: string, method?: string): number {
   return openaiLine({ ...request, body: "" }, url, method).length + bodyBytes;
 }
 
-/** Length in UTF-8. */
+/** Length in UTF-8 bytes. */
 export function utf8Length(text: string): number {
   return Buffer.byteLength(text, "utf8");
 }
 
 /**
- * What makes two requests with one id the same: the endpoint and the body as the caller gave it,
- * before defaults, so that new defaults do not turn a repeated enqueue into a conflict. The order
- * of keys counts. SHA-1, for half the time of SHA-256: it has to tell apart what differs by
- * accident, and a caller who makes two bodies collide harms only himself. The endpoint stands
- * beside the hash: in front of the body it would cost a copy of it.
+ * Identifies a request's content: the endpoint and the caller's body before defaults, so that new
+ * defaults do not turn a repeated enqueue into a conflict. Key order counts. SHA-1 takes half the
+ * time of SHA-256 and suffices: a caller who forges a collision harms only their own requests. The
+ * endpoint stands beside the hash; hashing it too would copy the body.
  */
 export function digestOf(endpoint: Endpoint, callerBody: string): string {
   return `${hash("sha1", callerBody, "base64url")} ${endpoint}`;
 }
 
 /**
- * Defaults under the body: the body wins, place by place; nothing is merged inside a value. Without
- * defaults it is the body itself.
+ * Defaults under the body. Top-level fields of the body win; nested values are not merged. Without
+ * defaults, returns the body itself.
  */
 export function mergeDefaults(defaults: JsonObject, body: JsonObject): JsonObject {
   if (Object.keys(defaults).length === 0) return body;
@@ -115,31 +109,27 @@ export function mergeDefaults(defaults: JsonObject, body: JsonObject): JsonObjec
 }
 
 /**
- * Waiting requests that may share a batch. `group` keeps the parts of a split batch apart; "" is
- * the lane proper.
+ * The fields of a lane's name: waiting requests of one lane may share a batch. `group` separates
+ * the parts of a split batch; "" is the ordinary lane.
  */
 export interface LaneName {
   readonly endpoint: Endpoint;
   readonly group: string;
   readonly model: string;
-  /** Most inputs of one request: see inputs.ts. */
+  /** Maximum inputs of one request: see inputs.ts. */
   readonly inputs: number;
-  /**
-   * Of what its requests share beside the model, where accounts have a `groupOf`: see `sharedMark`.
-   * "" elsewhere.
-   */
+  /** A mark for the accounts' groups, if any has a `groupOf`: see `sharedMark`. Else "". */
   readonly shared: string;
   /**
-   * Its requests were taken out of batches because of their deadlines: fallback accounts alone take
+   * Its requests were taken out of batches because of their deadlines. Only fallback accounts take
    * them.
    */
   readonly urgent: boolean;
 }
 
 /**
- * A lane's name as stores keep it. Endpoint and group hold no space, so the model may. After the
- * endpoint stand its marks, as far as they say anything: inputs above one, what is shared, and that
- * it is urgent.
+ * A lane's name as stores keep it. Endpoint and group contain no space; the model may. Marks follow
+ * the endpoint if they differ from the default: inputs above one, the shared mark, urgent.
  */
 export function laneName({ endpoint, group, model, inputs, shared, urgent }: LaneName): string {
   const marks = [endpoint, inputs > 1 || shared !== "" || urgent ? inputs : "", shared, urgent ? URGENT : ""];
@@ -147,8 +137,8 @@ export function laneName({ endpoint, group, model, inputs, shared, urgent }: Lan
 }
 
 /**
- * A short mark for the groups that accounts, by name, put a request in: equal where these are. ""
- * where there are none.
+ * A short mark for the groups that the accounts put a request in. Equal groups have equal marks; ""
+ * if there are none.
  */
 export function sharedMark(groups: readonly (readonly [account: string, group: string])[]): string {
   if (groups.length === 0) return "";
@@ -170,7 +160,7 @@ export function parseLane(name: string): LaneName {
   };
 }
 
-/** The batch as accounts know it: of its present attempt. */
+/** The batch's identity for accounts, with its current attempt. */
 export function batchName({ key, submitAttempt: attempt, lane }: BatchRow): BatchName {
   const { endpoint, model } = parseLane(lane);
   return { key, attempt, endpoint, model };

@@ -1,11 +1,10 @@
-// What a provider says of an error, wherever it puts it: `error` of OpenAI's shape, an object that
-// is the error itself as vLLM and Mistral write it, `detail` as FastAPI does, or plain words. Pure;
-// trusts nothing that it reads.
+// Reads a provider's error, wherever it is: in `error` as OpenAI has it, at the top level as vLLM
+// and Mistral write it, in `detail` as FastAPI does, or plain text. Trusts no type. Pure.
 
 import type { OutcomeError } from "../contract/types.ts";
 
 export interface ErrorWords {
-  /** The error's name: its code, or its type where the code is a number. */
+  /** The error's code, or its type if the code is a number. */
   readonly code: string | null;
   readonly message: string | null;
 }
@@ -15,8 +14,8 @@ type Fields = { readonly [name: string]: unknown };
 const NONE: ErrorWords = { code: null, message: null };
 
 /**
- * The words of an error, or of a body that holds one; none where it is nested too deeply to be
- * looked through.
+ * The code and message of an error, or of a body that holds one. Both are null if it is nested too
+ * deeply.
  */
 export function errorIn(told: unknown): ErrorWords {
   try {
@@ -33,16 +32,13 @@ function wordsIn(told: unknown): ErrorWords {
   return { code: inner.code ?? codeOf(own), message: inner.message ?? messageOf(own) };
 }
 
-/** The error of an answer that is none of success. */
+/** The error of a non-2xx answer. */
 export function statusError(statusCode: number, body: unknown): OutcomeError {
   const { code, message } = errorIn(body);
   return { code: code ?? `http_${statusCode}`, message: message ?? `The provider answered ${statusCode}.` };
 }
 
-/**
- * A number says less than the type beside it; one that is an HTTP status says nothing that the
- * answer's does not.
- */
+/** Prefers the error type over a numeric code, which only repeats the HTTP status. */
 function codeOf({ code, type }: Fields): string | null {
   const number = Number(code);
   const isNumber = (typeof code === "number" || text(code) !== null) && Number.isInteger(number);

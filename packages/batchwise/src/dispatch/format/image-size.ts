@@ -1,5 +1,5 @@
-// Reads the width and height of a PNG, JPEG, GIF or WebP from the head of its file. Pure; decodes
-// no more than the head.
+// Reads the width and height of a PNG, JPEG, GIF or WebP from the head of its file. Decodes only
+// the head. Pure.
 
 export interface ImageSize {
   readonly width: number;
@@ -7,17 +7,17 @@ export interface ImageSize {
 }
 
 /**
- * Of the file; a multiple of four characters of base64. Photos carry up to 64 KB before the frame
- * of a JPEG.
+ * Base64 characters read from the file; a multiple of four. Photos carry up to 64 KB before a
+ * JPEG's frame.
  */
 const HEAD_CHARACTERS = 100_000;
 const JPEG = 0xff_d8;
-/** Markers of frames, but for those that share their range: tables and arithmetic coding. */
+/** JPEG frame markers, except the codes for tables and arithmetic coding in between. */
 const FRAME_FROM = 0xc0;
 const FRAME_TO = 0xcf;
 const NO_FRAMES: readonly number[] = [0xc4, 0xc8, 0xcc];
 
-/** Null where it is none of these, or its head is damaged. */
+/** Null for another format or a damaged head. */
 export function imageSize(base64: string): ImageSize | null {
   const head = Buffer.from(base64.slice(0, HEAD_CHARACTERS), "base64");
   const size = head.length < 30 ? null : (png(head) ?? gif(head) ?? webp(head) ?? jpeg(head));
@@ -50,7 +50,7 @@ function webp(head: Buffer): ImageSize | null {
   }
 }
 
-/** Goes from segment to segment to the frame, which tells the size. */
+/** Skips segments up to the frame, which has the size. */
 function jpeg(head: Buffer): ImageSize | null {
   if (head.readUInt16BE(0) !== JPEG) return null;
   for (let at = 2; at + 9 <= head.length; ) {
@@ -59,7 +59,7 @@ function jpeg(head: Buffer): ImageSize | null {
     if (marker >= FRAME_FROM && marker <= FRAME_TO && !NO_FRAMES.includes(marker)) {
       return { width: head.readUInt16BE(at + 7), height: head.readUInt16BE(at + 5) };
     }
-    // Fill bytes may stand before a marker.
+    // Fill bytes may precede a marker.
     at += marker === 0xff ? 1 : 2 + head.readUInt16BE(at + 2);
   }
   return null;

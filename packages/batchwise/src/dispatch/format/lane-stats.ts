@@ -1,12 +1,11 @@
-// What waits, as callers see it, from one probe of the store. Pure.
+// Turns a store probe into the waiting work that callers see. Pure.
 
 import type { Probe } from "../contract/rows.ts";
 import type { LaneStats } from "../contract/types.ts";
 import { parseLane } from "./encode.ts";
 
 /**
- * `limit`: of the probe. One entry per endpoint and model; groups of split batches are summed into
- * it.
+ * One entry per endpoint and model, with the groups of split batches summed. `limit`: the probe's.
  */
 export function laneStats(probe: Probe, limit: number): LaneStats[] {
   const byName = new Map<string, LaneStats>();

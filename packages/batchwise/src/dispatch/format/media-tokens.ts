@@ -1,44 +1,38 @@
-// Estimates the tokens of what a body carries besides text: images, audio and files, written as
-// base64, as an address or as an id. Their base64 is never counted as text. Pure. The figures are
-// those that providers document for common models.
+// Estimates the tokens of media in a body: images, audio and files, as base64, an address or an id.
+// Their base64 is never counted as text. The figures are those that providers document for common
+// models. Pure.
 
 import type { JsonObject } from "../contract/types.ts";
 import { imageSize } from "./image-size.ts";
 
-/** OpenAI's count of an image in low detail. */
+/** OpenAI's tokens for an image in low detail. */
 const TOKENS_IN_LOW_DETAIL = 85;
-/**
- * Anthropic's rule, width x height / 750; more than OpenAI's tiles and patches come to for most
- * images.
- */
+/** Anthropic's rule, width x height / 750; higher than OpenAI's count for most images. */
 const PIXELS_A_TOKEN = 750;
-/**
- * About the most that one image costs where it is cut down to size; also of one whose size nobody
- * knows.
- */
+/** About the maximum for an image that is scaled down. Also used for images of unknown size. */
 const TOKENS_AN_IMAGE = 1_600;
 /** OpenAI counts a tenth of a second as one token. */
 const AUDIO_TOKENS_A_SECOND = 10;
-/** Of mp3 at 128 kbit/s. */
+/** mp3 at 128 kbit/s. */
 const MP3_BYTES_A_SECOND = 16_000;
-/** Of wav where its header does not tell: 24,000 samples of 16 bits. */
+/** wav without a readable header: 24,000 samples of 16 bits. */
 const WAV_BYTES_A_SECOND = 48_000;
-/** Anthropic says 1,500 to 3,000 for a page of a PDF. */
+/** Anthropic documents 1,500 to 3,000 per PDF page. */
 const TOKENS_A_PAGE = 2_000;
-/** A page of text takes less, a scanned one more. */
+/** A text page has fewer bytes, a scanned one more. */
 const BYTES_A_PAGE = 50_000;
 const BYTES_A_TOKEN = 4;
 
 const DATA_URL = /^data:([^;,]*)[^,]*;base64,/;
 const LONGEST_PREFIX = 200;
-/** Bytes of a wav file up to and with its bytes a second. */
+/** Bytes of a wav file up to and including its byte rate. */
 const WAV_HEADER = 32;
 
 interface Part {
   readonly [name: string]: unknown;
 }
 
-/** The tokens of one part of a message, or null where it is no image, audio or file. */
+/** The tokens of one message part, or null if it is no image, audio or file. */
 export function mediaTokens(part: Part): number | null {
   switch (part.type) {
     case "image_url":
@@ -60,24 +54,21 @@ export function mediaTokens(part: Part): number | null {
   }
 }
 
-/**
- * The tokens of a field that is an image by itself, or audio as a data URL; null for any other
- * value.
- */
+/** The tokens of a field that is an image, or audio as a data URL; null for any other value. */
 export function fieldTokens(value: unknown): number | null {
   if (typeof value !== "string") return ofReference(objectOf(value));
   const audio = parseDataUrl(value);
   return audio === null ? null : ofAudio({ data: audio.data, format: audio.type.replace("audio/", "") });
 }
 
-/** An image by its address alone, as edits of images have it. */
+/** An image given only by its address, as image edits have it. */
 function ofReference({ type, image_url: url }: Part): number | null {
   return type === undefined && typeof url === "string" ? ofImageAt(url) : null;
 }
 
 const TEXT_FORMATS: ReadonlySet<unknown> = new Set(["txt", "md", "html", "csv"]);
 
-/** Blocks of Converse at Bedrock have no type: a medium with its format, as bytes or in S3. */
+/** Blocks of Bedrock's Converse have no type: a medium with its format, as bytes or in S3. */
 function ofConverseBlock({ image, document, audio, video }: Part): number | null {
   const medium = objectOf(image ?? document ?? audio ?? video);
   if (typeof medium.format !== "string") return null;
@@ -88,7 +79,7 @@ function ofConverseBlock({ image, document, audio, video }: Part): number | null
   return ofDocument(base64, TEXT_FORMATS.has(medium.format) ? "text/plain" : medium.format);
 }
 
-/** Gemini's parts have no type: data inline, or the address of a file. */
+/** Gemini's parts have no type: inline data, or the address of a file. */
 function ofGeminiPart({ inlineData, fileData }: Part): number | null {
   const { mimeType, data } = objectOf(inlineData ?? fileData);
   if (typeof mimeType !== "string") return fileData === undefined ? null : TOKENS_A_PAGE;
@@ -98,7 +89,7 @@ function ofGeminiPart({ inlineData, fileData }: Part): number | null {
   return ofDocument(base64, mimeType);
 }
 
-/** `{ url, detail }`, or the address alone. */
+/** `{ url, detail }`, or only the address. */
 function ofImageAt(image: unknown, detail: unknown = objectOf(image).detail): number {
   if (detail === "low") return TOKENS_IN_LOW_DETAIL;
   const url = typeof image === "string" ? image : objectOf(image).url;
@@ -125,7 +116,7 @@ function wavRate(base64: string): number {
   return (isWav ? header.readUInt32LE(28) : 0) || WAV_BYTES_A_SECOND;
 }
 
-/** One known by its id or address only counts as a page. */
+/** A file given only by id or address counts as one page. */
 function ofFile(file: unknown): number {
   if (typeof file !== "string") return TOKENS_A_PAGE;
   const parsed = parseDataUrl(file);
@@ -138,7 +129,7 @@ function ofDocument(base64: string, type: string): number {
   return TOKENS_A_PAGE * Math.max(1, Math.ceil(bytes / BYTES_A_PAGE));
 }
 
-/** Anthropic's form: base64, an address, an id, or a text, which is left to be counted as text. */
+/** Anthropic's form: base64, an address, an id, or a text. A text gives null and counts as text. */
 function ofSource(source: Part, of: (base64: string, type: string) => number): number | null {
   if (source.type === "base64" && typeof source.data === "string") return of(source.data, String(source.media_type));
   return source.type === "url" || source.type === "file" ? of("", "") : null;

@@ -5,14 +5,14 @@ import type { LoggedOutcome, Outcome } from "../contract/types.ts";
 export type OutcomeFormat = "openai" | "full";
 
 /**
- * The line, newline included. `openai`: the shape of OpenAI's output and error files. `full`: all
- * that is known.
+ * The line with its newline. `openai`: the format of OpenAI's output and error files. `full`: all
+ * fields.
  */
 export function outcomeLine(outcome: Outcome | LoggedOutcome, format: OutcomeFormat): string {
   return `${JSON.stringify(format === "full" ? outcome : openaiOutcome(outcome))}\n`;
 }
 
-/** `id` names the line as OpenAI's does: by the outcome's cursor, where it has one. */
+/** `id` is the outcome's cursor if it has one, like OpenAI's line ids. */
 function openaiOutcome(outcome: Outcome | LoggedOutcome): object {
   const { id, response, error } = outcome;
   return {

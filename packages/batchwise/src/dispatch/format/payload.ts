@@ -1,5 +1,5 @@
-// The texts that the dispatcher keeps in a store and reads back: outcome payloads, errors,
-// disposals, and the rows as callers see them. Pure; the store never looks inside.
+// The texts that the dispatcher keeps in a store: outcome payloads, errors, disposals, and the rows
+// as callers see them. The store never parses them. Pure.
 
 import type { LineFault } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
@@ -10,20 +10,20 @@ import { parseLane } from "./encode.ts";
 import { storedTokens } from "./stored-code.ts";
 
 /**
- * How the members of a batch end when not by results. Kept as JSON in `batch.disposal`, so that it
- * survives a crash. Of two groups, the first has the places `below` a number that is written before
- * any member goes.
+ * How a batch's members end without results. Kept as JSON in `batch.disposal`, so that it survives
+ * a crash. If members form two groups, the first has the ordinals `below` a number that is written
+ * before any member moves.
  */
 export type Disposal =
-  /** All back to the lane, uncharged. */
+  /** All return to the lane, uncharged. */
   | { readonly kind: "requeue"; readonly code: string }
-  /** The blamed ones fail with the provider's words; the others go back, uncharged. */
+  /** Blamed members fail with the provider's message; the others return, uncharged. */
   | { readonly kind: "faults"; readonly lines: readonly LineFault[] }
-  /** Back in two groups, the halves of those that are there, each a lane of its own, uncharged. */
+  /** Members return as two halves, each in a lane of its own, uncharged. */
   | { readonly kind: "split"; readonly error: OutcomeError; readonly below?: number }
-  /** Back in two groups: the first member that is there alone, and the rest. Uncharged. */
+  /** The first member returns in one lane and the rest in another, uncharged. */
   | { readonly kind: "canary"; readonly error: OutcomeError; readonly below?: number }
-  /** The only member is the one refused: it fails with the provider's words. */
+  /** The only member was refused: it fails with the provider's message. */
   | { readonly kind: "refuse"; readonly error: OutcomeError }
   /** All end as cancelled, uncharged: the batch was abandoned. */
   | { readonly kind: "end"; readonly error: OutcomeError };
@@ -37,19 +37,19 @@ export function ending({ response, error, usage }: Payload): StoredEnding {
   return { payload, code: error?.code ?? null, usage: usage === null ? null : storedTokens(usage) };
 }
 
-/** An ending that no provider answer stands behind. */
+/** An ending without a provider's answer. */
 export function errorEnding(error: OutcomeError): ErrorEnding {
   return { ...ending({ response: null, error, usage: null }), code: error.code, usage: null };
 }
 
-/** Payloads that were stored before these two were counted have neither. */
+/** Adds counts that older payloads lack. */
 function usageOf(stored: Usage | null): Usage | null {
   return stored === null
     ? null
     : { ...stored, cachedTokens: stored.cachedTokens ?? 0, reasoningTokens: stored.reasoningTokens ?? 0 };
 }
 
-/** The tokens that the provider counted for an ended request; null where it gave none. */
+/** The provider's token counts of an ended request; null if it gave none. */
 export function outcomeUsage({ payload }: Pick<OutcomeRow, "payload">): TokenCounts | null {
   const { usage } = JSON.parse(payload) as Payload;
   return usage === null ? null : storedTokens(usage);
@@ -83,7 +83,7 @@ export function loggedOutcome(row: OutcomeRow): LoggedOutcome {
   };
 }
 
-/** The outcome alone, as `result` gives it. */
+/** The outcome as `result` returns it. */
 export function plainOutcome(row: OutcomeRow): Outcome {
   const { id, status, response, error, attempts, usage, batch } = loggedOutcome(row);
   return { id, status, response, error, attempts, usage, batch };

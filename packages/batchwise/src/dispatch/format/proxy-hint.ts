@@ -1,13 +1,13 @@
-// What a failed connection has to do with a proxy that the environment names: Node.js uses it only
-// when it is told to, and older releases never do. Pure, given the platform. The address of the
-// proxy, which may hold a password, is never shown.
+// Explains failed connections if the environment names a proxy: Node.js uses it only on request,
+// and older releases never do. Never shows the proxy's address, which may hold a password. Pure,
+// given the platform.
 
-/** What the platform says of itself. */
+/** The facts about the platform that the hint depends on. */
 export interface Platform {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Of Node.js, "24.9.0"; null elsewhere. */
+  /** The Node.js version, such as "24.9.0"; null on other platforms. */
   readonly version: string | null;
-  /** Options that Node.js was started with. */
+  /** Command-line options of Node.js. */
   readonly options: readonly string[];
 }
 
@@ -30,8 +30,8 @@ const NAMES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] as cons
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/i;
 
 /**
- * What to say of a connection to `host` that failed; null where no proxy has to do with it. `host`
- * null: not known.
+ * The hint for a failed connection to `host`, or null if no proxy is involved. `host` null:
+ * unknown.
  */
 export function proxyHint(host: string | null, { environment, version, options }: Platform): string | null {
   const name = NAMES.find((each) => (environment[each] ?? "") !== "");
@@ -46,13 +46,13 @@ export function proxyHint(host: string | null, { environment, version, options }
   return isOn ? null : `${name} is set, and Node.js ${version} uses it only with NODE_USE_ENV_PROXY=1`;
 }
 
-/** From 22.21 on, not in 23, and from 24.0 on. */
+/** True from 22.21 on, except 23, and from 24.0 on. */
 function knowsProxies(version: string): boolean {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   return major >= 24 || (major === 22 && minor >= 21);
 }
 
-/** As NO_PROXY says: names, their subdomains, or `*`. */
+/** Reads NO_PROXY: names, their subdomains, or `*`. */
 function isExempt(host: string, environment: Platform["environment"]): boolean {
   const entries = (environment.NO_PROXY ?? environment.no_proxy ?? "").split(/[\s,]+/).filter((entry) => entry !== "");
   return entries.some((entry) => {

@@ -1,7 +1,6 @@
-// One line of a JSONL file of requests, to what `enqueue` takes. Pure. Three forms: a line of an
-// OpenAI batch file, a request of this library, and a bare body. Every refusal names the line, what
-// was expected and what came. It does not check models, endpoints or the inside of a body:
-// `enqueue` does, against the accounts that are there.
+// Parses one line of a JSONL request file for `enqueue`. Three forms: a line of an OpenAI batch
+// file, a request of this library, or a bare body. Errors name the line, what was expected and what
+// came. `enqueue` checks models, endpoints and the body's fields against the accounts. Pure.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchLine, DispatchRequest, JsonObject } from "../contract/types.ts";
@@ -11,7 +10,7 @@ const REQUEST_FIELDS = ["body", "id", "job", "endpoint", "priority", "deadlineAt
 const FORMS = "a line of an OpenAI batch file, `{ body, id? }`, or a body with `messages` or `input`";
 const SHOWN = 60;
 
-/** `line` counts from 1 and is only for messages. */
+/** `line` counts from 1 and appears only in messages. */
 export function requestOfLine(text: string, line: number): DispatchRequest | BatchLine {
   const value = parsed(text, line);
   if ("custom_id" in value) return batchLine(value, line);
@@ -27,7 +26,7 @@ function parsed(text: string, line: number): JsonObject {
     value = JSON.parse(text);
   } catch (cause) {
     const hint = /^\s*[[{]\s*$/.test(text) ? ". JSONL has each request whole in one line, and no list around them" : "";
-    // Its own line number would be 1.
+    // The parser's own line number is always 1.
     const reason = cause instanceof Error ? ` (${cause.message.replace(/ \(line 1 column \d+\)$/, "")})` : "";
     throw refusal(line, "JSON", `${quoted(text)}${hint === "" ? reason : hint}`, cause);
   }
@@ -35,10 +34,7 @@ function parsed(text: string, line: number): JsonObject {
   throw refusal(line, "one JSON object", Array.isArray(value) ? "a list" : quoted(text));
 }
 
-/**
- * Without a `url` it is a request under that id; `/v1` may be missing from it, as in files for
- * Azure.
- */
+/** Without a `url` it is a request with that id. The url may lack `/v1`, as in files for Azure. */
 function batchLine(value: JsonObject, line: number): DispatchRequest | BatchLine {
   if ("params" in value) throw refusal(line, "`body`, in OpenAI's shape", "`params`, as for Anthropic's API itself");
   checkFields(value, LINE_FIELDS, line);
@@ -58,7 +54,7 @@ function request(value: JsonObject, line: number): DispatchRequest {
   return value as unknown as DispatchRequest;
 }
 
-/** No provider takes an `id` in a body: it is the request's own. */
+/** No provider takes an `id` in a body, so it is the request's id. */
 function bare(value: JsonObject, line: number): DispatchRequest {
   const { id, ...body } = value;
   checkId(id, line);

@@ -1,25 +1,25 @@
-// Blanks what is secret in texts and errors on their way out: to `onError`, into the store, to the
-// command line. Known secrets (keys, passwords) are replaced wherever they stand, also in JSON and
-// in addresses; what follows "Bearer" or "Basic" is replaced although it is not known. Texts may be
-// JSON and stay so. Pure, but for reading the secrets anew at each use: keys are rotated. A secret
-// of fewer than 12 characters stays, because it may be a word of any text.
+// Removes secrets from texts and errors that leave: to `onError`, into the store, to the command
+// line. Known secrets (keys, passwords) are replaced anywhere, also inside JSON and addresses.
+// Unknown credentials after "Bearer" or "Basic" are replaced too. JSON texts stay JSON. A secret of
+// fewer than 12 characters is kept, because it may be an ordinary word. Pure, except that secrets
+// are read at each use: keys are rotated.
 
 import type { Account } from "../contract/account.ts";
 
-/** What stands in the place of a secret. */
+/** The replacement of a secret. */
 const BLANK = "[secret]";
 
 const SHORTEST = 12;
 const LONGEST_CHAIN = 6;
 const MOST_VALUES = 2_000;
 /**
- * A key that is not known: one from a function, or of another service. Words such as "Bearer
- * authentication" have no digit.
+ * An unknown key: from a function, or of another service. It must contain a digit, which phrases
+ * such as "Bearer authentication" do not.
  */
 const CREDENTIALS = /\b(Bearer|Basic)(\s+|%20)(?=[\w.~+/=-]*\d)([\w.~+/=-]{12,})/gi;
 /**
- * How the platform begins and ends to tell of a header that it refuses, with its value between: as
- * it is, or in JSON.
+ * Start and end of the platform's error for an invalid header value. It quotes the value, raw or as
+ * JSON.
  */
 const REFUSAL = " is an invalid header value";
 const REFUSED = /(Headers\.\w+: (\\?)")(.*)$/s;
@@ -29,17 +29,17 @@ export class Secrets {
   readonly #read: () => readonly string[];
   #last: readonly string[] = [];
 
-  /** `read` is called at each use. */
+  /** `read` returns the known secrets; it is called at each use. */
   constructor(read: () => readonly string[]) {
     this.#read = read;
   }
 
-  /** Those that were read last, where reading them throws. */
+  /** The known secrets. If reading throws, those of the last read. */
   known(): readonly string[] {
     try {
       this.#last = this.#read();
     } catch {
-      // What was known stays secret.
+      // Keep the last known secrets.
     }
     return this.#last;
   }
@@ -49,9 +49,8 @@ export class Secrets {
   }
 
   /**
-   * The same value where nothing in it is secret; else a copy of the same class. Texts in causes
-   * and fields are blanked too. Never throws: of an error that cannot be copied, its words are
-   * left.
+   * Returns the value itself if it has no secret, else a cleaned copy of the same class. Also
+   * cleans causes and fields. Never throws: an error that cannot be copied becomes its message.
    */
   error(error: unknown): unknown {
     const forms = this.#forms();
@@ -63,7 +62,7 @@ export class Secrets {
     }
   }
 
-  /** Each form in which a secret may stand in a text, the longest first. */
+  /** All forms in which a secret may stand in a text, the longest first. */
   #forms(): readonly string[] {
     const forms = new Set<string>();
     for (const secret of this.known()) {
@@ -80,7 +79,7 @@ export function secretsOf(account: Account): Secrets {
   return new Secrets(() => account.secrets?.() ?? []);
 }
 
-/** Half of a surrogate pair cannot be encoded. */
+/** Half a surrogate pair cannot be encoded. */
 function encoded(text: string): string {
   try {
     return encodeURIComponent(text);
@@ -98,7 +97,7 @@ function blanked(text: string, forms: readonly string[]): string {
   return withoutRefusedHeaders(left);
 }
 
-/** True for a name and a password as "Basic" has them: the word stands in other texts, too. */
+/** True for a Basic credential (user and password). Other texts contain the word "Basic" too. */
 function isLogin(value: string): boolean {
   try {
     return atob(value).includes(":");
@@ -115,7 +114,7 @@ function wordsOf(error: unknown): string {
   }
 }
 
-/** In one pass: a hostile text may have thousands of beginnings and ends. */
+/** One pass: a hostile text may have thousands of starts and ends. */
 function withoutRefusedHeaders(text: string): string {
   let [left, from] = ["", 0];
   for (let end = text.indexOf(REFUSAL); end >= 0; end = text.indexOf(REFUSAL, end + 1)) {
@@ -123,7 +122,7 @@ function withoutRefusedHeaders(text: string): string {
     const [, opening = "", slash = "", rest = ""] = REFUSED.exec(before) ?? [];
     const closing = `${slash}"`;
     const value = rest.slice(0, -closing.length);
-    // A quote of its own would end the text in the JSON.
+    // A quote inside the value would end the JSON string.
     const isWhole = opening !== "" && rest.endsWith(closing) && (slash === "" || /^(?:[^"\\]|\\.)*$/s.test(value));
     if (!isWhole) continue;
     left += text.slice(from, end - rest.length) + BLANK;
@@ -132,7 +131,7 @@ function withoutRefusedHeaders(text: string): string {
   return left + text.slice(from);
 }
 
-/** Copies the values of one error, each once, to a depth that errors of clients have. */
+/** Copies the values of one error, each once, to a limited depth. */
 class Blanking {
   readonly #forms: readonly string[];
   readonly #copies: Map<object, object> = new Map();
@@ -141,12 +140,12 @@ class Blanking {
     this.#forms = forms;
   }
 
-  /** True where something would be blanked. */
+  /** True if the value contains a secret. */
   finds(value: unknown, depth: number = 0, seen: Set<object> = new Set()): boolean {
     if (typeof value === "string") return blanked(value, this.#forms) !== value;
     if (typeof value !== "object" || value === null || seen.has(value)) return false;
     if (depth > LONGEST_CHAIN) return false;
-    // What is not looked at may hold a secret.
+    // Unchecked values may hold a secret.
     if (seen.size >= MOST_VALUES) return true;
     seen.add(value);
     const held = value instanceof Headers ? [...value].flat() : namesOf(value).map((name) => Reflect.get(value, name));
@@ -159,8 +158,7 @@ class Blanking {
     if (typeof value !== "object" || value === null || depth > LONGEST_CHAIN) return value;
     const known = this.#copies.get(value);
     if (known !== undefined) return known;
-    // Objects of other classes have more than their fields: they stay, unless they have to be taken
-    // apart.
+    // Objects of other classes have internal state: keep them unless they contain a secret.
     if (!isPlain(value) && !this.finds(value)) return value;
     if (value instanceof DOMException) return new DOMException(blanked(value.message, this.#forms), value.name);
     if (value instanceof Headers) {
@@ -179,10 +177,7 @@ class Blanking {
   }
 }
 
-/**
- * The fields that hold something. The stack of an error is read by a function in some versions of
- * Node.js.
- */
+/** The fields with a value. In some Node.js versions an error's stack is a getter. */
 function namesOf(value: object): string[] {
   const names = Object.getOwnPropertyNames(value).filter((name) => {
     return (
@@ -197,7 +192,7 @@ function isPlain(value: object): boolean {
   return Array.isArray(value) || prototype === Object.prototype || prototype === null;
 }
 
-/** These cannot be copied in part. */
+/** Request and Response cannot be copied in part. */
 function isOfFetch(value: object): value is Request | Response {
   return value instanceof Request || value instanceof Response;
 }

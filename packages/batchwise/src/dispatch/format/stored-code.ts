@@ -1,19 +1,15 @@
-// Texts and counts from outside as a store keeps them: codes, to find requests by, messages, a
-// provider's ids and states, tokens. Guarantees a bounded text that every database takes, whatever
-// a provider calls a code or a callback throws, and whole numbers that can be added up. A code is
-// short enough for an index. The payload has the provider's own words. Pure.
+// Prepares texts and counts from outside for a store: codes, messages, provider ids and states,
+// tokens. Guarantees bounded texts that every database accepts, codes short enough for an index,
+// and whole numbers whose sums are exact. The payload keeps the provider's own message. Pure.
 
 import type { TokenCounts } from "../contract/rows.ts";
 
 const LONGEST = 256;
 const LONGEST_MESSAGE = 2_000;
 const LONGEST_IN_JSON = 20_000;
-/**
- * More than any request takes. The sum of nine million such counts is still a whole number of
- * JavaScript.
- */
+/** More than any request uses. The sum of nine million such counts is still exact. */
 const MOST_TOKENS = 1_000_000_000;
-/** A NUL character, or half of a surrogate pair. */
+/** A NUL character, or half a surrogate pair. */
 const UNSTORABLE = /\0|\p{Surrogate}/gu;
 
 export function storedCode(code: string): string {
@@ -28,7 +24,7 @@ function storable(text: string, longest: number): string {
   return text.slice(0, longest).replace(UNSTORABLE, "\ufffd");
 }
 
-/** JSON, such as an error with the provider's words, none of whose texts is too long. */
+/** Bounds all texts within a JSON text, such as an error with the provider's message. */
 export function storedJson(json: string): string {
   if (json.length <= LONGEST_IN_JSON) return json;
   const shorter = (_name: string, value: unknown): unknown =>
@@ -36,10 +32,7 @@ export function storedJson(json: string): string {
   return JSON.stringify(JSON.parse(json), shorter);
 }
 
-/**
- * Whole numbers, which every store can add up, whatever a provider or an account gives: half a
- * token, or none.
- */
+/** Whole numbers that every store can add up, for any value that a provider or account gives. */
 export function storedTokens({ inputTokens, cachedTokens, outputTokens, reasoningTokens }: Loose): TokenCounts {
   return {
     inputTokens: wholeCount(inputTokens),

@@ -1,14 +1,14 @@
-// Text lines out of a stream of bytes or strings, one at a time. Holds one chunk and one line in
-// memory, and refuses a line over the limit before it is whole. Bytes must be UTF-8: a character
-// may be cut between two chunks; a byte order mark at the start is dropped. Lines end in \n; a \r
-// before it stays. The source is closed when the reader leaves early.
+// Reads text lines from a stream of bytes or strings, one at a time. Holds one chunk and one line
+// in memory and refuses a line over the limit before it is complete. Bytes are UTF-8; chunks may
+// cut a character. Drops a byte order mark at the start. Lines end in \n; a \r before it is kept.
+// Closes the source when the reader stops early.
 
 import { DispatchError } from "../contract/errors.ts";
 
-/** What can be read chunk by chunk: a web stream, a Node stream, or any iterable of chunks. */
+/** A source of text chunks: a web stream, a Node stream, or any iterable. */
 export type TextSource = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string> | WebReadable;
 
-/** The part of a web ReadableStream that is used where it has no iterator. */
+/** The part of a web ReadableStream that is used if it has no iterator. */
 export interface WebReadable {
   getReader(): {
     read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | string | undefined }>;
@@ -26,7 +26,7 @@ export interface TextLine {
 const BYTE_ORDER_MARK = "\uFEFF";
 
 /**
- * Rejects with INVALID_REQUEST, naming the line, for bytes that are not UTF-8 and for a line over
+ * Rejects with INVALID_REQUEST, naming the line, for invalid UTF-8 and for a line over
  * `mostCharacters`.
  */
 export async function* textLines(source: TextSource, mostCharacters: number): AsyncGenerator<TextLine> {
@@ -60,7 +60,7 @@ function checkLength(length: number, most: number, line: number): void {
   throw new DispatchError("INVALID_REQUEST", message);
 }
 
-/** Bytes or strings to text, without the byte order mark. */
+/** Decodes bytes or strings and drops the byte order mark. */
 class Decoder {
   readonly #utf8: InstanceType<typeof TextDecoder> = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   #isAtStart = true;
@@ -69,7 +69,7 @@ class Decoder {
     return this.#withoutMark(this.#textOf(chunk, line));
   }
 
-  /** Throws when the source has ended in the middle of a character. */
+  /** Throws if the source ended inside a character. */
   end(line: number): string {
     return this.#utf8Text(undefined, line);
   }
@@ -114,7 +114,7 @@ async function* chunksOf(source: TextSource): AsyncGenerator<unknown> {
   }
 }
 
-/** For messages: what kind of thing came. */
+/** The kind of a value, for messages. */
 export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (typeof value !== "object") return typeof value === "string" ? "a string" : `a ${typeof value}`;

@@ -1,13 +1,13 @@
-// What OpenAI's own types and ranges refuse in the body of a chat completion, so that a mistake is
-// found at `enqueue` and not when the batch has run. A field that is not here passes, so does a
-// kind of part or tool; null counts as absent. Pure.
+// Checks the body of a chat completion against OpenAI's types and ranges, so that a mistake is
+// found at `enqueue` and not after the batch has run. Unknown fields, part kinds and tools pass;
+// null counts as absent. Pure.
 
 import { describe } from "../../core/contract/errors.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
 
 type Value = Json | undefined;
 type Test = (value: Value) => boolean;
-/** What a field has to be: in words, and as a test. */
+/** The expected value of a field, in words and as a test. */
 type Rule = readonly [expected: string, test: Test];
 
 const isText: Test = (value) => typeof value === "string";
@@ -67,7 +67,7 @@ const ROLES = ["developer", "system", "user", "assistant", "tool", "function"];
 const ROLE: Rule = [`one of ${ROLES.join(", ")}`, (value) => ROLES.includes(value as string)];
 const CONTENT: Rule = ["a string or a non-empty array of parts", isContent];
 
-/** By the `type` of a part: its field of that name. */
+/** Parts by `type`: each has a field of that name. */
 const PARTS: Readonly<Record<string, Rule>> = {
   text: TEXT,
   refusal: TEXT,
@@ -77,14 +77,14 @@ const PARTS: Readonly<Record<string, Rule>> = {
 };
 
 /**
- * What may stand for the content of the assistant's message: `content_blocks` is an answer of
- * Claude's.
+ * Fields that may replace an assistant message's content. `content_blocks` comes from Claude's
+ * answers.
  */
 const IN_PLACE_OF_CONTENT = ["tool_calls", "function_call", "refusal", "audio", "content_blocks", "reasoning_content"];
 
 /**
- * The first mistake, in words: which place, what was expected there and what came. null: there is
- * none.
+ * Describes the first mistake: its path, the expected value and the actual one. null if the body is
+ * valid.
  */
 export function chatMistake(body: JsonObject): string | null {
   const { messages, tools } = body;

@@ -1,17 +1,17 @@
-// Divides requests into chunks for one store transaction each, limited by count and by size, so
-// that no call becomes a text too long to build or to send. Pure.
+// Divides requests into chunks, each for one store transaction. Limits their count and size, so
+// that no store call builds a text too long to send. Pure.
 
 import type { NewRequest } from "../contract/rows.ts";
 
 export const MOST_REQUESTS = 1_000;
 export const MOST_BYTES = 16_000_000;
 
-/** The approximate length of a row's texts. */
+/** Approximate size of a row's texts, in bytes. */
 export function sizeOf({ bytes, metadata }: NewRequest): number {
   return bytes + (metadata?.length ?? 0);
 }
 
-/** The rows, in order, in chunks. A row that exceeds the size alone gets a chunk of its own. */
+/** Yields the rows as chunks, in order. A row over the size limit gets a chunk of its own. */
 export function* chunks(rows: readonly NewRequest[]): Generator<NewRequest[]> {
   let [from, size] = [0, 0];
   for (const [index, row] of rows.entries()) {

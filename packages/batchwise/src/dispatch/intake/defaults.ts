@@ -1,5 +1,5 @@
-// Puts `requestDefaults` under the bodies of requests. They are written for OpenAI's form: a body
-// in a provider's own form gets their `model` alone, and a line of a batch file gets none of them.
+// Applies `requestDefaults` to request bodies. They are in OpenAI's format: a body in a provider's
+// own format gets only `model`, and a line of a batch file gets none.
 
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
 import { mergeDefaults } from "../format/encode.ts";
@@ -16,7 +16,7 @@ export class Defaults {
     this.#native = new Set([...accounts.values()].flatMap(({ capabilities }) => capabilities.nativeEndpoints ?? []));
   }
 
-  /** The body that is sent; the given one itself where nothing is added. */
+  /** The body to send; `given.body` itself if no default applies. */
   bodyOf(given: DispatchRequest | BatchLine, endpoint: Endpoint): JsonObject {
     if ("custom_id" in given) return given.body;
     return mergeDefaults(this.#native.has(endpoint) ? this.#ofNative : this.#all, given.body);

@@ -1,4 +1,4 @@
-// What callers get for requests that are stored, made of the store's answers. Pure.
+// Makes the results of `enqueue` and `enqueueMany` from the store's answers. Pure.
 
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
@@ -8,7 +8,7 @@ export function enqueued({ id }: NewRequest, answer: EnqueueResult | undefined):
   return { id, existing: answer === "same" };
 }
 
-/** `answers` has one for each row, none of them a conflict. */
+/** `answers` has one entry for each row. None is a conflict. */
 export function enqueuedMany(rows: readonly NewRequest[], answers: readonly EnqueueResult[]): EnqueuedMany {
   const list: Enqueued[] = rows.map((row, index) => enqueued(row, answers[index]));
   const existingCount = list.filter(({ existing }) => existing).length;

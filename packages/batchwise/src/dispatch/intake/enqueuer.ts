@@ -1,5 +1,5 @@
-// Enqueues requests: checks them, gives ids, stores them and tells the sealer. Single requests that
-// arrive while a transaction is being written share the next one.
+// Enqueues requests: checks them, gives ids, stores them and notifies the sealer. Single requests
+// that arrive during a transaction share the next one.
 
 import { describe } from "../../core/contract/errors.ts";
 import { createBatcher } from "../../makers/batch.ts";
@@ -25,7 +25,7 @@ export class Enqueuer {
   readonly #runtime: Runtime;
   readonly #sealer: Sealer;
   readonly #intake: Intake;
-  /** Rows of bodies that only what is stored already may have. */
+  /** Rows whose body was refused. They are accepted only if the store already has them. */
   readonly #refused = new WeakMap<NewRequest, DispatchError>();
   readonly #storeTogether: (request: NewRequest) => Promise<EnqueueResult>;
 
@@ -50,7 +50,7 @@ export class Enqueuer {
     return enqueued(row, answer);
   }
 
-  /** Stores one request, and gives the row that it is. */
+  /** Stores one request and returns its row. */
   async put(request: DispatchRequest | BatchLine): Promise<Put> {
     const row = this.#rowOf(request);
     await this.#refuseNew([row], null);
@@ -85,16 +85,16 @@ export class Enqueuer {
   }
 
   /**
-   * The same for a request that may be stored already: where it is not, `store` rejects with what
-   * `rowOf` would throw.
+   * Like `rowOf`, for a request that may be stored already: if it is not, `store` rejects with the
+   * error that `rowOf` would throw.
    */
   jobRowOf(request: DispatchRequest, defaults: RequestDefaults): NewRequest {
     return this.#rowOf(request, defaults);
   }
 
   /**
-   * Stores rows in one transaction, and tells the sealer. `first`: the place of the first of them
-   * in its job.
+   * Stores rows in one transaction and notifies the sealer. `first`: the first row's index in its
+   * job.
    */
   async store(rows: NewRequest[], first: number): Promise<EnqueueResult[]> {
     await this.#refuseNew(rows, first);
@@ -105,7 +105,10 @@ export class Enqueuer {
     return this.#intake.rowOf(request, defaults, (row, error) => this.#refused.set(row, error));
   }
 
-  /** Bodies that are stored already are never checked again: they were taken by other rules. */
+  /**
+   * Throws for refused bodies that the store does not have. Stored bodies are not checked again:
+   * other rules applied when they were stored.
+   */
   async #refuseNew(rows: readonly NewRequest[], first: number | null): Promise<void> {
     const refused = rows.filter((row) => this.#refused.has(row));
     if (refused.length === 0) return;
@@ -145,7 +148,7 @@ export class Enqueuer {
   }
 }
 
-/** What `work` makes of each. What goes wrong says which of them it was. */
+/** Maps the items. An error names the index of the item that caused it. */
 function placed<Item, Result>(items: readonly Item[], work: (item: Item) => Result): Result[] {
   const results: Result[] = [];
   try {

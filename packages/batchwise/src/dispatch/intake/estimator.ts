@@ -1,6 +1,6 @@
-// Says what requests would take before any is sent: tokens, bytes, batches and dollars. It checks
-// each as `enqueue` does, keeps sums only, one for each endpoint and model, and touches neither the
-// store nor a provider.
+// Estimates tokens, bytes, batches and dollars of requests before any is sent. Checks each as
+// `enqueue` does. Keeps only sums per endpoint and model, and calls neither the store nor a
+// provider.
 
 import type { Account } from "../contract/account.ts";
 import type { Estimate, EstimatedPrice, ModelEstimate, PriceTable } from "../contract/cost.ts";
@@ -19,10 +19,10 @@ type Given = DispatchRequest | BatchLine;
 export type EstimateInput = Iterable<Given> | AsyncIterable<Given>;
 export type EstimateOptions = IntakeOptions & { readonly prices: PriceTable };
 
-/** Requests that are read in one go: then other work of the process gets its turn. */
+/** Requests read before the process gets a turn for other work. */
 const READ_AT_ONCE = 500;
 
-/** Rejects, naming the place, for what `enqueue` would refuse. */
+/** Rejects for a request that `enqueue` would refuse; the error names its index. */
 export async function estimate(options: EstimateOptions, requests: EstimateInput): Promise<Estimate> {
   const intake = new Intake(options, () => "");
   const defaults = new Defaults(options);
@@ -110,8 +110,8 @@ class ModelSums {
 }
 
 /**
- * The caps of the account that takes the largest batches, and of a known limit on enqueued tokens
- * the half.
+ * Caps of the account with the largest batches. If a limit on enqueued tokens is known, half of it
+ * caps a batch.
  */
 function capsOf(thresholds: Thresholds, accounts: readonly Account[], inputs: number): LaneCaps {
   const tokens = accounts.map(({ capabilities: { limits } }) => {
@@ -120,7 +120,7 @@ function capsOf(thresholds: Thresholds, accounts: readonly Account[], inputs: nu
   return { ...laneCaps(thresholds, accounts, inputs), maxTokens: Math.max(...tokens) };
 }
 
-/** Batches of one lane, filled in the order of arrival. */
+/** Counts the batches of one lane, filled in arrival order. */
 class Filling {
   readonly #caps: LaneCaps;
   #open = { ready: 0, bytes: 0, tokens: 0 };
@@ -160,7 +160,7 @@ function totalPrice(prices: readonly (EstimatedPrice | null)[]): EstimatedPrice 
   return input === null ? null : { input, most: sumOfKnown(prices.map((price) => price?.most ?? null)) };
 }
 
-/** Null as soon as one of them is. */
+/** The sum, or null if any value is null. */
 function sumOfKnown(values: readonly (number | null)[]): number | null {
   let all = 0;
   for (const value of values) {

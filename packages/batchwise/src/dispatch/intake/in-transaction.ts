@@ -1,6 +1,6 @@
-// Lets a store check and encode what it is given in a caller's transaction, for as long as the
-// dispatcher is not stopped. Nothing is counted here that the caller may still roll back: the
-// sealer finds what was committed by looking.
+// Lets a store check and encode the requests of a caller's transaction until the dispatcher stops.
+// Nothing is counted here, because the caller may still roll back: the sealer finds committed rows
+// when it looks at the store.
 
 import { takenIdsError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";

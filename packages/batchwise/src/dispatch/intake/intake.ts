@@ -1,5 +1,5 @@
-// Turns what a caller enqueues into the row that is stored. Pure, except for the accounts' own
-// checks. A request that no provider could run is refused here with an error, and never stored.
+// Turns an enqueued request into the row to store. Pure, except for the accounts' own checks. A
+// request that no provider could run is refused here with an error and never stored.
 
 import { describe } from "../../core/contract/errors.ts";
 import type { Account, LineRequest } from "../contract/account.ts";
@@ -18,50 +18,50 @@ import { jsonOf } from "./strict-json.ts";
 
 const LONGEST_ID = 256;
 const BODY = "A request's `body`";
-/** The last moment that a Date can be. */
+/** The latest time that a Date can hold, in ms since 1970. */
 const LATEST_TIME = 8.64e15;
-/** Of a request whose id is made here: see repeated-ids.ts. */
+/** Digest of a request whose id is generated: see repeated-ids.ts. */
 const NO_DIGEST = "";
 
 const CHAT = "/v1/chat/completions";
 
 export type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults" | "checkBodies">;
 
-/** What the requests of one endpoint and model have in common. */
+/** Values shared by all requests of one endpoint, model and number of inputs. */
 interface Route {
   readonly endpoint: Endpoint;
   readonly model: string;
-  /** Of its lane. */
+  /** Maximum inputs of a request in the lane. */
   readonly inputs: number;
-  /** Of requests that no account puts in a group. */
+  /** The lane of requests without a group. */
   readonly lane: string;
-  /** Some account has groups. */
+  /** Whether some account has groups. */
   readonly mayShare: boolean;
   readonly accounts: readonly Account[];
-  /** Bodies are those of chat completions as OpenAI's types have them. */
+  /** Whether chat bodies are checked against OpenAI's types. */
   readonly isChecked: boolean;
   readonly mostBytes: number;
   readonly mostTokens: number;
   readonly mostInputs: number;
 }
 
-/** What a request has where its caller has given nothing. */
+/** Values for fields that the caller left out. */
 export interface RequestDefaults {
   readonly id: string;
   readonly job: string;
 }
 
-/** Makes rows of what callers enqueue. */
+/** Turns enqueued requests into rows. */
 export class Intake {
   readonly #options: IntakeOptions;
   readonly #newId: () => string;
   readonly #defaults: Defaults;
-  /** All that any account lists. */
+  /** All endpoints that any account lists. */
   readonly #endpoints: ReadonlySet<string>;
-  /** Neighbours mostly go the same way. */
+  /** The last route. Consecutive requests mostly share it. */
   #last: Route | null = null;
 
-  /** `newId` names a request where the caller did not. */
+  /** `newId` generates an id for a request without one. */
   constructor(options: IntakeOptions, newId: () => string) {
     this.#options = options;
     this.#newId = newId;
@@ -70,9 +70,8 @@ export class Intake {
   }
 
   /**
-   * Checks one request or batch line and gives its row. An id by default is as good as one that was
-   * given. A body that OpenAI's types refuse goes to `refused`, which throws the error unless told
-   * otherwise.
+   * Checks one request or batch line and returns its row. A default id counts as the caller's own.
+   * A body that OpenAI's types refuse goes to `refused`, which by default throws the error.
    */
   rowOf(
     given: DispatchRequest | BatchLine,
@@ -123,9 +122,8 @@ export class Intake {
 }
 
 /**
- * A class, because V8 learns where objects are made that outlive a collection, and makes those of a
- * literal among the old ones from then on. There each would keep its body until the next full
- * collection.
+ * A class instead of a literal: V8 learns which literals outlive a collection and then allocates
+ * them among old objects. There each row would keep its body until the next full collection.
  */
 class Row implements NewRequest {
   readonly id: string;
@@ -167,7 +165,7 @@ function checkId(id: unknown): string | undefined {
   throw invalid(`A request's \`id\` must be a string of 1 to ${LONGEST_ID} characters.`);
 }
 
-/** Some services write an endpoint without its "/v1" in batch files. */
+/** The request's endpoint. Some services leave "/v1" out of batch files. */
 function endpointOf({ endpoint, body }: DispatchRequest, endpoints: ReadonlySet<string>): Endpoint {
   if (endpoint !== undefined) {
     if (endpoints.has(endpoint)) return endpoint;
@@ -196,7 +194,10 @@ function checkModel(model: unknown, id: string): string {
   );
 }
 
-/** Refuses what no account serves. Each of those that do must take the request. */
+/**
+ * Throws if no account serves the endpoint and model. All accounts that do must be able to take the
+ * request.
+ */
 function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs: number): Route {
   const { accounts: all, thresholds, checkBodies } = options;
   const accounts = [...all.values()].filter((account) => serves(account, { endpoint, model }));
@@ -229,7 +230,7 @@ function noAccount(accounts: readonly Account[], endpoint: Endpoint, model: stri
   return new DispatchError("NO_ACCOUNT", `${message}.${known}`);
 }
 
-/** The lane of the requests that all accounts put in the same groups. */
+/** The lane of requests that all accounts put in the same groups. */
 function laneOfGroup({ endpoint, model, inputs, lane, accounts }: Route, body: JsonObject): string {
   const groups = accounts.flatMap((account) => {
     const group = account.groupOf?.(endpoint, body) ?? null;
@@ -239,7 +240,7 @@ function laneOfGroup({ endpoint, model, inputs, lane, accounts }: Route, body: J
   return laneName({ endpoint, group: "", model, inputs, shared: sharedMark(groups), urgent: false });
 }
 
-/** The longest line that any of the accounts would send; each of them must be able to. */
+/** Bytes of the longest line that an account would send. Each of them must be able to take it. */
 function longestLine(accounts: readonly Account[], request: LineRequest, bodyBytes: number): number {
   let longest = 0;
   for (const account of accounts) {
@@ -262,7 +263,7 @@ function checkOptional(
   return { priority, tenant, job, deadlineAt: deadlineAt === null ? null : Math.floor(deadlineAt) };
 }
 
-/** Stores find rows by these, and a database's index takes no long text. */
+/** Throws for a long text: stores index these columns. */
 function checkName(what: string, name: unknown): void {
   if (typeof name !== "string") throw invalid(`A request's ${what} must be a string.`);
   if (name.length > LONGEST_ID) {
@@ -271,7 +272,7 @@ function checkName(what: string, name: unknown): void {
   storable(what, name);
 }
 
-/** Bytes as JSON. */
+/** In bytes of JSON. */
 const MOST_METADATA_BYTES = 16_384;
 
 function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
@@ -285,8 +286,8 @@ function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
 }
 
 /**
- * Not every database keeps a NUL character or half of a surrogate pair. JSON, as of a body, has
- * both escaped.
+ * Throws for a NUL character or half a surrogate pair, which some databases refuse. JSON texts such
+ * as bodies have both escaped.
  */
 function storable(what: string, text: string): string {
   if (text.includes("\0")) throw invalid(`A request's ${what} must not have a NUL character in it.`);

@@ -1,7 +1,7 @@
-// Puts the requests of a job into the store, in order, as fast as both sides go: it takes the next
-// request while the last ones are being stored, and holds one chunk beside the one on its way.
-// Guarantees that a request is stored soon after it came, also when the next one takes hours. Ids
-// and digests make it repeatable: what is there already is found again.
+// Stores the requests of a job in order, without more than two chunks in memory: it reads the next
+// requests while the last chunk is being stored. Guarantees that a request is stored soon after it
+// arrives, even if the next one takes hours. Ids and digests make a run repeatable: it finds the
+// requests that are stored already.
 
 import { DispatchError, reworded } from "../contract/errors.ts";
 import type { JobRequest } from "../contract/jobs.ts";
@@ -13,7 +13,7 @@ import { MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
 import type { Enqueuer } from "./enqueuer.ts";
 import { Repeats } from "./repeats.ts";
 
-/** Neighbours in `requests`, `first` the place of the first of them. */
+/** Consecutive entries of `requests`; `first` is the index of the first one. */
 interface Chunk {
   readonly first: number;
   readonly rows: NewRequest[];
@@ -31,14 +31,14 @@ export class Producer {
   readonly #input: ProducerInput;
   readonly #iterator: AsyncIterator<JobRequest>;
   #chunk: Chunk = { first: 0, rows: [], bytes: 0 };
-  /** The chunks on their way to the store; null while there are none. Never rejects. */
+  /** Settles when all read chunks are stored; null if none is being stored. Never rejects. */
   #storing: Promise<void> | null = null;
   #fail: (error: unknown) => void = () => {};
-  /** True while the caller's iterable is asked: it may never answer. */
+  /** True while `next` of the caller's iterable is pending. It may never settle. */
   #isAsking = false;
   #isStopped = false;
   readonly #repeats: Repeats = new Repeats();
-  /** Without those whose id came before in `requests`. */
+  /** Stored requests, without repeats of an id within `requests`. */
   enqueued = 0;
   existing = 0;
   isDone = false;
@@ -49,8 +49,8 @@ export class Producer {
   }
 
   /**
-   * Resolves when all are stored; rejects with the first error of the iterable, a request or the
-   * store.
+   * Resolves when all requests are stored. Rejects with the first error of the iterable, a request
+   * or the store.
    */
   run(): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -59,13 +59,10 @@ export class Producer {
     });
   }
 
-  /**
-   * Takes nothing more from the iterable and ends it. Resolves when nothing is on its way to the
-   * store.
-   */
+  /** Reads no more and ends the iterable. Resolves when no store call is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
-    // An iterable that has not answered ends whenever it does. Its errors have nobody to go to.
+    // A pending iterable may end later; its errors are dropped.
     const ended = this.#iterator.return?.().then(
       () => {},
       () => {},
@@ -118,14 +115,14 @@ export class Producer {
     }
   }
 
-  /** Stores what has come, and what comes meanwhile. */
+  /** Stores the open chunk and all that fill up meanwhile. */
   async #storeAll(): Promise<void> {
     try {
       while (this.#chunk.rows.length > 0 && !this.#isStopped) {
         const chunk = this.#chunk;
         this.#chunk = { first: chunk.first + chunk.rows.length, rows: [], bytes: 0 };
         await this.#store(chunk);
-        // A store in this process, and an array, would leave nobody else a turn.
+        // Yields to other work: a memory store and an array never do.
         await new Promise((resolve) => setImmediate(resolve));
       }
     } catch (error) {
@@ -146,9 +143,9 @@ export class Producer {
   }
 
   /**
-   * Those that the store knows go first: where one of them has changed, nothing of the chunk is
-   * added. Added out of place, it would be paid for, and stand in the way of the right request in
-   * each later run.
+   * Stores the known requests first. If one of them has changed, adds nothing of the chunk: a
+   * request stored out of place would be paid for and would conflict with the right one in each
+   * later run.
    */
   async #answersFor(first: number, rows: NewRequest[]): Promise<readonly EnqueueResult[]> {
     const { runtime, enqueuer } = this.#input;
@@ -176,8 +173,8 @@ export class Producer {
   }
 
   /**
-   * Where the store knew an id of the caller's: the chunk's rows as they are there, and one that
-   * came before them.
+   * If the store knew an id that the caller gave: the stored rows of the chunk, and the row of
+   * `#repeats.last`.
    */
   async #knownBefore(
     first: number,
@@ -192,10 +189,7 @@ export class Producer {
     return new Map(stored.map((row) => [row.id, row]));
   }
 
-  /**
-   * A request that was enqueued before without this job has its outcome elsewhere: this job would
-   * end without it.
-   */
+  /** Throws for a request of another job: its outcome does not appear in this one. */
   #refuseThoseOfOthers(first: number, rows: readonly NewRequest[], stored: ReadonlyMap<string, RequestRow>): void {
     const { job } = this.#input;
     for (const [place, { id }] of rows.entries()) {
@@ -218,12 +212,12 @@ export class Producer {
   }
 }
 
-/** The id of a request that came without one. */
+/** The id of a request without one. */
 function ownId(job: string, index: number): string {
   return `${job}:${index}`;
 }
 
-/** Ends the iterable, as `for await` does, when it is ended itself. */
+/** Wraps the iterable so that `return` ends it, as `for await` does. */
 async function* each<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, void, undefined> {
   yield* items;
 }

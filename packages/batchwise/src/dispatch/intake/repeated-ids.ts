@@ -1,7 +1,6 @@
-// Compares requests with those that the store already holds under the same id. A request without an
-// id of the caller's gets one here and is stored without a digest, because it cannot be a repeat.
-// When the caller enqueues it again under that id, the digests differ, and the bodies are compared
-// here.
+// Compares requests with those that the store holds under the same id. A request with a generated
+// id is stored without a digest, because it is always new. If the caller later enqueues it with
+// that id, the digests differ, and the bodies are compared here.
 
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
@@ -9,8 +8,8 @@ import type { WithinTransaction } from "../contract/transactions.ts";
 import { parseLane } from "../format/encode.ts";
 
 /**
- * Turns `conflict` into `same` where the stored body is equal. Calls the store once more if there
- * is a conflict.
+ * Turns `conflict` into `same` if the stored body is equal. Reads the store once if there is a
+ * conflict.
  */
 export async function compareBodies(
   store: Pick<WithinTransaction, "requests">,

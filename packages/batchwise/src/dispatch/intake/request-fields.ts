@@ -1,16 +1,16 @@
-// Which fields a request and a batch line have, and what to do about any other. Pure.
+// Lists the fields of requests and batch lines, and suggests a fix for any other. Pure.
 
 import { nearestOf } from "../../core/contract/validate.ts";
 import { DispatchError } from "../contract/errors.ts";
 
 const REQUEST_FIELDS = ["body", "id", "endpoint", "priority", "deadlineAt", "tenant", "job", "metadata"];
 const LINE_FIELDS = ["custom_id", "method", "url", "body"];
-/** Parameters of OpenAI's that are near a field's name. */
+/** Short OpenAI parameters that the spelling check would take for a field. */
 const SHORT_PARAMETERS = ["n", "user", "seed", "stop", "model"];
-/** A line's word for a request's field. */
+/** The batch line's name for a request's field. */
 const LINE_WORDS: Readonly<Record<string, string>> = { id: "custom_id", endpoint: "url" };
 
-/** Refuses, with INVALID_REQUEST, a field that neither a request nor a batch line has. */
+/** Throws INVALID_REQUEST for a field that neither a request nor a batch line has. */
 export function refuseUnknownFields(given: object, isLine: boolean): void {
   const known = isLine ? LINE_FIELDS : REQUEST_FIELDS;
   const unknown = Object.keys(given).find((field) => !known.includes(field));

@@ -1,14 +1,11 @@
-// Writes a body as JSON text, and refuses what JSON would change without an error: NaN, Infinity
-// and array holes become null, functions are dropped, a Map becomes {}. What a caller did not write
-// must not be sent. Pure.
+// Writes a body as JSON text and refuses values that JSON would silently change: NaN, Infinity and
+// array holes become null, functions are dropped, a Map becomes {}. So the text holds exactly what
+// the caller wrote. Pure.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { JsonObject } from "../contract/types.ts";
 
-/**
- * The JSON text of an object; INVALID_REQUEST, naming the place, where a value in it became
- * another.
- */
+/** The JSON text of an object. Throws INVALID_REQUEST, naming the path, if a value would change. */
 export function jsonOf(body: JsonObject, name: string): string {
   let text: string | undefined;
   let lost: Lost | null;
@@ -28,10 +25,7 @@ interface Lost {
   readonly what: string;
 }
 
-/**
- * The first value that became another, or null. Cheap beside the text itself: it looks into no
- * string.
- */
+/** The first value that JSON would change, or null. Cheap: it does not read strings. */
 function lostIn(value: unknown): Lost | null {
   switch (typeof value) {
     case "number":
@@ -46,7 +40,7 @@ function lostIn(value: unknown): Lost | null {
   }
 }
 
-/** What has `toJSON` is what that makes of it; of an invalid Date it makes null. */
+/** Checks an object. `toJSON` is applied first; an invalid Date becomes null. */
 function lostInside(value: object): Lost | null {
   if (Array.isArray(value)) return lostInArray(value);
   const { toJSON } = value as { readonly toJSON?: unknown };
@@ -63,7 +57,7 @@ function lostInArray(values: readonly unknown[]): Lost | null {
   return null;
 }
 
-/** A field that is undefined is left out, as everywhere in JavaScript. */
+/** Undefined fields are skipped: JSON leaves them out. */
 function lostInFields(value: { readonly [name: string]: unknown }): Lost | null {
   let isEmpty = true;
   for (const name in value) {

@@ -12,32 +12,32 @@ import {
 import type { Endpoint, JsonObject } from "../contract/types.ts";
 import { aName } from "./call-options.ts";
 
-/** A call of a client that goes to a batch. */
+/** A client's call that goes to a batch. */
 export interface BatchedCall {
   readonly endpoint: Endpoint;
-  /** As the client sent it. */
+  /** The body that the client sent. */
   readonly body: JsonObject;
   readonly headers: Headers;
 }
 
-/** The state of a call, as `onPending` gets it. */
+/** The state of a call, for `onPending`. */
 export interface PendingCall {
-  /** The id of its request in the store. */
+  /** The request's id in the store. */
   readonly id: string;
   /**
    * `waiting`: the request is stored and has no answer yet. `left`: the caller has gone; the
-   * request goes on, and a repeat of the call joins it. `ended`: the caller has its answer.
+   * request continues, and a repeat of the call joins it. `ended`: the caller has its answer.
    */
   readonly state: "waiting" | "left" | "ended";
-  /** In ms since 1970: the end of the provider's time for a batch that is sent now. */
+  /** In ms since 1970: the end of the provider's window for a batch sent now. */
   readonly expectedAt: number;
 }
 
 /** Options of `batchFetch`. */
 export interface BatchFetchOptions {
   /**
-   * Part of each request's id, and the job of its outcomes: calls with equal bodies in another job
-   * are other requests. Give it in a service: answers do not age. Default: none.
+   * Part of each request's id, and the job of its outcomes. Equal bodies in different jobs are
+   * different requests. Set it in a service: stored answers do not expire. Default: none.
    */
   readonly job?: string;
   /**
@@ -46,23 +46,21 @@ export interface BatchFetchOptions {
    */
   readonly tenant?: string;
   /**
-   * Part of each request's id where the call has no header `x-batchwise-id`: tells equal bodies
-   * apart, such as ten samples of one prompt. Equal texts mean the same request.
+   * Part of each request's id if the call has no header `x-batchwise-id`. Distinguishes equal
+   * bodies, such as ten samples of one prompt. Equal texts mean the same request.
    */
   readonly idOf?: (call: BatchedCall) => string;
   /**
-   * In ms: the batches of these calls close when no new call has come for so long, or when the
-   * oldest has waited for 60 s. Infinity: when the dispatcher's thresholds say so. Default 5_000.
+   * In ms: lanes are flushed when no new call has come for this long, or when the oldest call has
+   * waited 60 s. Infinity: only the dispatcher's thresholds close batches. Default 5_000.
    */
   readonly flushAfterMs?: number;
   /**
-   * What a call with `stream: true` gets. "refuse", the default: status 400. "whole": one event
-   * stream with the whole answer, when it is there.
+   * The answer to a call with `stream: true`. "refuse", the default: status 400. "whole": one event
+   * stream with the whole answer once it is ready.
    */
   readonly streams?: "refuse" | "whole";
-  /**
-   * Sends the calls that go to no batch. Default: the platform's own, as it is when this is made.
-   */
+  /** Sends the calls that go to no batch. Default: the global `fetch` at creation. */
   readonly fetch?: typeof globalThis.fetch;
   /** Called when a call begins to wait, when its caller leaves, and when it has its answer. */
   readonly onPending?: (pending: PendingCall) => void;

@@ -1,5 +1,5 @@
-// The options of a dispatcher's own methods, checked at each call: a misspelt name or a cursor that
-// is no number would otherwise be a wait without an end. Pure.
+// Checks the options of a dispatcher's methods at each call. A misspelt name or a cursor that is
+// not a number would otherwise wait for ever. Pure.
 
 import {
   aBoolean,
@@ -44,7 +44,7 @@ const aBooleanOrPromise: Rule = { ...aBoolean, expected: "a boolean or a promise
 export interface ResolvedOutcomesOptions {
   readonly after: number;
   readonly untilIdle: boolean | PromiseLike<unknown>;
-  /** null for the outcomes of all. */
+  /** null: outcomes of all jobs. */
   readonly job: string | null;
 }
 
@@ -79,7 +79,7 @@ function sinkAndAfter({ sink = "webhook", after = 0 }: RedeliverOptions): Requir
   return { sink, after };
 }
 
-/** null for all statuses, and for the retention of the dispatcher. */
+/** `statuses: null`: all. `tombstoneRetentionMs: null`: the dispatcher's own. */
 export function pruneOptions(options: PruneOptions): {
   olderThanMs: number;
   statuses: OutcomeStatus[] | null;
@@ -108,7 +108,7 @@ export function abandonOptions<Options extends { readonly requests: "end" | "req
   return options;
 }
 
-/** One key, or many. */
+/** Makes a list of one key or many. */
 export function keysOf(keys: string | readonly string[]): readonly string[] {
   const list: unknown = typeof keys === "string" ? [keys] : keys;
   const rule = { expected: "a key or an array of keys", type: "object", test: () => false } as const;

@@ -1,5 +1,5 @@
-// The options of createDispatcher, as the user gives them. Not in contract/types.ts, because they
-// name the store and the account contracts, which are themselves written in the words of types.ts.
+// Options of createDispatcher as the user gives them. Not in contract/types.ts: they name the store
+// and account contracts, which use the types of that file.
 
 import type { Clock } from "../../core/time/clock.ts";
 import type { Account, Operation } from "../contract/account.ts";
@@ -9,39 +9,40 @@ import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 
 /**
- * How often, and how late, a failed request is tried again. Calls of `onOutcome` wait alike,
- * without an end.
+ * Number and delay of retries for failed requests. `onOutcome` uses the same delays, but never
+ * stops retrying.
  */
 export interface RetryOptions {
-  /** Charged tries in total, the first included. Default 3. */
+  /** Maximum charged tries, the first included. Default 3. */
   readonly attempts?: number;
   /**
-   * Wait before the second try, doubled for each later one up to `maxBackoffMs`. Default 30_000.
+   * Delay before the second try, in ms. Doubles for each later one up to `maxBackoffMs`.
+   * Default 30_000.
    */
   readonly backoffMs?: number;
-  /** Default 3_600_000. */
+  /** Longest delay between tries, in ms. Default 3_600_000. */
   readonly maxBackoffMs?: number;
 }
 
-/** What an error told to `onError` is about. */
+/** The context of an error passed to `onError`. */
 export interface ErrorContext {
-  /** The account's name; absent where it is about none. */
+  /** The account's name; absent if the error concerns none. */
   readonly account?: string;
-  /** The batch's key; absent where it is about none, or about several. */
+  /** The batch's key; absent if the error concerns none or several. */
   readonly batch?: string;
   /**
-   * The call of the account that failed, or the dispatcher's own: `store`, `seal`, `work` on
+   * The account call that failed, or the dispatcher's own operation: `store`, `seal`, `work` on
    * batches, `deliver`, `prune`, or a listener of an `event`.
    */
   readonly operation: Operation | "store" | "seal" | "work" | "deliver" | "prune" | "event";
 }
 
-/** Where outcomes are posted, and the secret that signs them. */
+/** The address that outcomes are posted to, and the secret that signs them. */
 export interface WebhookOptions {
   readonly url: string;
   /** Key of the signature header: an HMAC-SHA256 over `<delivery id>.<seconds>.<body>`. */
   readonly secret: string;
-  /** What sends it. Default: the platform's own. */
+  /** Sends the posts. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
@@ -56,80 +57,78 @@ export interface DispatcherOptions {
   /** Defaults: 50_000 requests, 200_000_000 bytes, Infinity tokens, 7_200_000 ms. */
   readonly thresholds?: Partial<Thresholds>;
   /**
-   * Merged under each request's body (the body wins), not into full batch lines. A body in a
-   * provider's own form, such as of `/v1/messages`, gets `model` alone.
+   * Merged under each request's body; the body wins. Not applied to batch lines. A body in a
+   * provider's own format, such as `/v1/messages`, gets only `model`.
    */
   readonly requestDefaults?: JsonObject;
   /**
-   * Check bodies of chat completions against OpenAI's types and ranges at `enqueue`. Fields that
-   * are unknown pass, and what is stored already is never checked. Default true; an account's own
-   * `checkBodies` turns it off for what it serves.
+   * Check chat completion bodies against OpenAI's types and ranges at `enqueue`. Unknown fields
+   * pass, and stored bodies are never checked again. Default true; an account's own `checkBodies`
+   * turns it off for the requests that it serves.
    */
   readonly checkBodies?: boolean;
   /**
-   * How long one operation on a batch is owned. Default 90_000; must exceed every account's
+   * Lease time of one operation on a batch, in ms. Default 90_000; must exceed every account's
    * `requestTimeoutMs`.
    */
   readonly leaseMs?: number;
   readonly retry?: RetryOptions;
   /**
-   * A batch that has not ended so long after it was sent is told to `onError`, then once a day.
-   * Default 93_600_000.
+   * Reports a batch to `onError` if it has not ended this many ms after it was sent, then once a
+   * day. Default 93_600_000.
    */
   readonly stuckAfterMs?: number;
   /**
-   * What `estimate` reckons with. Default: `defaultPrices`; write `{ ...defaultPrices, ... }` to
-   * add to it.
+   * Prices for `estimate`. Default: `defaultPrices`; write `{ ...defaultPrices, ... }` to add to
+   * it.
    */
   readonly prices?: PriceTable;
   /**
-   * Prunes outcomes so many milliseconds after they were recorded, within ten minutes or so: see
-   * `prune`. One process at a time does it for all; give all of them the same. Default Infinity:
+   * Prunes outcomes this many ms after they were recorded, within about ten minutes: see `prune`.
+   * One process at a time prunes for all; give all of them the same value. Default Infinity:
    * everything is kept.
    */
   readonly retentionMs?: number;
   /**
-   * Forgets the id of a request so many milliseconds after it was pruned, within ten minutes or so.
-   * An id that is forgotten is new: enqueued again, the request runs again and is paid again. Set
-   * it above the age at which a caller may still repeat an `enqueue`. Default Infinity: every id is
-   * known for ever, at 100 to 200 bytes each.
+   * Forgets the id of a request this many ms after it was pruned, within about ten minutes. A
+   * forgotten id is new: enqueued again, the request runs again and is paid for again. Set it above
+   * the age at which a caller may still repeat an `enqueue`. Default Infinity: ids are never
+   * forgotten, at 100 to 200 bytes each.
    */
   readonly tombstoneRetentionMs?: number;
-  /** Called at least once per outcome, by one process; a rejection is tried again later. */
+  /** Called at least once per outcome, by one process. A rejection is retried later. */
   readonly onOutcome?: (outcome: LoggedOutcome) => void | Promise<void>;
   /**
-   * Called at least once per batch, before it counts as done: by the process that ends it, again
-   * after a rejection or after `leaseMs`, and by another one after a crash. Parts of refused
+   * Called at least once per batch before it counts as done, by the process that ends it. Called
+   * again after a rejection or `leaseMs`, and by another process after a crash. Parts of refused
    * batches are batches too.
    */
   readonly onBatch?: (batch: EndedBatch) => void | Promise<void>;
   readonly webhook?: WebhookOptions;
   /**
-   * What becomes of requests that are fewer than any account takes in a batch, once their lane
-   * would close: "wait", the default, for more; or "fail". `onError` is told either way.
+   * Policy for a lane that closes with fewer requests than any account takes: "wait", the default,
+   * for more requests; or "fail". `onError` reports it either way.
    */
   readonly onTail?: "wait" | "fail";
   /**
-   * Told what a loop could not do and will try again: a store that does not answer, a provider that
-   * refuses. Trouble of an account (`ACCOUNT_PAUSED`, `ACCOUNT_FULL`, `ACCOUNT_UNAVAILABLE`) is
-   * told once until it is over. Absent: each code is printed once a process, by
-   * `process.emitWarning`.
+   * Called for an error that a loop will retry: a store that does not answer, a provider that
+   * refuses. Account problems (`ACCOUNT_PAUSED`, `ACCOUNT_FULL`, `ACCOUNT_UNAVAILABLE`) are
+   * reported once until they end. Absent: `process.emitWarning` prints each code once per process.
    */
   readonly onError?: (error: unknown, context: ErrorContext) => void;
-  /** For crash tests: awaited at the named points between the steps of a batch. */
+  /** For crash tests: awaited at named points between the steps of a batch. */
   readonly failpoint?: (name: string) => void | Promise<void>;
-  /** Shared by the processes of one pool in logs and leases. Default: random. */
+  /** Name of the processes of one pool in logs and leases. Default: random. */
   readonly owner?: string;
   /**
-   * Time, for tests: `virtualClock()` of `batchwise/testing`. `now` is wall time in epoch
-   * milliseconds.
+   * Time, for tests: `virtualClock()` of `batchwise/testing`. `now` is wall time in ms since 1970.
    */
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
 /**
- * A clock whose optional methods are there, but for `setImmediate`: `now` is wall time, `monotonic`
- * never goes back.
+ * A clock with all optional methods except `setImmediate`. `now` is wall time; `monotonic` never
+ * goes back.
  */
 export type DispatchClock = Required<Omit<Clock, "setImmediate">>;

@@ -1,6 +1,5 @@
-// Names of options in LangBatch and in other ways to use a batch API, and what they are here: data
-// for the check of unknown names of `createDispatcher` and `runBatch`. Several names are apart by
-// spaces.
+// Option names of LangBatch and other batch tools, with ours. The check of unknown names in
+// `createDispatcher` and `runBatch` uses them. Several names are separated by spaces.
 
 export const DISPATCHER_HINTS: Readonly<Record<string, string>> = {
   "queueThreshold batchSize": "it is `thresholds.maxRequests` here: so many requests are sent at once",

@@ -1,6 +1,5 @@
-// The arguments of an operator's methods, checked at each call. What changes many requests at once
-// is refused where a field is undefined or empty: a variable that was never set must not cancel
-// everything. Pure.
+// Checks the arguments of operator methods at each call. Methods that change many requests refuse
+// undefined or empty fields: a variable that was never set must not cancel everything. Pure.
 
 import {
   aBoolean,
@@ -61,7 +60,9 @@ export function retryWhich(which: readonly string[] | RetryFilter): readonly str
   return checkWhich("retry", which, WITHOUT_SUCCESS, ["batch", "tenant", "job", "code"], 'statuses: ["failed"]');
 }
 
-/** A body as it stands is for one request: more of them need a function, which sees each. */
+/**
+ * A fixed body is allowed for one request only. Several need a function, which gets each request.
+ */
 export function retryOptions(
   which: readonly string[] | RetryFilter,
   options: RetryRequestsOptions,
@@ -77,7 +78,7 @@ export function retryOptions(
   throw invalidOption(TypeError, "A `body` is for one id. For several pass a function: `body: (request) => …`");
 }
 
-/** `all`: what to type for all of them. */
+/** `all`: the text to write for all of them, for the message. */
 function checkWhich<Which extends readonly string[] | object>(
   method: string,
   which: Which,

@@ -1,12 +1,12 @@
-// The options of providerWebhook, checked once.
+// Options of providerWebhook, checked once.
 
 import { checkIsObject, invalidOption, refuseUnknown } from "../../core/contract/validate.ts";
 
 /** Options of `providerWebhook`. */
 export interface ProviderWebhookOptions {
   /**
-   * The secrets with which providers sign their events, as they show them (`whsec_…`). Several are
-   * for several providers, or for an old and a new one of the same. At least 16 characters each.
+   * Secrets with which providers sign their events, as they show them (`whsec_…`). Give several for
+   * several providers, or for the old and new secret of one. At least 16 characters each.
    */
   readonly secrets: string | readonly string[];
 }
@@ -27,7 +27,7 @@ function isBase64(text: string): boolean {
   return /^[\w+/-]+={0,2}$/.test(text) && Buffer.from(text, "base64").length >= LEAST;
 }
 
-/** Says what is wrong with a secret without quoting it. */
+/** Errors describe a wrong secret without quoting it. */
 export function providerWebhookOptions(given: ProviderWebhookOptions): ProviderWebhookPlan {
   checkIsObject("options", given);
   refuseUnknown(given, ["secrets"], "", { "secret webhookSecret key": "it is `secrets` here: one or several" });

@@ -1,5 +1,5 @@
-// Checks the accounts and the store that the user passed to createDispatcher. A client, a list or a
-// function in the place of either is answered with the call that makes the right object. Pure.
+// Checks the accounts and the store passed to createDispatcher. For a client, list or function in
+// their place, the error names the call that makes the right object. Pure.
 
 import { describe } from "../../core/contract/errors.ts";
 import {
@@ -41,7 +41,7 @@ export const nonEmptyString: Rule = {
   test: (value: string) => value !== "",
 };
 
-/** TypeError with `code: "INVALID_OPTION"` for what is no store. */
+/** Throws TypeError with `code: "INVALID_OPTION"` for a value that is not a store. */
 export function checkStore(store: unknown): asserts store is Store {
   const missing = missingOf(store, STORE_METHODS);
   if (missing.length === 0) return;
@@ -49,7 +49,7 @@ export function checkStore(store: unknown): asserts store is Store {
   throw invalidOption(TypeError, `${wanted}, got ${given(store, missing, STORE_METHODS)}`);
 }
 
-/** The accounts by name. TypeError or RangeError with `code: "INVALID_OPTION"`. */
+/** The accounts by name. Throws TypeError or RangeError with `code: "INVALID_OPTION"`. */
 export function resolveAccounts(accounts: readonly Account[], leaseMs: number): ReadonlyMap<string, Account> {
   if (!Array.isArray(accounts)) {
     const one = missingOf(accounts, ACCOUNT_METHODS).length === 0 ? ": write `accounts: [account]`" : "";
@@ -88,7 +88,7 @@ function checkAccount(place: string, account: Account): void {
   checkCapabilities(`${place}.capabilities`, account.capabilities);
 }
 
-/** Lanes are named after endpoints, in texts that give a space and a "#" their own meaning. */
+/** Lane names contain endpoints. In them a space and a "#" have a meaning of their own. */
 function checkCapabilities(place: string, capabilities: Account["capabilities"]): void {
   check(place, objectWith(), capabilities);
   const { endpoints, maxInlineBytes } = capabilities;
@@ -99,8 +99,8 @@ function checkCapabilities(place: string, capabilities: Account["capabilities"])
 }
 
 /**
- * The call that makes an account of this official client, told by its shape; null for any other
- * value.
+ * The call that makes an account of this official client, recognised by its shape; null for any
+ * other value.
  */
 function factoryFor(client: unknown): string | null {
   if (fieldOf(client, "createModelInvocationJob") !== undefined) return "bedrockAccount({ client, storage, roleArn })";
@@ -111,7 +111,7 @@ function factoryFor(client: unknown): string | null {
   return fieldOf(client, "batches") === undefined ? null : "openaiAccount({ client })";
 }
 
-/** What came, and the methods that it lacks where it has some. */
+/** Describes the value, and the methods that it lacks if it has some. */
 function given(value: unknown, missing: readonly string[], all: readonly string[]): string {
   if (typeof value === "function") return "a function: call it";
   if (typeof fieldOf(value, "then") === "function") return "a promise: await it";

@@ -1,6 +1,6 @@
-// Checks what the user passed to createDispatcher, fills in what was left out, and freezes it,
-// once. After this no field is optional. Wrong type: TypeError; out of range: RangeError; both
-// carry `code: "INVALID_OPTION"`.
+// Checks the options of createDispatcher, fills in defaults and freezes them, once. Afterwards no
+// field is optional. Wrong type: TypeError; out of range: RangeError; both carry
+// `code: "INVALID_OPTION"`.
 
 import {
   aBoolean,
@@ -53,14 +53,14 @@ export interface ResolvedOptions {
   readonly onTail: "wait" | "fail";
   readonly prices: PriceTable;
   /**
-   * null: errors are printed, each code once a process; on a clock of the caller's, as in tests,
-   * they are not.
+   * null: each error code is printed once per process. On a clock of the caller's, nothing is
+   * printed.
    */
   readonly onError: ((error: unknown, context: ErrorContext) => void) | null;
   readonly failpoint: (name: string) => void | Promise<void>;
   readonly owner: string;
   readonly clock: DispatchClock;
-  /** A clock of the caller's, as in tests, in place of the machine's. */
+  /** The caller passed a clock, as tests do. */
   readonly isClockGiven: boolean;
   readonly random: () => number;
 }
@@ -104,7 +104,7 @@ const wallClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
-/** The clock with its optional methods. */
+/** The clock with its optional methods filled in. */
 function resolveClock(clock: Clock): DispatchClock {
   check("clock", objectWith("now", "setTimeout", "clearTimeout"), clock);
   return {
@@ -183,7 +183,7 @@ function resolveRetry(given: RetryOptions | undefined): Required<RetryOptions> {
   return retry;
 }
 
-/** The defaults under what was given; a field given as undefined counts as left out. */
+/** `given` over the defaults. A field given as undefined counts as absent. */
 function fill<T extends object>(defaults: T, given: object | undefined, prefix: string): T {
   refuseUnknown(given ?? {}, Object.keys(defaults), prefix);
   const set = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
@@ -207,8 +207,8 @@ function resolveWebhook(given: WebhookOptions | undefined): Required<WebhookOpti
 }
 
 /**
- * Chance from the platform's own source, drawn in bulk: keys and ids must not meet those of another
- * process.
+ * Random numbers from the platform's secure source, drawn in bulk: keys and ids must not collide
+ * with those of another process.
  */
 function goodChance(): () => number {
   const pool = new Uint32Array(1_024);

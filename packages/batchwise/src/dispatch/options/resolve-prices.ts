@@ -1,4 +1,4 @@
-// Checks a table of prices that the user gave. Pure.
+// Checks a user's price table. Pure.
 
 import { aCost, check, checkIsObject, objectWith, refuseUnknown } from "../../core/contract/validate.ts";
 import type { PriceTable } from "../contract/cost.ts";

@@ -1,5 +1,4 @@
-// The options of runBatch: those of a dispatcher, and what the job is. Checked once, before
-// anything happens.
+// Options of runBatch: those of a dispatcher, and the job. Checked once, before anything happens.
 
 import {
   aFunction,
@@ -16,38 +15,37 @@ import type { DispatcherOptions } from "./dispatcher-options.ts";
 import { DISPATCHER_HINTS } from "./foreign-names.ts";
 import { DISPATCHER_OPTIONS, type ResolvedOptions, resolveOptions } from "./resolve-options.ts";
 
-/** An id has at most 256 characters; this leaves room for `:` and the largest index. */
+/** In characters. An id has at most 256, which leaves room for `:` and the largest index. */
 const LONGEST_JOB = 239;
 
 /** Options of `runBatch`. */
 export interface RunBatchOptions<Request extends JobRequest = JobRequest> extends DispatcherOptions {
   /**
-   * The name of the work: 1 to 239 characters. Calling `runBatch` again with the same name goes on
-   * with it, in this process, in another one, or in several at once.
+   * The job's name: 1 to 239 characters. `runBatch` with the same name resumes the job, in this
+   * process, in another one, or in several at once.
    */
   readonly job: string;
   /**
    * An array, an iterable or an async iterable. Each run must give the same requests in the same
    * order: one without an id gets `${job}:${index}`. Requests with ids of their own may come in any
-   * order; these are unique in the whole store. Read one at a time, and no faster than the store
+   * order; these ids are unique in the whole store. Read one at a time, no faster than the store
    * takes them.
    */
   readonly requests: Iterable<Request> | AsyncIterable<Request>;
   /**
-   * Called at the start, at the end, and at most once a second between, down to once in 30 s while
-   * nothing changes. What it throws is told to `onError`.
+   * Called at the start, at the end, and at most once a second in between, or once in 30 s if
+   * nothing changes. `onError` gets its errors.
    */
   readonly onProgress?: (progress: JobProgress) => void;
   /**
-   * What becomes of a job that an earlier run had with other `requestDefaults`. "refuse", the
-   * default: the iteration rejects with DEFAULTS_CHANGED before anything is sent. "keep": requests
-   * that are stored keep their bodies and outcomes, and those that are not get the new defaults.
-   * Known for the 1,000 jobs of the store that were run last.
+   * Policy for a job that an earlier run had with other `requestDefaults`. "refuse", the default:
+   * the iteration rejects with DEFAULTS_CHANGED before anything is sent. "keep": stored requests
+   * keep their bodies and outcomes, and new ones get the new defaults. The store remembers the
+   * defaults of the 1,000 jobs that ran last.
    */
   readonly onChange?: OnChange;
   /**
-   * Stops the run when it is aborted: the iteration rejects with its reason once all has come to a
-   * halt.
+   * Aborting it stops the run. The iteration rejects with its reason once everything has stopped.
    */
   readonly signal?: AbortSignal;
 }
@@ -77,7 +75,7 @@ const requestsRule: Rule = {
   test: (value: object) => Symbol.asyncIterator in value || Symbol.iterator in value,
 };
 
-/** TypeError or RangeError with `code: "INVALID_OPTION"`. */
+/** Throws TypeError or RangeError with `code: "INVALID_OPTION"`. */
 export function runBatchOptions<Request extends JobRequest>(given: RunBatchOptions<Request>): RunBatchPlan<Request> {
   check("options", objectWith(), given);
   refuseUnknown(given, [...NAMES, ...DISPATCHER_OPTIONS], "", HINTS);

@@ -1,5 +1,5 @@
-// What a webhook has not taken in twelve tries: shows it, and lets it be posted again. All of it is
-// in the store; any process may ask, started or not.
+// Lists outcomes that were not delivered after all tries, and schedules them again. Everything is
+// read from the store, so any process can call this, started or not.
 
 import type { OutcomeRow } from "../contract/outcome-rows.ts";
 import type { DeadLetter, DeadLettersOptions, RedeliverOptions } from "../contract/types.ts";
@@ -8,7 +8,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 
 const AT_ONCE = 1_000;
 
-/** Deliveries that were given up, lowest cursor first. */
+/** Abandoned deliveries, lowest cursor first. */
 export async function readDeadLetters(
   runtime: Runtime,
   { sink, after, limit }: Required<DeadLettersOptions>,
@@ -17,7 +17,7 @@ export async function readDeadLetters(
   return rows.map((row) => deadLetter(row, sink));
 }
 
-/** Lets them wait again, due now. Gives their number. */
+/** Makes abandoned deliveries due now. Returns their number. */
 export async function redeliver(runtime: Runtime, { sink, after }: Required<RedeliverOptions>): Promise<number> {
   const { store, clock, calling, posting } = runtime;
   const change = { kind: "redeliver", sink, after, limit: AT_ONCE } as const;

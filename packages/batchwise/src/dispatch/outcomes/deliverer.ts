@@ -13,7 +13,7 @@ import { bounded, HELD_MS, onAbort } from "../runtime/provider-calls.ts";
 import { CALLBACK_SINK, type Runtime, WEBHOOK_SINK } from "../runtime/runtime.ts";
 
 const WEBHOOK_TIMEOUT_MS = 15_000;
-/** Taken at once: webhooks few enough that all of them time out within a lease. */
+/** Maximum per take: all of them can time out within one lease. */
 const WEBHOOKS_AT_ONCE = 16;
 const CALLBACKS_AT_ONCE = 256;
 
@@ -21,7 +21,7 @@ type Webhook = NonNullable<ResolvedOptions["webhook"]>;
 
 type Sink = typeof CALLBACK_SINK | typeof WEBHOOK_SINK;
 
-/** How one try ended. */
+/** The result of one delivery attempt. */
 interface Tried {
   readonly statusCode: number | null;
   readonly error: string | null;
@@ -32,10 +32,10 @@ export class Deliverer {
   readonly #sink: Sink;
   readonly #atOnce: number;
   readonly #send: (row: DeliveryRow) => Promise<Tried>;
-  /** Of the last turn, to be booked with the next call. */
+  /** Reports of the last turn, which the next store call writes. */
   #reports: DeliveryReport[] = [];
   /**
-   * The store's last loss when these were delivered: after a later one their cursors stand for
+   * The store's last data loss when `#reports` were made. After a later loss their cursors name
    * other outcomes.
    */
   #reportsOf: DispatchError | null = null;
@@ -47,7 +47,7 @@ export class Deliverer {
     this.#send = send;
   }
 
-  /** The loop's turn: reports and takes until nothing is due. */
+  /** The loop's turn: writes reports and takes deliveries until none is due. */
   readonly turn = async (): Promise<number> => {
     let nextAt = Number.POSITIVE_INFINITY;
     for (;;) {
@@ -62,8 +62,8 @@ export class Deliverer {
   };
 
   /**
-   * What came of these tries; a stop waits for them for one lease, and then leaves out those that
-   * still run.
+   * Delivers the rows and returns the reports. A stop waits at most one lease, then drops attempts
+   * that still run.
    */
   #deliverAll(rows: readonly DeliveryRow[]): Promise<DeliveryReport[]> {
     const { clock, stopping, options } = this.#runtime;
@@ -82,7 +82,7 @@ export class Deliverer {
     });
   }
 
-  /** Books what has been delivered, when the loop has stopped. */
+  /** Writes the last reports after the loop has stopped. */
   async flush(): Promise<void> {
     if (this.#reports.length > 0) await this.#exchange();
   }
@@ -161,7 +161,7 @@ export function webhookDeliverer(runtime: Runtime, webhook: Webhook): Deliverer 
   });
 }
 
-/** The same for every try of one outcome, so that a receiver can tell a repetition. */
+/** Constant over all attempts for one outcome, so that a receiver can detect duplicates. */
 function deliveryId(row: DeliveryRow): string {
   return `outcome_${row.outcome.cursor}`;
 }

@@ -1,5 +1,4 @@
-// Whether anything is left to wait for: in the whole store, or of one job. Reads the store, writes
-// nothing.
+// Checks whether any work is left, in the whole store or in one job. Only reads the store.
 
 import { QuarantinedError } from "../contract/errors.ts";
 import type { BatchRow } from "../contract/rows.ts";
@@ -7,13 +6,11 @@ import type { Runtime } from "../runtime/runtime.ts";
 
 const PAGE = 1_000;
 
-/** Looks again and again, for one reader. */
+/** Repeated checks for one reader. */
 export class Idleness {
   readonly #runtime: Runtime;
   readonly #job: string | null;
-  /**
-   * What was counted of the job in quarantined batches: it stays until requests leave the batch.
-   */
+  /** Members of the job per quarantined batch. A count holds until requests leave the batch. */
   #counted: ReadonlyMap<string, Counted> = new Map();
 
   constructor(runtime: Runtime, job: string | null) {
@@ -22,8 +19,8 @@ export class Idleness {
   }
 
   /**
-   * "done" when no request waits or is in a batch; an error when only quarantined batches have
-   * some; else null.
+   * "done" if no request waits or is in a batch; an error if quarantined batches hold all that is
+   * left; else null.
    */
   look(): Promise<"done" | QuarantinedError | null> {
     return this.#job === null ? ofStore(this.#runtime) : this.#ofJob(this.#job);
@@ -49,7 +46,7 @@ export class Idleness {
 }
 
 interface Counted extends Pick<BatchRow, "fence" | "remaining"> {
-  /** Of the job. */
+  /** Requests of the job in the batch. */
   readonly members: number;
 }
 
@@ -70,7 +67,7 @@ async function openOf({ store }: Runtime, job: string): Promise<number> {
   return open;
 }
 
-/** Page by page in the order of the batch, which every store has an index of. */
+/** Counts by pages in batch order, for which every store has an index. */
 async function membersOf({ store }: Runtime, job: string, batchKey: string): Promise<number> {
   let count = 0;
   for (let fromOrd = 0; ; ) {
@@ -81,7 +78,7 @@ async function membersOf({ store }: Runtime, job: string, batchKey: string): Pro
   }
 }
 
-/** Quarantined batches that have requests. */
+/** Quarantined batches that still hold requests. */
 async function putAside({ store, clock }: Runtime): Promise<BatchRow[]> {
   const { batches } = await store.probe(1, clock.now());
   if (batches.quarantined === 0) return [];

@@ -1,6 +1,6 @@
-// Reads recorded outcomes for the callers in this process: promises of `result` and iterators of
-// `outcomes`. Both read the durable log and nothing else, so it does not matter which process
-// recorded an outcome. It reads only while a caller waits.
+// Reads recorded outcomes for callers in this process: promises of `result` and iterators of
+// `outcomes`. Both read only the durable log, so any process may have recorded the outcome. It
+// reads only while a caller waits.
 
 import type { Batcher } from "../../core/contract/types.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
@@ -33,11 +33,11 @@ export class OutcomeReader {
   readonly #runtime: Runtime;
   readonly #waiters: Map<string, Set<Waiter>> = new Map();
   readonly #readers: Set<() => void> = new Set();
-  /** Iterations that have waited at the log's end; each is looked at once. */
+  /** Iterations that have reached the log's end; the watch begins once for each. */
   readonly #iterators: Set<Idleness> = new Set();
   readonly #lookUps: Batcher<string, null>;
   readonly #watch: ResultWatch;
-  /** How far the log has been read for the waiters; null while there are none. */
+  /** Log position read for the waiters; null if there are none. */
   #cursor: number | null = null;
   #lookMs = FIRST_LOOK_MS;
 
@@ -49,7 +49,7 @@ export class OutcomeReader {
     this.#lookUps = createBatcher((ids: string[]) => this.#lookUp(ids), { maxBatchSize: PAGE, clock: runtime.clock });
   }
 
-  /** The loop's turn: wakes iterators, and reads on in the log while somebody waits for an id. */
+  /** The loop's turn: wakes iterators, and reads the log while a `result` waits. */
   readonly turn = async (): Promise<number> => {
     for (const wake of [...this.#readers]) wake();
     const hasNews = this.#waiters.size > 0 && (await this.#readOn());
@@ -59,9 +59,9 @@ export class OutcomeReader {
   };
 
   /**
-   * Resolves with the outcome of a request that exists; rejects with the signal's reason, or CLOSED
-   * at the stop. `isDoor`: who asks closes batches itself, so that one which closes late is not
-   * reported.
+   * Resolves with the outcome of an existing request. Rejects with the signal's reason, or with
+   * CLOSED when the dispatcher stops. `isDoor`: the caller flushes lanes itself, so a late batch is
+   * not reported.
    */
   async result(id: string, signal: AbortSignal | undefined, isDoor: boolean = false): Promise<Outcome> {
     signal?.throwIfAborted();
@@ -75,8 +75,9 @@ export class OutcomeReader {
   }
 
   /**
-   * Reads the log from `after` on, and waits at its end. Ends when the dispatcher stops, or has
-   * nothing left to do; rejects with QUARANTINED when all that is left to do is a person's.
+   * Reads the log after `after` and waits at its end. Ends when the dispatcher stops or, if
+   * `untilIdle`, when no work is left. Rejects with QUARANTINED if only quarantined batches are
+   * left.
    */
   async *outcomes(options: ResolvedOutcomesOptions): AsyncGenerator<LoggedOutcome> {
     const idleness = new Idleness(this.#runtime, options.job);
@@ -99,10 +100,10 @@ export class OutcomeReader {
     for (let cursor = after; ; ) {
       const news = this.#nextNews();
       try {
-        // The log that this cursor is from is gone.
+        // The store has lost data, so this cursor is no longer valid.
         if (this.#runtime.setBack !== setBack) throw this.#runtime.setBack;
         if (ending.rejection !== null) throw ending.rejection.error;
-        // Asked before the log is read: what ends in between is still read.
+        // Check before reading the log: outcomes recorded in between are still read.
         const idle = ending.isNear ? await idleness.look() : null;
         const rows = await store.outcomes({ after: cursor, limit: PAGE, ...of });
         for (const row of rows) {
@@ -123,8 +124,8 @@ export class OutcomeReader {
   }
 
   /**
-   * Whether the iteration is to end once all is idle, or at once with an error; wakes it when a
-   * promise says so.
+   * How the iteration ends: when idle, on the caller's promise, or at once with an error. Wakes the
+   * iterator when the promise settles.
    */
   #endingOf(untilIdle: boolean | PromiseLike<unknown>): Ending {
     const ending: Ending = { isNear: untilIdle === true, rejection: null };
@@ -143,8 +144,8 @@ export class OutcomeReader {
   }
 
   /**
-   * A cursor beyond the log, from another store or from before a backup was restored, would wait
-   * for ever.
+   * Throws for a cursor beyond the log's end, which would wait for ever. It comes from another
+   * store or from before a restored backup.
    */
   async #checkCursor(after: number): Promise<void> {
     if (after === 0) return;
@@ -225,8 +226,8 @@ export class OutcomeReader {
   }
 
   /**
-   * The log's end, unless one is known; none where the last waiter has left meanwhile: it would
-   * only grow old.
+   * Reads the log's end unless it is known. Discards it if the last waiter has left meanwhile,
+   * because it would go stale.
    */
   async #findCursor(): Promise<void> {
     if (this.#cursor !== null) return;
@@ -234,7 +235,7 @@ export class OutcomeReader {
     if (this.#waiters.size > 0) this.#cursor ??= cursor;
   }
 
-  /** Looks these ids up in the log. Ids that arrive meanwhile share the next look-up. */
+  /** Looks up these ids in the log. Ids that arrive during a look-up share the next one. */
   async #lookUp(ids: readonly string[]): Promise<(Error | null)[]> {
     const { store, clock, watching } = this.#runtime;
     await this.#findCursor();
@@ -254,8 +255,8 @@ export class OutcomeReader {
   }
 
   /**
-   * True when there was something new. Where the log has a gap, an outcome that somebody waits for
-   * may have been pruned before it was read here: all of them are looked up again.
+   * Returns true if there were new outcomes. After a gap in the log, an awaited outcome may have
+   * been pruned unread, so all waiting ids are looked up again.
    */
   async #readOn(): Promise<boolean> {
     const { store, clock } = this.#runtime;
@@ -265,7 +266,7 @@ export class OutcomeReader {
       const rows: readonly OutcomeRow[] = await store.outcomes({ after: this.#cursor, limit: PAGE });
       for (const row of rows) {
         hasGap ||= this.#cursor !== null && row.cursor > this.#cursor + 1;
-        // Others may have left and come meanwhile, and begun further on.
+        // New waiters may have moved the cursor further on meanwhile.
         if (this.#cursor !== null) this.#cursor = Math.max(this.#cursor, row.cursor);
         this.#resolveAll(row);
       }

@@ -1,21 +1,21 @@
-// Reports what calls of `result` and `outcomes` wait for in vain: loops that no process runs, or
-// for a `result` a batch that closes more than a minute later. Looks a second after a wait began,
-// and once more a minute later. Reads the store; changes nothing.
+// Warns about calls of `result` and `outcomes` that will wait long: no process runs the loops, or
+// the lane of a `result` closes more than a minute later. Checks one second after a wait begins and
+// once more after a minute. Only reads the store.
 
 import { DispatchError, type DispatchErrorCode } from "../contract/errors.ts";
 import type { LaneRow } from "../contract/rows.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 const LOOKS_MS = [1_000, 60_000] as const;
-/** Loops that have not run for as long do not run; a batch that closes later is far away. */
+/** Loops idle for longer count as stopped; a lane that closes later counts as late. */
 const LONG_MS = 60_000;
 const MINUTE = 60_000;
 
 export interface ResultWatchInput {
   readonly runtime: Runtime;
-  /** Some call that waits, and the id of a `result`; null where none waits. */
+  /** A waiting call, with the id if it is a `result`; null if none waits. */
   readonly waiting: () => { readonly call: string; readonly id: string | null } | null;
-  /** When the lane closes a batch: see decide/sealing/thresholds.ts. */
+  /** The time at which a lane closes its batch: see decide/sealing/thresholds.ts. */
   readonly closesAt: (lane: LaneRow, now: number) => number;
 }
 
@@ -46,7 +46,7 @@ export class ResultWatch {
     if (delayMs === undefined) return;
     this.#timer = clock.setTimeout(() => {
       this.#lookIn(look + 1);
-      // A store that does not answer is reported by others.
+      // The loops report a store that does not answer.
       this.#look().catch(() => {});
     }, delayMs);
   }
@@ -83,7 +83,7 @@ export class ResultWatch {
     this.#report("WAITS_FOR_BATCH", `\`result("${id}")\` waits for its batch to close: ${when}: ${ways}.`);
   }
 
-  /** Once each. */
+  /** Reports each code once. */
   #report(code: DispatchErrorCode, message: string): void {
     if (this.#reported.has(code)) return;
     this.#reported.add(code);

@@ -1,7 +1,7 @@
-// The part of the official `Storage` client of `@google-cloud/storage` that the storage calls, by
-// shape: nothing is imported from the SDK.
+// The part of `@google-cloud/storage`'s `Storage` client that the storage calls, by shape. Nothing
+// is imported from the SDK.
 
-/** What `createWriteStream` gives: a writable stream of Node's. */
+/** The result of `createWriteStream`: a Node.js writable stream. */
 export interface GcsWriteStream {
   write(chunk: Uint8Array, done: (error?: unknown) => void): unknown;
   end(done: (error?: unknown) => void): unknown;
@@ -9,7 +9,7 @@ export interface GcsWriteStream {
   destroy(error: Error): unknown;
 }
 
-/** One object, there or not. */
+/** One object, which may not exist. */
 export interface GcsFile {
   readonly name: string;
   readonly metadata: { readonly size?: number | string };
@@ -23,10 +23,10 @@ export interface GcsFile {
   delete(options: { readonly ignoreNotFound: true }): Promise<unknown>;
 }
 
-/** One bucket, as `storage.bucket(name)` gives it. */
+/** One bucket, the result of `storage.bucket(name)`. */
 export interface GcsBucket {
   file(name: string): GcsFile;
-  /** Files, the query of the next page, the raw answer. */
+  /** Resolves with files, the query of the next page, and the raw answer. */
   getFiles(query: {
     readonly prefix: string;
     readonly autoPaginate: false;

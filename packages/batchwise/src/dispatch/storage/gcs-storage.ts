@@ -1,7 +1,7 @@
-// Object storage in Google Cloud Storage, over the user's own client. Up to 8 MB go in one call;
-// more go as a resumable upload in chunks, of which Cloud Storage makes an object with the last
-// one, so a part of an object is never seen. The client checks the CRC-32C both ways. An upload
-// that fails leaves nothing: Google forgets it within a week.
+// Object storage in Google Cloud Storage, over the user's client. Up to 8 MB go in one call; more
+// go as a resumable upload in chunks. Cloud Storage creates the object with the last chunk, so no
+// partial object is ever visible. The client checks CRC-32C both ways. Google removes a failed
+// upload within a week.
 
 import { check, objectWith } from "../../core/contract/validate.ts";
 import type { CallOptions } from "../contract/account.ts";
@@ -13,14 +13,14 @@ import { PageTokens } from "./pages.ts";
 import { partsOf } from "./parts.ts";
 import { chunksWithin, within } from "./waits.ts";
 
-/** A multiple of 256 KiB, as Cloud Storage wants it. */
+/** Cloud Storage requires a multiple of 256 KiB. */
 const CHUNK_BYTES = 8 * 1024 * 1024;
 const ONE_CALL = { resumable: false } as const;
 const IN_CHUNKS = { resumable: true, chunkSize: CHUNK_BYTES } as const;
 
 /**
- * When a download ends before its time, the client closes every connection that it has, a moment
- * later (7.22). A call that is made in that moment fails.
+ * After an aborted download the client closes all of its connections a moment later (7.22). A call
+ * in between fails, so calls wait this long.
  */
 const CLOSING_MS = 10;
 
@@ -77,7 +77,7 @@ class GcsStorage implements ObjectStorage {
     const key = this.#names.keyOf(nameOrUri);
     let isWhole = false;
     try {
-      // The client never tells of a connection that is cut (7.22): `timeoutMs` does.
+      // The client does not report a lost connection (7.22); `timeoutMs` ends the wait.
       yield* chunksWithin(call, this.#bucket.file(key).createReadStream());
       isWhole = true;
     } catch (error) {
@@ -112,17 +112,14 @@ class GcsStorage implements ObjectStorage {
   }
 }
 
-/**
- * Writes all parts. A stream that is destroyed before its end never sends a last chunk, so no
- * object is made of it.
- */
+/** Writes all parts. A stream destroyed early sends no last chunk, so no object is created. */
 async function send(
   stream: GcsWriteStream,
   first: Uint8Array,
   rest: AsyncIterable<Uint8Array>,
   call: CallOptions,
 ): Promise<void> {
-  // A write that fails is told by the stream's own error, which has the cause.
+  // The stream's own error has the cause of a failed write.
   const failed = new Promise<never>((_, reject) => stream.on("error", (error) => reject(errorOf(error))));
   failed.catch(() => {});
   const write = (part: Uint8Array): Promise<void> =>
@@ -137,7 +134,7 @@ async function send(
   }
 }
 
-/** Resolves when `run` calls back without an error. */
+/** Resolves when `run` calls back without an error, else rejects. */
 function settled(run: (done: (error?: unknown) => void) => unknown): Promise<void> {
   return new Promise((resolve) => {
     run((error) => {
@@ -146,14 +143,14 @@ function settled(run: (done: (error?: unknown) => void) => unknown): Promise<voi
   });
 }
 
-/** The client fails some uploads with the plain object of Google's answer. */
+/** Makes an Error: the client fails some uploads with the plain object of Google's answer. */
 function errorOf(error: unknown): Error {
   if (error instanceof Error) return error;
   const { message, ...rest } = (error ?? {}) as { readonly message?: unknown };
   return Object.assign(new Error(typeof message === "string" ? message : "The upload failed."), rest);
 }
 
-/** A bucket that does not exist is another error: it is the account's, not the object's. */
+/** True for a missing object. A missing bucket is the account's error. */
 function isMissing(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
   return code === 404 && !String(message).includes("bucket does not exist");

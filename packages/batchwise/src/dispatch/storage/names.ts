@@ -1,5 +1,5 @@
-// Names of objects: relative to a bucket and a prefix on our side, keys and addresses on the
-// storage's. Pure.
+// Converts object names between our form, relative to a bucket and prefix, and the storage's keys
+// and addresses. Pure.
 
 import { aString, check, refuseUnknown } from "../../core/contract/validate.ts";
 
@@ -9,8 +9,8 @@ export interface BucketOptions {
   /** The bucket's name, without a scheme. */
   readonly bucket: string;
   /**
-   * A folder in it that all names are relative to; a "/" is added where it ends in none. Default:
-   * none.
+   * A folder in the bucket that all names are relative to. A "/" is added if it lacks one.
+   * Default: none.
    */
   readonly prefix?: string;
 }
@@ -38,13 +38,15 @@ export class ObjectNames {
     return this.#prefix + nameOrUri;
   }
 
-  /** The same for what is written: its name must be one that every storage and provider takes. */
+  /**
+   * Like `keyOf`, for an object to write. Its name must be valid for all storages and providers.
+   */
   newKeyOf(name: string): string {
     if (!NAME.test(name)) throw new TypeError(`Expected a name of letters, digits and any of . _ - /, got "${name}".`);
     return this.#prefix + name;
   }
 
-  /** The name of a key; its address where it lies outside of the prefix. */
+  /** The name of a key, or its address if it lies outside the prefix. */
   nameOf(key: string): string {
     return key.startsWith(this.#prefix) ? key.slice(this.#prefix.length) : this.#root + key;
   }

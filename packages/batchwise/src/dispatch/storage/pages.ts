@@ -1,7 +1,7 @@
-// The pages of a list, which a storage must not give for ever, and an answer that is no list. What
-// is not listed counts as not there, so neither passes for an empty list.
+// Reads the pages of a list. Throws for repeated pages and for an answer that is no list: an
+// unlisted object counts as absent, so neither may pass for an empty list.
 
-/** Names the next page, and notices one that was read before. */
+/** Page tokens of one list. Detects repetition. */
 export class PageTokens {
   readonly #place: string;
   readonly #seen: Set<string> = new Set();
@@ -10,7 +10,7 @@ export class PageTokens {
     this.#place = place;
   }
 
-  /** null at the end. Throws for a token that the same list has given before. */
+  /** The next token, or null at the end. Throws for a token that this list has given before. */
   next(token: unknown): string | null {
     if (typeof token !== "string" || token === "") return null;
     if (this.#seen.has(token))

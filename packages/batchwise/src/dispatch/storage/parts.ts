@@ -1,6 +1,6 @@
-// Chunks of any size as parts of one size, so that memory holds one part and never the whole.
+// Regroups chunks of any size into parts of one size. Holds one part in memory.
 
-/** Parts of `bytes`; the last one is shorter. One empty part where there is nothing. */
+/** Yields parts of `bytes`; the last one is shorter. One empty part if there is no data. */
 export async function* partsOf(chunks: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array> {
   let held: Uint8Array[] = [];
   let size = 0;

@@ -1,7 +1,7 @@
-// The part of the aggregated `S3` client of `@aws-sdk/client-s3` that the storage calls, by shape:
-// nothing is imported from the SDK, and its answers are read as unknown objects.
+// The part of `@aws-sdk/client-s3`'s aggregated `S3` client that the storage calls, by shape.
+// Nothing is imported from the SDK, and its answers are read as unknown objects.
 
-/** What every method of the client takes beside its input. */
+/** The second argument of every method of the client. */
 export interface S3CallOptions {
   readonly abortSignal?: AbortSignal;
 }
@@ -11,7 +11,7 @@ interface S3Object {
   readonly Key: string;
 }
 
-/** A part of an upload, as the end of the upload names it. */
+/** A part of an upload, as `completeMultipartUpload` lists it. */
 export interface S3Part {
   readonly PartNumber: number;
   readonly ETag?: string;

@@ -1,7 +1,7 @@
-// Object storage in Amazon S3, or a service that speaks like it, over the user's own client. Up to
-// 8 MB go in one call; more go as parts of an upload that S3 makes an object of when it is
-// completed, so a part of an object is never seen. An upload that fails is given up; one whose
-// process dies stays as parts, until a lifecycle rule of the bucket ends it.
+// Object storage in Amazon S3 or a compatible service, over the user's client. Up to 8 MB go in one
+// call; more go as a multipart upload. S3 creates the object when the upload is completed, so no
+// partial object is ever visible. A failed upload is aborted. If its process dies, its parts stay
+// until a lifecycle rule of the bucket removes them.
 
 import { check, objectWith } from "../../core/contract/validate.ts";
 import type { CallOptions } from "../contract/account.ts";
@@ -98,8 +98,8 @@ class S3Storage implements ObjectStorage {
       const whole = { ...upload, MultipartUpload: { Parts } };
       checkStored(await within(call, (abortSignal) => client.completeMultipartUpload(whole, { abortSignal })));
     } catch (error) {
-      // The caller's error counts, not that of clearing up. Not awaited: the caller may have no
-      // time left.
+      // Report the original error, not one of the abort. Not awaited: the caller may have no time
+      // left.
       client.abortMultipartUpload(upload).catch(() => {});
       throw error;
     }
@@ -156,23 +156,21 @@ class S3Storage implements ObjectStorage {
   }
 }
 
-/** The client says no more than "aborted" of a connection that is lost. */
+/** Explains a lost connection, for which the client only says "aborted". */
 function brokenOff(uri: string, bytes: number, cause: unknown): Error {
   const words = cause instanceof Error ? cause.message : String(cause);
   return new Error(`The download of ${uri} broke off after ${bytes} bytes: ${words}`, { cause });
 }
 
-/**
- * S3 names the tag of what it has stored. The client takes any answer with a 200 for one, as the
- * page of a portal.
- */
+/** Throws if the answer has no ETag. The client accepts any 200, such as a portal's page. */
 function checkStored(answer: unknown): void {
   if (typeof fields(answer).ETag === "string") return;
   throw new Error("S3 answered an upload without the tag of an object: it may have stored none.");
 }
 
 /**
- * The part with its tag and whatever checksums S3 has told: the end of the upload must repeat them.
+ * The part with its ETag and all checksums that S3 returned: completing the upload must repeat
+ * them.
  */
 function partOf(PartNumber: number, answer: unknown): S3Part {
   const told = fields(answer);
@@ -180,7 +178,7 @@ function partOf(PartNumber: number, answer: unknown): S3Part {
   return { PartNumber, ...Object.fromEntries(known.map((name) => [name, told[name]])) };
 }
 
-/** A bucket that does not exist is another error: it is the account's, not the object's. */
+/** True for a missing object. A missing bucket is the account's error. */
 function isMissing(error: unknown): boolean {
   const { name, $metadata } = fields(error);
   return name === "NoSuchKey" || (fields($metadata).httpStatusCode === 404 && name !== "NoSuchBucket");

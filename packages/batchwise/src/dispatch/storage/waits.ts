@@ -1,11 +1,10 @@
-// Waiting for a client: every wait ends with the call's signal, or after `timeoutMs` without
-// progress, even if the client hears neither.
+// Waits for client calls. Every wait ends with the call's signal, or after `timeoutMs` without
+// progress, even if the client ignores both.
 
 import type { CallOptions } from "../contract/account.ts";
 
 /**
- * One step of a call. `work` gets a signal that is aborted when the wait is over for another reason
- * than its end.
+ * Runs one step of a call. `work` gets a signal that is aborted if the wait ends before the step.
  */
 export async function within<T>(call: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   call.signal.throwIfAborted();
@@ -24,21 +23,17 @@ export async function within<T>(call: CallOptions, work: (signal: AbortSignal) =
   }
 }
 
-/** Longest time that platform timers hold. */
+/** Longest delay of a platform timer, in ms. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 function noProgress(timeoutMs: number): Error {
   return new DOMException(`The storage made no progress for ${timeoutMs} ms.`, "TimeoutError");
 }
 
-/**
- * A download of a client. Node's streams are more than that; `destroy` gives back the connection.
- */
+/** A client's download. Node.js streams also have `destroy`, which frees the connection. */
 type Download = AsyncIterable<Uint8Array> & { destroy?(): unknown };
 
-/**
- * The chunks of a download. Ending the loop early, or in the middle of a wait, ends the download.
- */
+/** Yields the chunks of a download. Leaving the loop, even during a wait, ends the download. */
 export async function* chunksWithin(call: CallOptions, download: Download): AsyncGenerator<Uint8Array> {
   const iterator = download[Symbol.asyncIterator]();
   let isWhole = false;
@@ -54,7 +49,7 @@ export async function* chunksWithin(call: CallOptions, download: Download): Asyn
   }
 }
 
-/** Waits for nothing: an iterator in the middle of a read would answer after it. */
+/** Ends the download without waiting: an iterator answers only after its pending read. */
 function giveUp(download: Download, iterator: AsyncIterator<Uint8Array>): void {
   if (download.destroy !== undefined) download.destroy();
   else iterator.return?.().catch(() => {});
