@@ -1,4 +1,4 @@
-// The whole account suite: what an account must do, as cases that any test runner can loop over.
+// The whole account suite as test cases for any runner.
 
 import type { AccountCase } from "./account/case.ts";
 import { createCases } from "./account/creates.ts";
@@ -8,8 +8,8 @@ import { sendingCases } from "./account/sending.ts";
 export type { AccountCase, AccountFactory, AccountFake, AccountRig } from "./account/case.ts";
 
 /**
- * The cases that every `Account` passes. Each opens an account at a fake provider of its own and
- * throws where the account breaks the contract. The fake's clock begins on 1 January 2026, UTC.
+ * The cases that every `Account` must pass. Each opens an account on a fake provider of its own and
+ * throws if the account breaks the contract. The fake's clock begins on 1 January 2026, UTC.
  *
  * @example
  * ```ts

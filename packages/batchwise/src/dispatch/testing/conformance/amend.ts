@@ -1,4 +1,4 @@
-// Cases about changing requests from outside their batch: cancel, fail, expire, retry.
+// Cases on amending requests from outside their batch: cancel, fail, expire, retry.
 
 import { deepEqual } from "node:assert/strict";
 import type { Amendment } from "../../contract/store.ts";

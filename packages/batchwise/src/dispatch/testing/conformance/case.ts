@@ -1,5 +1,5 @@
-// What a case of the store suite is, and the rows that the cases are made from. No test runner is
-// needed: a case throws where the store breaks the contract.
+// The type of a store case, and the rows that the cases share. Needs no test runner: a case throws
+// if the store breaks the contract.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type { Settlement } from "../../contract/outcome-rows.ts";
@@ -8,18 +8,18 @@ import type { Amendment, SealInput, SealResult, SettleInput, Store } from "../..
 import type { OutcomeStatus } from "../../contract/types.ts";
 
 /**
- * Opens a store on the case's own data, empty at the first call. Each further call opens another
- * store on the same data, as another process would; a store that cannot share data gives the same
- * one again. Who made the factory closes what it gave out.
+ * Opens a store on the case's data, empty at the first call. Each further call opens another store
+ * on the same data, as another process would; a store that cannot share data returns the same one
+ * again. The factory's author closes the stores.
  */
 export type StoreFactory = () => Promise<Store>;
 
 /** One case of the suite that every store must pass. */
 export interface StoreCase {
-  /** A sentence about what a store does. */
+  /** A sentence that says what a store does. */
   readonly name: string;
   /**
-   * Closes its store and opens it again: leave these out for stores that live and die with their
+   * The case closes its store and opens it again. Skip it for a store that does not outlive its
    * process.
    */
   readonly durable: boolean;
@@ -91,7 +91,7 @@ export function requeue(ord: number, changes: Partial<Extract<Settlement, { kind
   return { ord, kind: "requeue", code: "server_error", charged: true, notBefore: NOW, lane: LANE, ...changes };
 }
 
-/** A retry of these, each in the lane of all. */
+/** An amendment that retries these requests, each in `LANE`. */
 export function retryOf(...ids: string[]): Amendment {
   return { kind: "retry", ids, lanes: ids.map(() => LANE) };
 }
@@ -111,13 +111,13 @@ export async function memberIds(store: Store, batchKey: string): Promise<string[
   return rows.map(({ id }) => id);
 }
 
-/** Seals with these changes and says which requests, in order, became members. */
+/** Seals with these changes and returns the ids of the members in order. */
 export async function claimed(store: Store, n: number, changes: Partial<SealInput> = {}): Promise<string[]> {
   const result = await store.seal(sealInput(n, changes));
   return result.ok ? memberIds(store, result.batch.key) : [];
 }
 
-/** Refused for this reason, and nothing was written. */
+/** Asserts that sealing is refused for this reason and writes nothing. */
 export async function refused(store: Store, input: SealInput, reason: string): Promise<void> {
   const before = await store.probe(1_000_000, input.now);
   const result = await store.seal(input);
@@ -125,7 +125,7 @@ export async function refused(store: Store, input: SealInput, reason: string): P
   deepEqual(await store.probe(1_000_000, input.now), before);
 }
 
-/** Rejected with a DispatchError of this code. */
+/** Asserts a rejection with a DispatchError of this code. */
 export async function rejected(call: Promise<unknown>, code: string): Promise<void> {
   const error: unknown = await call.then(
     () => null,

@@ -1,4 +1,4 @@
-// Cases about the order in which a lane's requests are claimed.
+// Cases on the order in which a lane's requests are claimed.
 
 import { deepEqual } from "node:assert/strict";
 import {
@@ -81,8 +81,7 @@ export const claimOrderCases: readonly StoreCase[] = [
     const finished = new Map<string, number>();
     let [claimedRank, waiting, expected] = [0, [] as { id: string; rank: number }[], [] as string[]];
     for (let round = 0; round < 60; round += 1) {
-      // Most tenants come once; two come again and again, with more or fewer tokens than the
-      // others.
+      // Most tenants come once. Two come in every round, with more or fewer tokens than the others.
       const fresh = [`once${round}`, "often", round % 7 === 0 ? "rare" : "other"].map((tenant, n) =>
         request(`${round}-${n}`, { tenant, tokens: 1 + ((round * 7 + n * 13) % 40) }),
       );

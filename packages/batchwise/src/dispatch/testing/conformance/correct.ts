@@ -1,4 +1,4 @@
-// Cases about retries with a corrected body.
+// Cases on retries with a corrected body.
 
 import { deepEqual } from "node:assert/strict";
 import type { NewRequest } from "../../contract/rows.ts";
@@ -22,7 +22,7 @@ import {
 
 const BODY = '{"input":"corrected"}';
 
-/** Retries one with another body: its digest, 30 tokens and 300 bytes. */
+/** Retries a request with another body: its digest, 30 tokens and 300 bytes. */
 function correct(store: Store, id: string, digest = "corrected", lane = LANE) {
   const corrections = [{ digest, bytes: 300, tokens: 30, body: BODY }];
   return store.amend({ kind: "retry", ids: [id], lanes: [lane], corrections }, [], NOW + 5);

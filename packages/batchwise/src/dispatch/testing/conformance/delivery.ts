@@ -1,5 +1,5 @@
-// Cases about handing outcomes on: taking what is due, reporting what came of it, and the log of
-// that.
+// Cases on delivering outcomes: taking due deliveries, reporting their results, and the delivery
+// log.
 
 import { deepEqual } from "node:assert/strict";
 import type { DeliveryReport, DeliveryState } from "../../contract/outcome-rows.ts";
@@ -36,7 +36,7 @@ async function state(store: Store): Promise<DeliveryState | undefined> {
   return row?.deliveries?.find(({ sink }) => sink === "hook");
 }
 
-/** The cursors of what has been given up. */
+/** The cursors of abandoned deliveries. */
 async function deadOf(store: Store, after = 0, limit = 10): Promise<number[]> {
   return (await store.outcomes({ after, limit, dead: "hook" })).map(({ cursor }) => cursor);
 }

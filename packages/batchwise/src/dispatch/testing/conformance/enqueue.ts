@@ -1,4 +1,4 @@
-// Cases about requests on their way in, and about reading them.
+// Cases on enqueueing requests and reading them.
 
 import { deepEqual } from "node:assert/strict";
 import { batchOf, keyOf, LANE, many, NOW, request, type StoreCase, sealInput, storeCase } from "./case.ts";

@@ -1,4 +1,4 @@
-// Cases about finding requests by what they are.
+// Cases on finding requests by their fields.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type { RequestMatch, RequestRow } from "../../contract/rows.ts";
@@ -18,7 +18,7 @@ import {
   storeCase,
 } from "./case.ts";
 
-/** All that match, read in pages of this size. */
+/** All matching requests, read in pages of this size. */
 async function found(store: Store, match: RequestMatch, limit = 100): Promise<RequestRow[]> {
   const rows: RequestRow[] = [];
   for (let after: number | null = 0; after !== null; ) {

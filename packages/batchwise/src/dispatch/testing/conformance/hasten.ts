@@ -1,4 +1,4 @@
-// Cases about times that a wrong clock has written: what waits for one of them is made due.
+// Cases on times that a wrong clock has written too far ahead: they are made due.
 
 import { deepEqual } from "node:assert/strict";
 import { claimed, final, keyOf, NOW, requeue, type StoreCase, sealed, settleInput, storeCase } from "./case.ts";

@@ -1,12 +1,11 @@
-// Cases about who holds a batch and what its holder may write: lease, transition, and reading
-// batches.
+// Cases on leases and on the writes that they allow: lease, transition, and reading batches.
 
 import { deepEqual } from "node:assert/strict";
 import type { BatchRow } from "../../contract/rows.ts";
 import type { LeaseInput, Store } from "../../contract/store.ts";
 import { batchOf, final, keyOf, many, NOW, type StoreCase, sealed, sealInput, settleInput, storeCase } from "./case.ts";
 
-/** After the leases that `sealed` gives have run out. */
+/** A time after the leases of `sealed` have expired. */
 const LATER = sealInput(0).leaseUntil;
 
 function leaseInput(changes: Partial<LeaseInput> = {}): LeaseInput {

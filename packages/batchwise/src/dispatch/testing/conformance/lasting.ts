@@ -1,4 +1,4 @@
-// Cases about the store itself: closing it, and finding everything again.
+// Cases on durability: closing the store and finding everything again.
 
 import { deepEqual } from "node:assert/strict";
 import type { Store } from "../../contract/store.ts";

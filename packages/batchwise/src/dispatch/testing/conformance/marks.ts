@@ -1,4 +1,4 @@
-// Cases about the named texts that all processes share.
+// Cases on marks, the named texts that all processes share.
 
 import { deepEqual } from "node:assert/strict";
 import { NOW, type StoreCase, storeCase } from "./case.ts";

@@ -1,4 +1,4 @@
-// Cases about requests that wait and are moved to another lane because of their deadlines.
+// Cases on moving waiting requests to another lane because of their deadlines.
 
 import { deepEqual } from "node:assert/strict";
 import {

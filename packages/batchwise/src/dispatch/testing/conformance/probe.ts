@@ -1,4 +1,4 @@
-// Cases about the one reading that says what there is to do.
+// Cases on `probe`, the one read that shows all pending work.
 
 import { deepEqual, ok } from "node:assert/strict";
 import {

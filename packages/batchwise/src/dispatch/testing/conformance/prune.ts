@@ -1,5 +1,4 @@
-// Cases about letting go of what has ended: what goes, what stays, and what is still known of it
-// afterwards.
+// Cases on pruning ended work: what is deleted, what stays, and which facts remain afterwards.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
@@ -33,7 +32,7 @@ function pruneInput(changes: Partial<PruneInput> = {}): PruneInput {
   return { ...times, statuses: ALL, after: 0, limit: 100, ...changes };
 }
 
-/** All steps up to the end, added up. */
+/** The sum of all prune steps until the end. */
 async function pruned(store: Store, changes: Partial<PruneInput> = {}): Promise<Omit<PruneStep, "next">> {
   const sum = { ...NONE };
   let after: number | null = 0;
@@ -48,7 +47,7 @@ async function pruned(store: Store, changes: Partial<PruneInput> = {}): Promise<
   return sum;
 }
 
-/** Ends waiting requests, as cancelled. */
+/** Ends waiting requests as cancelled. */
 async function end(store: Store, ids: readonly string[], now: number, sinks: readonly string[] = []): Promise<void> {
   await store.amend({ kind: "cancel", ids, payload: OK, code: "cancelled" }, sinks, now);
 }
@@ -211,7 +210,7 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual((await store.probe(1, NOW)).deliveriesWaiting, 3);
     deepEqual(await store.outcomes({ after: 0, limit: 9, dead: "two" }), []);
     deepEqual(await store.amend({ kind: "redeliver", sink: "two", after: 0, limit: 9 }, [], NOW), []);
-    // A late report of what has gone.
+    // A late report of a pruned delivery.
     const late = { ...report, attempt: 2, cursor: 1, sink: "two", result: "retry" } as const;
     await store.deliveries({ now: NOW, reports: [late], take: null });
     const taken = await store.deliveries({ now: NOW + 9, reports: [], take: { ...take, leaseUntil: NOW + 99 } });
@@ -272,7 +271,7 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(await pruned(store), NONE);
     deepEqual(await lanesOf("b1-1"), [["ended", GROUP]]);
     deepEqual(await pruned(store, { before: LATER + 1 }), { ...NONE, requests: 1, batches: 2 });
-    // Nothing is left of it, and its name may come again.
+    // Everything of it is pruned, so its name may be used again.
     await halve(await sealed(store, 3, 2));
     deepEqual(await lanesOf("b3-0", "b3-1"), [
       ["ready", GROUP],

@@ -1,5 +1,5 @@
-// The whole suite of accounts that run lines themselves (`Account.execute`), as cases that any test
-// runner can loop over.
+// The whole suite for accounts that run lines themselves (`Account.execute`), as test cases for any
+// runner.
 
 import type { RunnerCase } from "./runner/case.ts";
 import { runnerCourseCases } from "./runner/course.ts";
@@ -15,9 +15,9 @@ export type {
 } from "./runner/case.ts";
 
 /**
- * The cases that every `Account` with `execute` passes, in place of `accountConformance`, which is
- * about accounts with a provider behind them. Each case opens an account whose calls it answers,
- * and throws where the account breaks the contract. The cases run in real time.
+ * The cases that every `Account` with `execute` must pass, in place of `accountConformance`, which
+ * tests accounts with a provider. Each case opens an account whose calls it answers, and throws if
+ * the account breaks the contract. The cases run in real time.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-// Cases about forming a batch: caps, refusals, ledgers, and sealers that meet.
+// Cases on sealing a batch: caps, refusals, ledgers, and concurrent sealers.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type { LedgerRow } from "../../contract/rows.ts";

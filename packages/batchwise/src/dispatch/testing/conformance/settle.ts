@@ -1,4 +1,4 @@
-// Cases about deciding the members of a batch, and about the log that this writes.
+// Cases on settling the members of a batch, and on the log that this writes.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type { OutcomeRow } from "../../contract/outcome-rows.ts";

@@ -1,5 +1,5 @@
-// The suite that every object storage passes, over the real client of its service against a strict
-// fake of it.
+// The suite that every object storage must pass, with the real client of its service on a strict
+// fake.
 
 import type { StorageCase } from "./storage/case.ts";
 import { faultCases } from "./storage/faults.ts";
@@ -8,8 +8,7 @@ import { objectCases } from "./storage/objects.ts";
 export type { StorageCase, StorageFactory, StorageRig } from "./storage/case.ts";
 
 /**
- * What every ObjectStorage promises, as cases to run one by one, each with a fake and a storage of
- * its own.
+ * The cases that every ObjectStorage must pass. Each opens a fake and a storage of its own.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-// The whole store suite: what store.ts promises, as cases that any test runner can loop over.
+// The whole store suite, which checks the promises of store.ts, as test cases for any runner.
 
 import { amendCases } from "./amend.ts";
 import type { StoreCase } from "./case.ts";
@@ -22,7 +22,7 @@ import { usageCases } from "./usage.ts";
 export type { StoreCase, StoreFactory } from "./case.ts";
 
 /**
- * The cases that every `Store` passes. Each opens its own data and throws where the store breaks
+ * The cases that every `Store` must pass. Each opens its own data and throws if the store breaks
  * the contract.
  *
  * @example

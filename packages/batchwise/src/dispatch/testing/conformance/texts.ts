@@ -1,6 +1,6 @@
-// Cases about odd texts outside bodies, fractions and large counts: the longest and oddest that the
-// contract lets through come back as they went in, and what no store can have is looked for in
-// vain, not with an error.
+// Cases on odd texts outside bodies, fractions and large counts. The longest and oddest values that
+// the contract allows come back unchanged. A search for a value that no store can hold finds
+// nothing and does not throw.
 
 import { deepEqual } from "node:assert/strict";
 import {
@@ -18,7 +18,8 @@ import {
 } from "./case.ts";
 
 /**
- * Of this length: controls, quotes, a backslash, words of other scripts, a whole surrogate pair.
+ * A text of this length: control characters, quotes, a backslash, several scripts, a surrogate
+ * pair.
  */
 function oddText(length: number): string {
   const some = "\u0001\t\n\r\"'\\\\?$1 %s {}\u2028\ufffdé語\u{1f643}";

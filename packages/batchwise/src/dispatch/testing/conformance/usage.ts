@@ -1,4 +1,4 @@
-// Cases about the sums by tenant, job and lane.
+// Cases on the sums by tenant, job and lane.
 
 import { deepEqual } from "node:assert/strict";
 import type { Settlement } from "../../contract/outcome-rows.ts";

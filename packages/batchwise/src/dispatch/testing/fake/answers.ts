@@ -1,5 +1,5 @@
-// What the fake's models say: an echo for chat, a small vector for embeddings, each from the
-// request alone.
+// Default answers of the fake's models: an echo for chat, a small vector for embeddings. Each
+// depends only on the request.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { errorType } from "./anthropic/error-type.ts";
@@ -10,7 +10,7 @@ import type { FakeAnswer, FakeLine } from "./types.ts";
 
 const DIMENSIONS = 4;
 
-/** The default `answer`, in the shape of the surface that asked. */
+/** The default `answer`, in the format of the surface that got the call. */
 export function defaultAnswer(line: FakeLine): FakeAnswer {
   if (line.endpoint === "/v1/embeddings") return { status: 200, body: embeddings(line) };
   if (line.endpoint === "/v1/messages") return { status: 200, body: message(line) };
@@ -20,7 +20,7 @@ export function defaultAnswer(line: FakeLine): FakeAnswer {
   return { status: 200, body: (openaiAnswers[line.endpoint] ?? completion)(line) };
 }
 
-/** The failure that `failedShare` hands out. */
+/** The failure of a line that `failedShare` selects. */
 export function serverFault(endpoint: string, status: number): FakeAnswer {
   const error = {
     type: endpoint === "/v1/messages" ? errorType(status) : status === 429 ? "rate_limit_error" : "server_error",
@@ -58,7 +58,7 @@ function message({ body, customId }: FakeLine): JsonObject {
   };
 }
 
-/** Gemini's, as far as the request tells: it does not name the model. */
+/** Gemini's answer, without a model name, because the request has none. */
 function generated({ body, customId }: FakeLine): JsonObject {
   const text = `echo: ${textOf(Array.isArray(body.contents) ? body.contents.at(-1) : undefined)}`;
   const [prompt, answer] = [words(JSON.stringify(body.contents ?? "")), words(text)];
@@ -75,7 +75,7 @@ function embedded({ body }: FakeLine): JsonObject {
   return { embedding: { values }, tokenCount: String(words(text)) };
 }
 
-/** The texts of a content of Gemini's. */
+/** The texts of a Gemini content. */
 function textOf(content: Json | undefined): string {
   const { parts } = (content ?? {}) as { readonly parts?: readonly { readonly text?: string }[] };
   return (parts ?? []).map(({ text = "" }) => text).join("");

@@ -1,6 +1,5 @@
-// All batches that one surface of the fake has ever accepted, the lines in them, and which of these
-// have run by now. Both surfaces keep their batches here; how a batch looks on the wire is theirs.
-// Nothing is ever removed.
+// Stores all batches that one surface has accepted, their lines, and which of these have run by
+// now. All surfaces use it; each renders its batches itself. Nothing is ever removed.
 
 import { serverFault } from "./answers.ts";
 import { hashOf, seededRandom, shuffled } from "./random.ts";
@@ -8,10 +7,10 @@ import type { Settings } from "./settings.ts";
 import { type Course, isOver, type Moment, momentOf } from "./timeline.ts";
 import type { FakeAnswer, FakeBatchView, FakeExecution, FakeLine, FakeLineFault, FakePlan } from "./types.ts";
 
-/** Stands for a failure that is shown without a word. */
+/** A failure that is shown without a message. */
 export const SILENT: FakeLineFault = { code: "", message: "" };
 
-/** One line of a batch. The body is kept as text and parsed when it is needed. */
+/** One line of a batch. The body is kept as text and parsed when needed. */
 export interface Entry {
   readonly customId: string;
   readonly identity: string;
@@ -34,22 +33,22 @@ export interface FakeBatch<Extra> extends NewBatch<Extra> {
   readonly course: Course;
   /** The order in which its lines run. */
   readonly order: ArrayLike<number>;
-  /** How the first `upTo` lines of that order have ended. */
+  /** Results of the first `upTo` lines in that order. */
   readonly tally: { upTo: number; failed: number; readonly statuses: Uint16Array };
 }
 
-/** A line that has run, or that never will in this batch. */
+/** A line with its result, or one that will never run in this batch. */
 export interface Ending {
   readonly entry: Entry;
-  /** null: it was not run. */
+  /** null: it did not run. */
   readonly answer: FakeAnswer | null;
 }
 
-/** Where the surfaces differ in substance. */
+/** Rules in which the surfaces differ. */
 export interface BookRules {
-  /** A batch can fail as a whole after it was accepted. */
+  /** A batch may fail as a whole after it was accepted. */
   readonly failsWhole: boolean;
-  /** Checks one line when it runs; null: nothing wrong. */
+  /** Checks one line when it runs; null if it is valid. */
   check(line: FakeLine): FakeAnswer | null;
 }
 
@@ -88,12 +87,12 @@ export class BatchBook<Extra> {
     return added;
   }
 
-  /** Deleted by the client: not shown any more, but what it ran still counts. */
+  /** Hides a batch that the client has deleted. Its runs still count. */
   hide(id: string): void {
     this.#hidden.add(id);
   }
 
-  /** The batch, or undefined where it is not there or cannot be read yet. */
+  /** The batch, or undefined if it does not exist or is not readable yet. */
   get(id: string): FakeBatch<Extra> | undefined {
     const batch = this.#hidden.has(id) ? undefined : this.#batches.get(id);
     const readable =
@@ -108,7 +107,7 @@ export class BatchBook<Extra> {
     return cancelled;
   }
 
-  /** What lists show by now, newest first. */
+  /** The batches that a list shows by now, newest first. */
   listed(): FakeBatch<Extra>[] {
     const until = this.#settings.now() - this.#settings.listLagMs;
     return [...this.#batches.values()]
@@ -130,14 +129,14 @@ export class BatchBook<Extra> {
     return this.#batches.size;
   }
 
-  /** Batches that wait or run by now, strangers' left out. */
+  /** Number of batches that wait or run by now, without those of other clients. */
   get open(): number {
     let count = 0;
     for (const batch of this.#batches.values()) if (!batch.foreign && !isOver(this.moment(batch).phase)) count += 1;
     return count;
   }
 
-  /** Batches that wait or run by now and that the test fits. */
+  /** Number of batches that wait or run by now and satisfy `fits`, whoever made them. */
   openWhere(fits: (batch: FakeBatch<Extra>) => boolean): number {
     return [...this.#batches.values()].filter((batch) => fits(batch) && !isOver(this.moment(batch).phase)).length;
   }
@@ -153,7 +152,7 @@ export class BatchBook<Extra> {
   }
 
   /**
-   * Lines of this model, or of all, that are enqueued by now: a batch counts until it is over, a
+   * Lines of this model, or of all, that are enqueued by now. A batch counts until it ends, a
    * failed one longer.
    */
   enqueued(model: string | null): { readonly tokens: number; readonly items: number } {
@@ -183,7 +182,7 @@ export class BatchBook<Extra> {
     return [{ code: "token_limit_exceeded", message }];
   }
 
-  /** How many of the lines that have run by now succeeded and failed. */
+  /** Number of lines that have succeeded and failed by now. */
   counts(batch: FakeBatch<Extra>): { readonly succeeded: number; readonly failed: number } {
     const { done } = this.moment(batch);
     const { tally } = batch;
@@ -197,8 +196,8 @@ export class BatchBook<Extra> {
   }
 
   /**
-   * Every line of a batch that is over, in the order of its results, scripted gaps and repetitions
-   * included.
+   * Yields the lines of an ended batch in the order of its results, with scripted gaps and
+   * duplicates.
    */
   *endings(batch: FakeBatch<Extra>): Generator<Ending> {
     const { done } = this.moment(batch);
@@ -242,7 +241,7 @@ function lineOf(entry: Entry): FakeLine {
   return { customId: entry.customId, endpoint: entry.endpoint, body: JSON.parse(entry.body) };
 }
 
-/** The lines of a stranger's batch. */
+/** The lines of another client's batch. */
 export function foreignEntries(batchId: string, endpoint: string, requests: number): Entry[] {
   const body = '{"model":"foreign","max_tokens":1,"messages":[{"role":"user","content":"?"}]}';
   return Array.from({ length: requests }, (_, ord) => {

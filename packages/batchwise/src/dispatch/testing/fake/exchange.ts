@@ -1,4 +1,4 @@
-// One HTTP exchange as the fake sees it, whatever carried it: a real socket or an in-process fetch.
+// One HTTP exchange, over a real socket or an in-process fetch.
 
 import type { Json } from "../../contract/types.ts";
 
@@ -14,11 +14,11 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** The connection is closed after so many bytes of the body; null: all are sent. */
+  /** Bytes of the body after which the connection is closed; null: all are sent. */
   readonly cutAt: number | null;
 }
 
-/** In place of a reply: the connection is closed without one. */
+/** Returned in place of a reply: the connection is closed without one. */
 export const DROPPED: unique symbol = Symbol("dropped");
 
 export type Handler = (exchange: Exchange) => Promise<Reply | typeof DROPPED>;
@@ -38,7 +38,7 @@ export function bytesReply(body: Uint8Array, contentType: string): Reply {
   return { status: 200, headers: { "content-type": contentType }, body, cutAt: null };
 }
 
-/** Thrown by routes; each surface writes it in its own error shape. */
+/** Thrown by routes; each surface writes it in its own error format. */
 export class Refusal extends Error {
   readonly status: number;
   readonly code: string;

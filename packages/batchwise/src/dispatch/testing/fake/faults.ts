@@ -1,5 +1,5 @@
-// The book of scripted faults: which of them, if any, hits the next call. First written, first
-// used. And what a fault makes of the answer, the same for every fake.
+// The queue of scripted faults. Selects the fault for the next call, first in, first out, and
+// applies it to the answer. Shared by all fakes.
 
 import type { Clock } from "../../../core/time/clock.ts";
 import { DROPPED, jsonReply, Refusal, type Reply } from "./exchange.ts";
@@ -8,7 +8,7 @@ import type { FakeFault, FakeOperation } from "./types.ts";
 export class FaultBook {
   readonly #random: () => number;
   readonly #now: () => number;
-  /** How many calls were hit. */
+  /** Number of calls that a fault has hit. */
   hits = 0;
   #entries: { readonly fault: FakeFault; left: number }[] = [];
 
@@ -25,7 +25,7 @@ export class FaultBook {
     this.#entries = [];
   }
 
-  /** The fault for this call, counted down; null: none. */
+  /** Takes the fault for this call and counts it down; null if there is none. */
   take(operation: FakeOperation): FakeFault | null {
     for (const entry of this.#entries) {
       const { fault } = entry;
@@ -46,8 +46,8 @@ const NEWLINE = 10;
 const encoder = new TextEncoder();
 
 /**
- * Runs the call as the fault says, or as it is; `refuse` writes a scripted status in the error
- * shape of its surface.
+ * Runs the call under the fault, if any. `refuse` writes a scripted status in the error format of
+ * its surface.
  */
 export async function answerUnder(
   fault: FakeFault | null,

@@ -1,5 +1,5 @@
-// Uploaded files of the OpenAI-shaped surface: taken in by multipart, listed by name, gone after
-// the retention time.
+// Uploaded files of the OpenAI surface: multipart uploads, lists by name, and expiry after the
+// retention time.
 
 import type { JsonObject } from "../../contract/types.ts";
 import { type Exchange, Refusal } from "./exchange.ts";
@@ -15,11 +15,11 @@ export interface StoredFile {
   readonly purpose: string;
   readonly content: Uint8Array;
   readonly createdAt: number;
-  /** null: as long as the service keeps files. */
+  /** In ms since 1970; null: the service's own limit. */
   readonly expiresAt: number | null;
 }
 
-/** A file that was announced, and goes to a storage of its own. */
+/** An announced file, which the client will send to another address. */
 export interface Announced {
   readonly id: string;
   readonly name: string;
@@ -47,7 +47,7 @@ export class FileShelf {
     return this.keep(fields.file_name ?? file.fileName, fields.purpose, file.content, seconds);
   }
 
-  /** The upload of a file that is to be sent to another address. */
+  /** Announces a file that will be sent to another address. */
   announce(exchange: Exchange): Announced {
     const fields = fieldsOf(parseMultipart(exchange.body, exchange.headers.get("content-type") ?? ""));
     if (fields.file_name === undefined) throw required("file_name");
@@ -58,8 +58,7 @@ export class FileShelf {
   }
 
   /**
-   * The file itself, at that address, which is signed: it takes no other credentials, and wants to
-   * know the length.
+   * Takes the file at that signed address. It needs no other credentials and requires the length.
    */
   put(id: string, { body, headers }: Exchange): void {
     const announced = this.#announced.get(id);
@@ -106,7 +105,7 @@ export class FileShelf {
     return `file-${this.#settings.mark}${String(this.#count).padStart(8, "0")}`;
   }
 
-  /** The file, unless it was deleted or its time is over. */
+  /** The file, or undefined if it was deleted or has expired. */
   get(id: string): StoredFile | undefined {
     const file = this.#files.get(id);
     const { fileRetentionMs } = this.#settings;
@@ -153,8 +152,8 @@ function fieldsOf(parts: readonly Part[]): Readonly<Record<string, string>> {
 }
 
 /**
- * Of `expires_after` and `output_expires_after`: the seconds, between an hour and 30 days; null
- * where there is none.
+ * The seconds of `expires_after` or `output_expires_after`, from an hour to 30 days; null if it is
+ * absent.
  */
 export function expiryOf(anchor: unknown, seconds: unknown): number | null {
   if (anchor === undefined && seconds === undefined) return null;

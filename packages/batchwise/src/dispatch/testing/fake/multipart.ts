@@ -1,5 +1,5 @@
-// multipart/form-data, as far as uploads need it: fields and one or more files, in any order, whole
-// in memory. And multipart/related, whose parts have no names.
+// Parses multipart/form-data for uploads: fields and files in any order, whole in memory. Also
+// multipart/related, whose parts have no names.
 
 import { Refusal } from "./exchange.ts";
 
@@ -12,7 +12,7 @@ export interface Part {
 
 const BREAK = Buffer.from("\r\n\r\n");
 
-/** Reads all parts of a body. Refuses what is not well-formed. */
+/** All parts of a body. Refuses a malformed one. */
 export function parseMultipart(body: Uint8Array, contentType: string): Part[] {
   const boundary = boundaryOf(contentType);
   if (!/^multipart\/form-data/i.test(contentType) || boundary === undefined) {
@@ -39,7 +39,7 @@ function boundaryOf(contentType: string): string | undefined {
   return match?.[1] ?? match?.[2] ?? match?.[3];
 }
 
-/** Each part with its head. */
+/** Yields each part with its headers. */
 function piecesOf(body: Uint8Array, boundary: string): Buffer[] {
   const buffer = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const delimiter = Buffer.from(`--${boundary}`);

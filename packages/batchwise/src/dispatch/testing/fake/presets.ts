@@ -1,4 +1,4 @@
-// The faults that dispatchers are tested with, by name.
+// Named faults for tests of dispatchers.
 
 import type { FakeFault, FakeOperation } from "./types.ts";
 
@@ -13,8 +13,7 @@ const CREATES: readonly FakeOperation[] = [
   ] as const),
 ];
 /**
- * Where results are read. Gemini's come with the batch itself where its requests came with the
- * create.
+ * Operations that read results. Gemini's come with the batch if its requests came with the create.
  */
 const DOWNLOADS: readonly FakeOperation[] = [
   ...(["files.content", "messages.results", "geminiFiles.content", "gemini.retrieve", "objects.get"] as const),
@@ -37,17 +36,17 @@ export type FakeFaultName =
   | "shortDownload"
   | "emptyDownload";
 
-/** Faults that real providers have had, ready to be injected. */
+/** Faults that real providers have had, ready to inject. */
 export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
   /** The batch is created; the client sees a lost connection. */
   acceptThenDrop: { on: CREATES, reply: "drop" },
-  /** Nothing is created; the client sees the same. */
+  /** Nothing is created; the client sees a lost connection too. */
   rejectThenDrop: { on: CREATES, accept: false, reply: "drop" },
-  /** The batch is created; the client is told of a server error. */
+  /** The batch is created; the client gets a server error. */
   errorAfterAccept: { on: CREATES, reply: { status: 500 } },
   /** Too many calls: nothing is created. */
   rateLimited: { on: CREATES, accept: false, reply: { status: 429, headers: { "retry-after": "30" } } },
-  /** No money left, as OpenAI says it. */
+  /** No credit, in OpenAI's words. */
   quotaExhausted: {
     on: "batches.create",
     accept: false,
@@ -63,7 +62,7 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
       },
     },
   },
-  /** No money left, as Anthropic says it. */
+  /** No credit, in Anthropic's words. */
   creditExhausted: {
     on: "messages.create",
     accept: false,
@@ -78,7 +77,7 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
       },
     },
   },
-  /** No money left, as Gemini says it. */
+  /** No credit, in Gemini's words. */
   prepaymentExhausted: {
     on: "gemini.create",
     accept: false,
@@ -93,9 +92,9 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
       },
     },
   },
-  /** The plan is used up, as Mistral says it: in the words that it has for a wrong key. */
+  /** The plan is used up, in Mistral's words, which equal those for a wrong key. */
   planExhausted: { on: "jobs.create", accept: false, reply: { status: 401, body: { detail: "Unauthorized" } } },
-  /** No money, as Vertex AI says it. */
+  /** No credit, in Vertex AI's words. */
   billingDisabled: {
     on: "vertex.create",
     accept: false,
@@ -110,7 +109,7 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
       },
     },
   },
-  /** A 400 that has nothing to do with the call, at uploads and creates. */
+  /** A 400 unrelated to the call, at uploads and creates. */
   oddRefusal: {
     on: ["files.create", "geminiFiles.upload", ...CREATES],
     accept: false,
@@ -119,7 +118,7 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
       body: { error: { message: "Invalid request.", type: "invalid_request_error", param: null, code: null } },
     },
   },
-  /** No more files may be kept, as Azure says it. */
+  /** The limit on kept files is reached, in Azure's words. */
   fileQuotaExceeded: {
     on: "files.create",
     accept: false,
@@ -128,7 +127,7 @@ export const fakeFaults: Readonly<Record<FakeFaultName, FakeFault>> = {
       body: { error: { code: "quotaExceeded", message: "The number of files exceeds the quota, the maximum is 500." } },
     },
   },
-  /** A download that ends in the middle. */
+  /** A download that breaks off in the middle. */
   cutDownload: { on: DOWNLOADS, reply: { cutAtBytes: 200 } },
   /** A download that ends cleanly after its first line. */
   shortDownload: { on: DOWNLOADS, reply: { endAfterLines: 1 } },

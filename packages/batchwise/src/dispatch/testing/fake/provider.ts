@@ -1,8 +1,7 @@
-// The strict fake provider: what a Batch API does with files and batches, without a model, under a
-// clock of the test's choosing. It refuses what the real ones refuse, fails later what they fail
-// later, and can be told to misbehave in every way that has been seen of them. It keeps account of
-// each call and each line it accepted, so that work done twice is counted here and not inferred.
-// One fake is one account; it holds everything in memory.
+// The strict fake provider: a Batch API with files and batches but no model, on a test's clock. It
+// refuses or later fails everything that real providers do, and can be scripted to misbehave in all
+// ways seen of them. It records each call and each accepted line, so that duplicate work is counted
+// directly. One fake is one account and keeps everything in memory.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { type DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
@@ -22,11 +21,11 @@ import type {
   ForeignBatch,
 } from "./types.ts";
 
-/** A strict provider in this process: what it was asked to run, and how it misbehaves. */
+/** A strict provider in this process. Records accepted work and misbehaves as scripted. */
 export interface FakeProvider {
   /**
-   * Give this to an official client as `fetch`: no socket, so a virtual clock sees everything
-   * happen at once.
+   * Pass this to an official client as `fetch`. It uses no socket, so it works under a virtual
+   * clock.
    */
   readonly fetch: Fetch;
   /**
@@ -34,38 +33,38 @@ export interface FakeProvider {
    * (Anthropic).
    */
   listen(): Promise<Listening>;
-  /** Puts a fault into calls to come. Several wait their turn. */
+  /** Adds a fault for future calls. Faults of one operation hit in order. */
   inject(fault: FakeFault): void;
-  /** Calls that a fault has hit. */
+  /** Number of calls that a fault has hit. */
   readonly faultsHit: number;
-  /** Takes back every fault that has not hit yet. */
+  /** Removes all faults that have not hit yet. */
   heal(): void;
-  /** Overrides the plan of the next batch to be created; several calls, several batches. */
+  /** Overrides the plan of the next batch to be created. Several calls override one batch each. */
   planNext(plan: Partial<FakePlan>): void;
-  /** Somebody else creates a batch here, now. */
+  /** Creates a batch of another client, now. */
   addForeign(batch: ForeignBatch): void;
-  /** Calls received, faulty ones included; of one operation or of all. */
+  /** Number of calls received, faulty ones included; of one operation or of all. */
   calls(operation?: FakeOperation): number;
-  /** Calls not answered yet. */
+  /** Number of calls not answered yet. */
   readonly open: number;
-  /** Every line that was ever accepted and not refused by validation, in order of acceptance. */
+  /** Every line that was accepted and not refused by validation, in order of acceptance. */
   executions(): FakeExecution[];
-  /** How often each identity has run, strangers' lines left out. */
+  /** How often each identity has run, without lines of other clients. */
   runs(): Map<string, number>;
-  /** Batches accepted by now, strangers' included. */
+  /** Batches accepted by now, with those of other clients. */
   batches(): readonly FakeBatchView[];
 }
 
 /**
- * Makes a fake provider. It answers OpenAI's paths with and without `/v1`; OpenAI itself knows none
- * without.
+ * Makes a fake provider. It answers OpenAI's paths with and without `/v1`; OpenAI itself requires
+ * `/v1`.
  *
  * @example
  * ```ts
  * import { fakeProvider } from "batchwise/dispatch/testing";
  * import { virtualClock } from "batchwise/testing";
  * const fake = fakeProvider({ clock: virtualClock(Date.UTC(2026, 0, 1)), listLagMs: 30_000 });
- * fake.inject({ on: "batches.create", reply: "drop" }); // accepted, but the client never hears of it
+ * fake.inject({ on: "batches.create", reply: "drop" }); // accepted, but the client gets no answer
  * ```
  */
 export function fakeProvider(options: FakeOptions = {}): FakeProvider {

@@ -1,6 +1,6 @@
-// Seeded chance for the fake: small, fast and the same on every machine. Not for secrets.
+// Seeded random numbers: small, fast and equal on every machine. Not for secrets.
 
-/** Numbers in [0, 1) that follow from the seed alone. */
+/** Numbers in [0, 1) that depend only on the seed. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -14,7 +14,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** A number in [0, 2^32) that follows from the text alone. */
+/** A number in [0, 2^32) that depends only on the text. */
 export function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let place = 0; place < text.length; place += 1) {

@@ -1,4 +1,4 @@
-// The fake's options with every default in place, and the time and chance that all of it shares.
+// The fake's options with all defaults filled in, and the clock and random source that it shares.
 
 import { createHash } from "node:crypto";
 import { refuseUnknown } from "../../../core/contract/validate.ts";
@@ -55,8 +55,8 @@ const PLAN: FakePlan = {
 };
 
 /**
- * Azure names absent files "", leaves an empty error file, names both files of a batch that failed,
- * and has been seen to write states with a capital.
+ * Azure names absent files "", leaves an empty error file, and names both files of a failed batch.
+ * It has also capitalised states.
  */
 const DIALECT_PLANS: Readonly<Record<FakeDialect, Partial<FakePlan>>> = {
   openai: {},
@@ -65,7 +65,7 @@ const DIALECT_PLANS: Readonly<Record<FakeDialect, Partial<FakePlan>>> = {
   together: { absentFile: "omitted", stateCase: "upper" },
 };
 
-/** Of Azure by its quotas, of Mistral by its pages on batches and known limitations. */
+/** Azure's from its quotas, Mistral's from its pages on batches and known limitations. */
 const DIALECT_LIMITS: Readonly<Partial<Record<FakeDialect | "mistral", Partial<FakeLimits>>>> = {
   azure: { maxLastingFiles: 500 },
   mistral: { maxLines: 100_000, maxFileBytes: 512_000_000, enqueuedItems: 1_000_000 },
@@ -73,14 +73,11 @@ const DIALECT_LIMITS: Readonly<Partial<Record<FakeDialect | "mistral", Partial<F
 
 export interface Settings {
   readonly clock: Clock;
-  /** The provider's wall clock: ours and its skew. */
+  /** The provider's wall clock: the test's clock plus the skew. */
   now(): number;
   readonly random: () => number;
   readonly seed: number;
-  /**
-   * Part of every id that it gives: another fake, or the same one started later, must not give them
-   * again.
-   */
+  /** Part of every id, so that another fake, or this one started later, does not repeat ids. */
   readonly mark: string;
   readonly dialect: FakeDialect;
   readonly speaksMistral: boolean;
@@ -96,7 +93,7 @@ export interface Settings {
   readonly faultOf: NonNullable<FakeOptions["faultOf"]>;
   readonly storage: FakeObjects | null;
   planFor(facts: FakeBatchFacts): FakePlan;
-  /** The plan of the next batch that is created, in place of the usual one. */
+  /** Sets the plan of the next batch to be created. */
   planNext(plan: Partial<FakePlan>): void;
 }
 
@@ -123,7 +120,7 @@ const wallClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
-/** @throws TypeError with `code: "INVALID_OPTION"` for an option, limit or plan that is unknown. */
+/** @throws TypeError with `code: "INVALID_OPTION"` for an unknown option, limit or plan field */
 export function resolveSettings(options: FakeOptions): Settings {
   refuseUnknown(options, OPTIONS);
   refuseUnknown(options.limits ?? {}, Object.keys(LIMITS), "limits.");

@@ -1,12 +1,11 @@
-// One wire format of the fake: which calls it knows, and how it answers them. A fake has one
-// surface or several side by side; the first that knows a path takes the call. What the batches of
-// a surface do is in its BatchBook.
+// One wire format of the fake: the calls that it knows and their answers. A fake may have several;
+// the first that knows a path takes the call. Its BatchBook decides what its batches do.
 
 import type { BatchBook } from "./batch-book.ts";
 import type { Exchange, Refusal, Reply } from "./exchange.ts";
 import type { FakeOperation, FakeSurface } from "./types.ts";
 
-/** What a call means: its operation, and the id in its path ("" where there is none). */
+/** The operation of a call, and the id in its path ("" if there is none). */
 export interface Route {
   readonly operation: FakeOperation;
   readonly id: string;
@@ -14,14 +13,14 @@ export interface Route {
 
 export interface Surface {
   readonly name: FakeSurface;
-  /** Its batches, as far as they look the same on every surface. */
+  /** The part of its batches that is equal on every surface. */
   readonly book: Pick<BatchBook<unknown>, "views" | "executions">;
-  /** Null for a path that it does not know. */
+  /** Null for an unknown path. */
   route(method: string, path: string): Route | null;
-  /** Throws a Refusal for what the provider refuses. */
+  /** Throws a Refusal for anything that the provider refuses. */
   run(operation: FakeOperation, id: string, exchange: Exchange): Reply;
-  /** A refusal in the error shape of the provider. */
+  /** A refusal in the provider's error format. */
   refused(refusal: Refusal): Reply;
-  /** Somebody else's batch. */
+  /** Adds a batch of another client. */
   addForeign(requests: number): void;
 }

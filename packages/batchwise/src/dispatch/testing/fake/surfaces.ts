@@ -1,4 +1,4 @@
-// Which surfaces a fake has: a provider's wire format joins the fake here.
+// The surfaces of a fake. A new wire format is added here.
 
 import { AnthropicSurface } from "./anthropic/surface.ts";
 import { BedrockSurface } from "./bedrock/surface.ts";
@@ -10,8 +10,8 @@ import type { Surface } from "./surface.ts";
 import { VertexSurface } from "./vertex/surface.ts";
 
 /**
- * Their paths never meet, so that all are served side by side; but Mistral's files have the paths
- * of OpenAI's.
+ * All surfaces, served side by side. Mistral's replaces OpenAI's, because their file paths are
+ * equal.
  */
 export function surfacesOf(settings: Settings): readonly Surface[] {
   if (settings.speaksMistral) return [new MistralSurface(settings)];

@@ -1,17 +1,17 @@
-// The life of one batch as a pure function of time. Nothing happens in the fake between two calls:
-// a caller is told what would have happened by now. A batch refused by validation fails; one that
-// outlasts its window expires.
+// The life of one batch as a pure function of time. The fake does nothing between two calls: a
+// caller gets the state that holds by now. A batch refused by validation fails; one that outlasts
+// its window expires.
 
 import type { FakeLineFault, FakePlan } from "./types.ts";
 
-/** What decides a batch's life. */
+/** The facts that determine a batch's life. */
 export interface Course {
   readonly acceptedAt: number;
   readonly items: number;
   readonly plan: FakePlan;
-  /** Infinity: it runs until it is done. */
+  /** Infinity: it never expires. */
   readonly windowMs: number;
-  /** What validation found; empty: nothing. */
+  /** Faults that validation finds; empty if there are none. */
   readonly faults: readonly FakeLineFault[];
   readonly cancelledAt: number | null;
 }
@@ -26,7 +26,7 @@ export type Phase =
   | "cancelling"
   | "cancelled";
 
-/** Where a batch stands. `done` items have results; the others have not, or not yet, been run. */
+/** The state of a batch. `done` items have results; the others have not run. */
 export interface Moment {
   readonly phase: Phase;
   readonly done: number;
@@ -41,7 +41,7 @@ export function isOver(phase: Phase): boolean {
   return TERMINAL.has(phase);
 }
 
-/** False in the time after the end of a batch in which its counts are not there yet. */
+/** False until the counts of an ended batch are available. */
 export function areCounted({ plan }: Course, { endedAt }: Moment, now: number): boolean {
   return endedAt === null || now >= endedAt + plan.countsLagMs;
 }

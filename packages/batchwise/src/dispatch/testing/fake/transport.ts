@@ -1,15 +1,14 @@
-// Two ways to the same handler: a real node:http server on a free port of the loopback, and a
-// `fetch` that stays in the process, so that a simulation under a virtual clock needs no socket.
-// Both can close a connection in the middle.
+// Two transports for one handler: a node:http server on a free loopback port, and an in-process
+// `fetch`, so that a simulation under a virtual clock needs no socket. Both can break a connection.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { DROPPED, type Exchange, type Handler, type Reply } from "./exchange.ts";
 
-/** An answer of this status has no body, not even an empty one. */
+/** A status without a body, even an empty one. */
 const NO_CONTENT = 204;
 
-/** What the official clients take as their `fetch` option. */
+/** The `fetch` option of official clients. */
 export type Fetch = (url: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** A fake that listens on a port. */
@@ -61,8 +60,8 @@ function exchangeOf(method: string, url: URL, headers: Headers, body: Uint8Array
 }
 
 /**
- * Fails like the platform's fetch does: a TypeError for a lost connection, the signal's reason for
- * an abort.
+ * Fails like the platform's fetch: a TypeError for a lost connection, the signal's reason for an
+ * abort.
  */
 export function inProcessFetch(handler: Handler): Fetch {
   return async (target, init) => {

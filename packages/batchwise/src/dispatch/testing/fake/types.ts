@@ -1,10 +1,10 @@
-// The words of the fake provider: its options, what a test may script, and what it records. Types
-// only. All spans and times are milliseconds on the fake's own clock.
+// Types of the fake provider: its options, scripts and records. All spans and times are in ms on
+// the fake's clock.
 
 import type { Clock } from "../../../core/time/clock.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
 
-/** The calls that the fake counts and into which faults can be put. */
+/** The operations that the fake counts and that can have faults. */
 export type FakeOperation =
   | "files.create"
   | "files.list"
@@ -58,106 +58,103 @@ export type FakeOperation =
 /** The wire formats that the fake speaks. */
 export type FakeSurface = "openai" | "anthropic" | "gemini" | "mistral" | "bedrock" | "vertex";
 
-/** Ways in which OpenAI-shaped services differ on the wire. */
+/** Variants of OpenAI's wire format. */
 export type FakeDialect = "openai" | "azure" | "groq" | "together";
 
 /** The objects of a fake storage, and the faults in its calls. */
 export interface FakeObjects {
-  /** An object's bytes; null: there is none. */
+  /** An object's bytes; null if it does not exist. */
   read(bucket: string, name: string): Uint8Array | null;
-  /** Puts an object there, as another client would. */
+  /** Writes an object, as another client would. */
   write(bucket: string, name: string, bytes: Uint8Array | string): void;
-  /** Puts a fault into calls to come. Several wait their turn. */
+  /** Adds a fault for future calls. Faults of one operation hit in order. */
   inject(fault: FakeFault): void;
-  /** Calls that a fault has hit. */
+  /** Number of calls that a fault has hit. */
   readonly faultsHit: number;
-  /** Takes back every fault that has not hit yet. */
+  /** Removes all faults that have not hit yet. */
   heal(): void;
 }
 
 /** The limits that the fake enforces. */
 export interface FakeLimits {
-  /** Fewer lines than this fail validation, as with some providers. 1. */
+  /** Minimum lines; fewer fail validation, as with some providers. 1. */
   readonly minLines: number;
-  /** Lines in one file. OpenAI 50_000, Mistral 100_000. */
+  /** Maximum lines in one file. OpenAI 50_000, Mistral 100_000. */
   readonly maxLines: number;
-  /** Bad lines that the validation of an OpenAI-shaped file names. 50. */
+  /** Maximum bad lines that validation of an OpenAI-shaped file names. 50. */
   readonly namedFaults: number;
-  /** Texts to embed in one file, over all its lines. OpenAI 50_000. */
+  /** Maximum texts to embed in one file, over all lines. OpenAI 50_000. */
   readonly maxEmbeddingInputs: number;
-  /** Files that may be kept without `expires_after`. Azure 500; else Infinity. */
+  /** Maximum files kept without `expires_after`. Azure 500; else Infinity. */
   readonly maxLastingFiles: number;
-  /** Bytes of one uploaded file. OpenAI 200_000_000, Mistral 512_000_000. */
+  /** Maximum bytes of one uploaded file. OpenAI 200_000_000, Mistral 512_000_000. */
   readonly maxFileBytes: number;
-  /** Items of one Anthropic batch. 100_000. */
+  /** Maximum items of one Anthropic batch. 100_000. */
   readonly maxItems: number;
-  /** Bytes of one Anthropic create. 256_000_000. */
+  /** Maximum bytes of one Anthropic create. 256_000_000. */
   readonly maxBodyBytes: number;
-  /** Bytes of one Gemini create, with the requests that it carries. 20_971_520. */
+  /** Maximum bytes of one Gemini create, with its requests. 20_971_520. */
   readonly maxCreateBytes: number;
-  /** Bytes of one file at Gemini. 2_000_000_000. */
+  /** Maximum bytes of one file at Gemini. 2_000_000_000. */
   readonly maxUploadBytes: number;
-  /** Lines of one job at Vertex AI. 200_000. */
+  /** Maximum lines of one job at Vertex AI. 200_000. */
   readonly maxJobLines: number;
-  /** Bytes of the input of one job at Vertex AI. 1_000_000_000. */
+  /** Maximum input bytes of one job at Vertex AI. 1_000_000_000. */
   readonly maxJobBytes: number;
-  /** Vertex AI: jobs of Claude that may be waiting or running at once. 4. */
+  /** Vertex AI: maximum Claude jobs that wait or run at once. 4. */
   readonly claudeJobs: number;
-  /** Gemini: batches that may be waiting or running at once. 100. */
+  /** Gemini: maximum batches that wait or run at once. 100. */
   readonly concurrentBatches: number;
-  /** Prompt tokens that may be enqueued per model, by the estimate of `batchwise`. Infinity. */
+  /** Maximum enqueued prompt tokens per model, by `batchwise`'s estimate. Infinity. */
   readonly enqueuedTokens: number;
-  /** A batch refused for tokens counts this long after it failed. 0. */
+  /** A batch refused for its tokens counts this long after it failed, in ms. 0. */
   readonly failedCountsForMs: number;
-  /** Anthropic and Mistral: items that may be enqueued in all. Infinity, at Mistral 1_000_000. */
+  /** Anthropic and Mistral: maximum enqueued items in total. Infinity, at Mistral 1_000_000. */
   readonly enqueuedItems: number;
-  /** Batches that may be created in one hour. 2_000. */
+  /** Maximum batches created in one hour. 2_000. */
   readonly createsPerHour: number;
 }
 
-/** What becomes of one batch. Times count from its acceptance. */
+/** The course of one batch. Times in ms from its acceptance. */
 export interface FakePlan {
   readonly validateMs: number;
   readonly runMs: number;
   readonly finalizeMs: number;
-  /** From the cancel to its end. */
+  /** From the cancel to its end, in ms. */
   readonly cancelMs: number;
-  /** A cancelled batch that would end before `cancelMs` is over completes all the same. */
+  /** A cancelled batch that would end within `cancelMs` completes instead. */
   readonly completesDespiteCancel: boolean;
-  /** Share of the lines that have run when the window ends; null: as many as the time allowed. */
+  /** Share of lines that have run when the window ends; null: as many as time allowed. */
   readonly expiredShare: number | null;
-  /** Fails after validation with this, whatever its lines are. `line` counts from 1. */
+  /** Fails after validation with this fault, whatever its lines are. `line` counts from 1. */
   readonly failWith: FakeLineFault | null;
-  /** Fails after validation, and says nothing of why. */
+  /** Fails after validation without a reason. */
   readonly failSilently: boolean;
-  /** A batch that failed names both result files all the same; they are empty. */
+  /** A failed batch still names both result files; they are empty. */
   readonly failedNamesFiles: boolean;
   readonly order: "shuffled" | "input";
-  /** Result lines that are left out, and that come twice. */
+  /** Number of result lines left out, and of those written twice. */
   readonly missingLines: number;
   readonly duplicateLines: number;
-  /** Share of the items that end with `failedStatus`. */
+  /** Share of items that end with `failedStatus`. */
   readonly failedShare: number;
-  /** A status of the provider's own: 500, 429, 529. 500. */
+  /** A provider's error status: 500, 429, 529. 500. */
   readonly failedStatus: number;
-  /** An empty error file although nothing failed. */
+  /** Writes an empty error file if nothing failed. */
   readonly emptyErrorFile: boolean;
-  /** How a file that does not exist is named in the batch. */
+  /** How the batch names an absent file. */
   readonly absentFile: "null" | "empty" | "omitted";
-  /** How states are written. */
+  /** The spelling of states. */
   readonly stateCase: "lower" | "capitalised" | "upper";
-  /** The batch has ended this long before it says where its results are. 0. */
+  /** Time after the end in which results are not named yet, in ms. 0. */
   readonly resultsLagMs: number;
-  /**
-   * The batch has ended this long before its counts are there: until then they are 0, or left out.
-   * 0.
-   */
+  /** Time after the end in which counts are 0 or absent, in ms. 0. */
   readonly countsLagMs: number;
-  /** In place of `in_progress`: a state that no client knows. */
+  /** Replaces `in_progress` by this unknown state. */
   readonly strangeState: string | null;
 }
 
-/** What goes wrong with one line. */
+/** A fault of one line. */
 export interface FakeLineFault {
   readonly code: string;
   readonly message: string;
@@ -165,7 +162,7 @@ export interface FakeLineFault {
   readonly param?: string | null;
 }
 
-/** One line as the fake would execute it. For Anthropic, `body` is `params`. */
+/** One line as the fake runs it. For Anthropic, `body` is `params`. */
 export interface FakeLine {
   readonly customId: string;
   readonly endpoint: string;
@@ -173,33 +170,33 @@ export interface FakeLine {
 }
 
 /**
- * How a line ends: 2xx is a success. Must depend on the line alone, since it may be asked for more
- * than once.
+ * The result of a line: 2xx is a success. Must depend only on the line, because it may be computed
+ * more than once.
  */
 export interface FakeAnswer {
   readonly status: number;
   readonly body: JsonObject;
 }
 
-/** A fault in one call, or in the next few calls, of an operation. */
+/** A fault in the next call, or calls, of an operation. */
 export interface FakeFault {
   readonly on: FakeOperation | readonly FakeOperation[];
-  /** How many calls it hits. Default 1. */
+  /** Number of calls that it hits. Default 1. */
   readonly times?: number;
-  /** Hits every call until this time on the fake's clock; `times` then does not count. */
+  /** Hits every call until this time on the fake's clock; then `times` is ignored. */
   readonly until?: number;
-  /** Share of the calls that it hits. Default 1. */
+  /** Share of calls that it hits. Default 1. */
   readonly chance?: number;
   /**
-   * Waits this long before anything is done, also when the client has gone by then: a slow accept.
-   * Default 0.
+   * Delay before the operation, in ms, even if the client has gone by then: a slow accept. Default
+   * 0.
    */
   readonly delayMs?: number;
-  /** Whether the operation is done. Default true. */
+  /** Whether the operation takes effect. Default true. */
   readonly accept?: boolean;
-  /** Waits this long after it is done. Default 0. */
+  /** Delay after the operation, in ms. Default 0. */
   readonly replyDelayMs?: number;
-  /** What the client sees. Default: the answer. `drop` closes the connection. */
+  /** The client's view. Default: the answer. `drop` closes the connection. */
   readonly reply?:
     | "answer"
     | "drop"
@@ -209,121 +206,112 @@ export interface FakeFault {
     | FakeEditedReply;
 }
 
-/** The answer with another body. */
+/** The answer with a changed body. */
 export interface FakeEditedReply {
-  /** Makes the body that the client sees of the one that there would be. */
+  /** Makes the client's body from the original one. */
   readonly edit: (body: string) => string;
 }
 
-/**
- * The body ends cleanly after so many of its lines: as whole as any other answer, for all that the
- * client can see.
- */
+/** The body ends cleanly after this many of its lines, so a client takes it for complete. */
 export interface FakeShortReply {
   readonly endAfterLines: number;
 }
 
-/** What goes wrong with an answer of the fake. */
+/** A fault in an answer of the fake. */
 export interface FakeReplyFault {
   readonly status: number;
   readonly body?: Json;
   /**
-   * In place of `body`: a body that is no JSON, as the page of a proxy. Its type goes into
-   * `headers`; default text/html.
+   * Replaces `body` by a text that is not JSON, such as a proxy's page. Set its type in `headers`;
+   * default text/html.
    */
   readonly text?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One line that a batch took in. Never forgotten: duplicates are counted here, at the provider. */
+/**
+ * One line that a batch accepted. Never forgotten, so that duplicates are counted at the provider.
+ */
 export interface FakeExecution {
   readonly batchId: string;
   readonly customId: string;
-  /** What `identify` said: the same for every try of one request. */
+  /** The result of `identify`: equal for all tries of one request. */
   readonly identity: string;
   readonly acceptedAt: number;
-  /** Whether it has been run by now. A line of a cancelled or expired batch may never be. */
+  /** Whether it has run by now. A line of a cancelled or expired batch may never run. */
   readonly ran: boolean;
-  /** How it ended; null while it has not been run. */
+  /** The HTTP status of its result; null if it has not run. */
   readonly status: number | null;
   readonly foreign: boolean;
 }
 
 /** Options of `fakeProvider`. */
 export interface FakeOptions {
-  /**
-   * Wall time in milliseconds since 1970, and timers for delayed answers. Default: the machine's.
-   */
+  /** Wall time in ms since 1970, and timers for delayed answers. Default: the machine's clock. */
   readonly clock?: Clock;
-  /**
-   * Every choice that the fake makes follows from it; the ids that it gives from it and from the
-   * time of its start. Default 1.
-   */
+  /** Seed of all random choices. Ids depend on it and on the start time. Default 1. */
   readonly seed?: number;
   /**
-   * `mistral`: Mistral's own files and jobs in place of those of OpenAI's shape, whose paths they
-   * share.
+   * The dialect. `mistral`: Mistral's files and jobs in place of OpenAI's, because their paths are
+   * equal.
    */
   readonly dialect?: FakeDialect | "mistral";
   readonly limits?: Partial<FakeLimits>;
   /**
-   * How `POST /files/upload` answers in the dialect of Together: with a redirect to a storage that
-   * takes the file by PUT, or with the file. Default "redirect".
+   * Together's answer to `POST /files/upload`: a redirect to a storage that takes the file by PUT,
+   * or the file. Default "redirect".
    */
   readonly uploads?: "redirect" | "direct";
-  /** Defaults for every batch, or a choice per batch. */
+  /** The plan of every batch, or a function that returns it for each. */
   readonly plan?: Partial<FakePlan> | ((batch: FakeBatchFacts, random: () => number) => Partial<FakePlan>);
-  /** A created batch shows up in lists this long after. Default 0. */
+  /** Delay before a created batch appears in lists, in ms. Default 0. */
   readonly listLagMs?: number;
-  /** The same for retrieving it. Default 0. */
+  /** Delay before it can be retrieved, in ms. Default 0. */
   readonly retrieveLagMs?: number;
-  /** How far the provider's clock is ahead. Default 0. */
+  /** How far the provider's clock is ahead, in ms. Default 0. */
   readonly clockSkewMs?: number;
-  /** Files are gone after this. Default 30 days. */
+  /** Files expire after this time, in ms. Default 30 days. */
   readonly fileRetentionMs?: number;
   /**
-   * Of OpenAI's shape and Gemini: an uploaded file is not processed before this, and no batch is
-   * made from it. Default 0.
+   * OpenAI and Gemini: processing time of an uploaded file, in ms. Until then no batch can use it.
+   * Default 0.
    */
   readonly filesPendingMs?: number;
-  /** Models that exist; others fail validation. Default: all. */
+  /** Known models; others fail validation. Default: all. */
   readonly models?: readonly string[];
-  /** Default: an echo of the last user message, or a vector of its text. */
+  /** The model's answer. Default: an echo of the last user message, or a vector of its text. */
   readonly answer?: (line: FakeLine) => FakeAnswer;
-  /**
-   * What the validation of an OpenAI-shaped file has against a line, beside the checks of the fake.
-   * Default: nothing.
-   */
+  /** Additional validation of a line of an OpenAI-shaped file. Default: none. */
   readonly faultOf?: (line: FakeLine) => FakeLineFault | null;
-  /** What tells one request from another, whatever its custom id. Default: a digest of the body. */
+  /** Identifies a request, whatever its custom id. Default: a digest of the body. */
   readonly identify?: (line: FakeLine) => string;
   /**
-   * Where jobs read their inputs and write their outputs: a `fakeS3()` for Bedrock, a `fakeGcs()`
-   * for Vertex AI. Faults given to this fake go there too. Default: nothing is there.
+   * Storage of job inputs and outputs: a `fakeS3()` for Bedrock, a `fakeGcs()` for Vertex AI.
+   * Faults given to this fake apply there too. Default: empty.
    */
   readonly storage?: FakeObjects;
 }
 
-/** What a fault may look at before it strikes. */
+/** The facts about a batch from which its plan may be chosen. */
 export interface FakeBatchFacts {
-  /** How many batches came before it. */
+  /** Number of earlier batches. */
   readonly index: number;
   readonly requests: number;
   readonly model: string;
 }
 
-/** A batch of somebody else in the same workspace. */
+/** A batch of another client in the same workspace. */
 export interface ForeignBatch {
   readonly requests: number;
   readonly surface?: FakeSurface;
   readonly plan?: Partial<FakePlan>;
 }
 
-/** A batch as a test sees it from behind the counter. */
+/** A batch, with facts that its client cannot see. */
 export interface FakeBatchView {
   readonly id: string;
   readonly surface: FakeSurface;
-  /** In OpenAI's words on both surfaces. */
+  /** OpenAI's names on all surfaces. */
   readonly state: string;
   readonly requests: number;
   readonly acceptedAt: number;

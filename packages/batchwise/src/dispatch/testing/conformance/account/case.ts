@@ -1,5 +1,5 @@
-// What a case of the account suite is, and the small steps that the cases are made from. No test
-// runner is needed: a case throws where the account breaks the contract.
+// The type of an account case, and helpers that the cases share. Needs no test runner: a case
+// throws if the account breaks the contract.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type {
@@ -15,61 +15,54 @@ import { fakeFaults } from "../../fake/presets.ts";
 import type { FakeProvider } from "../../fake/provider.ts";
 import type { FakeFault, FakeLine, FakeOperation, FakeOptions, FakeSurface } from "../../fake/types.ts";
 
-/** What the cases need of a fake: that of `fakeProvider`, or one of your own for another API. */
+/** The part of a fake that the cases use: a `fakeProvider`, or your own fake of another API. */
 export type AccountFake = Pick<FakeProvider, "inject" | "planNext" | "addForeign" | "calls" | "runs" | "batches">;
 
-/** An account at a fake provider that has just begun, at `START`. */
+/** An account on a new fake provider whose clock is at `START`. */
 export interface AccountRig {
   readonly account: Account;
   readonly fake: AccountFake;
   /**
-   * The fake's name of the call that makes a batch. Default: that of OpenAI, or of Anthropic where
-   * all is inline.
+   * The fake's operation that creates a batch. Default: OpenAI's, or Anthropic's if the account
+   * sends everything inline.
    */
   readonly create?: FakeOperation;
-  /**
-   * How the provider says that there is no money left, to a create. Default: as OpenAI, or
-   * Anthropic, says it.
-   */
+  /** The provider's refusal of a create without credit. Default: OpenAI's or Anthropic's. */
   readonly noMoney?: FakeFault;
-  /** The wire format in which strangers create batches there. Default: as `create`. */
+  /** The wire format in which other clients create batches. Default: that of `create`. */
   readonly surface?: FakeSurface;
-  /** How long a batch may take before it expires, in milliseconds. Default: 24 hours. */
+  /** The batch window in ms. Default: 24 hours. */
   readonly windowMs?: number;
-  /** Batches there run to their end, however long it takes. Default false. */
+  /** Batches never expire. Default false. */
   readonly neverExpires?: boolean;
   /**
-   * A batch that expired or was cancelled gives no results, not even of what had run. Default
-   * false.
+   * A batch that expired or was cancelled gives no results, even of lines that ran. Default false.
    */
   readonly endsEmpty?: boolean;
   /** The fake's clock: a `virtualClock(ACCOUNT_START)` of `batchwise/testing`. */
   readonly clock: { advance(ms: number): Promise<unknown>; settle(): Promise<unknown> };
 }
 
-/**
- * Makes a fake provider with these options and an account there, over the client that its users
- * have.
- */
+/** Makes a fake provider with these options and an account over the provider's usual client. */
 export type AccountFactory = (options: FakeOptions) => Promise<AccountRig>;
 
 /** One case of the suite that every account must pass. */
 export interface AccountCase {
-  /** A sentence about what an account does. */
+  /** A sentence that says what an account does. */
   readonly name: string;
   run(open: AccountFactory): Promise<void>;
 }
 
 export const MINUTE = 60_000;
 export const HOUR = 3_600_000;
-/** When the fake's clock begins, in milliseconds since 1970. */
+/** Start of the fake's clock, in ms since 1970. */
 export const START: number = Date.UTC(2026, 0, 1);
 const KEY = "01JD3K9V7QX2ABCDEFGHJKMNPQ";
 const CHAT = "/v1/chat/completions";
 const MODEL = "model-a";
 export const NAME: BatchName = { key: KEY, attempt: 1, endpoint: CHAT, model: MODEL };
 
-/** What an account is asked: a chat, or a vector where it has no chat. */
+/** The endpoint to test: chat, or embeddings if the account has no chat. */
 function endpointOf({ capabilities }: Account): Endpoint {
   return capabilities.endpoints.includes(CHAT) ? CHAT : "/v1/embeddings";
 }
@@ -82,10 +75,7 @@ export function accountCase(
   return { name, run: async (open) => body(await open({ identify, ...options })) };
 }
 
-/**
- * The fake counts a line by its messages, whatever they are called: the same request is the same
- * line.
- */
+/** Identifies a line by its messages, so that one request under several ids counts as one. */
 function identify({ body }: FakeLine): string {
   return JSON.stringify(body.messages ?? body.contents ?? body);
 }
@@ -112,7 +102,7 @@ export function nameOf(place: number): string {
   return `${KEY.slice(-12)}_${String(place).padStart(7, "0")}`;
 }
 
-/** The fake's name of the call that makes a batch. */
+/** The fake's operation that creates a batch. */
 export function createOf({ account, create }: AccountRig): FakeOperation {
   return create ?? (isAllInline(account) ? "messages.create" : "batches.create");
 }
@@ -129,13 +119,13 @@ function isAllInline({ capabilities }: Account): boolean {
   return capabilities.maxInlineBytes === Number.POSITIVE_INFINITY;
 }
 
-/** A request of a batch: its place there, and the number in the text that it asks with. */
+/** A request of a batch: its place, and the number in its text. */
 interface Asked {
   readonly place: number;
   readonly text: number;
 }
 
-/** Sends a batch whose requests have each the text of their place. */
+/** Sends a batch in which each request's text is its place. */
 export function submit(
   account: Account,
   count: number,
@@ -147,8 +137,8 @@ export function submit(
 }
 
 /**
- * Sends a batch as the dispatcher does: check, encode, upload what is too large to go inline,
- * create with the tag.
+ * Sends a batch as the dispatcher does: checks, encodes, uploads if it is too large for inline, and
+ * creates with the tag.
  */
 export async function submitThese(
   account: Account,
@@ -196,18 +186,18 @@ export async function collect(
   return lines;
 }
 
-/** True where a batch is sent whole or not at all. */
+/** True if the account must send a batch without gaps. */
 export function goesWhole(account: Account): boolean {
   return account.isNamedByPlace?.(MODEL) === true;
 }
 
-/** What the model says to one request, whatever it is called in its batch: a text, or a vector. */
+/** The model's answer to one request, without ids: a text or a vector. */
 export function saidBy({ response }: ResultLine): unknown {
   if (response?.body.object === "list") return (response.body as Embeddings).data[0]?.embedding;
   return (response?.body as Completion | undefined)?.choices[0]?.message.content;
 }
 
-/** The answer of the fake's model, in OpenAI's shape, with the tokens that it counted. */
+/** Asserts an answer of the fake's model in OpenAI's format, with the tokens that it counted. */
 export function isAnswer({ customId: name, response, error, usage }: ResultLine): void {
   deepEqual([error, response?.statusCode], [null, 200]);
   if (response?.body.object === "list") {
@@ -224,7 +214,7 @@ export function isAnswer({ customId: name, response, error, usage }: ResultLine)
   deepEqual([usage?.inputTokens, usage?.outputTokens, usage?.totalTokens], [input, output, input + output]);
 }
 
-/** Of an account that has no chat. */
+/** Asserts an embeddings answer. */
 function isVector(body: JsonObject, usage: Usage | null): void {
   const { data, model, usage: told } = body as Embeddings;
   deepEqual([data.length, data[0]?.object, data[0]?.index, model], [1, "embedding", 0, MODEL]);
@@ -247,8 +237,8 @@ type Completion = JsonObject & {
 };
 
 /**
- * True for the batch that `submit` has just made of three requests, told by what the account leaves
- * there.
+ * True for the batch that `submit` has just made of three requests, identified by the data that the
+ * account leaves there.
  */
 export function isOurs({ capabilities }: Account, seen: ProviderBatch, created: ProviderBatch): boolean {
   switch (capabilities.tag) {

@@ -1,4 +1,4 @@
-// Cases about creates that fail: what became of them, and that none is sent twice.
+// Cases on failed creates: whether the batch exists, and that it is never created twice.
 
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { fakeFaults } from "../../fake/presets.ts";

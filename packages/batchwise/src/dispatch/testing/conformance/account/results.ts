@@ -1,4 +1,4 @@
-// Cases about the end of a batch: whole results, parts of them, and cancels.
+// Cases on the end of a batch: complete results, partial results, and cancels.
 
 import { deepEqual, equal } from "node:assert/strict";
 import type { ProviderBatch, ResultLine } from "../../../contract/account.ts";
@@ -7,12 +7,15 @@ import { type AccountCase, accountCase, call, collect, failure, HOUR, MINUTE, na
 
 const SLOW_DOWN = { type: "rate_limit_error", code: "rate_limit_exceeded", message: "Slow down." };
 
-/** Nor may it be waited for lines: `ran` counts those that come. */
+/** Asserts an empty batch. `ran` counts the lines that will come, so it must be 0. */
 function isEmpty(batch: ProviderBatch | null, lines: readonly ResultLine[]): void {
   deepEqual([batch?.resultRefs, batch?.ran ?? null, lines], [[], null, []]);
 }
 
-/** What was not run has lines that say so, or, where the provider gives none for it, no lines. */
+/**
+ * Asserts that each request that did not run has a line with this code, or has no line if the
+ * provider writes none.
+ */
 function notRun(lines: readonly ResultLine[], count: number, code: string): void {
   const rest = lines.filter(({ error }) => error !== null);
   if (rest.length === 0) return;
@@ -23,7 +26,7 @@ function notRun(lines: readonly ResultLine[], count: number, code: string): void
   );
 }
 
-/** Not every client tells of a connection that is cut: then nothing moves any more. */
+/** Some clients do not report a lost connection; then the wait ends after this time. */
 const SOON_MS = 1_000;
 
 export const resultCases: readonly AccountCase[] = [

@@ -1,4 +1,4 @@
-// Cases about sending a batch and finding it again.
+// Cases on sending a batch and finding it again.
 
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { ListPage } from "../../../contract/account.ts";
@@ -45,7 +45,7 @@ export const sendingCases: readonly AccountCase[] = [
     "gives every other caller its own answer where a member has left before the batch was sent",
     async ({ clock, account }) => {
       const stayed = [1, 3, 4];
-      // Where results are named by place, the dispatcher sends the others in a new batch, without a
+      // If results are named by place, the dispatcher sends the others as a new batch without a
       // gap.
       const asked = stayed.map((text, index) => ({ place: goesWhole(account) ? index : text, text }));
       const [whole, part] = [await submit(account, 5), await submitThese(account, asked, call(), 2)];

@@ -1,8 +1,8 @@
-// What a case of the suite for accounts that run lines themselves is, and the small steps that the
-// cases are made from. No test runner is needed: a case throws where the account breaks the
-// contract. The cases run in real time, because such an account waits for what it runs lines with.
-// What must happen is waited for, however slow the machine is; what must not happen is given a
-// moment in which it would.
+// The type of a case for accounts that run lines themselves, and helpers that the cases share.
+// Needs no test runner: a case throws if the account breaks the contract. The cases run in real
+// time, because the account waits for a server or a function. Expected events are awaited with a
+// long timeout, so slow machines pass. Forbidden events get a short moment in which they would
+// happen.
 
 import { deepEqual, ok } from "node:assert/strict";
 import type { Account, BatchName, ResultLine } from "../../../contract/account.ts";
@@ -15,32 +15,29 @@ export interface RunnerAsked {
 }
 
 /**
- * What becomes of a call: an answer with an HTTP status, whose body is
- * `{ error: { code, message } }` from 400 on, or "lost" where the connection breaks.
+ * The answer to a call: a status and a body, which is `{ error: { code, message } }` from 400 on.
+ * Or "lost": the connection breaks.
  */
 export type RunnerAnswer = { readonly status: number; readonly body: Json } | "lost";
 
-/** How the suite wants the account, and what becomes of its calls. */
+/** The account that a case needs, and the answers to its calls. */
 export interface RunnerOptions {
   /**
    * Called for each call of the account. A promise that never settles is a call without an answer.
    */
   readonly answer: (asked: RunnerAsked) => RunnerAnswer | Promise<RunnerAnswer>;
-  /** Most lines that the account runs at once. */
+  /** Maximum lines that the account runs at once. */
   readonly concurrency: number;
-  /** How long one call may take, in milliseconds. */
+  /** Timeout of one call, in ms. */
   readonly lineTimeoutMs: number;
-  /** Calls made again for one line, in the same try. */
+  /** Maximum repeated calls for one line within a try. */
   readonly maxRetries: number;
 }
 
-/** An account that runs lines itself, with what answers its calls. */
+/** An account that runs lines itself, with the server of its calls. */
 export interface RunnerRig {
   readonly account: Account;
-  /**
-   * Takes away what answers, as a server that is stopped. Absent where the account runs lines in
-   * its own process.
-   */
+  /** Stops the server that answers. Absent if the account runs lines in its own process. */
   away?(): Promise<void>;
 }
 
@@ -49,7 +46,7 @@ export type RunnerFactory = (options: RunnerOptions) => Promise<RunnerRig>;
 
 /** One case of the suite that every account with `execute` must pass. */
 export interface RunnerCase {
-  /** A sentence about what such an account does. */
+  /** A sentence that says what such an account does. */
   readonly name: string;
   run(open: RunnerFactory): Promise<void>;
 }
@@ -57,20 +54,17 @@ export interface RunnerCase {
 const KEY = "01JD3K9V7QX2ABCDEFGHJKMNPQ";
 const CHAT = "/v1/chat/completions";
 const MODEL = "model-a";
-/** After which what was waited for is taken for something that never happens. */
+/** Timeout of an expected event. */
 const PATIENCE_MS = 20_000;
-/** In which something that must not happen would. */
+/** Time in which a forbidden event would happen. */
 const MOMENT_MS = 100;
 
-/**
- * What the suite scripts for one account: a server's or a function's answers, with a count of what
- * was asked.
- */
+/** Scripts the answers for one account, of a server or a function, and counts its calls. */
 export class Bench {
-  /** Texts of the requests that were asked, in the order of the calls. */
+  /** Texts of the received requests, in the order of the calls. */
   readonly asked: string[] = [];
   readonly calls: RunnerAsked[] = [];
-  /** Calls without an answer so far, and the most that there were at once. */
+  /** Open calls, and the maximum of open calls so far. */
   running = 0;
   most = 0;
   readonly #answer: (said: string, asked: RunnerAsked) => RunnerAnswer | Promise<RunnerAnswer>;
@@ -79,7 +73,7 @@ export class Bench {
     this.#answer = answer;
   }
 
-  /** Opens the account; by default with eight lines at once, and no second call for a line. */
+  /** Opens the account. Defaults: eight lines at once, no repeated calls. */
   open(factory: RunnerFactory, options: Partial<Omit<RunnerOptions, "answer">> = {}): Promise<RunnerRig> {
     return factory({
       ...{ concurrency: 8, lineTimeoutMs: 60_000, maxRetries: 0, ...options },
@@ -100,7 +94,7 @@ export class Bench {
   }
 }
 
-/** The answer of a model that says what it was told. */
+/** An answer that echoes the request's text. */
 export function echo(said: string): RunnerAnswer {
   const message = { role: "assistant", content: `echo: ${said}` };
   const choices = [{ index: 0, message, finish_reason: "stop" }];
@@ -112,7 +106,7 @@ export function refusal(status: number, code: string, message: string): RunnerAn
   return { status, body: { error: { code, message } } };
 }
 
-/** Calls that end when the case says so. */
+/** Holds calls until the case lets them end. */
 export class Gates {
   readonly #open: { readonly said: string; readonly end: (answer: RunnerAnswer) => void }[] = [];
 
@@ -122,7 +116,7 @@ export class Gates {
     });
   };
 
-  /** Calls without an answer. */
+  /** Number of held calls. */
   get held(): number {
     return this.#open.length;
   }
@@ -148,7 +142,7 @@ export function nameOf(account: Account, attempt: number = 1): BatchName {
   return { key: KEY, attempt, endpoint: endpointOf(account), model: MODEL };
 }
 
-/** What is asked: a chat, or whatever comes first. */
+/** The endpoint to test: chat, or the first one that the account has. */
 export function endpointOf({ capabilities }: Account): Endpoint {
   return capabilities.endpoints.includes(CHAT) ? CHAT : (capabilities.endpoints[0] ?? CHAT);
 }
@@ -162,7 +156,7 @@ function textOf({ messages }: JsonObject): string {
   return String((first as JsonObject | undefined)?.content);
 }
 
-/** Lines of the requests "text 0", "text 1" and so on, with the names of `names`. */
+/** Lines of the requests "text 0", "text 1" and so on, with the ids of `names`. */
 export function linesOf(account: Account, count: number): string[] {
   return names(count).map((customId, ord) => lineOf(account, customId, bodyOf(`text ${ord}`)));
 }
@@ -172,7 +166,7 @@ export function lineOf(account: Account, customId: string, body: JsonObject): st
   return account.encodeLine({ customId, endpoint: endpointOf(account), body: JSON.stringify(body) });
 }
 
-/** A source of lines that counts how many were taken from it. */
+/** A source of lines that counts the lines taken from it. */
 export class Source {
   taken = 0;
   readonly #lines: readonly string[];
@@ -191,13 +185,13 @@ export class Source {
 
 export interface Pass {
   next(): Promise<IteratorResult<ResultLine>>;
-  /** The results up to the end. */
+  /** All remaining results. */
   rest(): Promise<ResultLine[]>;
   return(): Promise<unknown>;
   readonly stop: AbortController;
 }
 
-/** One call of `execute`. */
+/** Starts one call of `execute`. */
 export function execute(account: Account, lines: AsyncIterable<string> | readonly string[]): Pass {
   if (account.execute === undefined) throw new Error("Expected an account with `execute`.");
   const stop = new AbortController();
@@ -212,7 +206,7 @@ export function execute(account: Account, lines: AsyncIterable<string> | readonl
   return { next, rest, return: async () => results.return?.(), stop };
 }
 
-/** Settles as the work does; rejects after `PATIENCE_MS`. */
+/** Rejects if the work does not end within the timeout. */
 export async function inTime<Value>(work: Promise<Value>, what: string): Promise<Value> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -237,7 +231,7 @@ export async function until(happened: () => boolean, what: string): Promise<void
   throw new Error(`Expected ${what} within ${PATIENCE_MS / 1_000} s, got none.`);
 }
 
-/** In which what must not happen would. */
+/** Waits for the time in which a forbidden event would happen. */
 export const moment = (): Promise<void> => sleep(MOMENT_MS);
 
 export async function failure(work: Promise<unknown>): Promise<unknown> {
@@ -249,7 +243,7 @@ export async function failure(work: Promise<unknown>): Promise<unknown> {
   throw new Error("Expected a rejection.");
 }
 
-/** Exactly these lines, each once, in any order. */
+/** Asserts exactly these lines, each once, in any order. */
 export function eachOnce(lines: readonly ResultLine[], wanted: readonly string[]): void {
   deepEqual(lines.map(({ customId }) => customId).sort(), [...wanted].sort());
 }
@@ -258,7 +252,7 @@ export function isGood({ response, error }: ResultLine): boolean {
   return error === null && response?.statusCode === 200;
 }
 
-/** That the dispatcher may try the request again: no answer, or one that says that it may pass. */
+/** Asserts that the dispatcher may retry the request: no answer, or a temporary error. */
 export function mayPass({ response, error }: ResultLine): boolean {
   ok(error !== null, "expected an error");
   return response === null || response.statusCode === 429 || response.statusCode >= 500;

@@ -1,5 +1,4 @@
-// Cases about the course of a pass: how many lines run at once, in which order they end, and how a
-// pass is broken off.
+// Cases on one pass of `execute`: lines at once, order of results, and aborting.
 
 import { deepEqual, equal, ok } from "node:assert/strict";
 import {
@@ -52,7 +51,7 @@ export const runnerCourseCases: readonly RunnerCase[] = [
       const ends = Promise.all(passes).then((all) => {
         ended = all.flat().length;
       });
-      // It is awaited below, unless an assertion fails before.
+      // Awaited below, unless an assertion fails first.
       ends.catch(() => {});
       await until(() => gates.held === 4, "four calls");
       await moment();

@@ -1,4 +1,4 @@
-// Cases about what each line ends with.
+// Cases on the result of each line.
 
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { Json, JsonObject } from "../../../contract/types.ts";
@@ -20,7 +20,7 @@ import {
   refusal,
 } from "./case.ts";
 
-/** One line among good ones, and what becomes of it. */
+/** One special line among ordinary ones, and its answer. */
 function oneOf(answer: (said: string) => RunnerAnswer): Bench {
   return new Bench((said) => (said === "text 3" ? answer(said) : echo(said)));
 }
@@ -37,7 +37,7 @@ const ODD: readonly (readonly [string, Json])[] = [
   ["a number", 7],
 ];
 
-/** What JSON can hold, and what a careless copy changes. */
+/** A value with everything that JSON can hold and a careless copy would change. */
 const RICH: JsonObject = {
   temperature: 0,
   stop: null,
@@ -145,7 +145,7 @@ export const runnerResultCases: readonly RunnerCase[] = [
           eachOnce(lines, names(1));
           ok(!lines.some(isGood), `expected no success, got ${JSON.stringify(lines)}`);
         } catch (error) {
-          // It concerns all lines where the account takes it for the wrong server.
+          // The account may take it for the wrong server and fail the whole pass.
           if (error instanceof Error && error.name === "AssertionError") throw error;
           ok(account.classify(error, "execute").message.length > 0, "expected words");
         }

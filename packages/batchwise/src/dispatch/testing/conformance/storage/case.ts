@@ -1,32 +1,32 @@
-// What a case of the storage suite is, and the small steps that the cases are made from. No test
-// runner is needed: a case throws where the storage breaks the contract.
+// The type of a storage case, and helpers that the cases share. Needs no test runner: a case throws
+// if the storage breaks the contract.
 
 import { equal, ok } from "node:assert/strict";
 import type { CallOptions } from "../../../contract/account.ts";
 import type { ObjectStorage } from "../../../contract/storage.ts";
 import type { FakeStorage, FakeStorageOptions } from "../../fake/storage/shelf.ts";
 
-/** A storage over a fake that has just begun, in the bucket "bucket" with the prefix "folder". */
+/** A storage on a new fake, in the bucket "bucket" with the prefix "folder". */
 export interface StorageRig {
   readonly storage: ObjectStorage;
   readonly fake: FakeStorage;
 }
 
 /**
- * Makes a fake with these options and a storage there, over the client that its users have, its
- * retries switched off.
+ * Makes a fake with these options and a storage over its usual client, with the client's retries
+ * switched off.
  */
 export type StorageFactory = (options: FakeStorageOptions) => Promise<StorageRig>;
 
 /** One case of the suite that every storage passes. */
 export interface StorageCase {
-  /** A sentence about what a storage does. */
+  /** A sentence that says what a storage does. */
   readonly name: string;
   run(open: StorageFactory): Promise<void>;
 }
 
 export const BUCKET = "bucket";
-/** More than one part of an upload, and no whole number of them. */
+/** More than one upload part, and not a multiple of the part size. */
 export const LARGE_BYTES: number = 9 * 1024 * 1024 + 17;
 const PATTERN = new Uint8Array(LARGE_BYTES);
 for (let place = 0; place < LARGE_BYTES; place += 1) PATTERN[place] = place * 7 + (place >> 8);
@@ -52,12 +52,12 @@ export async function failure(work: Promise<unknown>): Promise<unknown> {
   throw new Error("Expected a rejection.");
 }
 
-/** Bytes that differ from place to place. Not to be changed: made once. */
+/** Bytes that differ by position. Cached: do not change them. */
 export function pattern(length: number): Uint8Array {
   return PATTERN.subarray(0, length);
 }
 
-/** The bytes in chunks of this size. */
+/** Yields the bytes in chunks of this size. */
 export async function* inChunks(bytes: Uint8Array, size: number = 1_000_003): AsyncGenerator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size);
 }

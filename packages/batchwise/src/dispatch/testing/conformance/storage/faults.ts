@@ -1,4 +1,4 @@
-// Cases about calls that fail: what is there afterwards, and what the caller is told.
+// Cases on failed calls: the objects that exist afterwards, and the errors that the caller gets.
 
 import { deepEqual, equal, notEqual, ok } from "node:assert/strict";
 import type { FakeOperation } from "../../fake/types.ts";
@@ -81,7 +81,7 @@ export const faultCases: readonly StorageCase[] = [
     const content = pattern(300_000);
     await put(storage, "a", content);
     fake.inject({ on: "objects.get", reply: { cutAtBytes: 200_000 } });
-    // Not every client tells of it: then nothing moves any more.
+    // Some clients do not report it; then `timeoutMs` ends the wait.
     await failure(readAll(storage, "a", call({ timeoutMs: 500 })));
     same(await readAll(storage, "a"), content);
   }),

@@ -1,4 +1,4 @@
-// Cases about objects that are written, read, listed and deleted while nothing goes wrong.
+// Cases on writing, reading, listing and deleting objects without faults.
 
 import { deepEqual, equal, match, rejects } from "node:assert/strict";
 import {

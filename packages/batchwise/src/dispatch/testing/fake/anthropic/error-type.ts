@@ -1,4 +1,4 @@
-// Anthropic's words for the statuses of HTTP. Pure.
+// Anthropic's names for HTTP statuses. Pure.
 
 /** The error type that Anthropic pairs with a status. */
 export function errorType(status: number): string {

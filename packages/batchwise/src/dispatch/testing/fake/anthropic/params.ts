@@ -1,6 +1,6 @@
-// What Anthropic checks in the params of one item, when the item runs: shape, order of turns, tool
-// calls and their results, ranges. Strict on purpose, so that a conversion which passes here should
-// pass there.
+// Anthropic's checks of one item's params when it runs: shape, order of turns, tool calls and their
+// results, ranges. Stricter than the real ones, so that a conversion that passes here should pass
+// there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { isObject } from "../openai/lines.ts";
@@ -34,7 +34,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   "mcp_servers",
   "thread",
 ]);
-/** Blocks of which only the side is checked. */
+/** Blocks of which only the role is checked. */
 const USER_BLOCKS: ReadonlySet<Json | undefined> = new Set(["search_result", "container_upload"]);
 const ASSISTANT_BLOCKS: ReadonlySet<Json | undefined> = new Set([
   "server_tool_use",
@@ -52,11 +52,11 @@ const ASSISTANT_BLOCKS: ReadonlySet<Json | undefined> = new Set([
   "compaction",
   "fallback",
 ]);
-/** "A maximum of 4 blocks with cache_control may be provided." */
+/** Anthropic's limit: "A maximum of 4 blocks with cache_control may be provided." */
 const MOST_MARKS = 4;
 const IMAGE_TYPES: ReadonlySet<Json | undefined> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 
-/** The first thing wrong with the params, in words; null: nothing. */
+/** Describes the first fault in the params; null if there is none. */
 export function paramsFault(params: JsonObject): string | null {
   const unknown = Object.keys(params).find((name) => !KNOWN.has(name));
   if (unknown !== undefined) return `${unknown}: Extra inputs are not permitted`;
@@ -137,7 +137,7 @@ function blocksOf(content: Json | undefined): readonly JsonObject[] | null {
 
 type Side = "user" | "assistant";
 
-/** What is checked of a block, by its type; a side that a block may not stand on is a fault too. */
+/** Checks of a block, by its type. A block in a role that may not have it is a fault too. */
 const BLOCKS: ReadonlyMap<Json | undefined, (block: JsonObject, side: Side) => string | null> = new Map([
   ["text", (block) => (isFilled(block.text) ? null : "text content blocks must be non-empty")],
   [
@@ -163,7 +163,7 @@ function blockFault(block: JsonObject, side: Side): string | null {
   return `Input tag '${String(block.type)}' found does not match any of the expected tags`;
 }
 
-/** Thoughts go back with the signature that they came with, or not at all. */
+/** A thinking block must have the signature that it came with. */
 function signedFault(signature: Json | undefined, side: Side): string | null {
   return side === "assistant" && isFilled(signature) ? null : "thinking.signature: Field required";
 }

@@ -1,5 +1,5 @@
-// How Anthropic shows a message batch and its results. Pure. All items count as processing until
-// the batch has ended.
+// Renders a message batch and its results as Anthropic does. All items count as processing until
+// the batch has ended. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import type { Ending, FakeBatch } from "../batch-book.ts";
@@ -8,7 +8,7 @@ import { areCounted, isOver, type Moment, type Phase } from "../timeline.ts";
 import { errorType } from "./error-type.ts";
 
 const DAY = 24 * 3_600_000;
-/** Results are kept this long after the creation. */
+/** Results are kept this long after creation, in ms. */
 const ARCHIVED_AFTER_MS: number = 29 * DAY;
 
 const NO_COUNTS = { processing: 0, succeeded: 0, errored: 0, canceled: 0, expired: 0 };

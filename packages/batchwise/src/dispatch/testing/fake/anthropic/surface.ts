@@ -1,6 +1,6 @@
-// The Anthropic half of the fake: /v1/messages/batches. The items travel in the create; one bad
-// custom id refuses all of it at once, while an item's params are only looked at when it runs.
-// There is no tag and no idempotency.
+// The Anthropic surface of the fake: /v1/messages/batches. Items travel in the create. One bad
+// custom id refuses the whole create; an item's params are checked only when it runs. There are no
+// tags and no idempotency.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type Entry, type FakeBatch, foreignEntries } from "../batch-book.ts";

@@ -1,5 +1,5 @@
-// What Bedrock's models answer by default: an echo of the last user message, or a vector of the
-// text, each in the shape of its family, told by the fields of its input.
+// Default answers of Bedrock's models: an echo of the last user message, or a vector of the text,
+// in the format of the model family. The input's fields show the family.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { hashOf, seededRandom } from "../random.ts";

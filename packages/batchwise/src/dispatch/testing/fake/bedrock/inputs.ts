@@ -1,6 +1,6 @@
-// What Bedrock's models check in the input of one record when it runs: each family has its own
-// shape, told by the fields that only it has. Strict on purpose, so that a conversion which passes
-// here should pass there.
+// Bedrock's checks of one record's input when it runs. Each model family has its own format,
+// recognised by fields that only it has. Stricter than the real ones, so that a conversion that
+// passes here should pass there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { paramsFault } from "../anthropic/params.ts";
@@ -9,16 +9,16 @@ import { isObject } from "../openai/lines.ts";
 const NOVA: ReadonlySet<string> = new Set(["schemaVersion", "system", "messages", "inferenceConfig", "toolConfig"]);
 const LLAMA: ReadonlySet<string> = new Set(["prompt", "images", "max_gen_len", "temperature", "top_p"]);
 const TITAN: ReadonlySet<string> = new Set(["inputText", "dimensions", "normalize", "embeddingTypes"]);
-/** Of Titan's multimodal embeddings: a text, an image, or both. */
+/** Fields of Titan's multimodal embeddings: a text, an image, or both. */
 const TITAN_IMAGE: ReadonlySet<string> = new Set(["inputText", "inputImage", "embeddingConfig"]);
 
-/** The endpoint under which a line of each family is shown to `answer` and `identify`. */
+/** The endpoint of each family, for `answer` and `identify`. */
 export function endpointOf(input: JsonObject): string {
   if (input.anthropic_version !== undefined) return "/v1/messages";
   return input.messages === undefined ? "/model/invoke" : "/model/converse";
 }
 
-/** The first thing wrong with a record's input, in words; null: nothing. */
+/** Describes the first fault in a record's input; null if there is none. */
 export function inputFault(input: JsonObject): string | null {
   if (input.anthropic_version !== undefined) return claudeFault(input);
   if (input.inputImage !== undefined || input.embeddingConfig !== undefined) return unknownIn(input, TITAN_IMAGE);

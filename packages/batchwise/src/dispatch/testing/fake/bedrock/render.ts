@@ -1,11 +1,11 @@
-// How Bedrock shows a job of batch inference, and what the job writes into its bucket. Pure.
+// Renders a batch inference job, and the files that it writes to its bucket, as Bedrock does. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import type { Ending, FakeBatch } from "../batch-book.ts";
 import { areCounted, type Moment, type Phase } from "../timeline.ts";
 import type { FakePlan } from "../types.ts";
 
-/** What the create asked for, and where the input lay. */
+/** Values of the create call, and the input's place. */
 export interface BedrockExtra {
   readonly request: JsonObject;
   readonly timeoutHours: number;
@@ -57,13 +57,13 @@ export function renderJob(batch: FakeBatch<BedrockExtra>, moment: Moment, told: 
   };
 }
 
-/** A job that ran out of time after it had begun is `PartiallyCompleted`. */
+/** The job's status. One that ran out of time after it had begun is `PartiallyCompleted`. */
 function statusOf({ phase, done }: Moment, plan: FakePlan): string {
   if (phase === "in_progress" && plan.strangeState !== null) return plan.strangeState;
   return phase === "expired" && done > 0 ? "PartiallyCompleted" : STATUS[phase];
 }
 
-/** A line for each record that has run; one that was not run has none. */
+/** A line for each record that ran; the others have none. */
 export function renderOutput(endings: Iterable<Ending>): string {
   const lines: string[] = [];
   for (const { entry, answer } of endings) {

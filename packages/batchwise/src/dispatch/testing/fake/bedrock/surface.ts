@@ -1,6 +1,6 @@
-// The Bedrock part of the fake: jobs of batch inference, which read a bucket and write into it. The
-// same token is the same job. Inputs are judged when the job is validated, records when they run.
-// It writes what jobs have left the next time that it is asked anything after their end.
+// The Bedrock surface of the fake: batch inference jobs that read from and write to a bucket. An
+// equal token returns the same job. Inputs are checked when the job is validated, records when they
+// run. Results are written at the first call after a job has ended.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type Entry, type FakeBatch, foreignEntries } from "../batch-book.ts";
@@ -16,7 +16,7 @@ import { type BedrockExtra, renderJob, renderManifest, renderOutput } from "./re
 const HOUR = 3_600_000;
 const ROOT = "arn:aws:bedrock:us-east-1:123456789012:model-invocation-job/";
 
-/** Patterns of the API reference of CreateModelInvocationJob and GetModelInvocationJob. */
+/** Patterns from the API reference of CreateModelInvocationJob and GetModelInvocationJob. */
 const JOB_NAME = /^(?=.{1,63}$)[a-zA-Z0-9]{1,63}(-*[a-zA-Z0-9+\-.]){0,63}$/;
 const TOKEN = /^(?=.{1,256}$)[a-zA-Z0-9]{1,256}(-*[a-zA-Z0-9]){0,256}$/;
 const ROLE = /^arn:aws(-[^:]+)?:iam::([0-9]{12})?:role\/.+$/;
@@ -132,7 +132,7 @@ export class BedrockSurface implements Surface {
     });
   }
 
-  /** The records of an input, and why its job will fail, if it will. */
+  /** The records of an input, and the faults that will fail the job. */
   #read(bucket: string, name: string): { entries: Entry[]; faults: FakeLineFault[] } {
     const bytes = this.#settings.storage?.read(bucket, name) ?? null;
     if (bytes === null) return { entries: [], faults: [fault(`There is no object s3://${bucket}/${name}.`)] };

@@ -1,5 +1,5 @@
-// Uploaded files of Gemini's Files API: taken in by the resumable protocol, in chunks, listed by
-// pages, gone after 48 hours. What was uploaded cannot be downloaded again.
+// Files of Gemini's Files API: resumable uploads in chunks, lists by pages, expiry after 48 hours.
+// Uploaded files cannot be downloaded.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";
@@ -10,7 +10,7 @@ const RETENTION_MS = 48 * 3_600_000;
 const LONGEST_NAME = 512;
 
 export interface GeminiFile {
-  /** Behind "files/". */
+  /** The part after "files/". */
   readonly id: string;
   readonly displayName: string;
   readonly mimeType: string;
@@ -36,13 +36,13 @@ export class GeminiFiles {
     this.#settings = settings;
   }
 
-  /** One call of an upload: its start, or a chunk. */
+  /** Handles one call of an upload: its start, or a chunk. */
   upload(exchange: Exchange): Reply {
     const command = exchange.headers.get("x-goog-upload-command") ?? "";
     return command === "start" ? this.#start(exchange) : this.#receive(exchange, command);
   }
 
-  /** The file, unless it was deleted or its time is over. */
+  /** The file, or undefined if it was deleted or has expired. */
   get(id: string): GeminiFile | undefined {
     const file = this.#files.get(id);
     if (file === undefined || this.#settings.now() < file.createdAt + RETENTION_MS) return file;

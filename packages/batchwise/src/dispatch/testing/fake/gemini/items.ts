@@ -1,11 +1,11 @@
-// The requests of a batch at Gemini, as they came: a list in the create, or lines of a file. Pure.
+// Parses the requests of a Gemini batch: a list in the create, or lines of a file. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { Refusal } from "../exchange.ts";
 import { isObject } from "../openai/lines.ts";
 
 export interface GeminiItem {
-  /** What the client calls the request. */
+  /** The client's name for the request. */
   readonly key: string;
   readonly request: JsonObject;
 }
@@ -24,7 +24,7 @@ export function itemsOf(requests: Json | undefined): GeminiItem[] {
   });
 }
 
-/** A line of a file; null where it is none. */
+/** The item of a file's line; null if it is invalid. */
 export function itemOfLine(line: string): GeminiItem | null {
   try {
     const { key, request } = JSON.parse(line) as JsonObject;

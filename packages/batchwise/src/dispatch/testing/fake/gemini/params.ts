@@ -1,6 +1,6 @@
-// What Gemini checks in a request: names and shapes when it is read, the order of turns and ranges
-// when it runs. At least as strict as the real one, so that a conversion which passes here should
-// pass there.
+// Gemini's checks of a request: names and shapes when it is read, order of turns and ranges when it
+// runs. At least as strict as the real ones, so that a conversion that passes here should pass
+// there.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { isObject } from "../openai/lines.ts";
@@ -36,7 +36,7 @@ const RESOLUTIONS: ReadonlySet<Json | undefined> = new Set([
   "MEDIA_RESOLUTION_LOW",
   "MEDIA_RESOLUTION_HIGH",
 ]);
-/** Of numbers in the generation config. */
+/** Ranges of numbers in the generation config. */
 const RANGES: Readonly<Record<string, readonly [least: number, most: number]>> = {
   candidateCount: [1, 8],
   maxOutputTokens: [1, 2 ** 31 - 1],
@@ -50,8 +50,8 @@ const RANGES: Readonly<Record<string, readonly [least: number, most: number]>> =
 };
 
 /**
- * A name that the JSON of a request may not have where it stands; null: none. Refused before
- * anything is accepted.
+ * The first unknown field name in a request; null if there is none. Such a request is refused
+ * before anything is accepted.
  */
 export function strangeName(request: JsonObject, isEmbedding: boolean): string | null {
   if (isEmbedding) return strange("embedding", request) ?? strangeContent(request.content);
@@ -83,7 +83,7 @@ function strangeDeclaration({ functionDeclarations: list }: JsonObject): string 
   return firstOf(listAt(list), (each) => strange("functionDeclaration", each));
 }
 
-/** The first thing wrong with a request of good names, in words; null: nothing. */
+/** Describes the first fault in a request with valid names; null if there is none. */
 export function geminiFault(request: JsonObject, isEmbedding: boolean): string | null {
   if (isEmbedding) return embeddingFault(request);
   return configFault(objectAt(request.generationConfig)) ?? toolFault(request) ?? contentsFault(request);

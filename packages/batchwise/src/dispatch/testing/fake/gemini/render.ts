@@ -1,5 +1,5 @@
-// How Gemini shows a batch and its results: a long-running operation whose metadata is the batch.
-// Pure. As in the JSON of protocol buffers, counts are texts, and those that are zero are left out.
+// Renders a batch and its results as Gemini does: a long-running operation whose metadata is the
+// batch. As in protocol buffer JSON, counts are strings and zeros are left out. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Ending, type FakeBatch, SILENT } from "../batch-book.ts";
@@ -10,7 +10,7 @@ import { areCounted, isOver, type Moment, type Phase } from "../timeline.ts";
 export interface GeminiExtra {
   readonly displayName: string;
   readonly isEmbedding: boolean;
-  /** Whether the requests came, and the results go, in a file. */
+  /** Whether requests and results are in files. */
   readonly isFile: boolean;
 }
 
@@ -24,7 +24,7 @@ const STATES: Readonly<Record<Phase, string>> = {
   validating: "PENDING",
   in_progress: "RUNNING",
   finalizing: "RUNNING",
-  // A cancel that was asked for is not shown before it is done.
+  // A cancel is shown only once it is done.
   cancelling: "RUNNING",
   completed: "SUCCEEDED",
   failed: "FAILED",
@@ -32,7 +32,7 @@ const STATES: Readonly<Record<Phase, string>> = {
   cancelled: "CANCELLED",
 };
 
-/** `output` gives the results: only a batch that succeeded has any. */
+/** `output` makes the results; only a batch that succeeded has any. */
 export function renderOperation(batch: FakeBatch<GeminiExtra>, shown: Shown, output: () => JsonObject): JsonObject {
   const { course, extra, id, model } = batch;
   const { phase, endedAt } = shown.moment;
@@ -84,7 +84,7 @@ function errorOf({ course }: FakeBatch<GeminiExtra>, phase: Phase): JsonObject |
   return { code: RPC_CODES[fault?.code ?? ""] ?? 3, message: `${at}${fault?.message ?? ""}` };
 }
 
-/** One result, in a file with its key, inline with its metadata. */
+/** One result: in a file with its key, inline with its metadata. */
 export function renderGeminiResult({ entry, answer }: Ending, isFile: boolean): JsonObject {
   const name = isFile ? { key: entry.customId } : { metadata: { key: entry.customId } };
   if (answer === null) return { ...name, error: { code: 1, message: "The operation was cancelled." } };
@@ -94,7 +94,7 @@ export function renderGeminiResult({ entry, answer }: Ending, isFile: boolean): 
   return { ...name, error: { code: RPC_CODES[statusName(status)] ?? 2, message } };
 }
 
-/** An error as Google writes it; how long to wait stands in its details. */
+/** An error in Google's format, with the retry delay in its details. */
 export function renderRefusal({ status, message, headers }: Refusal): Reply {
   const name = statusName(status);
   const wait = headers["retry-after"];
@@ -103,7 +103,7 @@ export function renderRefusal({ status, message, headers }: Refusal): Reply {
   return jsonReply({ error }, status);
 }
 
-/** Numbers of google.rpc.Code. */
+/** Numeric codes of google.rpc.Code. */
 export const RPC_CODES: Readonly<Record<string, number>> = {
   CANCELLED: 1,
   UNKNOWN: 2,

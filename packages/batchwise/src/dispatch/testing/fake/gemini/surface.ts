@@ -1,6 +1,6 @@
-// The Gemini half of the fake: batches of the Gemini API below /v1beta, inline or from a file, and
-// its Files API. Creating is not idempotent; a batch takes 48 hours at most and gives nothing when
-// these are over, nor when it was cancelled.
+// The Gemini surface of the fake: batches below /v1beta, inline or from a file, and the Files API.
+// Creating is not idempotent. A batch takes at most 48 hours; if it expires or is cancelled, it
+// gives no results.
 
 import { estimateTokens } from "../../../../tokens/estimate-tokens.ts";
 import type { Json, JsonObject } from "../../../contract/types.ts";
@@ -145,8 +145,8 @@ export class GeminiSurface implements Surface {
   }
 
   /**
-   * A line that cannot be read fails the batch later; one that is wrong in itself fails alone, when
-   * it runs.
+   * The work of a file. An unreadable line fails the batch later; an invalid request fails only
+   * itself when it runs.
    */
   #fileWork(name: Json | undefined, isEmbedding: boolean): NewWork {
     const id = String(name).replace(/^files\//, "");
@@ -230,7 +230,7 @@ function tokensOf(items: readonly GeminiItem[]): number {
   return items.reduce((sum, { request }) => sum + estimateTokens(request), 0);
 }
 
-/** A page of a list. A size above the most is cut down to it. */
+/** A page of a list. A size above the maximum is reduced to it. */
 function page<Row extends { readonly id: string }>(
   rows: readonly Row[],
   query: URLSearchParams,

@@ -1,5 +1,5 @@
-// What the fake's models say in Mistral's shape: close to OpenAI's, with the differences that a
-// client meets.
+// Answers of the fake's models in Mistral's format: OpenAI's with the differences that a client
+// meets.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { defaultAnswer } from "../answers.ts";
@@ -11,7 +11,7 @@ const CATEGORIES: readonly string[] = ["sexual", "hate_and_discrimination", "vio
 const FLAGGED = 0.5;
 const SCORES = 1_000;
 
-/** The default answer; one of the test's own is given as it is. */
+/** The default answer in Mistral's format; a test's own answer is unchanged. */
 export function mistralAnswer(line: FakeLine): FakeAnswer {
   switch (line.endpoint) {
     case "/v1/chat/completions":
@@ -25,7 +25,7 @@ export function mistralAnswer(line: FakeLine): FakeAnswer {
   }
 }
 
-/** No `refusal` and no `logprobs`; `tool_calls` and `prefix` are always there. */
+/** Without `refusal` and `logprobs`; always with `tool_calls` and `prefix`. */
 function completion(body: JsonObject): JsonObject {
   const choices = (body.choices as readonly JsonObject[]).map(({ index, message, finish_reason }) => {
     const { role, content } = message as JsonObject;
@@ -44,7 +44,7 @@ function moderation({ body, customId }: FakeLine): JsonObject {
   return { id: `mod-${hashOf(customId)}`, model: body.model ?? "", results };
 }
 
-/** Endpoints that only Mistral has: what came, told back. */
+/** Mistral's own endpoints: echoes the request. */
 function native({ endpoint, body, customId }: FakeLine): JsonObject {
   const usage = { prompt_tokens: JSON.stringify(body).length, completion_tokens: 1 };
   const model = isObject(body) ? (body.model ?? "") : "";

@@ -1,12 +1,11 @@
-// What Mistral checks in the body of one line when it runs. It forbids fields that it does not
-// know, which is what most clients of OpenAI's shape run into; the words are those of its answers.
-// At least as strict as the real one.
+// Mistral's checks of one line's body when it runs. It refuses unknown fields, which most clients
+// of OpenAI's format send; the messages are Mistral's. At least as strict as the real ones.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { isObject } from "../openai/lines.ts";
 import type { FakeAnswer, FakeLine } from "../types.ts";
 
-/** ChatCompletionRequest of @mistralai/mistralai 2.7.0. */
+/** Fields of ChatCompletionRequest in @mistralai/mistralai 2.7.0. */
 const CHAT: ReadonlySet<string> = new Set([
   ...["model", "messages", "temperature", "top_p", "max_tokens", "stream", "stop", "random_seed", "metadata"],
   ...["response_format", "tools", "tool_choice", "presence_penalty", "frequency_penalty", "n", "prediction"],
@@ -30,7 +29,7 @@ const FORMATS: readonly Json[] = ["text", "json_object", "json_schema"];
 const CHOICES: readonly Json[] = ["auto", "none", "any", "required"];
 const CALL_ID = /^[a-zA-Z0-9]{9}$/;
 
-/** The answer to a body that it refuses; null: nothing wrong. */
+/** The answer to an invalid body; null if it is valid. */
 export function mistralFault({ endpoint, body }: FakeLine): FakeAnswer | null {
   switch (endpoint) {
     case "/v1/chat/completions":
@@ -76,7 +75,7 @@ function messagesFault(messages: readonly Json[]): FakeAnswer | null {
   return fits ? null : refused("invalid_request_message_order", "3230", words);
 }
 
-/** `open` holds the calls that wait for their results. */
+/** `open` holds the tool calls without results. */
 function callsFault({ role, tool_calls: calls, tool_call_id: answered }: JsonObject, open: Set<string>) {
   for (const call of Array.isArray(calls) ? calls : []) {
     const id = String(isObject(call) ? call.id : "");

@@ -1,5 +1,5 @@
-// What Mistral checks when a job is created, and in its lines. A call that is malformed is refused
-// at once; lines that cannot be read fail the job later, with a message that names no line.
+// Mistral's checks of a new job and its lines. A malformed call is refused at once. Unreadable
+// lines fail the job later, with a message that names no line.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import type { Entry } from "../batch-book.ts";
@@ -8,12 +8,12 @@ import { isObject } from "../openai/lines.ts";
 import type { Settings } from "../settings.ts";
 import type { FakeLineFault } from "../types.ts";
 
-/** ApiEndpoint of @mistralai/mistralai 2.7.0. */
+/** Values of ApiEndpoint in @mistralai/mistralai 2.7.0. */
 const ENDPOINTS: ReadonlySet<string> = new Set([
   ...["/v1/chat/completions", "/v1/embeddings", "/v1/fim/completions", "/v1/moderations", "/v1/chat/moderations"],
   ...["/v1/ocr", "/v1/classifications", "/v1/chat/classifications", "/v1/conversations", "/v1/audio/transcriptions"],
 ]);
-/** By Mistral's page on batches, more must be in a file. */
+/** By Mistral's page on batches, larger jobs need a file. */
 const MOST_INLINE = 10_000;
 
 export interface JobRequest {
@@ -55,7 +55,7 @@ export function readJobRequest(body: Uint8Array): JobRequest {
   };
 }
 
-/** The lines of a file, parsed; undefined where a line is not JSON. */
+/** The parsed lines of a file; undefined for a line that is not JSON. */
 export function linesOf(content: Uint8Array): (Json | undefined)[] {
   const texts = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString().split("\n");
   return texts.filter((text) => text !== "").map(parse);

@@ -1,5 +1,5 @@
-// How Mistral shows a job, its files and its results. Pure. Requests that were not run have no
-// result line: nothing that is documented says that they have one.
+// Renders a job, its files and its results as Mistral does. Requests that did not run have no
+// result line, because nothing documents one. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Ending, type FakeBatch, SILENT } from "../batch-book.ts";
@@ -56,8 +56,8 @@ export function renderJob(batch: FakeBatch<MistralExtra>, shown: Shown): JsonObj
 }
 
 /**
- * A job of inline requests has no files: its results are given with the job, to those who ask for
- * them.
+ * The job's result files. A job of inline requests has none: its results are in the job, if the
+ * client asks for them.
  */
 export function resultFiles(
   { id, course, extra }: FakeBatch<MistralExtra>,
@@ -75,7 +75,7 @@ export function areShown(lagMs: number, { moment, now }: Pick<Shown, "moment" | 
   return over && now >= (moment.endedAt ?? 0) + lagMs;
 }
 
-/** The job and kind that the id of a result file names; null for other ids. */
+/** The job and kind in the id of a result file; null for another id. */
 export function parseResultId(id: string): { readonly jobId: string; readonly kind: "output" | "error" } | null {
   const match = /^(output|error)-(.+)$/.exec(id);
   return match === null ? null : { jobId: match[2] as string, kind: match[1] as "output" | "error" };
@@ -109,7 +109,7 @@ export function renderMistralFile(file: StoredFile): JsonObject {
   };
 }
 
-/** Faults with the same words are one, with their number. They name no lines. */
+/** Groups equal faults with their number. They name no lines. */
 function renderErrors(faults: readonly FakeLineFault[]): JsonObject[] {
   const counts = new Map<string, number>();
   for (const { message } of faults) counts.set(message, (counts.get(message) ?? 0) + 1);

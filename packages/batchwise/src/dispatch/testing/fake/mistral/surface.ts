@@ -1,5 +1,5 @@
-// Mistral's half of the fake: /v1/files and /v1/batch/jobs. Its paths of files are OpenAI's, so a
-// fake speaks either the one or the other. A job takes files or inline requests, and one model;
+// The Mistral surface of the fake: /v1/files and /v1/batch/jobs. Its file paths are OpenAI's, so a
+// fake has only one of the two surfaces. A job has one model and takes files or inline requests;
 // lines have neither method nor url.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
@@ -17,13 +17,10 @@ import { entriesOf, inlineEntries, type JobRequest, linesOf, readJobRequest } fr
 import * as render from "./render.ts";
 
 const HOUR = 3_600_000;
-/** Results can be read this long after the end of a job, by Mistral's page on known limitations. */
+/** Results are readable this long after a job ends, by Mistral's page on known limitations. */
 const RESULTS_KEPT_MS = 24 * HOUR;
 const MOST_LISTED = 1_000;
-/**
- * Query parameters of a list that filter nothing; `metadata` is written as one parameter for each
- * name.
- */
+/** Query parameters of a list that do not filter. `metadata` has one parameter for each name. */
 const NO_FILTERS: ReadonlySet<string> = new Set(["page", "page_size", "order_by", "created_by_me"]);
 
 const ROUTES: Readonly<Record<string, FakeOperation>> = {
@@ -167,7 +164,7 @@ export class MistralSurface implements Surface {
     return { moment: this.book.moment(job), counts: this.book.counts(job), now: this.#settings.now() };
   }
 
-  /** Also with the outputs, where they are asked for and there. */
+  /** The job, with its outputs if the client asks for them and they exist. */
   #shown(job: Job, inline: boolean): JsonObject {
     const shown = this.#now(job);
     const there = inline && render.areShown(job.course.plan.resultsLagMs, shown);

@@ -1,15 +1,15 @@
-// What the fake's models say at OpenAI's other endpoints, each from the request alone: an echo in
-// the shape of the endpoint, with its own words for tokens where it has any.
+// Answers of the fake's models at OpenAI's other endpoints: an echo in the endpoint's format, with
+// its own names for token counts. Each depends only on the request.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { hashOf } from "../random.ts";
 import type { FakeLine } from "../types.ts";
 
 const CREATED = 1_700_000_000;
-/** The smallest PNG there is, of one pixel. */
+/** The smallest PNG, of one pixel. */
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII=";
 
-/** By endpoint. */
+/** Answers by endpoint. */
 export const openaiAnswers: Readonly<Record<string, (line: FakeLine) => JsonObject>> = {
   "/v1/responses": response,
   "/v1/completions": completion,
@@ -62,7 +62,7 @@ function completion({ body, customId }: FakeLine): JsonObject {
   };
 }
 
-/** Costs nothing, and counts no tokens. */
+/** A moderation is free and counts no tokens. */
 function moderation({ body, customId }: FakeLine): JsonObject {
   const inputs = Array.isArray(body.input) && typeof body.input[0] === "string" ? body.input : [body.input ?? ""];
   const results = inputs.map((input) => {
@@ -82,7 +82,7 @@ function images({ body }: FakeLine): JsonObject {
   };
 }
 
-/** A video that is there to be downloaded for a day. */
+/** A video that can be downloaded for a day. */
 function video({ body, customId }: FakeLine): JsonObject {
   return {
     id: `video_${hashOf(customId).toString(16)}`,
@@ -105,7 +105,7 @@ function transcription({ body }: FakeLine): JsonObject {
   return { text: `echo: ${textOf(body.url ?? body.file)}` };
 }
 
-/** The last text in a prompt or an input: itself, or that of its last message or part. */
+/** The last text in a prompt or input, or in its last message or part. */
 function textOf(value: Json | undefined): string {
   if (typeof value === "string") return value;
   if (Array.isArray(value)) return textOf(value.at(-1));

@@ -1,5 +1,5 @@
-// Which endpoints each OpenAI-shaped service takes in batches, and what a body for one must have.
-// Azure takes them with and without their "/v1". Pure.
+// Batch endpoints of each OpenAI-shaped service, and the required fields of their bodies. Azure
+// accepts endpoints with and without "/v1". Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import type { FakeDialect, FakeLineFault } from "../types.ts";
@@ -17,7 +17,7 @@ const OF_DIALECT: Readonly<Record<FakeDialect, readonly string[]>> = {
   together: ["/v1/chat/completions", ...AUDIO],
 };
 
-/** Of each list, one must be there. */
+/** Required fields by endpoint: one of each list. */
 const NEEDED: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "/v1/chat/completions": [["messages"]],
   "/v1/embeddings": [["input"]],
@@ -28,7 +28,7 @@ const NEEDED: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "/v1/images/edits": [["prompt"], ["images"]],
   "/v1/videos": [["prompt"]],
 };
-/** Where audio is, by dialect: an address, which is fetched. */
+/** The field with the audio's address, by dialect. */
 const AUDIO_FIELDS: Readonly<Partial<Record<FakeDialect, string>>> = { groq: "url", together: "file" };
 
 export function hasEndpoint(dialect: FakeDialect, endpoint: string): boolean {
@@ -40,12 +40,12 @@ export function fullEndpoint(endpoint: string): string {
   return endpoint.startsWith("/v1/") ? endpoint : `/v1${endpoint}`;
 }
 
-/** What a line's `method` must say: Together sends audio on as a form, and its lines say so. */
+/** The required `method` of a line: Together sends audio as a form, and its lines say so. */
 export function methodOf(dialect: FakeDialect, endpoint: string): string {
   return dialect === "together" && AUDIO.includes(endpoint) ? "FILE" : "POST";
 }
 
-/** Null for a body that has what its endpoint needs, and nothing that batches do not do. */
+/** Null if a body has the fields that its endpoint needs and none that batches refuse. */
 export function fieldFault(dialect: FakeDialect, endpoint: string, body: JsonObject): FakeLineFault | null {
   if (body.stream === true) {
     return fault("streaming_unsupported", "Streaming is not supported in the Batch API.", "body.stream");

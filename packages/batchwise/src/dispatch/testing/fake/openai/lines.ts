@@ -1,6 +1,5 @@
-// What OpenAI checks in a batch file after it has accepted the batch, line by line, with its codes
-// and messages. The checks are at least as strict as the real ones: a request that passes here
-// should pass there.
+// OpenAI's checks of a batch file after it has accepted the batch, with its codes and messages. At
+// least as strict as the real ones: a request that passes here should pass there.
 
 import { estimateTokens } from "../../../../tokens/estimate-tokens.ts";
 import type { Json, JsonObject } from "../../../contract/types.ts";
@@ -52,8 +51,8 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
 }
 
 /**
- * Images, audio and files are not read as text: about as many tokens as a PDF has pages for, and
- * more than audio takes.
+ * Replaces base64 by a short text, because media do not count as text. The text has about as many
+ * tokens as a PDF's pages, and more than audio.
  */
 function withoutData(_name: string, value: Json): Json {
   const isData = typeof value === "string" && value.length >= LEAST_DATA && BASE64.test(value);
@@ -119,10 +118,7 @@ function bodyFault(body: JsonObject, endpoint: string, seen: Seen, settings: Set
   return fieldFault(settings.dialect, endpoint, body);
 }
 
-/**
- * Texts that an embedding line asks for: one, or one for each entry of a list of texts or token
- * lists.
- */
+/** Number of texts in an embeddings line: one, or the entries of a list of texts or token lists. */
 function inputsOf({ input }: JsonObject): number {
   if (input === undefined) return 0;
   return Array.isArray(input) && typeof input[0] !== "number" ? input.length : 1;

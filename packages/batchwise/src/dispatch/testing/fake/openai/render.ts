@@ -1,5 +1,5 @@
-// How an OpenAI-shaped service shows a batch and its results: states, times, counts, file ids,
-// result lines. Pure.
+// Renders a batch and its results as an OpenAI-shaped service does: states, times, counts, file
+// ids, result lines. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Ending, type FakeBatch, SILENT } from "../batch-book.ts";
@@ -11,7 +11,7 @@ export interface OpenAiExtra {
   readonly inputFileId: string;
   readonly window: string;
   readonly metadata: JsonObject | null;
-  /** How long its result files are kept, by its create. */
+  /** How long its result files are kept after its create. */
   readonly keptMs: number;
 }
 
@@ -56,8 +56,8 @@ export function renderBatch(
 }
 
 /**
- * Which of the two result files there are. A batch that has not ended has none, and one that failed
- * by its plan only.
+ * The ids of its two result files, null if absent. A batch that has not ended has none; a failed
+ * one has them only by its plan.
  */
 export function resultFiles(
   batch: FakeBatch<OpenAiExtra>,
@@ -92,7 +92,7 @@ function errorFileId(batchId: string): string {
   return `file-error-${batchId}`;
 }
 
-/** The batch and kind that the id of a result file names; null for other ids. */
+/** The batch and kind in the id of a result file; null for another id. */
 export function parseResultFileId(id: string): { readonly batchId: string; readonly kind: "output" | "error" } | null {
   const match = /^file-(output|error)-(.+)$/.exec(id);
   return match === null ? null : { batchId: match[2] as string, kind: match[1] as "output" | "error" };

@@ -1,6 +1,5 @@
-// The OpenAI-shaped half of the fake: /v1/files and /v1/batches (also below /openai, as Azure and
-// Groq have them). What OpenAI refuses at once is refused at once; what it finds out later fails
-// the batch later.
+// The OpenAI surface of the fake: /v1/files and /v1/batches, also below /openai, as Azure and Groq
+// have them. Like OpenAI, it refuses some faults at once and fails the batch later for others.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries } from "../batch-book.ts";
@@ -23,7 +22,7 @@ export class OpenAiSurface implements Surface {
   readonly book: BatchBook<render.OpenAiExtra>;
   readonly #files: FileShelf;
   readonly #settings: Settings;
-  /** Result files that are gone. */
+  /** Ids of deleted result files. */
   readonly #deleted: Set<string> = new Set();
 
   constructor(settings: Settings) {
@@ -227,7 +226,7 @@ const ROUTES: Readonly<Record<string, FakeOperation>> = {
   "POST batches/id/cancel": "batches.cancel",
 };
 
-/** A redirecting upload, and the storage that takes the file. */
+/** Routes of an upload with a redirect, and of the storage that takes the file. */
 function routeOfTogether(method: string, path: string): Route | null {
   if (method === "POST" && path === "/v1/files/upload") return { operation: "files.create", id: "" };
   const stored = /^\/storage\/([^/]+)$/.exec(path)?.[1];

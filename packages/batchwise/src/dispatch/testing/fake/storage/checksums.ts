@@ -1,16 +1,16 @@
-// The checksums that S3 and Cloud Storage tell and check, in the text forms in which they travel.
+// The checksums of S3 and Cloud Storage, in their text forms.
 
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 
-/** CRC-32 as S3 writes it: base64 of four bytes, the highest first. */
+/** CRC-32 as S3 writes it: base64 of four big-endian bytes. */
 export function crc32Text(bytes: Uint8Array): string {
   return base64Of(crc32(bytes));
 }
 
 const known: WeakMap<Uint8Array, string> = new WeakMap();
 
-/** CRC-32C as Cloud Storage writes it. Of the same array, it is worked out once. */
+/** CRC-32C as Cloud Storage writes it. Cached per array. */
 export function crc32cText(bytes: Uint8Array): string {
   const text = known.get(bytes) ?? crc32cOf(bytes);
   known.set(bytes, text);

@@ -1,8 +1,7 @@
-// A strict fake of Google Cloud Storage's JSON API: uploads in one call, and resumable ones in
-// chunks, checksums checked on the way in and told on the way out, lists by pages. An object is
-// there once its upload is whole, never earlier. Give a client
-// `new Storage({ apiEndpoint: url, projectId })`: it sends no credentials to an address that is not
-// Google's.
+// A strict fake of Google Cloud Storage's JSON API: uploads in one call or resumable in chunks,
+// checksums checked and returned, lists by pages. An object exists once its upload is complete,
+// never earlier. Use the client `new Storage({ apiEndpoint: url, projectId })`: it sends no
+// credentials to an address outside of Google.
 
 import { bytesReply, type Exchange, jsonReply, Refusal, type Reply } from "../exchange.ts";
 import { relatedParts } from "../multipart.ts";
@@ -20,7 +19,7 @@ import {
 const CHUNK_STEP = 256 * 1024;
 const INCOMPLETE = 308;
 
-/** A resumable upload under way. */
+/** A resumable upload in progress. */
 interface Session {
   readonly bucket: string;
   readonly name: string;
@@ -28,7 +27,7 @@ interface Session {
   received: number;
 }
 
-/** What a `Content-Range` says; null where it is a star. */
+/** The values of a `Content-Range`; null for a star. */
 interface ContentRange {
   readonly from: number | null;
   readonly total: number | null;
@@ -124,7 +123,7 @@ class GcsSurface implements StorageSurface {
     return { ...reply, headers: { ...reply.headers, ...told } };
   }
 
-  /** A whole object in one call: its metadata and its bytes, one after the other. */
+  /** A whole object in one call: its metadata, then its bytes. */
   #put(bucket: string, exchange: Exchange): Reply {
     const name = nameOf(exchange.query);
     const [, media] = relatedParts(exchange.body, exchange.headers.get("content-type") ?? "");
@@ -140,7 +139,7 @@ class GcsSurface implements StorageSurface {
     return jsonReply({
       kind: "storage#objects",
       ...(next === null ? {} : { nextPageToken: Buffer.from(next).toString("base64url") }),
-      // Google leaves the list out where it is empty.
+      // Google leaves out an empty list.
       ...(objects.length === 0 ? {} : { items: objects.map((object) => resourceOf(bucket, object)) }),
     });
   }
@@ -168,10 +167,7 @@ class GcsSurface implements StorageSurface {
     return jsonReply(resourceOf(bucket, this.#shelf.put(bucket, session.name, whole)));
   }
 
-  /**
-   * Bytes that were received before are passed over; a gap is refused, and so is a chunk of an odd
-   * size.
-   */
+  /** Skips bytes that were received before. Refuses a gap and a chunk of an odd size. */
   #append(session: Session, from: number, total: number | null, body: Uint8Array): void {
     if (from > session.received) throw new Refusal(503, "backendError", "Invalid request: a chunk is missing.");
     const fresh = body.subarray(session.received - from);

@@ -1,11 +1,11 @@
-// The XML that S3 answers with and is told with: as much of it as the fake needs.
+// Reads and writes the XML of S3 that the fake needs.
 
 import type { Refusal, Reply } from "../exchange.ts";
 
 const HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n';
 const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** An element; `content` is text, or elements that are written already. */
+/** An element; `content` is text, or elements already written. */
 export function tag(name: string, content: string | readonly string[]): string {
   const inner =
     typeof content === "string" ? content.replace(/[&<>"]/g, (sign) => ESCAPES[sign] as string) : content.join("");
@@ -17,7 +17,7 @@ export function xmlReply(element: string, status = 200, headers: Readonly<Record
   return { status, headers: { "content-type": "application/xml", ...headers }, body, cutAt: null };
 }
 
-/** A refusal as S3 writes it. Scripted ones get the code that S3 has for their status. */
+/** A refusal in S3's format. Scripted ones get S3's code for their status. */
 export function errorReply({ status, code, message, headers }: Refusal): Reply {
   const known = code === "scripted" || code === "rate_limit_exceeded" ? (CODES[status] ?? "InternalError") : code;
   return xmlReply(tag("Error", [tag("Code", known), tag("Message", message)]), status, headers);
@@ -34,7 +34,7 @@ const CODES: Readonly<Record<number, string>> = {
   503: "SlowDown",
 };
 
-/** The parts that the end of an upload names, in its order. */
+/** The parts that a completed upload lists, in order. */
 export function partsOf(text: string): { readonly number: number; readonly etag: string }[] {
   return [...text.matchAll(/<Part>(.*?)<\/Part>/gs)].map(([, part = ""]) => ({
     number: Number(/<PartNumber>(\d+)<\/PartNumber>/.exec(part)?.[1]),

@@ -1,7 +1,7 @@
-// A strict fake of Amazon S3: path-style addresses, signed calls, checksums checked on the way in
-// and told on the way out, lists by pages, multipart uploads. An object is there once its last call
-// has succeeded, never earlier. Give a client `endpoint`, `forcePathStyle: true`, any region and
-// any credentials: the signature must be there, not be right.
+// A strict fake of Amazon S3: path-style addresses, signed calls, checksums checked and returned,
+// lists by pages, multipart uploads. An object exists once its last call has succeeded, never
+// earlier. Use a client with `endpoint`, `forcePathStyle: true`, any region and any credentials: a
+// signature is required but not verified.
 
 import { bytesReply, type Exchange, Refusal, type Reply } from "../exchange.ts";
 import type { FakeOperation } from "../types.ts";
@@ -208,7 +208,10 @@ function checkAuthorization(headers: Headers): void {
   throw new Refusal(403, "AccessDenied", "Access Denied");
 }
 
-/** The body must be what its checksum says, and no stream of signed chunks: the fake reads none. */
+/**
+ * Requires a body that matches its checksum. Refuses streams of signed chunks, which the fake
+ * cannot read.
+ */
 function checkBody({ headers, body }: Exchange): void {
   if (headers.get("content-encoding")?.includes("aws-chunked") === true) {
     throw new Refusal(501, "NotImplemented", "The fake takes bodies of known length only.");

@@ -1,5 +1,5 @@
-// The objects that a fake of an object storage keeps, and what both wire formats share: faults,
-// counts and lists. An object is replaced as a whole, so a reader sees all of it or nothing.
+// The objects of a fake object storage, and the faults, counts and lists that both wire formats
+// share. Objects are replaced atomically: a reader sees all of one or nothing.
 
 import { refuseUnknown } from "../../../../core/contract/validate.ts";
 import type { Clock } from "../../../../core/time/clock.ts";
@@ -20,33 +20,29 @@ export interface FakeStorageOptions {
   /** Buckets that exist. Default: `["bucket"]`. */
   readonly buckets?: readonly string[];
   /**
-   * Times of objects, in milliseconds since 1970, and timers of delayed answers. Default: the
-   * machine's.
+   * Object times, in ms since 1970, and timers of delayed answers. Default: the machine's clock.
    */
   readonly clock?: Clock;
-  /** Objects in a page of a list. Default 1_000. */
+  /** Objects per list page. Default 1_000. */
   readonly pageSize?: number;
   /**
-   * Bytes that every part of an upload but the last must have. Default: 5 MiB in S3, 256 KiB in
-   * Cloud Storage.
+   * Minimum bytes of every upload part but the last. Default: 5 MiB in S3, 256 KiB in Cloud
+   * Storage.
    */
   readonly minPartBytes?: number;
-  /** Choices of faults with a `chance` follow from it. Default 1. */
+  /** Seed for faults with a `chance`. Default 1. */
   readonly seed?: number;
 }
 
 /** A fake of an object storage, over real HTTP. */
 export interface FakeStorage extends FakeObjects {
-  /**
-   * The same without a socket, for clients that take a `fetch` or can be given one: a virtual clock
-   * then sees all of it.
-   */
+  /** The same without a socket, for clients that accept a `fetch`. Works under a virtual clock. */
   readonly fetch: Fetch;
   /** Serves on a free port of 127.0.0.1; several calls serve the same objects. */
   listen(): Promise<Listening>;
-  /** Calls received, faulty ones included; of one operation or of all. */
+  /** Number of calls received, faulty ones included; of one operation or of all. */
   calls(operation?: FakeOperation): number;
-  /** Uploads that were begun and neither completed nor given up. */
+  /** Number of uploads neither completed nor aborted. */
   readonly openUploads: number;
   /** Names of a bucket's objects, in order. */
   names(bucket: string): string[];
@@ -56,7 +52,7 @@ export interface StoredObject {
   readonly name: string;
   readonly bytes: Uint8Array;
   readonly updatedAt: number;
-  /** Counts writes of the whole storage. */
+  /** Number of writes to the whole storage. */
   readonly generation: number;
 }
 
@@ -69,7 +65,7 @@ export interface ObjectPage {
 
 /** One wire format over a shelf. */
 export interface StorageSurface {
-  /** The operation that a call is; null: none that is known. */
+  /** The operation of a call; null if it is unknown. */
   operationOf(exchange: Exchange): FakeOperation | null;
   run(operation: FakeOperation, exchange: Exchange): Reply;
   refuse(refusal: Refusal): Reply;
@@ -165,7 +161,7 @@ function unknownCall({ method, path }: Exchange): Refusal {
   return new Refusal(501, "not_implemented", `The fake has no ${method} ${path}.`);
 }
 
-/** What a test holds: the shelf, behind one wire format. */
+/** The test's handle: the shelf behind one wire format. */
 export function storageOf(shelf: ObjectShelf, surface: StorageSurface, openUploads: () => number): FakeStorage {
   return {
     fetch: inProcessFetch((exchange) => shelf.answer(surface, exchange)),

@@ -1,7 +1,6 @@
-// The lines of a job at Vertex AI, by the family of its model: Gemini's requests, Claude's
-// messages, OpenAI's lines. What cannot be read fails the job; what is wrong in a request fails
-// that request, when it runs. Answers come back beside the requests; requests that were not run
-// come back in no line.
+// Lines of a Vertex AI job by model family: Gemini's requests, Claude's messages, OpenAI's lines.
+// An unreadable line fails the job; an invalid request fails only itself when it runs. Answers
+// stand beside their requests; requests that did not run have no line.
 
 import { STATUS_CODES } from "node:http";
 import type { Json, JsonObject } from "../../../contract/types.ts";
@@ -20,7 +19,7 @@ export type VertexFamily = "gemini" | "claude" | "openai" | "embedding";
 const GENERATE = "/v1beta/generateContent";
 const MESSAGES = "/v1/messages";
 const EMBED = "/v1beta/embedContent";
-/** The rest of Google's are Gemini. */
+/** Google's embedding models. Its others are Gemini. */
 const EMBEDDING = /^publishers\/google\/models\/(text-(multilingual-)?embedding-|embedding-)/;
 const OPENAI_URLS: readonly unknown[] = ["/v1/chat/completions", "/v1/embeddings"];
 const LABEL = /^[\p{Ll}\p{Lo}\p{N}_-]{0,63}$/u;
@@ -56,7 +55,7 @@ function invalid(message: string, line: number | null): FakeLineFault {
   return { code: "INVALID_ARGUMENT", message, line };
 }
 
-/** The line as it would be run, or what is wrong with it. */
+/** The entry of a line, or a description of its fault. */
 function entryOf(text: string, family: VertexFamily, index: number, settings: Settings): Entry | string {
   const line = parsed(text);
   if (line === null) return "Not a JSON object.";
@@ -81,7 +80,7 @@ function readLine(line: JsonObject, family: VertexFamily, index: number): FakeLi
   return family === "embedding" ? readText(line, index) : readRequest(line, family, index);
 }
 
-/** A text and nothing else: the line has no id either. */
+/** Reads a line with only a text. It has no id. */
 function readText({ content, ...others }: JsonObject, index: number): FakeLine | string {
   const strange = Object.keys(others)[0];
   if (strange !== undefined) return `Unknown field "${strange}".`;
@@ -107,12 +106,12 @@ function readRequest(line: JsonObject, family: VertexFamily, index: number): Fak
     return typeof id === "string" ? { customId: id, endpoint: MESSAGES, body: request } : "Expected a custom_id.";
   }
   if (id !== undefined) return 'Unknown field "custom_id".';
-  // A line has no name of its own: the first of its labels is as good as any.
+  // The line has no id of its own, so the first label serves.
   const [first] = Object.values(isObject(request.labels) ? request.labels : {});
   return { customId: typeof first === "string" ? first : `line-${index + 1}`, endpoint: GENERATE, body: request };
 }
 
-/** What a request is refused for when it runs. */
+/** The refusal of a request when it runs; null if it is valid. */
 export function checkRequest({ endpoint, body }: FakeLine): FakeAnswer | null {
   const message = endpoint === GENERATE ? faultOfGemini(body) : endpoint === MESSAGES ? faultOfClaude(body) : null;
   if (message === null) return null;
@@ -133,7 +132,7 @@ function faultOfClaude({ anthropic_version: version, ...params }: JsonObject): s
   return paramsFault({ ...params, model: "of the job" });
 }
 
-/** One line of the output; null for a request that was not run. */
+/** One line of the output; null for a request that did not run. */
 export function renderLine({ entry, answer }: Ending, family: VertexFamily, model: string): JsonObject | null {
   if (answer === null) return null;
   const { status, body } = answer;
@@ -151,7 +150,7 @@ export function renderLine({ entry, answer }: Ending, family: VertexFamily, mode
   return { custom_id: entry.customId, request, response: isGood ? { ...body, model } : null, status: told };
 }
 
-/** Known by its text alone. */
+/** The output of a text line, identified by the text. */
 function renderText(asked: string, answer: FakeAnswer): JsonObject {
   const { content } = JSON.parse(asked) as {
     readonly content: { readonly parts: readonly { readonly text: string }[] };

@@ -1,7 +1,7 @@
-// The Vertex AI part of the fake: batchPredictionJobs below /v1 and /v1beta1, for Gemini, Claude
-// and models in OpenAI's shape. A job reads its lines from the fake's storage when it is created,
-// and its results are there once it is shown to have ended. Creating is not idempotent; jobs are
-// found by their labels. A job runs for 24 hours at most, and what has run by then is given.
+// The Vertex AI surface of the fake: batchPredictionJobs below /v1 and /v1beta1, for Gemini, Claude
+// and models in OpenAI's format. A job reads its lines from the fake's storage at creation; its
+// results exist once it is shown as ended. Creating is not idempotent; clients find jobs by label.
+// A job runs for at most 24 hours and gives the results of lines that ran.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { BatchBook, type FakeBatch, foreignEntries, SILENT } from "../batch-book.ts";
@@ -49,7 +49,7 @@ interface VertexExtra {
   readonly labels: JsonObject;
   readonly modelPath: string;
   readonly inputUri: string;
-  /** Without the slash at its end. */
+  /** Without a trailing slash. */
   readonly outputUri: string;
 }
 
@@ -57,7 +57,7 @@ export class VertexSurface implements Surface {
   readonly name = "vertex";
   readonly book: BatchBook<VertexExtra>;
   readonly #settings: Settings;
-  /** Jobs whose results have been written. */
+  /** Jobs whose results are written. */
   readonly #written: Set<string> = new Set();
 
   constructor(settings: Settings) {
@@ -164,7 +164,7 @@ export class VertexSurface implements Surface {
     return storage;
   }
 
-  /** Digits only, as Vertex's are. */
+  /** An id of digits, as Vertex AI's are. */
   #nextId(): string {
     return `${Number.parseInt(this.#settings.mark, 16)}${String(this.book.size + 1).padStart(8, "0")}`;
   }
@@ -215,9 +215,7 @@ export class VertexSurface implements Surface {
     return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
   }
 
-  /**
-   * Texts, since they are numbers of 64 bits; while a job runs, nobody knows how many it will be.
-   */
+  /** Counts as strings, because they are 64-bit numbers. While a job runs, the open count is -1. */
   #stats(job: FakeBatch<VertexExtra>, over: boolean): JsonObject {
     const { succeeded, failed } = this.book.counts(job);
     const open = over ? String(job.course.items - succeeded - failed) : "-1";
@@ -225,8 +223,7 @@ export class VertexSurface implements Surface {
   }
 
   /**
-   * The folder with the results. They are written when it is shown first, and then stay as they
-   * are.
+   * The folder of the results. They are written when it is first shown, and do not change later.
    */
   #write(job: FakeBatch<VertexExtra>): string {
     const { extra, id, model, foreign, course } = job;
@@ -260,9 +257,7 @@ function readFrom(storage: FakeObjects, uri: string): Uint8Array | null {
   return storage.read(bucket, name);
 }
 
-/**
- * The address in one half of the job's configuration, which must be of JSON lines in Cloud Storage.
- */
+/** The address in one half of the job's configuration. It must name JSON lines in Cloud Storage. */
 function addressOf(config: Json | undefined, format: string, read: (config: JsonObject) => Json | undefined): string {
   const given = objectAt(config);
   const uri = read(given);
