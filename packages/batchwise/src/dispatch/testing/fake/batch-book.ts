@@ -136,7 +136,7 @@ export class BatchBook<Extra> {
     return count;
   }
 
-  /** Number of batches that wait or run by now and satisfy `fits`, whoever made them. */
+  /** Number of batches that wait or run by now and satisfy `fits`, of any client. */
   openWhere(fits: (batch: FakeBatch<Extra>) => boolean): number {
     return [...this.#batches.values()].filter((batch) => fits(batch) && !isOver(this.moment(batch).phase)).length;
   }
