@@ -1,7 +1,7 @@
-// An account at Anthropic, over the user's own `@anthropic-ai/sdk` client. Requests and results in
-// OpenAI's shape are converted here; those of its own endpoint are not. Each operation is one
-// logical call with the SDK's retries off; it keeps no state and decides nothing. Anthropic has no
-// tag for a batch: give the dispatcher a workspace of its own.
+// An account at Anthropic, over the user's own `@anthropic-ai/sdk` client. Converts requests and
+// results from and to OpenAI's format, except those of Anthropic's own endpoint. Each operation is
+// one logical call without SDK retries. The account keeps no state and decides nothing. Anthropic
+// has no tag for a batch: give the dispatcher a workspace of its own.
 
 import { aString, check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
 import type {
@@ -45,7 +45,7 @@ import {
 import { toNativeLine, toProviderBatch, toResultLine } from "./convert.ts";
 
 const OWN = ["client", "defaultMaxTokens", "betas", "workspaceId", "userProfileId"];
-/** Anthropic's own endpoint: its bodies and answers travel untouched. */
+/** Anthropic's own endpoint. Its bodies and answers are not converted. */
 const NATIVE = "/v1/messages";
 const SDK: SdkNeed = {
   package: "@anthropic-ai/sdk",
@@ -57,14 +57,14 @@ const SDK: SdkNeed = {
 export interface AnthropicAccountOptions extends AccountOptions {
   /** `new Anthropic()` of `@anthropic-ai/sdk` 1 or later. */
   readonly client: AnthropicClient;
-  /** For requests that name no limit of their own, because Anthropic demands one. Default 4_096. */
+  /** Token limit of requests that set none, because Anthropic requires one. Default 4_096. */
   readonly defaultMaxTokens?: number;
   /**
-   * Beta versions for every batch of the account, as in the header `anthropic-beta`: the account
-   * then works over `client.beta.messages.batches`. Default: none.
+   * Beta versions for every batch of the account, as in the header `anthropic-beta`. The account
+   * then uses `client.beta.messages.batches`. Default: none.
    */
   readonly betas?: readonly string[];
-  /** For credentials that may act in several workspaces: the one that the account is. */
+  /** The workspace to use, for credentials that may act in several. */
   readonly workspaceId?: string;
   /** The user profile that every batch of the account is attributed to. */
   readonly userProfileId?: string;
@@ -114,14 +114,14 @@ function batchesOf(client: AnthropicClient, betas: readonly string[], cleansUp: 
   return batches as MessageBatches;
 }
 
-/** How the account asks. */
+/** Settings of one account. */
 interface Manner {
   readonly client: AnthropicClient;
   readonly batches: MessageBatches;
   readonly defaultMaxTokens: number;
-  /** Of each call. */
+  /** Parameters of each call. */
   readonly params: MessageBatchParams;
-  /** Of a create. */
+  /** Additional parameters of a create. */
   readonly profile: { readonly user_profile_id?: string };
 }
 
@@ -198,7 +198,7 @@ class AnthropicAccount extends AccountFields implements Account {
     try {
       yield* lines as AsyncIterable<unknown>;
     } catch (error) {
-      // The SDK parses the lines itself: a cut one is its SyntaxError.
+      // The SDK parses the lines itself: a cut line throws its SyntaxError.
       if (!(error instanceof SyntaxError)) throw error;
       throw new DispatchError("RESULTS_UNREADABLE", "A line of the results is not JSON.", error);
     }
@@ -209,7 +209,7 @@ class AnthropicAccount extends AccountFields implements Account {
       const { batches, params } = this.#manner;
       return toProviderBatch(await batches.cancel(id, params, callSettings(call)));
     } catch (error) {
-      // What has ended cannot be cancelled any more.
+      // A batch that has ended cannot be cancelled.
       const { status } = readSdkError(error);
       const seen = status === 400 || status === 409 ? await this.retrieve(id, call) : null;
       if (seen === null || seen.rawState !== "ended") throw error;

@@ -1,4 +1,4 @@
-// Anthropic as a record. Figures are the documented ones; `limits` overrides each.
+// Anthropic's capabilities and documented limits; `limits` overrides each.
 
 import type { Capabilities } from "../../contract/account.ts";
 
@@ -7,7 +7,9 @@ export const anthropicCapabilities: Capabilities = {
   endpoints: ["/v1/chat/completions", "/v1/messages"],
   nativeEndpoints: ["/v1/messages"],
   maxInlineBytes: Number.POSITIVE_INFINITY,
-  /** No metadata, no name, no idempotency: a dedicated workspace makes an unknown id conclusive. */
+  /**
+   * No metadata, no name, no idempotency. In a dedicated workspace, an unknown batch must be ours.
+   */
   tag: "none",
   list: { paged: true, pageSize: 100, newestFirst: true },
   listsFiles: false,
@@ -19,7 +21,7 @@ export const anthropicCapabilities: Capabilities = {
     maxTokens: Number.POSITIVE_INFINITY,
     minRequests: 1,
     maxEnqueuedTokens: Number.POSITIVE_INFINITY,
-    /** Of the first tier. */
+    /** The limit of the first tier. */
     maxEnqueuedRequests: 100_000,
     maxEnqueuedBatches: Number.POSITIVE_INFINITY,
   },

@@ -1,5 +1,4 @@
-// What an error of Anthropic's means for the batch. Pure. `details.error_code` says more than the
-// type does.
+// Classifies Anthropic's errors. `details.error_code` is more precise than the type. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { classifyStatus } from "../shapes/classify-status.ts";
@@ -8,7 +7,8 @@ import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 export function classify(error: unknown, operation: Operation): Failure {
   const read = readSdkError(error);
   const code = text(objectOf(error).errorCode) ?? read.code ?? read.type;
-  // Items are looked at later: a create names nothing that could be missing but its address.
+  // A create names no object that could be missing, because items are checked later. So a 404 means
+  // a wrong address.
   const isNameless = operation === "create" && /^not found\.?$/i.test(read.message);
   return classifyStatus({ ...read, code }, isNameless ? "upload" : operation);
 }

@@ -1,25 +1,25 @@
 // The part of the official `@anthropic-ai/sdk` client (1.0 and later) that the adapter calls, by
-// shape: nothing is imported from the SDK, and its answers are read as unknown JSON.
+// shape. Nothing is imported from the SDK, and its answers are read as unknown JSON.
 
 import type { DownloadSettings } from "../shapes/redirects.ts";
 import type { CallSettings } from "../shapes/sdk-call.ts";
 import { objectOf } from "../shapes/sdk-error.ts";
 
-/** What a create of a message batch sends. */
+/** The body of a create. */
 export interface MessageBatchBody {
   readonly requests: { readonly custom_id: string; readonly params: object }[];
 }
 
-/** Which page of message batches is listed. */
+/** The page of message batches to list. */
 export interface MessageBatchQuery {
   readonly limit?: number;
   readonly after_id?: string;
 }
 
-/** What the SDK turns into headers of a call; absent where the account has no such option. */
+/** Parameters that the SDK sends as headers; absent if the account lacks the option. */
 export interface MessageBatchParams {
   readonly workspace_id?: string;
-  /** Of `client.beta` only. */
+  /** Only for `client.beta`. */
   readonly betas?: string[];
 }
 
@@ -32,7 +32,7 @@ export interface MessageBatches {
   retrieve(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
   list(query: MessageBatchQuery & MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
   cancel(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
-  /** Needed for the account's option `cleanup` only. */
+  /** Needed only for the account's option `cleanup`. */
   delete?(batchId: string, params: MessageBatchParams, call: CallSettings): PromiseLike<unknown>;
   /** Result lines, parsed, as they arrive. */
   results(batchId: string, params: MessageBatchParams, call: DownloadSettings): PromiseLike<AsyncIterable<unknown>>;
@@ -41,14 +41,14 @@ export interface MessageBatches {
 /** The part of the official client that the account calls. */
 export interface AnthropicClient {
   readonly messages: { readonly batches: MessageBatches };
-  /** Needed for the account's option `betas` only. */
+  /** Needed only for the account's option `betas`. */
   readonly beta?: { readonly messages: { readonly batches: MessageBatches } };
 }
 
 /**
- * The same methods, whose `results` asks the client's own host: the SDK goes, with the client's
- * key, to whatever address the batch names. Another host's is replaced by the path that the API
- * documents. An object of the user's own stays as it is.
+ * The same methods with a safe `results`. The SDK sends the client's key to any address that the
+ * batch names; this one replaces the address of another host by the documented path on the client's
+ * host. A custom object is returned unchanged.
  */
 export function withOwnResults(batches: MessageBatches, client: AnthropicClient): MessageBatches {
   const { baseURL } = objectOf(client);
@@ -63,8 +63,8 @@ export function withOwnResults(batches: MessageBatches, client: AnthropicClient)
 }
 
 /**
- * The bytes below the lines that the SDK parses (`JSONLDecoder` of 1.0 and later): the SDK stops at
- * a line that is not JSON, and the reader here goes on behind it. Null where there are none.
+ * The bytes that the SDK's line parser reads (`JSONLDecoder` of 1.0 and later). The SDK stops at a
+ * line that is not JSON; our reader continues after it. Null if the object has no bytes.
  */
 export function bytesOf(lines: AsyncIterable<unknown>): AsyncIterable<unknown> | null {
   const { iterator } = objectOf(lines);

@@ -1,5 +1,5 @@
-// From Anthropic's wire to our words: message batches, pages, result lines. Pure; trusts nothing
-// that it reads.
+// Converts Anthropic's wire format to our types: message batches, pages, result lines. Trusts no
+// type. Pure.
 
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -9,7 +9,7 @@ import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 
 const COUNTS = ["processing", "succeeded", "errored", "canceled", "expired"] as const;
 
-/** Items that were not run, in the words that OpenAI has for them. */
+/** OpenAI's error codes for items that did not run. */
 const NOT_RUN: ReadonlyMap<unknown, OutcomeError> = new Map([
   ["canceled", { code: "batch_cancelled", message: "The request was not run because its batch was cancelled." }],
   ["expired", { code: "batch_expired", message: "The request was not run before its batch expired." }],
@@ -41,8 +41,8 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
 }
 
 /**
- * `ended` says nothing of how: the counts do. Items with results are mixed among the others in each
- * case.
+ * The state of a batch. `ended` does not say how it ended: the counts do. Items with results may be
+ * mixed among those that did not run.
  */
 function stateOf(
   batch: { readonly [key: string]: unknown },
@@ -62,7 +62,7 @@ export function toResultLine(value: unknown, batch: ProviderBatch): ResultLine {
   return { customId, ...errorAnswer(error) };
 }
 
-/** The same for the endpoint of Anthropic's own: messages and errors as they came. */
+/** The same for Anthropic's own endpoint, with messages and errors unchanged. */
 export function toNativeLine(value: unknown): ResultLine {
   const { customId, type, message, error } = readLine(value);
   if (type === "succeeded") return { customId, ...nativeAnswer(message) };

@@ -1,7 +1,7 @@
-// An account at Amazon Bedrock, over the user's own `Bedrock` client and a storage in S3. The lines
-// of a batch are one object, results are objects that the job writes beside it. The token of a
-// create is made of key and attempt, so a create that is sent again is the same job. Each operation
-// is one logical call; it keeps no state and decides nothing.
+// An account at Amazon Bedrock, over the user's own `Bedrock` client and an S3 storage. The lines
+// of a batch are one object; the job writes its results to objects beside it. The token of a create
+// consists of key and attempt, so a repeated create returns the same job. Each operation is one
+// logical call. The account keeps no state and decides nothing.
 
 import { aString, check, finiteIntegerFrom, objectWith, oneOf, type Rule } from "../../../core/contract/validate.ts";
 import {
@@ -62,14 +62,14 @@ const aRole: Rule = {
   expected: "the ARN of a role (arn:aws:iam::…:role/…)",
   test: (arn: string) => /^arn:aws(-[^:]+)?:iam::\d{12}:role\/.+/.test(arn),
 };
-/** Of `timeoutDurationInHours`: Bedrock user guide, "Create a batch inference job". */
+/** The rule of `timeoutDurationInHours`: Bedrock user guide, "Create a batch inference job". */
 const aTimeout: Rule = {
   ...finiteIntegerFrom(24),
   expected: "an integer from 24 to 168",
   test: (hours: number) => Number.isInteger(hours) && hours >= 24 && hours <= 168,
 };
 
-/** Folders of the storage. */
+/** Folders in the storage. */
 const INPUTS = "inputs/";
 const OUTPUTS = "outputs/";
 /**
@@ -86,35 +86,34 @@ export interface BedrockAccountOptions extends AccountOptions {
    */
   readonly client: BedrockClient;
   /**
-   * `s3Storage()` in a bucket of the same region: the role reads `inputs/` and writes `outputs/`
+   * `s3Storage()` in a bucket of the same region. The role reads `inputs/` and writes `outputs/`
    * there.
    */
   readonly storage: ObjectStorage;
-  /** The service role that Bedrock takes on to read and write the bucket. */
+  /** The service role with which Bedrock reads and writes the bucket. */
   readonly roleArn: string;
   /**
-   * Of the account's models, where their ids do not tell, as those of application inference
+   * The model family, if the model ids do not show it, such as those of application inference
    * profiles.
    */
   readonly family?: BedrockFamily;
   /**
-   * For requests to Claude that name no limit of their own, because Claude demands one. Default
-   * 4_096.
+   * Token limit of requests to Claude that set none, because Claude requires one. Default 4_096.
    */
   readonly defaultMaxTokens?: number;
-  /** Hours after which a job is given up, 24 to 168. Default 24. */
+  /** Hours until a job expires, 24 to 168. Default 24. */
   readonly timeoutHours?: number;
-  /** AWS account that owns the bucket, where it is another one. */
+  /** The AWS account that owns the bucket, if it is another one. */
   readonly bucketOwner?: string;
-  /** Key that encrypts the outputs, where it is not the bucket's own. */
+  /** The key that encrypts the outputs, if it is not the bucket's own. */
   readonly kmsKeyId?: string;
-  /** Tags of every job, for costs. */
+  /** Tags of every job, for cost allocation. */
   readonly tags?: Readonly<Record<string, string>>;
 }
 
 /**
  * An account for the dispatcher's `accounts`: Claude, Nova, Llama and Titan's text embeddings in
- * OpenAI's shape, and every model of Bedrock's batch inference in its own (endpoints
+ * OpenAI's format, and every model of Bedrock's batch inference in its own format (endpoints
  * `/model/invoke`, `/model/converse`, `/v1/messages`).
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`
@@ -175,8 +174,8 @@ class BedrockAccount extends AccountFields implements Account {
   }
 
   /**
-   * The client, once its credentials are known: a gateway may answer with the session token that it
-   * got.
+   * The client after its credentials have loaded, so that they are known as secrets: a gateway's
+   * error may contain the session token.
    */
   async #client(): Promise<BedrockClient> {
     const { client } = this.#manner;
@@ -205,7 +204,9 @@ class BedrockAccount extends AccountFields implements Account {
     return toProviderBatch({ jobArn, status: "Submitted", clientRequestToken: job.clientRequestToken });
   }
 
-  /** The documentation does not say that an ignored create names the job that it repeats. */
+  /**
+   * Finds the job of a create that was ignored. Nothing documents that its answer names the job.
+   */
   async #jobNamed({ jobName, clientRequestToken }: InvocationJobRequest, call: CallOptions): Promise<ProviderBatch> {
     const query = { nameContains: jobName, maxResults: 100, sortBy: "CreationTime", sortOrder: "Descending" } as const;
     const answer = await (await this.#client()).listModelInvocationJobs(query, settingsOf(call));
@@ -249,7 +250,7 @@ class BedrockAccount extends AccountFields implements Account {
         await (await this.#client()).getModelInvocationJob({ jobIdentifier: id }, settingsOf(call)),
       );
     } catch (error) {
-      // The id is all that is asked with: a refusal of it says that there is no such job.
+      // The call has no other argument than the id, so a refusal means that the job does not exist.
       const { kind, code } = classify(error, "retrieve");
       if (code === "ResourceNotFoundException" || kind === "invalidRequest") return null;
       throw error;
@@ -265,8 +266,8 @@ class BedrockAccount extends AccountFields implements Account {
   }
 
   /**
-   * Rejects where a job that has run some of its records has written none: they are not missing,
-   * but unseen.
+   * Yields the names of the output objects. Rejects if a job that ran some records has none: the
+   * results exist but are not visible.
    */
   async *#outputs({ resultRefs, state, ran }: ProviderBatch, call: CallOptions): AsyncGenerator<string> {
     const found = await this.#written(resultRefs, ".jsonl.out", call);
@@ -284,8 +285,8 @@ class BedrockAccount extends AccountFields implements Account {
   }
 
   /**
-   * The job's manifest, written with its results: the answer of a look has no counts in earlier
-   * versions of the client.
+   * Counts from the job's manifest, which is written with its results. Answers of earlier client
+   * versions have no counts.
    */
   async countRan({ resultRefs }: ProviderBatch, call: CallOptions): Promise<number | null> {
     let ran: number | null = null;
@@ -302,7 +303,7 @@ class BedrockAccount extends AccountFields implements Account {
     try {
       await (await this.#client()).stopModelInvocationJob({ jobIdentifier: id }, settingsOf(call));
     } catch (error) {
-      // What has ended cannot be stopped any more: the job itself tells.
+      // A job that has ended cannot be stopped: its state shows this.
       const { code } = classify(error, "cancel");
       if (code !== "ConflictException" && code !== "ValidationException") throw error;
       refusal = error;
@@ -335,8 +336,8 @@ class BedrockAccount extends AccountFields implements Account {
 }
 
 /**
- * The client keeps them, and asks for others itself when they expire. Those that it cannot get are
- * an error of its call.
+ * The client's current credentials, which it renews itself. If it cannot get any, its next call
+ * reports the error.
  */
 async function credentialsOf(client: BedrockClient): Promise<string[]> {
   const { credentials } = objectOf(objectOf(client).config);
@@ -348,7 +349,7 @@ async function credentialsOf(client: BedrockClient): Promise<string[]> {
   }
 }
 
-/** Where the job of an attempt writes. */
+/** The output folder of an attempt's job. */
 function folderOf(name: Pick<BatchName, "key" | "attempt">): string {
   return `${OUTPUTS}${tokenOf(name)}/`;
 }

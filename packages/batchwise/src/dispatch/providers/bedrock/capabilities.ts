@@ -1,12 +1,12 @@
-// Bedrock as a record. Quotas are the defaults of the Bedrock user guide, "Quotas for Amazon
-// Bedrock"; they differ by model and region, and `limits` overrides each.
+// Bedrock's capabilities. Limits are the defaults of the Bedrock user guide, "Quotas for Amazon
+// Bedrock". They differ by model and region; `limits` overrides each.
 
 import type { Capabilities } from "../../contract/account.ts";
 
-/** Bodies of the model's own shape: of InvokeModel, and of Converse. */
+/** Endpoints with bodies in the model's own format: InvokeModel and Converse. */
 export const INVOKE = "/model/invoke";
 export const CONVERSE = "/model/converse";
-/** Claude's own shape. */
+/** Claude's own format. */
 export const MESSAGES = "/v1/messages";
 
 export const bedrockCapabilities: Capabilities = {
@@ -23,7 +23,7 @@ export const bedrockCapabilities: Capabilities = {
   listsFiles: true,
   ledgerScope: "model",
   limits: {
-    /** Records of one input file; a job of ours has one. */
+    /** Records of one input file. Our jobs have one file. */
     maxRequests: 50_000,
     /** 1 GB of one input file. */
     maxBytes: 1_000_000_000,
@@ -31,7 +31,7 @@ export const bedrockCapabilities: Capabilities = {
     minRequests: 100,
     maxEnqueuedTokens: Number.POSITIVE_INFINITY,
     maxEnqueuedRequests: Number.POSITIVE_INFINITY,
-    /** In progress and submitted, of one model: 10 for the common ones, up to 100. */
+    /** Jobs of one model that are submitted or in progress: 10 for common models, up to 100. */
     maxEnqueuedBatches: 10,
   },
 };

@@ -1,21 +1,20 @@
-// What an error of Bedrock's control plane, or of the storage, means for the batch. Pure. AWS tells
-// its errors by name: several share the status 400 (API reference, "Errors" of
-// CreateModelInvocationJob).
+// Classifies errors of Bedrock's control plane and of the storage. AWS identifies errors by name:
+// several share the status 400 (API reference, "Errors" of CreateModelInvocationJob). Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { classifyStatus } from "../shapes/classify-status.ts";
 import { objectOf, readSdkError } from "../shapes/sdk-error.ts";
 
 /**
- * Exceptions that may come with a 400, or with the 301 of a bucket that is elsewhere, and mean what
- * another status says (API references of Bedrock and S3, "Common errors" and "Error responses").
+ * The proper status of exceptions that come with a 400, or with the 301 of a bucket in another
+ * region (API references of Bedrock and S3, "Common errors" and "Error responses").
  */
 const STATUS: ReadonlyMap<string | null, number> = new Map([
   ["AccessDeniedException", 403],
   ["ThrottlingException", 429],
   ["ResourceNotFoundException", 404],
   ["ConflictException", 409],
-  // Credentials and rights.
+  // Credentials and permissions.
   ["ExpiredToken", 403],
   ["ExpiredTokenException", 403],
   ["InvalidToken", 403],
@@ -24,17 +23,17 @@ const STATUS: ReadonlyMap<string | null, number> = new Map([
   ["NotAuthorized", 403],
   ["KMS.DisabledException", 403],
   ["KMS.NotFoundException", 403],
-  // A bucket of another region, which the client's options name wrongly.
+  // The client's options name the wrong region for the bucket.
   ["AuthorizationHeaderMalformed", 403],
   ["IllegalLocationConstraintException", 403],
   ["PermanentRedirect", 403],
-  // What was sent did not arrive whole.
+  // The upload arrived damaged.
   ["BadDigest", 500],
   ["IncompleteBody", 500],
   ["RequestTimeout", 500],
 ]);
 
-/** Of the clients, when they have no credentials to sign with: nothing was sent. */
+/** Errors of clients without credentials: nothing was sent. */
 const NO_CREDENTIALS: ReadonlySet<unknown> = new Set(["CredentialsProviderError", "TokenProviderError"]);
 
 export function classify(error: unknown, operation: Operation): Failure {
@@ -42,13 +41,13 @@ export function classify(error: unknown, operation: Operation): Failure {
   const { code, message } = read;
   const { name } = objectOf(error);
   if (NO_CREDENTIALS.has(name)) return { kind: "authOrBilling", code: String(name), message };
-  // As many jobs of the model as may be: others have to end first.
+  // The model's job limit is reached: other jobs must end first.
   if (code === "ServiceQuotaExceededException") return { kind: "tokenLimit", code, message, limitTokens: null };
   const status = read.status === 400 || read.status === 301 ? (STATUS.get(code) ?? read.status) : read.status;
   return classifyStatus({ ...read, status, retryAfterMs: read.retryAfterMs ?? retryAfter(error) }, operation);
 }
 
-/** Seconds, in the headers of the raw answer. */
+/** Reads the raw answer's header, in seconds. */
 function retryAfter(error: unknown): number | null {
   const headers = objectOf(objectOf(objectOf(error).$response).headers);
   const seconds = Number(headers["retry-after"] ?? Number.NaN);

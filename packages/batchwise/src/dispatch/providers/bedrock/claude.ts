@@ -1,5 +1,5 @@
 // Claude at Bedrock: Anthropic's params without the model, which the job names, and with a version
-// in place of the header. Pure.
+// field in place of the header. Pure.
 
 import type { JsonObject } from "../../contract/types.ts";
 import { chatAnswer } from "../shapes/anthropic/answer.ts";
@@ -14,7 +14,7 @@ const VERSION = "bedrock-2023-05-31";
 
 export const claude: Family = {
   endpoint: "/v1/chat/completions",
-  /** `anthropic_beta`, a list of betas, is the one field of Bedrock's own. */
+  /** `anthropic_beta`, a list of betas, is the only field of Bedrock's own. */
   toInput({ anthropic_beta: betas = null, ...body }, defaultMaxTokens) {
     const params = toParamsElsewhere(body, defaultMaxTokens, "Bedrock");
     return toNativeInput(betas === null ? params : { ...params, anthropic_beta: betas });
@@ -27,7 +27,7 @@ export const claude: Family = {
   },
 };
 
-/** A body of Claude's own. */
+/** The input for a body in Claude's own format. */
 export function toNativeInput({
   model: _model,
   anthropic_version: version = VERSION,

@@ -1,14 +1,14 @@
-// The part of the aggregated `Bedrock` client of `@aws-sdk/client-bedrock` that the account calls,
-// by shape: nothing is imported from the SDK, and its answers are read as unknown objects.
+// The part of `@aws-sdk/client-bedrock`'s aggregated `Bedrock` client that the account calls, by
+// shape. Nothing is imported from the SDK, and its answers are read as unknown objects.
 
-/** The settings of a call: HttpHandlerOptions of the SDK. */
+/** Settings of a call: the SDK's HttpHandlerOptions. */
 export interface BedrockCallOptions {
   readonly abortSignal?: AbortSignal;
-  /** Milliseconds. */
+  /** In ms. */
   readonly requestTimeout?: number;
 }
 
-/** CreateModelInvocationJobRequest, as far as the account fills it in. */
+/** The fields of CreateModelInvocationJobRequest that the account sets. */
 export interface InvocationJobRequest {
   readonly jobName: string;
   readonly roleArn: string;
@@ -33,7 +33,7 @@ export interface InvocationJobRequest {
   readonly tags?: { key: string; value: string }[];
 }
 
-/** ListModelInvocationJobsRequest, as far as the account fills it in. */
+/** The fields of ListModelInvocationJobsRequest that the account sets. */
 export interface InvocationJobQuery {
   readonly nameContains?: string;
   readonly maxResults: number;
@@ -42,7 +42,7 @@ export interface InvocationJobQuery {
   readonly sortOrder: "Descending";
 }
 
-/** `new Bedrock({ region })`, as far as the account calls it. */
+/** `new Bedrock({ region })`: the methods that the account calls. */
 export interface BedrockClient {
   createModelInvocationJob(job: InvocationJobRequest, call: BedrockCallOptions): PromiseLike<unknown>;
   getModelInvocationJob(job: { readonly jobIdentifier: string }, call: BedrockCallOptions): PromiseLike<unknown>;

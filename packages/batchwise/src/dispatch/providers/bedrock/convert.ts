@@ -1,5 +1,4 @@
-// From Bedrock's wire to our words: jobs and records of results. Pure; trusts nothing that it
-// reads.
+// Converts Bedrock's wire format to our types: jobs and result records. Trusts no type. Pure.
 
 import type { BatchName, Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -11,8 +10,8 @@ import { MESSAGES } from "./capabilities.ts";
 import type { Family } from "./family.ts";
 
 /**
- * ModelInvocationJobStatus. A job that is `PartiallyCompleted` has run out of time: records without
- * a line were not run, as in one that has expired.
+ * States by ModelInvocationJobStatus. A `PartiallyCompleted` job ran out of time: records without a
+ * line did not run, as in an expired batch.
  */
 const STATES: ReadonlyMap<string, ProviderState> = new Map([
   ["submitted", "validating"],
@@ -27,14 +26,14 @@ const STATES: ReadonlyMap<string, ProviderState> = new Map([
   ["failed", "failed"],
 ]);
 
-/** What stands between key and attempt in a token. Keys hold no hyphen. */
+/** A token: key, hyphen, attempt. Keys contain no hyphen. */
 const TOKEN = /^([0-9A-Z]{26})-(\d+)$/;
 
 export function tokenOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
   return `${key}-${attempt}`;
 }
 
-/** 1 to 63 of letters, digits, hyphens. */
+/** 1 to 63 letters, digits and hyphens. */
 export function jobNameOf(name: Pick<BatchName, "key" | "attempt">): string {
   return `batchwise-${tokenOf(name)}`;
 }
@@ -60,7 +59,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     inputFileId: text(objectOf(objectOf(job.inputDataConfig).s3InputDataConfig).s3Uri),
     total: isCounted ? total : null,
     settled: isCounted ? settled : null,
-    // A job that failed gives no results, whatever it has run.
+    // A failed job gives no results, even if records ran.
     ran: isCounted && state !== "failed" ? settled : null,
     counts: isCounted ? { total, succeeded: succeeded ?? 0, failed: failed ?? 0 } : null,
     resultRefs: state === "failed" ? [] : resultsOf(job, id),
@@ -68,14 +67,14 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   };
 }
 
-/** The folder that the job writes into: `<output>/<job id>/`. */
+/** The folder that the job writes to: `<output>/<job id>/`. */
 function resultsOf(job: { readonly [key: string]: unknown }, arn: string): string[] {
   const output = text(objectOf(objectOf(job.outputDataConfig).s3OutputDataConfig).s3Uri);
   const jobId = arn.slice(arn.lastIndexOf("/") + 1);
   return output === null ? [] : [`${output.endsWith("/") ? output : `${output}/`}${jobId}/`];
 }
 
-/** Whole phrases: a message about a request names roles, buckets and permissions of its own. */
+/** Whole phrases, because messages about a request may also name roles, buckets and permissions. */
 const DENIED = [
   /\baccess (?:is |was |has been )?denied|access to .{1,200} (?:is|was|has been) denied/i,
   /not authorized|unauthorized|n(?:o|')t have (?:the )?(?:required |necessary |sufficient )?(?:permissions?|access)/i,
@@ -83,11 +82,11 @@ const DENIED = [
   /\bkms:[A-Z]\w+|\bkms key\b/i,
 ];
 
-/** Words of access are the account's; others blame the batch. */
+/** A message about access blames the account; any other blames the batch. */
 function failureOf(message: string | null): Failure {
   const words = message ?? "The job failed, and Bedrock gave no reason.";
   if (message === null) return { kind: "unknown", code: "job_failed", message: words };
-  // Uploaded again, it may be there. The name of its bucket says nothing of access.
+  // The input is missing: upload it again. The bucket's name may contain words about access.
   if (/no such (?:key|object)|no object|does not exist|not found/i.test(words)) {
     return { kind: "unknown", code: "job_failed", message: words };
   }
@@ -98,7 +97,7 @@ function failureOf(message: string | null): Failure {
   return { kind: "invalidRequest", code: "job_failed", message: words, lines: [] };
 }
 
-/** `family`: of the model, for an endpoint of OpenAI's; null for answers that travel untouched. */
+/** `family`: the model's, for an endpoint of OpenAI; null for answers that are not converted. */
 export function toResultLine(
   record: JsonObject,
   batch: ProviderBatch,
@@ -116,7 +115,7 @@ export function toResultLine(
   };
 }
 
-/** As it came; a failure where it is an error of Claude's, or nothing at all. */
+/** The output unchanged, or a failure if it is an error of Claude's or empty. */
 function nativeAnswer(output: JsonObject, { endpoint }: BatchName): Answered {
   if (endpoint === MESSAGES || isError(output)) return claudeMessage(output);
   if (Object.keys(output).length === 0) return noAnswer("The model answered with nothing.");
@@ -133,7 +132,7 @@ const CODES: ReadonlyMap<number, string> = new Map([
   [429, "rate_limit_error"],
 ]);
 
-/** `error` stands in place of the output: `{ errorCode, errorMessage }`. */
+/** A record with `{ errorCode, errorMessage }` in place of the output. */
 function failedLine(customId: string, { errorCode, errorMessage }: { readonly [key: string]: unknown }): ResultLine {
   const told = Number(errorCode);
   const statusCode = told >= 400 && told < 600 ? told : 500;
@@ -142,9 +141,7 @@ function failedLine(customId: string, { errorCode, errorMessage }: { readonly [k
   return { customId, ...failed(statusCode, code, message, code) };
 }
 
-/**
- * Tokens of an answer that travels untouched, in the words of the three shapes that models have.
- */
+/** The token counts of an unconverted answer, in any of the three formats that models use. */
 function usageIn(output: JsonObject): JsonObject | null {
   const usage = jsonObject(output.usage);
   if (usage === null) {

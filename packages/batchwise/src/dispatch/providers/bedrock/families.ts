@@ -1,4 +1,4 @@
-// Which family a model belongs to, told by its id. Pure.
+// Finds the family of a model by its id. Pure.
 
 import type { Capabilities } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -12,7 +12,7 @@ import { titan } from "./titan.ts";
 const FAMILIES: Readonly<Record<BedrockFamily, Family>> = { claude, nova, llama, titan };
 export const FAMILY_NAMES: readonly string[] = Object.keys(FAMILIES);
 
-/** Of ids and ARNs of models and of inference profiles, which are ids with a region before them. */
+/** Patterns for ids and ARNs of models and inference profiles, whose ids begin with a region. */
 const OF_MODEL: readonly (readonly [RegExp, BedrockFamily])[] = [
   [/anthropic\.claude/, "claude"],
   [/amazon\.nova-(?!canvas|reel|sonic|.*(?:sonic|embed))/, "nova"],
@@ -20,7 +20,7 @@ const OF_MODEL: readonly (readonly [RegExp, BedrockFamily])[] = [
   [/amazon\.titan-embed-(?:g1-)?text/, "titan"],
 ];
 
-/** Throws INVALID_REQUEST for a model of no such family. */
+/** Throws INVALID_REQUEST for a model of an unknown family. */
 export function familyOf(model: string, chosen: BedrockFamily | null): Family {
   const name = chosen ?? OF_MODEL.find(([pattern]) => pattern.test(model))?.[1];
   if (name !== undefined) return FAMILIES[name];
@@ -32,8 +32,8 @@ export function familyOf(model: string, chosen: BedrockFamily | null): Family {
 }
 
 /**
- * An account whose models are of one family answers what that answers, and every body of the
- * model's own.
+ * The account's capabilities. If all models are of one family, only its endpoint and the model's
+ * own ones.
  */
 export function capabilitiesOf(chosen: BedrockFamily | null): Capabilities {
   if (chosen === null) return bedrockCapabilities;

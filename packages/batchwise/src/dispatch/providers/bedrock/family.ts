@@ -1,25 +1,25 @@
-// A family of models whose bodies are converted: a body in OpenAI's shape as `modelInput` of a
-// record, and `modelOutput` as an answer in OpenAI's shape. Types only.
+// A model family with conversions from a body in OpenAI's format to a record's `modelInput`, and
+// from `modelOutput` to an answer in OpenAI's format. Types only.
 
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import type { Answered } from "../shapes/answered.ts";
 
-/** What an answer is called that has no name of its own. */
+/** Fields that OpenAI's answer has and the model's lacks. */
 export interface AnswerName {
   readonly recordId: string;
   readonly model: string;
-  /** Of the job: an answer has no time of its own. */
+  /** The job's creation time, because an answer has none. */
   readonly createdAt: number;
 }
 
 export interface Family {
-  /** The one endpoint of OpenAI's that it answers. */
+  /** The OpenAI endpoint that the family serves. */
   readonly endpoint: Endpoint;
-  /** Throws INVALID_REQUEST, naming the place, for what the model cannot be asked. */
+  /** Throws INVALID_REQUEST, naming the path, for a field that the model does not support. */
   toInput(body: JsonObject, defaultMaxTokens: number): JsonObject;
-  /** A failure where the output is no answer. */
+  /** Returns a failure if the output is no answer. */
   toAnswer(output: JsonObject, name: AnswerName): Answered;
 }
 
-/** The families of models that `bedrockAccount` converts bodies for. */
+/** The model families whose bodies `bedrockAccount` converts. */
 export type BedrockFamily = "claude" | "nova" | "llama" | "titan";

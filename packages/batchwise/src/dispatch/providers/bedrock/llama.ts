@@ -1,7 +1,7 @@
-// Llama's chat models: the whole chat is one prompt in the template of the model's generation, and
-// the answer one text. Pure. Parameters are those of the Bedrock user guide, "Meta Llama models";
-// templates are those of Meta's model cards (llama3 to llama3-3 one, llama4 another). Tools, stops
-// and schemas have no field here and are refused.
+// Llama's chat models: converts the chat to one prompt in the template of the model's generation,
+// and the answer from one text. Parameters are from the Bedrock user guide, "Meta Llama models";
+// templates from Meta's model cards (one for llama3 to llama3-3, another for llama4). Refuses
+// tools, stops and schemas, which have no field here. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";
@@ -14,7 +14,7 @@ import type { Family } from "./family.ts";
 
 const refuse = refusalsOf("Llama");
 
-/** The labels `user` and `safety_identifier`, and OpenAI's tiers, mean nothing here. */
+/** Labels and OpenAI's tiers, which have no effect here. */
 const LEFT_OUT = ["user", "safety_identifier", "service_tier"];
 const KNOWN: ReadonlySet<string> = new Set([
   "model",
@@ -31,7 +31,10 @@ const KNOWN: ReadonlySet<string> = new Set([
   "reasoning_effort",
   ...LEFT_OUT,
 ]);
-/** Fields of a message. `cache_control` has no effect; only the text of earlier answers is sent. */
+/**
+ * Accepted fields of a message. Cache marks are ignored, because there is no cache. So is
+ * everything but the text of earlier answers.
+ */
 const OF_MESSAGE: ReadonlySet<string> = new Set([
   "role",
   "content",
@@ -48,7 +51,7 @@ const OF_PART: ReadonlySet<string> = new Set([
   "cache_control",
   "prompt_cache_breakpoint",
 ]);
-/** `detail`: there is one way to look at an image. */
+/** `detail` is ignored: images are read in one way. */
 const OF_IMAGE: ReadonlySet<string> = new Set(["url", "detail"]);
 const ROLES: ReadonlyMap<unknown, string> = new Map([
   ["system", "system"],
@@ -66,7 +69,7 @@ const BEGIN = "<|begin_of_text|>";
 const IMAGE = "<|image|>";
 const LLAMA_3: Template = { head: (role) => `<|start_header_id|>${role}<|end_header_id|>\n\n`, end: "<|eot_id|>" };
 const LLAMA_4: Template = { head: (role) => `<|header_start|>${role}<|header_end|>\n\n`, end: "<|eot|>" };
-/** A text that holds one could speak for another role. */
+/** A special token in a text could speak for another role. */
 const SPECIAL = /<\|[a-z0-9_]+\|>/i;
 
 export const llama: Family = {
@@ -85,7 +88,7 @@ export const llama: Family = {
       top_p: body.top_p ?? undefined,
     });
   },
-  /** What is not read comes back under its own name. */
+  /** Fields that are not read keep their own names. */
   toAnswer({ generation, prompt_token_count: input, generation_token_count: output, stop_reason: stop, ...own }, name) {
     const [prompt, completion] = [count(input), count(output)];
     if (typeof generation !== "string") return noAnswer("Llama answered without a generation.");

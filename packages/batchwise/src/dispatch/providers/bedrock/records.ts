@@ -1,5 +1,4 @@
-// What is sent for a request: `modelInput` of its record, by endpoint and by family of the model.
-// Pure.
+// Makes the `modelInput` of a request's record, by endpoint and model family. Pure.
 
 import type { BatchName } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -17,12 +16,12 @@ interface Choices {
   readonly defaultMaxTokens: number;
 }
 
-/** Throws INVALID_REQUEST, naming the place, for what cannot be asked. */
+/** Throws INVALID_REQUEST, naming the path, for an unsupported field. */
 export function toModelInput(endpoint: Endpoint, body: JsonObject, choices: Choices): JsonObject {
   if (!bedrockCapabilities.endpoints.includes(endpoint)) throw refuse.unsupported(`the endpoint "${endpoint}"`);
   if (isNative(endpoint)) {
     if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
-    // The job names the model: in a record it is a field too many.
+    // The job names the model; a record must not.
     const { model: _model, ...input } = body;
     return endpoint === MESSAGES ? toNativeInput(body) : input;
   }
@@ -33,13 +32,13 @@ export function toModelInput(endpoint: Endpoint, body: JsonObject, choices: Choi
   return family.toInput(body, choices.defaultMaxTokens);
 }
 
-/** The family whose answers the results of a batch are; null where they travel untouched. */
+/** The family that converts the batch's results; null if they are not converted. */
 export function answering({ endpoint, model }: BatchName, chosen: BedrockFamily | null): Family | null {
   if (isNative(endpoint)) return null;
   try {
     return familyOf(model, chosen);
   } catch (error) {
-    // The option `family` was there when the batch was sent.
+    // The option `family` was set when the batch was sent.
     throw new DispatchError("RESULTS_UNREADABLE", `Nobody knows the family of "${model}" any more.`, error);
   }
 }

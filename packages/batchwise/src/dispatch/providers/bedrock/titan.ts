@@ -1,6 +1,6 @@
-// Titan's text embeddings. Pure. A record embeds one text. Fields are those of the Bedrock user
-// guide, "Amazon Titan Embeddings": `dimensions`, `normalize` and `embeddingTypes` are of version
-// 2.
+// Titan's text embeddings. A record embeds one text. Fields are from the Bedrock user guide,
+// "Amazon Titan Embeddings": `dimensions`, `normalize` and `embeddingTypes` belong to version 2.
+// Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";
@@ -9,7 +9,7 @@ import type { Family } from "./family.ts";
 
 const refuse = refusalsOf("Titan");
 
-/** `user` is a label of OpenAI's. The last two are Titan's own, sent as they are. */
+/** `user` is a label of OpenAI's. The last two are Titan's own and are sent unchanged. */
 const KNOWN: ReadonlySet<string> = new Set([
   "model",
   "input",
@@ -33,7 +33,7 @@ export const titan: Family = {
       embeddingTypes: body.embeddingTypes ?? undefined,
     });
   },
-  /** What is not read comes back under its own name. */
+  /** Fields that are not read keep their own names. */
   toAnswer({ embedding, inputTextTokenCount: tokens = 0, ...own }, { model }) {
     const { float: floats, ...others } = (own.embeddingsByType ?? {}) as JsonObject;
     const vector = embedding ?? floats;

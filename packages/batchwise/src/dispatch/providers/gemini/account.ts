@@ -1,7 +1,7 @@
 // An account at the Gemini API, over the user's own `@google/genai` client. Requests and results
-// are in OpenAI's shape on our side, or in Gemini's own; small batches travel in their create,
-// larger ones in a file. Each operation is one logical call with the SDK's retries off; it keeps no
-// state and decides nothing. A batch is found by its display name.
+// are in OpenAI's format on our side, or in Gemini's own. Small batches travel in their create,
+// larger ones in a file. Each operation is one logical call without SDK retries. The account keeps
+// no state and decides nothing. A batch is found by its display name.
 
 import { check, invalidOption, objectWith, type Rule } from "../../../core/contract/validate.ts";
 import type {
@@ -46,17 +46,17 @@ const INLINE_BYTES: Rule = {
   type: "number",
   test: (value: number) => Number.isInteger(value) && value >= 0 && value <= MOST_INLINE_BYTES,
 };
-/** It stands in the address of the create. */
+/** A valid model name. It is part of the create's address. */
 const MODEL = /^(?:(?:models|tunedModels)\/)?[\w.-]+$/;
 
-/** The options of {@link geminiAccount}. */
+/** Options of {@link geminiAccount}. */
 export interface GeminiAccountOptions extends AccountOptions {
   /** `new GoogleGenAI({ apiKey })` of `@google/genai` 2.15 or later. */
   readonly client: GeminiClient;
   /**
-   * Batches of at most so many bytes travel in their create. Gemini takes 20 MB, but gives back
-   * inline what came inline, with every look at the batch. 0 to 16_000_000. Default 200_000. Raise
-   * it at any time; lower it while no batch is being sent.
+   * Maximum bytes of a batch that travels in its create. Gemini accepts 20 MB, but returns inline
+   * requests and results with every look at the batch. 0 to 16_000_000. Default 200_000. Raise it
+   * at any time; lower it while no batch is being sent.
    */
   readonly maxInlineBytes?: number;
 }
@@ -65,7 +65,7 @@ export interface GeminiAccountOptions extends AccountOptions {
  * An account for the dispatcher's `accounts`.
  *
  * @throws TypeError with `code: "INVALID_OPTION"` for a client of Vertex AI or of an earlier
- * version, and for an option that is unknown or wrong.
+ * version, and for an unknown or invalid option.
  * @example
  * ```ts
  * import { type GeminiClient, geminiAccount } from "batchwise/dispatch/gemini";
@@ -190,7 +190,7 @@ class GeminiAccount extends AccountFields implements Account {
     return this.#delete(fileId, call);
   }
 
-  /** The results go first: nothing would name their file once the batch is gone. */
+  /** Deletes the results first: without the batch, nothing names their file. */
   async #cleanUp({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
     const batch = await this.retrieve(providerBatchId, call);
     const files = (batch?.resultRefs ?? []).filter((ref) => ref.startsWith("files/"));
@@ -198,7 +198,7 @@ class GeminiAccount extends AccountFields implements Account {
     await this.#delete(pathOf(providerBatchId), call);
   }
 
-  /** A file that is not there is refused as one that may not be seen. */
+  /** Deletes a file. Gemini answers for a missing one as for a forbidden one. */
   async #delete(name: string, call: CallOptions): Promise<void> {
     try {
       await this.#wire.delete(name, call);
@@ -214,8 +214,8 @@ class GeminiAccount extends AccountFields implements Account {
 }
 
 /**
- * Bodies of Gemini's own travel as they are, but for the model: it stands in the address of the
- * create.
+ * The request to send. Gemini's own bodies are kept, except the model, which is in the create's
+ * address.
  */
 function toRequest(endpoint: Endpoint, body: JsonObject): JsonObject {
   if (endpoint === "/v1/chat/completions") return toGenerateContentRequest(body);
@@ -224,7 +224,7 @@ function toRequest(endpoint: Endpoint, body: JsonObject): JsonObject {
   return request;
 }
 
-/** The requests of a create, each with its key in the metadata, where answers have it too. */
+/** The requests of a create, each with its key in the metadata, where answers repeat it. */
 async function itemsOf(input: BatchInput): Promise<object[]> {
   const items: object[] = [];
   for await (const line of input.lines()) {

@@ -1,4 +1,4 @@
-// What an error of the Gemini API means for the batch. Pure.
+// Classifies errors of the Gemini API. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
@@ -18,15 +18,15 @@ export function classify(error: unknown, operation: Operation): Failure {
   if (pending !== null) return pending;
   if (isRefused && isAccountTrouble(code, message)) return { kind: "authOrBilling", code, message };
   if (isRefused && NO_FILE.test(message)) return { kind: "definitelyNotCreated", code, message };
-  // A create is refused for what is enqueued with the same words as for too many calls: only these
-  // say how long to wait.
+  // Gemini refuses a create for enqueued tokens with the same message as for too many calls, but
+  // only the latter has a retry delay.
   if (status === 429 && operation === "create" && read.retryAfterMs === null) {
     return { kind: "tokenLimit", code, message, limitTokens: null };
   }
   return classifyStatus(read, operation);
 }
 
-/** Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing. */
+/** The failure of a whole batch, from its google.rpc.Status; null if there is none. */
 export function toFailure(status: unknown): Failure | null {
   return failureOf(status, (message) => NO_FILE.test(message));
 }

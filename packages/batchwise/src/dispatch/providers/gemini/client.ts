@@ -1,11 +1,10 @@
-// The part of the official `@google/genai` client (2.15 and later) that the adapter uses, by shape:
-// nothing is imported from the SDK, and its answers are read as unknown JSON.
+// The part of the official `@google/genai` client (2.15 and later) that the adapter uses, by shape.
+// Nothing is imported from the SDK, and its answers are read as unknown JSON.
 //
-// Uploads go through the client's `files`. All other calls go through the transport that its
-// methods use themselves, with the client's address, key, headers and `fetch`. The methods would
-// hide what a dispatcher needs: `batches.get` leaves out why a batch failed and how many of its
-// requests have run, inline requests and responses lose the fields that the SDK does not know, and
-// `files.download` writes to a disk, and throws outside of its promise when the connection is cut.
+// Uploads use the client's `files`. All other calls use the transport below the client's methods,
+// with its address, key, headers and `fetch`, because the methods lose data: `batches.get` omits
+// the failure and the counts, inline requests and responses lose fields that the SDK does not know,
+// and `files.download` writes to disk and throws outside of its promise when the connection is cut.
 
 import type { CallOptions } from "../../contract/account.ts";
 import {
@@ -18,13 +17,10 @@ import {
 } from "../shapes/google-client.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 
-/**
- * Batches and files are documented below this version alone; @google/genai 3 has "v1" as its
- * default.
- */
+/** Batches and files are documented only for this version; @google/genai 3 defaults to "v1". */
 const API_VERSION = "v1beta";
 
-/** What an upload of Gemini's client is asked for: the lines of a batch, and their file's name. */
+/** An upload: the lines of a batch, and their file's name. */
 export interface GeminiUpload {
   readonly file: Blob;
   readonly config: {
@@ -34,14 +30,14 @@ export interface GeminiUpload {
   };
 }
 
-/** `new GoogleGenAI({ apiKey })` of `@google/genai`, by what the account needs of it. */
+/** `new GoogleGenAI({ apiKey })` of `@google/genai`: the members that the account uses. */
 export interface GeminiClient {
   /** True for a client of Vertex AI, which has another Batch API. */
   readonly vertexai: boolean;
   readonly files: { upload(params: GeminiUpload): PromiseLike<unknown> };
 }
 
-/** Makes each call once, whatever retries the client was configured with. */
+/** Makes each call once, whatever retries the client is configured with. */
 export class GeminiWire {
   readonly #client: GeminiClient;
   readonly #transport: Transport;
@@ -50,8 +46,8 @@ export class GeminiWire {
   constructor(client: GeminiClient) {
     this.#client = client;
     this.#transport = transportOf(client);
-    // Before 3 the client writes this version into the address of uploads itself, and takes no
-    // options for it.
+    // Before version 3 the client adds the API version to upload addresses itself and takes no
+    // options.
     const { major } = googleVersion(client) ?? { major: 3 };
     this.#uploadOptions = major < 3 ? {} : { httpOptions: { apiVersion: API_VERSION } };
   }
@@ -74,8 +70,8 @@ export class GeminiWire {
   }
 
   /**
-   * The bytes of a file, as they arrive. The client's time limit would cut long ones: the signal
-   * alone ends it.
+   * The bytes of a file, as they arrive. Only the signal ends a download: the client's timeout
+   * would cut long ones.
    */
   async download(name: string, { signal }: CallOptions): Promise<unknown> {
     const answer = await this.#transport.request({
@@ -86,8 +82,8 @@ export class GeminiWire {
   }
 
   /**
-   * The file's name. The client cannot be told to stop: an upload that was given up leaves a file
-   * nobody uses.
+   * Uploads the file and returns its name. The client cannot abort an upload, so an abandoned one
+   * leaves an unused file.
    */
   async upload(file: Blob, displayName: string, { signal }: CallOptions): Promise<string> {
     signal.throwIfAborted();

@@ -1,5 +1,5 @@
-// From Gemini's wire to our words: operations, whose metadata is the batch, and result lines. Pure;
-// trusts nothing that it reads.
+// Converts Gemini's wire format to our types: operations, whose metadata is the batch, and result
+// lines. Trusts no type. Pure.
 
 import type { BatchName, ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError, UnnamedResults } from "../../contract/errors.ts";
@@ -14,8 +14,7 @@ import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
 /**
- * A batch that has not ended by then expires, and gives nothing
- * (ai.google.dev/gemini-api/docs/batch-api).
+ * A batch expires after this time and gives no results (ai.google.dev/gemini-api/docs/batch-api).
  */
 const WINDOW_MS = 48 * 3_600_000;
 const CANCELLED = 1;
@@ -40,7 +39,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     inputFileId: text(objectOf(batch.inputConfig).fileName),
     total: total === 0 ? null : total,
     settled: total === 0 ? null : succeeded + failed,
-    // Cancelled and expired ones have run some too, but give no results.
+    // Cancelled and expired batches give no results, even if requests ran.
     ran: total === 0 || state !== "done" ? null : succeeded + failed,
     counts: total === 0 ? null : { total, succeeded, failed },
     resultRefs: refsOf(id, outputOf(wire)),
@@ -48,11 +47,11 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   };
 }
 
-/** Fields of a page that has no batches: Google leaves out what is empty. */
+/** Fields of a page without batches: Google omits empty fields. */
 const BARE: ReadonlySet<string> = new Set(["nextPageToken", "unreachable"]);
 
 /**
- * Throws for an answer that is no list: what is not listed counts as never created, and is sent
+ * Throws for an answer that is no list: an unlisted batch counts as never created and is sent
  * again.
  */
 export function toListPage(wire: unknown): ListPage {
@@ -65,7 +64,7 @@ export function toListPage(wire: unknown): ListPage {
   return { batches: (rows ?? []).map(toProviderBatch), next: text(page?.nextPageToken) };
 }
 
-/** What an operation says of its end holds where its metadata names no state. */
+/** The state. If the metadata has none, the operation's `done` and `error` decide. */
 function stateOf(operation: JsonLike, batch: JsonLike): ProviderState {
   const told = toState(text(batch.state) ?? "");
   if (told !== null) return told;
@@ -74,7 +73,9 @@ function stateOf(operation: JsonLike, batch: JsonLike): ProviderState {
   return objectOf(operation.error).code === CANCELLED ? "cancelled" : "failed";
 }
 
-/** Results stand in the batch's metadata and, once it has ended, in the operation's response. */
+/**
+ * The results, which are in the batch's metadata and, after its end, in the operation's response.
+ */
 function outputOf(wire: unknown): JsonLike {
   const { metadata, response } = objectOf(wire);
   const output = jsonObject(objectOf(metadata).output);
@@ -92,12 +93,12 @@ function inlineOf(output: JsonLike): readonly unknown[] | null {
   return Array.isArray(inlinedResponses) ? inlinedResponses : null;
 }
 
-/** The results that an operation carries itself. */
+/** The results inside an operation. */
 export function inlineResults(wire: unknown): readonly unknown[] {
   return inlineOf(outputOf(wire)) ?? [];
 }
 
-/** One result: a line of a file, with its key, or an inline one, with its metadata. */
+/** Converts one result: a file line with its key, or an inline one with its metadata. */
 export function toResultLine(value: unknown, batch: ProviderBatch, name: BatchName): ResultLine {
   const { key, metadata, response, error } = objectOf(value);
   const customId = text(key) ?? text(objectOf(metadata).key);
@@ -107,7 +108,7 @@ export function toResultLine(value: unknown, batch: ProviderBatch, name: BatchNa
   return { customId, ...answerOf(answer, customId, batch, name) };
 }
 
-/** Inline results have come without their metadata (js-genai issue 1191). */
+/** The error for inline results without metadata, which have occurred (js-genai issue 1191). */
 function nameless({ id, resultRefs }: ProviderBatch): DispatchError {
   if (!resultRefs.includes(id)) return new DispatchError("RESULTS_UNREADABLE", "A result has no key.");
   return new UnnamedResults(

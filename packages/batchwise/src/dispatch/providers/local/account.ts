@@ -1,6 +1,6 @@
-// An account without a provider: its lines are run from here, by a server of OpenAI's shape or by a
-// function. It keeps nothing: the dispatcher's store says what has run, so any process may go on
-// with a batch.
+// An account without a provider: this process runs the lines, by a server of OpenAI's format or by
+// a function. It keeps nothing: the store records which lines have run, so any process can continue
+// a batch.
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import type {
@@ -27,7 +27,7 @@ import { LOCAL_OPTIONS, type LocalAccountOptions, type LocalSettings, resolveLoc
 import { Places } from "./places.ts";
 import { runLines } from "./run-lines.ts";
 
-/** Soon: nothing has to be waited for. */
+/** Short, because there is no provider to wait for. */
 const POLL_MS = 50;
 
 /**
@@ -76,7 +76,7 @@ class LocalAccount extends AccountFields implements Account {
     if (body.stream === true) throw invalid("`stream` is not possible in a batch");
   }
 
-  /** Makes nothing: the batch in the store is all there is, and `execute` runs it. */
+  /** Creates nothing: `execute` runs the batch in the store. */
   async create({ key, attempt }: CreateInput, _call: CallOptions): Promise<ProviderBatch> {
     return batchOf(`${key}-${attempt}`);
   }
@@ -97,10 +97,10 @@ class LocalAccount extends AccountFields implements Account {
     return runLines(lines, this.#places, (line) => this.#runner.run(line, endpoint, signal), signal);
   }
 
-  /** Never called: `execute` gives the results. */
+  /** Never called: `execute` yields the results. */
   async *results(): AsyncGenerator<ResultLine> {}
 
-  /** The members that are cancelled are not started: there is nobody else to tell. */
+  /** Does nothing: cancelled members are not started. */
   async cancel(id: string, _call: CallOptions): Promise<ProviderBatch> {
     return batchOf(id);
   }

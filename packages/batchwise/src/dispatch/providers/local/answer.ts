@@ -1,6 +1,5 @@
-// What became of one call for one line, and how it reads as a result line. Pure. An answer with a
-// status is the server's; a lost call has none. What concerns every line is neither: it is thrown
-// as an Outage.
+// The answer of one call for one line, and its result line. An answer with a status is the
+// server's; a lost call has none. A fault that concerns every line is thrown as an Outage. Pure.
 
 import type { Failure, ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -17,7 +16,7 @@ export type Answer =
     }
   | { readonly kind: "lost"; readonly code: string; readonly message: string; readonly mayRepeat: boolean };
 
-/** Nothing can be run for now: the server is away, refuses the key, or asks for a long pause. */
+/** No line can run for now: the server is down, refuses the key, or asks for a long pause. */
 export class Outage extends Error {
   readonly failure: Failure;
 
@@ -43,14 +42,13 @@ export function toResultLine(customId: string, answer: Answer, endpoint: Endpoin
 const BUSY: ReadonlySet<number> = new Set([429, 503, 529]);
 const FIRST_WAIT_MS = 500;
 const LONGEST_BACKOFF_MS = 30_000;
-/** Pause of the account while its tier is full. */
+/** Pause of the account while its tier is full, in ms. */
 const FULL_TIER_WAIT_MS = 60_000;
-/** A server that asks for a longer pause is left alone: the batch waits in the store. */
+/** If a server asks for a longer pause, the batch goes back to wait in the store. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**
- * How long to wait before the call is made again; null: this is the result. `repeats`: calls made
- * again so far.
+ * Delay in ms before the call is repeated; null if this is the result. `repeats`: repeats so far.
  */
 export function waitBefore(answer: Answer, repeats: number, maxRetries: number): number | null {
   const backoff = Math.min(LONGEST_BACKOFF_MS, FIRST_WAIT_MS * 2 ** repeats);
@@ -63,7 +61,7 @@ export function waitBefore(answer: Answer, repeats: number, maxRetries: number):
   return null;
 }
 
-/** OpenAI's flex tier is full at times. It charges nothing then, and no request is to blame. */
+/** True if OpenAI's flex tier is full. A full tier charges nothing and blames no request. */
 function isFull({ statusCode, body }: { readonly statusCode: number; readonly body: JsonObject }): boolean {
   return statusCode === 429 && statusError(statusCode, body).code === "resource_unavailable";
 }
@@ -73,7 +71,7 @@ function fullTier(): Outage {
   return new Outage({ kind: "rateLimited", code: "resource_unavailable", message, retryAfterMs: FULL_TIER_WAIT_MS });
 }
 
-/** True where the server has too much to do: all lines wait then. */
+/** True if the server is overloaded: then all lines wait. */
 export function isBusy(answer: Answer): boolean {
   return answer.kind === "answer" && BUSY.has(answer.statusCode);
 }

@@ -1,4 +1,4 @@
-// What an account that runs lines itself can. The limits are ours: no provider sets any.
+// Capabilities of an account that runs lines itself. The limits are ours: no provider sets any.
 
 import type { Capabilities } from "../../contract/account.ts";
 
@@ -19,8 +19,8 @@ export const localCapabilities: Capabilities = {
     minRequests: 1,
     maxEnqueuedTokens: Number.POSITIVE_INFINITY,
     maxEnqueuedRequests: Number.POSITIVE_INFINITY,
-    // What is not in a batch yet can still change its place: by priority, by deadline, to another
-    // account.
+    // Few, because requests outside of a batch can still be reordered by priority or deadline, or
+    // go to another account.
     maxEnqueuedBatches: 4,
   },
 };

@@ -1,6 +1,6 @@
-// One line as one call of the user's function. What it throws is the result of that line alone:
-// with the status that the error has (errors of the official clients do), so that the dispatcher
-// knows what to try again.
+// Runs one line as one call of the user's function. An error is the result of only that line, with
+// the error's status if it has one (errors of official clients do), so that the dispatcher knows
+// whether to retry.
 
 import { retryAfterMs } from "../../../core/contract/retry-after.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -9,19 +9,17 @@ import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import type { Answer } from "./answer.ts";
 import type { MakeCall } from "./line-runner.ts";
 
-/** What a handler is told of the request beside its body. */
+/** The second argument of a handler, beside the request's body. */
 export interface LocalCall {
   readonly endpoint: Endpoint;
   /**
-   * Aborted when the line's time is over, when the dispatcher stops, and when the batch is another
-   * process's.
+   * Aborted when the line's timeout has passed, when the dispatcher stops, and when another process
+   * takes over the batch.
    */
   readonly signal: AbortSignal;
 }
 
-/**
- * Answers one request: gives the body of the response, in OpenAI's shape for OpenAI's endpoints.
- */
+/** Answers one request: returns the response body, in OpenAI's format for OpenAI's endpoints. */
 export type LocalHandler = (body: JsonObject, call: LocalCall) => unknown;
 
 export function handlerCall(handler: LocalHandler): MakeCall {
@@ -44,7 +42,7 @@ function success(answer: unknown): Answer {
   return refusal(400, "handler_result", message);
 }
 
-/** What is not JSON is lost in the store, so the body is what comes back of it. */
+/** The answer after a round trip through JSON, as the store will keep it. */
 function storable(answer: unknown): JsonObject | null {
   if (jsonObject(answer) === null) return null;
   try {
@@ -54,10 +52,7 @@ function storable(answer: unknown): JsonObject | null {
   }
 }
 
-/**
- * An error that says it will be the same again (`retryable: false`, as batchers' do) is not tried
- * again.
- */
+/** The failed answer. An error with `retryable: false`, as batchers throw, is not retried. */
 function failure(error: unknown): Answer {
   const { status, statusCode, code, retryable } = objectOf(error);
   const message = messageIn(error);

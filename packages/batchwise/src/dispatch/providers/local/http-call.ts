@@ -1,7 +1,7 @@
-// One line as one POST to a server of OpenAI's shape. An answer that such a server does not give (a
-// page in place of JSON, a redirect, a refused key, no connection) says that the address or the key
-// is wrong or that the server is away: no line is to blame. No redirect is followed: it would take
-// prompts and headers to another host. An answer is read up to a limit.
+// Runs one line as one POST to a server of OpenAI's format. Answers that such a server does not
+// give (an HTML page, a redirect, a refused key, no connection) mean a wrong address or key, or a
+// server that is down: they blame no line. Never follows a redirect, which would take prompts and
+// headers to another host. Reads an answer up to a limit.
 
 import { retryAfterMs } from "../../../core/contract/retry-after.ts";
 import type { CallOptions } from "../../contract/account.ts";
@@ -13,12 +13,12 @@ import { type Answer, Outage } from "./answer.ts";
 import type { LocalRequest, MakeCall } from "./line-runner.ts";
 
 export interface HttpServer {
-  /** As an OpenAI client's: with "/v1". No slash at its end. */
+  /** Like an OpenAI client's: with "/v1", without a trailing slash. */
   readonly baseURL: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Fields of each body, in place of its own. */
   readonly extraBody: JsonObject;
-  /** After unpacking. */
+  /** After decompression. */
   readonly maxAnswerBytes: number;
   readonly fetch: typeof fetch;
 }
@@ -43,8 +43,8 @@ export function httpCall(server: HttpServer): MakeCall {
 }
 
 /**
- * Any answer but a refusal shows that the server is there: not every one lists its models. Rejects
- * without one.
+ * Checks that the server answers. Any status but a refusal of the key passes, because some servers
+ * do not list models. Rejects without an answer.
  */
 export function httpCheck({ baseURL, headers, fetch }: HttpServer): (call: CallOptions) => Promise<void> {
   return async ({ signal }) => {
@@ -61,7 +61,8 @@ export function httpCheck({ baseURL, headers, fetch }: HttpServer): (call: CallO
 }
 
 /**
- * Paths below "/v1" hang on the base; others, such as "/rerank", on what comes before its "/v1".
+ * The address of an endpoint. Paths below "/v1" are appended to the base; others, such as
+ * "/rerank", replace its "/v1".
  */
 function urlOf(baseURL: string, endpoint: string): string {
   if (endpoint.startsWith("/v1/")) return baseURL + endpoint.slice("/v1".length);
@@ -74,7 +75,7 @@ function post(server: HttpServer, url: string, { body }: LocalRequest, signal: A
   return server.fetch(url, { method: "POST", headers, body: text, signal, redirect: "manual" });
 }
 
-/** A `fetch` of the user's may have followed one in spite of all. */
+/** Throws for a redirect, also for one that the user's `fetch` has followed. */
 function refuseRedirect(url: string, { status, headers, redirected }: Response): void {
   if (!redirected && (status < 300 || status >= 400)) return;
   const location = headers.get("location") ?? "";
@@ -84,7 +85,7 @@ function refuseRedirect(url: string, { status, headers, redirected }: Response):
   throw Object.assign(new Outage({ kind: "unknown", code: "redirected", message }), { status });
 }
 
-/** null for a body of more than `most` bytes, of which no more is read. */
+/** The text; null for a body of more than `most` bytes, which is not read further. */
 async function textOf({ body }: Response, most: number): Promise<string | null> {
   if (body === null) return "";
   const decoder = new TextDecoder();
@@ -109,7 +110,7 @@ function tooLarge(url: string, most: number): Answer {
 }
 
 /**
- * A connection that was never made is the server's; one that broke may be the line's, which may run
+ * A failed connection is the server's fault. A broken one may be the line's, so the line may run
  * twice.
  */
 function lost(url: string, error: unknown): Answer {
@@ -136,10 +137,7 @@ function answerOf(url: string, response: Response, text: string): Answer {
   return { kind: "answer", statusCode, body: body ?? { message: text.slice(0, 1_000) }, retryAfterMs: asked ?? null };
 }
 
-/**
- * null where it is no JSON object. A `null` comes from a server that had nothing to say: that has
- * no fields.
- */
+/** The object; null if the text is no JSON object. A JSON null is an empty object. */
 function parse(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,5 +1,5 @@
-// One line from its text to its result: calls, waits, and calls again where the server was busy or
-// failed. Every call has the line's time, and every wait ends with the pass.
+// Runs one line from its text to its result. Repeats calls while the server is busy or fails. Each
+// call has the line's timeout, and every wait ends with the pass.
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -12,7 +12,7 @@ export interface LocalRequest {
   readonly body: JsonObject;
 }
 
-/** One call. Rejects with the signal's reason, or with an Outage. */
+/** Makes one call. Rejects with the signal's reason or with an Outage. */
 export type MakeCall = (request: LocalRequest, signal: AbortSignal) => Promise<Answer>;
 
 export interface LineRules {
@@ -21,8 +21,7 @@ export interface LineRules {
 }
 
 /**
- * Throws for a line that the server surely refuses because of the account: it would refuse each of
- * them.
+ * Throws for a line that was refused because of the account: all other lines would be refused too.
  */
 function blameless(line: ResultLine): ResultLine {
   if (line.error !== null && accountBlameOf(line) === "code")
@@ -54,7 +53,7 @@ export class LineRunner {
     }
   }
 
-  /** Gives up at the end of the line's time, even if the call ignores its signal. */
+  /** Rejects after the line's timeout, even if the call ignores its signal. */
   async #timed(request: LocalRequest, signal: AbortSignal): Promise<Answer> {
     const { lineTimeoutMs } = this.#rules;
     const over = new AbortController();

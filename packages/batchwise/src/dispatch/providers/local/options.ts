@@ -20,44 +20,46 @@ import type { LineRules, MakeCall } from "./line-runner.ts";
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** Options of `localAccount`: either `baseURL` or `handler`, beside those of every account. */
+/** Options of `localAccount`: either `baseURL` or `handler`, and those of every account. */
 export interface LocalAccountOptions extends AccountOptions {
   /**
-   * Where a server of OpenAI's shape is, as an `openai` client's `baseURL`:
+   * Address of a server of OpenAI's format, like an `openai` client's `baseURL`:
    * "http://127.0.0.1:8000/v1".
    */
   readonly baseURL?: string;
   /** Sent as `Authorization: Bearer`. Default: none. */
   readonly apiKey?: string;
-  /** Further headers of each call. */
+  /** Additional headers of each call. */
   readonly headers?: Readonly<Record<string, string>>;
   /**
    * Fields that each call gets, in place of the request's own fields of these names. OpenAI's flex
    * tier: `{ service_tier: "flex" }`.
    */
   readonly extraBody?: JsonObject;
-  /** In place of the platform's `fetch`, which gives up after 5 minutes without an answer. */
+  /** Replaces the global `fetch`, which gives up after 5 minutes without an answer. */
   readonly fetch?: typeof fetch;
   /** Answers one request in this process, in place of a server. */
   readonly handler?: LocalHandler;
-  /** Most lines that run at once, over all batches of this account in this process. Default 8. */
+  /**
+   * Maximum lines that run at once, over all batches of this account in this process. Default 8.
+   */
   readonly concurrency?: number;
   /**
-   * Calls made again for one line because of 429, 5xx or a lost connection, before its try counts.
+   * Maximum repeated calls for one line after 429, 5xx or a lost connection, within one try.
    * Default 3.
    */
   readonly maxRetries?: number;
   /**
-   * Most bytes of one answer, after unpacking. A request whose answer has more fails with
-   * `answer_too_large` and is not tried again. Default 67_108_864 (64 MiB); `concurrency` answers
-   * may be in memory at once.
+   * Maximum bytes of one answer, after decompression. A request with a larger answer fails with
+   * `answer_too_large` and is not retried. Default 67_108_864 (64 MiB); `concurrency` answers may
+   * be in memory at once.
    */
   readonly maxAnswerBytes?: number;
-  /** How long one call may take, in milliseconds. Default 240_000. */
+  /** Timeout of one call, in ms. Default 240_000. */
   readonly lineTimeoutMs?: number;
   /**
-   * What the server or handler answers. Default: chat completions, completions, embeddings and
-   * responses.
+   * Endpoints that the server or handler answers. Default: chat completions, completions,
+   * embeddings and responses.
    */
   readonly endpoints?: readonly Endpoint[];
 }
@@ -68,7 +70,7 @@ export const LOCAL_OPTIONS: readonly (keyof LocalAccountOptions)[] = [
   ...(["concurrency", "maxRetries", "lineTimeoutMs", "endpoints"] as const),
 ];
 
-/** How lines are run, and how the account shows that they can be: a function is always there. */
+/** Runs lines, and checks that they can run: a function is always available. */
 interface LocalCalls {
   readonly secrets: readonly string[];
   readonly call: MakeCall;
@@ -129,7 +131,7 @@ function serverOf(options: LocalAccountOptions, baseURL: string) {
     headers: { "content-type": "application/json", accept: "application/json", ...key, ...headers },
     extraBody: structuredClone(extraBody),
     maxAnswerBytes,
-    // As it is now: later it may be a `batchFetch` whose requests this account answers.
+    // The current `fetch`: later the global one may be a `batchFetch` over this account.
     fetch: own ?? globalThis.fetch,
   };
 }

@@ -1,7 +1,7 @@
-// How many lines of an account run at once in this process, over all of its batches, and until when
-// none is started because the server asked for a pause.
+// Limits the lines of an account that run at once in this process, over all of its batches. Also
+// pauses all of them when the server asks for it.
 
-/** Waits that end by themselves or with the signal's reason. */
+/** Resolves after `ms`; rejects with the signal's reason. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {
@@ -33,7 +33,7 @@ export class Places {
     this.#free = places;
   }
 
-  /** Takes a place, in the order of asking. Rejects with the signal's reason. */
+  /** Takes a place, in order of the calls. Rejects with the signal's reason. */
   async take(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.#free > 0) {
@@ -55,7 +55,7 @@ export class Places {
     });
   }
 
-  /** Gives a place back: to the first that waits, if any. */
+  /** Returns a place. Passes it to the first waiter, if any. */
   give(): void {
     const [next] = this.#line;
     if (next === undefined) {
@@ -66,7 +66,7 @@ export class Places {
     next.take();
   }
 
-  /** No call is made for so long, by any line. */
+  /** Pauses all lines for this time. */
   pauseFor(ms: number): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, performance.now() + ms);
   }

@@ -1,6 +1,6 @@
-// Runs lines side by side and gives each result once it has ended. A line is taken from its source
-// only when there is a place for it, so that what waits stays in the store. What a line rejects
-// with concerns all: no other is started, and it is thrown once those on their way have ended.
+// Runs lines concurrently and yields each result when it is ready. Takes a line from its source
+// only when a place is free, so that waiting lines stay in the store. If a line rejects, no other
+// starts; the error is thrown once the running ones have ended.
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Places } from "./places.ts";
@@ -45,8 +45,8 @@ class Crew {
   }
 
   /**
-   * The next result; null after the last. Rejects at once when the signal is aborted, whatever
-   * still runs.
+   * The next result; null after the last. Rejects at once when the signal is aborted, even if lines
+   * still run.
    */
   async next(): Promise<ResultLine | null> {
     for (;;) {
@@ -86,7 +86,7 @@ class Crew {
     }
   }
 
-  /** Gives the place back where there is no line for it. */
+  /** The next line; null at the end, which frees the place. */
   async #nextLine(): Promise<string | null> {
     let line: string | null = null;
     try {

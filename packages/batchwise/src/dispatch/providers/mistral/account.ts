@@ -1,6 +1,6 @@
-// An account at Mistral, over the user's own `@mistralai/mistralai` client. Chats, embeddings and
-// moderations are in OpenAI's shape on our side and converted here. Each operation is one logical
-// call with the SDK's retries off; it keeps no state and decides nothing.
+// An account at Mistral, over the user's own `@mistralai/mistralai` client. Converts chats,
+// embeddings and moderations from and to OpenAI's format. Each operation is one logical call
+// without SDK retries. The account keeps no state and decides nothing.
 
 import { check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
 import {
@@ -42,19 +42,18 @@ import { toChatRequest } from "./request.ts";
 
 const FILES_A_PAGE = 100;
 /**
- * Our clock and the service's may differ by this much when times of jobs are compared with the time
- * of a key.
+ * Maximum difference between our clock and the service's, in ms, when job times are compared with a
+ * key's time.
  */
 const CLOCK_SKEW_MS = 600_000;
 const REFUSALS: readonly number[] = [400, 404, 409, 422];
 
-/** Options of `mistralAccount`, beside those of every account. */
+/** Options of `mistralAccount`, and those of every account. */
 export interface MistralAccountOptions extends AccountOptions {
   /** `new Mistral()` of `@mistralai/mistralai` 2. */
   readonly client: MistralClient;
   /**
-   * Whole hours after which Mistral ends a job that has not finished; its results by then count.
-   * Default 24.
+   * Whole hours after which Mistral ends an unfinished job; its results so far count. Default 24.
    */
   readonly timeoutHours?: number;
 }
@@ -139,9 +138,9 @@ class MistralAccount extends AccountFields implements Account {
   }
 
   /**
-   * The client writes the filter as query parameters named like the metadata, and nothing says for
-   * sure what the service does with these: it may give all jobs, none, or an error. What is found
-   * counts; that nothing is, the list must say.
+   * Finds jobs by tag. The client sends the metadata filter as query parameters, and nothing
+   * documents what the service does with them: it may return all jobs, none, or an error. So a
+   * match counts; an empty answer is checked against the full list.
    */
   async find(tag: BatchName, call: CallOptions): Promise<readonly ProviderBatch[]> {
     const metadata = { [TAG_KEY]: tag.key };
@@ -152,7 +151,7 @@ class MistralAccount extends AccountFields implements Account {
     return found.length > 0 ? found : this.#search(tag.key, {}, call);
   }
 
-  /** Jobs with this key, of all attempts, from the newest back to the time of the key. */
+  /** Jobs with this key, of all attempts, from the newest back to the key's time. */
   async #search(key: string, filter: Pick<MistralJobQuery, "metadata">, call: CallOptions): Promise<ProviderBatch[]> {
     const since = timeOfKey(key) - CLOCK_SKEW_MS;
     const found: ProviderBatch[] = [];
@@ -202,7 +201,7 @@ class MistralAccount extends AccountFields implements Account {
     try {
       return this.#seen(await answerOf(this.#client.batch.jobs.cancel({ jobId: id }, timedCall(call))));
     } catch (error) {
-      // What has ended cannot be cancelled any more.
+      // A job that has ended cannot be cancelled.
       const seen = isRefused(error) ? await this.retrieve(id, call) : null;
       if (seen === null || !hasEnded(seen)) throw error;
       return seen;
@@ -227,8 +226,7 @@ class MistralAccount extends AccountFields implements Account {
   }
 
   /**
-   * A job whose requests were in a file stays listed, without its files: deleted jobs would move
-   * the pages of lists.
+   * Deletes the files of a job. The job stays listed: deleting it would shift the pages of lists.
    */
   async #cleanUp({ providerBatchId: jobId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
     const seen = await this.retrieve(jobId, call);
@@ -246,7 +244,7 @@ class MistralAccount extends AccountFields implements Account {
   }
 }
 
-/** The body that Mistral is sent; null for an endpoint whose bodies travel untouched. */
+/** The body to send; null for an endpoint whose bodies are not converted. */
 function toRequest(endpoint: Endpoint, body: JsonObject): JsonObject | null {
   if (endpoint === "/v1/chat/completions") return toChatRequest(body);
   if (endpoint === "/v1/embeddings") return toEmbeddingRequest(body);
@@ -264,7 +262,7 @@ async function inline(input: BatchInput): Promise<Pick<MistralJobBody, "requests
   return { requests };
 }
 
-/** A call that deletes: what is gone already is no error. */
+/** Awaits a deletion. A missing object is no error. */
 async function unlessGone(sent: PromiseLike<unknown>): Promise<void> {
   try {
     await answerOf(sent);
@@ -277,7 +275,7 @@ function isGone(error: unknown): boolean {
   return isMissing(error, readMistralError);
 }
 
-/** The service has read the call, and said no. */
+/** True if the service has read the call and refused it. */
 function isRefused(error: unknown): boolean {
   return REFUSALS.includes(readMistralError(error).status ?? 0);
 }

@@ -1,13 +1,13 @@
-// Calls on the client, and what it makes of answers that it cannot read. The client checks each
-// answer against its own schema and throws where one does not fit, although the call was done: then
-// what came is read as it is.
+// Settings of calls on the client, and its unreadable answers. The client validates each answer
+// with its own schema and throws if it does not fit, although the call succeeded: then the raw
+// answer is used.
 
 import type { CallOptions } from "../../contract/account.ts";
 import { type Follower, UNREDIRECTED } from "../shapes/redirects.ts";
 import { objectOf } from "../shapes/sdk-error.ts";
 import type { MistralCallSettings, MistralDownloadSettings } from "./client.ts";
 
-/** The client has no time limit where it is given a signal: the signal carries it. */
+/** Settings of a call. With a signal the client ignores `timeoutMs`, so the signal includes it. */
 export function timedCall({ signal, timeoutMs }: CallOptions): MistralCallSettings {
   return {
     retries: { strategy: "none" },
@@ -15,19 +15,19 @@ export function timedCall({ signal, timeoutMs }: CallOptions): MistralCallSettin
   };
 }
 
-/** A call whose answer streams: who reads it decides how long. */
+/** Settings of a streamed answer. The reader decides how long it takes. */
 export function streamedCall({ signal }: CallOptions): MistralCallSettings {
   return { retries: { strategy: "none" }, signal };
 }
 
-/** The same for a file. Its redirects are errors. */
+/** Settings of a file download. Redirects are errors. */
 export function downloadCall(call: CallOptions): MistralDownloadSettings {
   return { ...streamedCall(call), ...UNREDIRECTED };
 }
 
 /**
- * The client has no call for any address: one is made with its key, as its calls are, and by its
- * own `httpClient`.
+ * The client has no method for arbitrary addresses, so this makes the call with its key and its
+ * `httpClient`.
  */
 export function mistralFollower(client: unknown, { signal }: CallOptions): Follower {
   const { _baseURL: base, _options: options } = objectOf(client);
@@ -46,7 +46,7 @@ export function mistralFollower(client: unknown, { signal }: CallOptions): Follo
   return { base: base instanceof URL ? base.href : "", own, bare: (url) => send(url, { signal }) };
 }
 
-/** The answer, or what came on the wire where the client could not validate a 200. */
+/** The answer, or the raw body of a 200 that the client could not validate. */
 export async function answerOf(sent: PromiseLike<unknown>): Promise<unknown> {
   try {
     return await sent;
@@ -58,9 +58,8 @@ export async function answerOf(sent: PromiseLike<unknown>): Promise<unknown> {
 }
 
 /**
- * The bytes of a download. The client reads a body of another content type than
- * application/octet-stream to its end, and throws with its text. An empty text may be a download
- * that broke off: that is an error.
+ * The bytes of a download. If the content type is not application/octet-stream, the client reads
+ * the whole body and throws with its text. An empty text may be a broken download, so it rejects.
  */
 export async function bytesOf(sent: PromiseLike<unknown>): Promise<unknown> {
   try {

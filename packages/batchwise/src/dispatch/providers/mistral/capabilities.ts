@@ -1,12 +1,8 @@
-// What Mistral's Batch API can, and its documented defaults. All limits can be overridden with
-// `limits`.
+// Capabilities and documented defaults of Mistral's Batch API; `limits` overrides each.
 
 import type { Capabilities } from "../../contract/account.ts";
 
-/**
- * Converted from OpenAI's shape; the other endpoints take Mistral's own bodies, which travel
- * untouched.
- */
+/** Endpoints converted from OpenAI's format. All others take Mistral's own bodies. */
 const CONVERTED_ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings", "/v1/moderations"];
 
 const NATIVE_ENDPOINTS: readonly string[] = [
@@ -16,7 +12,7 @@ const NATIVE_ENDPOINTS: readonly string[] = [
 
 export const mistralCapabilities: Capabilities = {
   provider: "mistral",
-  // ApiEndpoint of @mistralai/mistralai 2.7.0.
+  // From ApiEndpoint of @mistralai/mistralai 2.7.0.
   endpoints: [...CONVERTED_ENDPOINTS, ...NATIVE_ENDPOINTS],
   nativeEndpoints: NATIVE_ENDPOINTS,
   maxInlineBytes: 0,
@@ -25,14 +21,14 @@ export const mistralCapabilities: Capabilities = {
   listsFiles: true,
   ledgerScope: "account",
   limits: {
-    // docs.mistral.ai, known limitations: 100,000 requests and 512 MB a batch. Its page on batches
-    // says 1M requests.
+    // docs.mistral.ai, known limitations: 100,000 requests and 512 MB per batch. Its page on
+    // batches says 1M requests.
     maxRequests: 100_000,
     maxBytes: 512_000_000,
     maxTokens: Number.POSITIVE_INFINITY,
     minRequests: 1,
     maxEnqueuedTokens: Number.POSITIVE_INFINITY,
-    // Of one workspace, by the same documentation.
+    // Per workspace, from the same documentation.
     maxEnqueuedRequests: 1_000_000,
     maxEnqueuedBatches: Number.POSITIVE_INFINITY,
   },

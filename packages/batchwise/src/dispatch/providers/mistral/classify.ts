@@ -1,6 +1,5 @@
-// What an error of the Mistral client means for the batch. Pure. The client throws errors with
-// `statusCode`, `headers` and the body as text; a body is `{ message, type, code }` or, where a
-// field was refused, `{ detail: [{ loc, msg }] }`.
+// Classifies errors of the Mistral client, which have `statusCode`, `headers` and the body as text.
+// A body is `{ message, type, code }` or, for a refused field, `{ detail: [{ loc, msg }] }`. Pure.
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
@@ -9,12 +8,12 @@ import { errorIn } from "../../format/error-words.ts";
 import { classifyStatus } from "../shapes/classify-status.ts";
 import { jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk-error.ts";
 
-/** The limit of requests that may wait in one workspace. */
+/** The limit of waiting requests in one workspace. */
 const ENQUEUED = /pending requests|too many (?:pending|batch)/i;
 const OF_THE_PROVIDER = /internal|server error|timed? ?out|unavailable|try again/i;
 const NO_LINES: readonly LineFault[] = [];
 
-/** `status` is that of an answer; 200 where the client could not read one. */
+/** `status` is the answer's; 200 if the client could not validate it. */
 export function readMistralError(error: unknown): SdkError {
   const { statusCode, body } = objectOf(error);
   const read = readSdkError(error);

@@ -1,21 +1,18 @@
 // The part of the official `@mistralai/mistralai` client (2.0 and later) that the adapter calls, by
-// shape: nothing is imported from the SDK, and its answers are read as unknown JSON.
+// shape. Nothing is imported from the SDK, and its answers are read as unknown JSON.
 
 import type { Unredirected } from "../shapes/redirects.ts";
 
-/** Settings of every call: the dispatcher owns retries and time. */
+/** Settings of every call. The dispatcher controls retries and timeouts. */
 export interface MistralCallSettings {
   readonly retries: { readonly strategy: "none" };
-  /**
-   * The client ignores its own `timeoutMs` where it is given a signal, so this one carries the time
-   * too.
-   */
+  /** Includes the timeout: with a signal the client ignores its own `timeoutMs`. */
   readonly signal: AbortSignal;
 }
 
 export type MistralDownloadSettings = MistralCallSettings & Unredirected;
 
-/** What a job is created from: files or inline requests, one endpoint and one model. */
+/** The body of a new job: files or inline requests, one endpoint and one model. */
 export interface MistralJobBody {
   readonly inputFiles?: string[];
   readonly requests?: { customId: string; body: { [name: string]: unknown } }[];
@@ -25,7 +22,7 @@ export interface MistralJobBody {
   readonly timeoutHours: number;
 }
 
-/** One page of jobs, newest first; with `metadata`, of those that have it. */
+/** One page of jobs, newest first; with `metadata`, only matching ones. */
 export interface MistralJobQuery {
   readonly page: number;
   readonly pageSize: number;
@@ -40,7 +37,7 @@ export interface MistralFileQuery {
   readonly purpose: "batch";
 }
 
-/** A client of Mistral: `new Mistral()`, or an object with these methods. */
+/** A Mistral client: `new Mistral()`, or an object with these methods. */
 export interface MistralClient {
   readonly files: {
     upload(body: { readonly file: Blob; readonly purpose: "batch" }, call: MistralCallSettings): PromiseLike<unknown>;

@@ -1,6 +1,6 @@
-// Mistral's answers in OpenAI's shape. Pure. They are close to it: a reasoning model's text comes
-// in chunks, the result of a moderation lacks `flagged`, and a few words differ. What is not known
-// here stays as it is.
+// Converts Mistral's answers to OpenAI's format. They are close: a reasoning model's text comes in
+// chunks, a moderation result lacks `flagged`, and a few values differ. Unknown fields are kept.
+// Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { jsonText } from "../shapes/exact-json.ts";
@@ -8,7 +8,7 @@ import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 
 const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([["model_length", "length"]]);
 
-/** The body of a successful line. Answers of endpoints that only Mistral has are not changed. */
+/** The body of a successful line. Answers of Mistral's own endpoints are not changed. */
 export function toAnswer(endpoint: string, body: JsonObject): JsonObject {
   if (endpoint === "/v1/chat/completions" && Array.isArray(body.choices)) {
     return { ...body, object: "chat.completion", choices: body.choices.map(toChoice) };
@@ -46,7 +46,7 @@ function textOf(chunks: readonly JsonObject[]): string | null {
   return texts.length === 0 ? null : texts.map((chunk) => text(chunk.text) ?? "").join("");
 }
 
-/** Thoughts as text, and as whole chunks, which a later request gives back: they may be signed. */
+/** Reasoning as text, and as whole chunks for later requests: they may be signed. */
 function thoughtsOf(chunks: readonly JsonObject[]): JsonObject {
   const blocks = chunks.filter(({ type }) => type === "thinking");
   if (blocks.length === 0) return {};
@@ -55,16 +55,13 @@ function thoughtsOf(chunks: readonly JsonObject[]): JsonObject {
   return { reasoning_content: words, thinking_blocks: blocks };
 }
 
-/**
- * Chunks that are neither text nor thoughts: references to documents, files and images that tools
- * made.
- */
+/** Chunks other than text and reasoning: references to documents, files and images of tools. */
 function referencesOf(chunks: readonly JsonObject[]): JsonObject {
   const others = chunks.filter(({ type }) => type !== "text" && type !== "thinking");
   return others.length === 0 ? {} : { content_chunks: others };
 }
 
-/** Mistral may give arguments as an object. */
+/** Makes arguments a text: Mistral may return an object. */
 function toToolCall(call: Json): JsonObject {
   const { id, function: called } = objectOf(call) as JsonObject;
   const { name, arguments: given } = objectOf(called) as JsonObject;

@@ -1,6 +1,6 @@
-// From the client's objects to our words: jobs, pages and result lines. Pure. The client gives
-// camel case; an answer that it could not validate comes as it was on the wire, in snake case, and
-// both are read. Nothing is trusted.
+// Converts the client's objects to our types: jobs, pages and result lines. The client returns
+// camel case; an answer that it could not validate is raw, in snake case. Reads both and trusts no
+// type. Pure.
 
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -14,13 +14,13 @@ import { toUsage } from "../shapes/usage.ts";
 import { classifyJobErrors } from "./classify.ts";
 import { toAnswer } from "./completion.ts";
 
-/** Where our tag travels in a job's metadata. */
+/** The key of our tag in a job's metadata. */
 export const TAG_KEY = "batchwise_key";
 const TAG_ATTEMPT = "batchwise_attempt";
 
 const HOUR = 3_600_000;
 
-/** BatchJobStatus of @mistralai/mistralai 2.7.0. */
+/** States by BatchJobStatus of @mistralai/mistralai 2.7.0. */
 const STATES: ReadonlyMap<string, ProviderState> = new Map([
   ["QUEUED", "validating"],
   ["RUNNING", "running"],
@@ -34,14 +34,14 @@ const STATES: ReadonlyMap<string, ProviderState> = new Map([
 type Tag = NonNullable<ProviderBatch["tag"]>;
 type Fields = { readonly [key: string]: unknown };
 
-/** The metadata of a job of ours. */
+/** The metadata of one of our jobs. */
 export function tagMetadata({ key, attempt }: Tag): { [name: string]: string } {
   return { [TAG_KEY]: key, [TAG_ATTEMPT]: String(attempt) };
 }
 
 /**
- * No answer says when a job ends: `hours` after its creation. A state that nobody knows is not an
- * end.
+ * Converts a job. No answer has its expiry, so it is `hours` after creation. An unknown state is
+ * not an end.
  */
 export function toProviderBatch(wire: unknown, hours: number): ProviderBatch {
   const job = objectOf(wire);
@@ -74,7 +74,7 @@ export function toProviderBatch(wire: unknown, hours: number): ProviderBatch {
   };
 }
 
-/** Where the results of inline requests are: in the job itself, when it is asked for with them. */
+/** The address prefix for results of inline requests, which are in the job itself. */
 const IN_THE_JOB = "job:";
 
 function refsOf(job: Fields, id: string, ran: number | null): string[] {
@@ -85,26 +85,26 @@ function refsOf(job: Fields, id: string, ran: number | null): string[] {
   return refs.length === 0 && isInline && ran !== null && ran > 0 ? [`${IN_THE_JOB}${id}`] : refs;
 }
 
-/** The job that a result address names; null where it names a file. */
+/** The job in a result address; null if it names a file. */
 export function jobOf(ref: string): string | null {
   return ref.startsWith(IN_THE_JOB) ? ref.slice(IN_THE_JOB.length) : null;
 }
 
 /**
- * The rows of a page. Throws for an answer that is no list: what is not listed counts as never
+ * The rows of a page. Throws for an answer that is no list: an unlisted job counts as never
  * created.
  */
 export function rowsOf(page: unknown): readonly unknown[] {
   const { data, total } = objectOf(page);
   if (Array.isArray(data)) return data;
-  // The client's own type lets an empty page have no rows.
+  // The client's type lets an empty page have no rows.
   if (data === undefined && typeof total === "number") return [];
   throw noListError("an array `data`", page);
 }
 
 /**
- * The number of the next page, as a cursor; null at the end. A page may hold fewer rows than were
- * asked for: only an empty one is the end, or a first one that holds all.
+ * The number of the next page as a cursor; null at the end. A page may have fewer rows than
+ * requested: only an empty page, or a first page with all rows, is the end.
  */
 export function nextOf(answer: unknown, page: number): string | null {
   const rows = rowsOf(answer).length;
@@ -116,7 +116,7 @@ export function nextOf(answer: unknown, page: number): string | null {
 export function toResultLine(line: JsonObject, endpoint: Endpoint): ResultLine {
   const customId = text(line.custom_id);
   if (customId === null) throw new DispatchError("RESULTS_UNREADABLE", "A result line has no custom_id.");
-  // Errors have been seen as a text of JSON, and as plain words.
+  // Errors have occurred as JSON texts and as plain words.
   const wire = responseOf(line.response);
   const response = wire !== null && isSuccess(wire) ? { ...wire, body: toAnswer(endpoint, wire.body) } : wire;
   const told = resultError(line.error);

@@ -1,5 +1,5 @@
-// Embeddings and moderations in OpenAI's shape as Mistral takes them. Pure. Fields:
-// EmbeddingRequest and ClassificationRequest of @mistralai/mistralai 2.7.0.
+// Converts embeddings and moderations from OpenAI's format to Mistral's. Fields: EmbeddingRequest
+// and ClassificationRequest of @mistralai/mistralai 2.7.0. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { dropAbsent } from "../shapes/refusals.ts";
@@ -12,7 +12,7 @@ const EMBEDDINGS: readonly string[] = [
   ...["output_dimension", "output_dtype", "metadata"],
 ];
 
-/** `user` says who asks: it cannot change a vector, and is left out. */
+/** Converts an embeddings request. Omits `user`, which cannot change a vector. */
 export function toEmbeddingRequest(body: JsonObject): JsonObject {
   refuseFields("", body, EMBEDDINGS);
   return dropAbsent({
@@ -30,7 +30,7 @@ export function toModerationRequest(body: JsonObject): JsonObject {
   return dropAbsent({ model: body.model, input: toTexts(body.input, true), metadata: body.metadata ?? undefined });
 }
 
-/** A text, or a list of texts; `parts`: texts may be written as parts of a message too. */
+/** A text, or a list of texts. `parts`: texts may also be message parts. */
 function toTexts(input: Json | undefined, parts: boolean): Json {
   if (typeof input === "string" && input !== "") return input;
   if (!Array.isArray(input) || input.length === 0) throw invalid("`input` must be a text or a non-empty array");

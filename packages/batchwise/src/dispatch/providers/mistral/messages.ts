@@ -1,6 +1,5 @@
-// The messages of a chat in OpenAI's shape as Mistral takes them. Pure. The order is kept as it is,
-// and so is what only Mistral knows: chunks of its own types, `prefix`, and reasoning that an
-// earlier answer of ours gave back.
+// Converts the messages of a chat from OpenAI's format to Mistral's. Keeps their order, chunks of
+// Mistral's own types, `prefix`, and reasoning from our earlier answers. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { readDataUrl } from "../shapes/data-url.ts";
@@ -9,9 +8,9 @@ import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { invalid, isGiven, refuseFields, unsupported } from "./refusal.ts";
 import { ToolCallIds } from "./tool-call-ids.ts";
 
-/** Marks for a cache: the answer is the same without them. */
+/** Cache marks, which do not change the answer. */
 const MARKS: readonly string[] = ["cache_control", "prompt_cache_breakpoint"];
-/** Chunks that only Mistral knows, sent as they are. */
+/** Chunks of Mistral's own, sent unchanged. */
 const OWN_CHUNKS: readonly Json[] = ["document_url", "reference", "thinking"];
 
 export function toMessages(messages: Json | undefined): JsonObject[] {
@@ -58,17 +57,14 @@ function toAssistant(message: JsonObject, place: string, ids: ToolCallIds): Json
   });
 }
 
-/** A refusal stands behind what else was said. */
+/** Appends a refusal to the text. */
 function saidBy(words: Json | undefined, refusal: Json | undefined): Json | undefined {
   if (text(refusal) === null) return words;
   const said = chunksOf(words);
   return said.length === 0 ? refusal : [...said, ...chunksOf(refusal)];
 }
 
-/**
- * Reasoning goes back as it came: in whole chunks, where an answer gave these, because they may be
- * signed.
- */
+/** Reasoning chunks, unchanged if the earlier answer had them, because they may be signed. */
 function toThoughts({ thinking_blocks: blocks, reasoning_content: words }: JsonObject): readonly Json[] {
   if (Array.isArray(blocks) && blocks.length > 0) return blocks;
   return text(words) === null ? [] : [{ type: "thinking", thinking: [{ type: "text", text: words as string }] }];
@@ -115,7 +111,7 @@ function toContent(content: Json | undefined, place: string, types: readonly str
 
 function toChunk(part: JsonObject, place: string): JsonObject {
   const field = String(part.type);
-  // A file of Mistral's own names its id beside the type.
+  // A file of Mistral's own has its id beside the type.
   refuseFields(place, part, ["type", field, ...MARKS, ...(field === "file" ? ["file_id"] : [])]);
   switch (field) {
     case "image_url":
@@ -132,7 +128,7 @@ function toChunk(part: JsonObject, place: string): JsonObject {
   }
 }
 
-/** Mistral also takes a bare address in the place of the object. */
+/** Mistral also accepts a bare address instead of the object. */
 function toImage(image: Json | undefined, place: string): Json {
   if (text(image) !== null) return image as string;
   const source = jsonObject(image) ?? {};
@@ -141,7 +137,7 @@ function toImage(image: Json | undefined, place: string): Json {
   return dropAbsent({ url: source.url, detail: source.detail ?? undefined });
 }
 
-/** Base64 or an address, in which Mistral finds the format itself. */
+/** Base64 or an address. Mistral detects the format itself. */
 function toAudio(audio: Json | undefined, place: string): string {
   const data = text(audio) ?? text(objectOf(audio).data);
   if (data === null) throw invalid(`\`${place}input_audio.data\` is missing`);

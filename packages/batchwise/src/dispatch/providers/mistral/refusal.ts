@@ -1,4 +1,4 @@
-// How a request that Mistral cannot be asked is refused, when it is enqueued.
+// Errors for requests that Mistral does not support, thrown at enqueue.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { checkFields, type Refusals, refusalsOf } from "../shapes/refusals.ts";
@@ -7,7 +7,7 @@ export const refuse: Refusals = refusalsOf("Mistral");
 export const invalid: Refusals["invalid"] = refuse.invalid;
 export const unsupported: Refusals["unsupported"] = refuse.unsupported;
 
-/** Throws for a field that is given and that nobody here knows. `place` ends in a dot, or is "". */
+/** Throws for a field that is neither null nor known. `place` ends in a dot, or is "". */
 export function refuseFields(place: string, source: JsonObject, known: readonly string[]): void {
   checkFields(source, new Set(known), place.replace(/\.$/, ""), refuse);
 }

@@ -1,7 +1,7 @@
-// A chat request in OpenAI's shape as Mistral takes it: most fields are the same, some have another
-// name, and some do not exist there. Pure, and the same on every machine. What has no counterpart
-// and would change the answer is refused by name; hints that cannot change it are left out. Fields:
-// ChatCompletionRequest of @mistralai/mistralai 2.7.0.
+// Converts a chat request from OpenAI's format to Mistral's: most fields are equal, some have
+// another name, some do not exist. Refuses by name each field without a counterpart that would
+// change the answer, and omits hints that cannot. Fields: ChatCompletionRequest of
+// @mistralai/mistralai 2.7.0. Pure and deterministic.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { checkChatFields } from "../shapes/chat-fields.ts";
@@ -10,19 +10,19 @@ import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toMessages } from "./messages.ts";
 import { invalid, isGiven, refuse, refuseFields, unsupported } from "./refusal.ts";
 
-/** Read below, under another name or in another form. */
+/** Converted below, to another name or form. */
 const CONVERTED: readonly string[] = [
   ...["model", "messages", "max_tokens", "max_completion_tokens", "seed", "prediction"],
   ...["response_format", "reasoning_effort", "tools", "tool_choice"],
 ];
-/** The same at both. */
+/** Equal in both formats. */
 const SAME: readonly string[] = [
   ...["temperature", "top_p", "frequency_penalty", "presence_penalty", "n", "stop"],
   ...["parallel_tool_calls", "metadata", "prompt_cache_key"],
 ];
-/** Mistral's own fields, sent as they are. */
+/** Mistral's own fields, sent unchanged. */
 const OWN: readonly string[] = ["random_seed", "prompt_mode", "guardrails", "safe_prompt"];
-/** They say who asks, and how it is charged: not what the answer is. */
+/** They set user and billing, not the answer. */
 const LEFT_OUT: readonly string[] = ["user", "safety_identifier", "service_tier"];
 const KNOWN: ReadonlySet<string> = new Set([...CONVERTED, ...SAME, ...OWN, ...LEFT_OUT]);
 
@@ -31,7 +31,7 @@ const OWN_TOOLS: readonly Json[] = [
   ...["web_search", "web_search_premium", "code_interpreter", "image_generation", "document_library", "connector"],
 ];
 
-/** Throws INVALID_REQUEST, naming the place, for what Mistral cannot be asked. */
+/** Throws INVALID_REQUEST, naming the path, for a field that Mistral does not support. */
 export function toChatRequest(body: JsonObject): JsonObject {
   checkChatFields(body, KNOWN, refuse);
   const given = (name: string): Json | undefined => body[name] ?? undefined;
@@ -86,13 +86,13 @@ function toTool(tool: JsonObject, place: string): JsonObject {
   if (text(definition.name) === null) throw invalid(`\`${place}.function.name\` is missing`);
   refuseFields(`${place}.function.`, definition, ["name", "description", "parameters", "strict"]);
   const { name, description, parameters, strict } = definition;
-  // Mistral demands parameters; OpenAI takes a function without them as one that has none.
+  // Mistral requires parameters. For OpenAI a function without them has none.
   const schema = jsonObject(parameters) ?? { type: "object", properties: {} };
   const given = { name, description: description ?? undefined, strict: strict ?? undefined, parameters: schema };
   return { type: "function", function: dropAbsent(given) };
 }
 
-/** "required" is a later name of Mistral's "any". */
+/** "required" is Mistral's newer name of "any". */
 function toToolChoice(choice: Json | undefined): Json | undefined {
   if (choice === undefined || choice === "auto" || choice === "none" || choice === "any") return choice;
   if (choice === "required") return "any";

@@ -1,11 +1,11 @@
-// Names of tool calls. Mistral takes ids of exactly nine letters and digits, and OpenAI's are
-// longer: each other id of a request gets one of that form, the same in the call and in its result.
-// Pure: the same request gives the same ids.
+// Ids of tool calls. Mistral requires exactly nine letters and digits, and OpenAI's are longer.
+// Each other id of a request is replaced by one of that form, equal in the call and in its result.
+// Pure and deterministic.
 
 const FITS = /^[A-Za-z0-9]{9}$/;
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const LENGTH = 9;
-/** FNV-1a of 64 bits. */
+/** FNV-1a, 64 bits. */
 const OFFSET = 0xcbf29ce484222325n;
 const PRIME = 0x100000001b3n;
 
@@ -14,7 +14,7 @@ export class ToolCallIds {
   readonly #given: Map<string, string> = new Map();
   readonly #taken: Set<string> = new Set();
 
-  /** The id that Mistral is told for this one. */
+  /** The id that Mistral gets for this one. */
   of(id: string): string {
     const known = this.#given.get(id);
     if (known !== undefined) return known;

@@ -1,5 +1,5 @@
-// An account at OpenAI or at a service of its shape, over the user's own `openai` client. Each
-// operation is one call with the SDK's retries off; files stream up and down. It keeps no state and
+// An account at OpenAI or a compatible service, over the user's own `openai` client. Each operation
+// is one call without SDK retries; files are streamed both ways. The account keeps no state and
 // decides nothing.
 
 import type {
@@ -34,7 +34,7 @@ import { nextOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch } from "./convert.ts";
 import { type OpenAiAccountOptions, type OpenAiManner, resolveOpenAiOptions } from "./options.ts";
 
 const FILES_A_PAGE = 1_000;
-/** States of a file that will be usable; any other, or none, is for the create to judge. */
+/** States of a file that will become usable. For any other state, the create decides. */
 const PENDING: ReadonlySet<string> = new Set(["uploaded", "pending", "queued", "running", "processing"]);
 
 /**
@@ -91,7 +91,7 @@ class OpenAiAccount extends AccountFields implements Account {
     return this.#manner.upload(input, call);
   }
 
-  /** One that cannot be seen yet is not ready either. */
+  /** False also for a file that is not visible yet. */
   async #isProcessed(fileId: string, call: CallOptions): Promise<boolean> {
     try {
       const { status } = objectOf(await this.#client.files.retrieve?.(fileId, callSettings(call)));
@@ -151,7 +151,7 @@ class OpenAiAccount extends AccountFields implements Account {
     try {
       return toProviderBatch(await this.#client.batches.cancel(id, callSettings(call)));
     } catch (error) {
-      // What has ended cannot be cancelled any more.
+      // A batch that has ended cannot be cancelled.
       if (readSdkError(error).status !== 409) throw error;
       return toProviderBatch(await this.#client.batches.retrieve(id, callSettings(call)));
     }
@@ -182,7 +182,7 @@ class OpenAiAccount extends AccountFields implements Account {
     }
   }
 
-  /** The batch itself stays listed: there is no call that deletes one. */
+  /** Deletes the files. The batch stays listed: no call deletes one. */
   async #cleanUp({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
     const batch = await this.retrieve(providerBatchId, call);
     const files = new Set([...(batch?.resultRefs ?? []), batch?.inputFileId ?? fileId]);

@@ -1,57 +1,56 @@
-// The OpenAI-shaped services as records: what differs between them is data, not code. Figures are
-// the documented defaults; every one can be overridden with `limits` or a record of the user's own.
+// Records of OpenAI-compatible services: their differences are data, not code. Limits are the
+// documented defaults; `limits` or a record of your own overrides each.
 
 import type { Capabilities, ProviderLimits } from "../../contract/account.ts";
 import type { Endpoint } from "../../contract/types.ts";
 
-/** An OpenAI-shaped service. Start from one of `openaiServices` and change what differs. */
+/**
+ * An OpenAI-compatible service. Start from one of `openaiServices` and change the fields that
+ * differ.
+ */
 export interface OpenAiService {
   readonly capabilities: Capabilities;
   /** `purpose` of an uploaded input file. */
   readonly filePurpose: string;
-  /** The default of the account's option of this name. */
+  /** Default of the account's option `completionWindow`. */
   readonly completionWindow: string;
   /**
-   * The shortest that the option `completionWindow` may be: 1 for a service that takes "1h".
-   * Default 24.
+   * Shortest `completionWindow` that the option accepts: 1 for a service that takes "1h". Default
+   * 24.
    */
   readonly shortestWindowHours?: number;
-  /** The longest that the option `completionWindow` may be. Default 24. */
+  /** Longest `completionWindow` that the option accepts. Default 24. */
   readonly longestWindowHours?: number;
-  /** Most inputs of one embeddings request. */
+  /** Maximum inputs of one embeddings request. */
   readonly maxInputs: number;
   /** The default of the account's option `pollMs`. Default 30_000. */
   readonly pollMs?: number;
   /**
-   * How endpoints are written in lines and creates, where the service writes them another way:
-   * Azure's older samples have "/chat/completions" for "/v1/chat/completions". Default: as the
-   * endpoint.
+   * Spelling of endpoints in lines and creates if it differs: Azure's older samples have
+   * "/chat/completions" for "/v1/chat/completions". Default: the endpoint.
    */
   readonly urls?: Readonly<Record<string, string>>;
-  /**
-   * What `method` says in the lines of an endpoint, where it is not "POST": Together has "FILE" for
-   * audio.
-   */
+  /** `method` in the lines of an endpoint if it is not "POST": Together uses "FILE" for audio. */
   readonly methods?: Readonly<Record<string, string>>;
   /**
-   * The field of an audio request that holds the address of the audio. Default: "url" or "file", as
-   * the body has it.
+   * The field of an audio request with the audio's address. Default: "url" or "file", as the body
+   * has it.
    */
   readonly audioField?: "url" | "file";
   /**
-   * Where files are uploaded as a form with `purpose`, `file_name`, `file_type` and `file`, below
-   * the client's `baseURL`; an answer that redirects is followed by a PUT of the file. Default: by
+   * Path below the client's `baseURL` for uploads as a form with `purpose`, `file_name`,
+   * `file_type` and `file`. If the answer redirects, the file is sent by PUT. Default: uploads use
    * the client's `files.create`.
    */
   readonly uploadPath?: string;
   /**
-   * True where a create is refused until the service has processed its file: `status` of the file
-   * is asked for until it says so. Default false.
+   * True if a create is refused until the service has processed its file. The account then polls
+   * the file's `status` first. Default false.
    */
   readonly processesFiles?: boolean;
 }
 
-/** A service of OpenAI's shape that has a record here. */
+/** A service with a record here. */
 export type OpenAiServiceName = "openai" | "azure" | "groq" | "together";
 
 const LIMITS: ProviderLimits = {
@@ -64,13 +63,13 @@ const LIMITS: ProviderLimits = {
   maxEnqueuedBatches: Number.POSITIVE_INFINITY,
 };
 
-/** "Any array must be 2048 dimensions or less", in the words of the client's types. */
+/** "Any array must be 2048 dimensions or less", from the client's types. */
 const MAX_INPUTS = 2_048;
 
 const CHAT: readonly Endpoint[] = ["/v1/chat/completions"];
-/** As groq-sdk 1.6 and together-ai 0.52 list them in their types. */
+/** From the types of groq-sdk 1.6 and together-ai 0.52. */
 const AUDIO: readonly Endpoint[] = ["/v1/audio/transcriptions", "/v1/audio/translations"];
-/** As `BatchCreateParams.endpoint` of openai 6.49 lists them. */
+/** From `BatchCreateParams.endpoint` of openai 6.49. */
 const OPENAI: readonly Endpoint[] = [
   ...CHAT,
   "/v1/embeddings",
@@ -98,15 +97,15 @@ const unpaged = { paged: false, pageSize: 100, newestFirst: false };
 const common = { filePurpose: "batch", completionWindow: "24h", maxInputs: MAX_INPUTS };
 
 /**
- * The enqueued limits of OpenAI depend on the organisation's tier: they are learned from refusals
- * unless given.
+ * OpenAI's limits of enqueued tokens depend on the organisation's tier. They are learned from
+ * refusals unless given.
  */
 export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> = {
   openai: { ...common, capabilities: openai },
   /**
-   * "At least 60 seconds" between polls, by Microsoft's how-to of 2025. That page says of
-   * embeddings that batches do not take them, a later reference that they do: the account's option
-   * `endpoints` turns them on.
+   * "At least 60 seconds" between polls, from Microsoft's how-to of 2025. That page says that
+   * batches do not support embeddings, a later reference that they do: turn them on with the
+   * account's option `endpoints`.
    */
   azure: {
     ...common,
@@ -115,7 +114,7 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     processesFiles: true,
   },
   /**
-   * 100 MB and "24h to 7d", by the types of groq-sdk 1.6; audio by its `url`
+   * 100 MB and "24h to 7d", from the types of groq-sdk 1.6; audio by its `url`
    * (console.groq.com/docs/batch).
    */
   groq: {
@@ -131,9 +130,9 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     audioField: "url",
   },
   /**
-   * No metadata comes back: a batch is found again by the file that only it was made from. Uploads:
-   * docs.together.ai, "Upload a file"; its SDKs follow a redirect to a storage. Lines of audio say
-   * "FILE", so that the worker fetches `file` and sends it as a form
+   * Metadata is not returned: a batch is found by its input file, which no other batch uses.
+   * Uploads: docs.together.ai, "Upload a file"; its SDKs follow a redirect to a storage. Lines of
+   * audio have the method "FILE", so that the worker fetches `file` and sends it as a form
    * (docs.together.ai/docs/inference/batch/tutorial, and its OpenAPI file).
    */
   together: {

@@ -1,12 +1,12 @@
-// What a body may not have in a batch of an OpenAI-shaped service, so that it is refused before it
-// is stored. Ranges are the service's to check: they differ by service and model. Pure.
+// Refuses bodies that a batch of an OpenAI-compatible service cannot run, before they are stored.
+// The service checks ranges, which differ by service and model. Pure.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { inputsOf } from "../../format/inputs.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 
-/** What a service says of its bodies. */
+/** Rules for bodies that differ by service. */
 export interface BodyRules {
   readonly endpoints: readonly Endpoint[];
   readonly maxInputs: number;
@@ -15,7 +15,7 @@ export interface BodyRules {
 
 type Check = (body: JsonObject, rules: BodyRules) => void;
 
-/** By endpoint; of any other only the stream is looked at. */
+/** Checks by endpoint. For any other, only `stream` is checked. */
 const CHECKS: Readonly<Record<string, Check>> = {
   "/v1/chat/completions": checkMessages,
   "/v1/embeddings": checkInputs,
@@ -47,15 +47,14 @@ function checkInputs(body: JsonObject, { maxInputs }: BodyRules): void {
 }
 
 /**
- * A stored prompt may stand for the input. A batch has nobody who would ask for a background
- * response later.
+ * A stored prompt may replace the input. Background responses are refused: nothing would poll them.
  */
 function checkResponse(body: JsonObject): void {
   if (body.background === true) throw invalid("`background` is not possible in a batch");
   if (body.prompt === undefined || body.input !== undefined) checkGiven(body, "input");
 }
 
-/** A line is JSON: it holds no file, only the id or the address of one. */
+/** A JSON line cannot contain a file, only the id or address of one. */
 function checkEdit(body: JsonObject): void {
   checkGiven(body, "prompt");
   const { images, mask } = body;

@@ -1,6 +1,5 @@
-// What an error of an OpenAI-shaped service means for the batch: thrown by a call, or found in a
-// batch that failed as a whole. Pure. Codes decide before statuses do, because one status carries
-// several meanings.
+// Classifies errors of an OpenAI-compatible service: thrown by a call, or found in a batch that
+// failed as a whole. Codes take precedence, because one status has several meanings. Pure.
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
@@ -23,8 +22,7 @@ export function classify(error: unknown, operation: Operation): Failure {
 }
 
 /**
- * `errors` of a failed batch: `{ data: [{ code, message, line }] }`, or a text where the service
- * has no more.
+ * `errors` of a failed batch: `{ data: [{ code, message, line }] }`, or a text at some services.
  */
 export function classifyBatchErrors(errors: unknown): Failure {
   const { data } = objectOf(errors);
@@ -43,7 +41,7 @@ export function classifyBatchErrors(errors: unknown): Failure {
   return { kind: "invalidRequest", code, message, lines };
 }
 
-/** The first fault of each line; what names no line blames none. */
+/** The first fault of each line. A fault without a line blames none. */
 function faultsOf(rows: readonly { readonly [key: string]: unknown }[]): LineFault[] {
   const faults = new Map<number, LineFault>();
   for (const { line, code, message } of rows) {

@@ -1,16 +1,16 @@
-// The part of the official `openai` client (5.0 and later) that the adapter calls, by shape:
-// nothing is imported from the SDK, and its answers are read as unknown JSON. Azure's client and an
-// own object of this shape fit too.
+// The part of the official `openai` client (5.0 and later) that the adapter calls, by shape.
+// Nothing is imported from the SDK, and its answers are read as unknown JSON. Azure's client and a
+// custom object of this shape fit too.
 
 import type { DownloadSettings, Unredirected } from "../shapes/redirects.ts";
 import type { CallSettings } from "../shapes/sdk-call.ts";
 
-/** What the SDK streams as a file without reading it into memory first. */
+/** A file that the SDK streams without reading it into memory first. */
 export interface UploadSource extends AsyncIterable<Uint8Array> {
   readonly path: string;
 }
 
-/** What a create of a batch sends. */
+/** The body of a create. */
 export interface BatchCreateBody {
   readonly input_file_id: string;
   /** Any text: the SDK's type lists those of OpenAI. */
@@ -19,7 +19,7 @@ export interface BatchCreateBody {
   readonly metadata?: Record<string, string>;
 }
 
-/** Which page of a list is asked for. */
+/** The page of a list to get. */
 export interface PageQuery {
   readonly limit?: number;
   readonly after?: string;
@@ -29,12 +29,12 @@ export interface PageQuery {
 /** The part of the official client that the account calls. */
 export interface OpenAiClient {
   readonly files: {
-    /** With the fields of the account's `uploadExtras` beside these. */
+    /** Also sends the fields of the account's `uploadExtras`. */
     create(body: { readonly file: UploadSource; readonly purpose: "batch" }, call: CallSettings): PromiseLike<unknown>;
-    /** A fetch Response, or anything with its `body`. */
+    /** A fetch Response, or any object with a `body`. */
     content(fileId: string, call: DownloadSettings): PromiseLike<{ readonly body: unknown }>;
     list(query: PageQuery, call: CallSettings): PromiseLike<unknown>;
-    /** Needed for services whose record has `processesFiles`. */
+    /** Needed for services with `processesFiles`. */
     retrieve?(fileId: string, call: CallSettings): PromiseLike<unknown>;
     delete(fileId: string, call: CallSettings): PromiseLike<unknown>;
   };
@@ -44,11 +44,11 @@ export interface OpenAiClient {
     list(query: PageQuery, call: CallSettings): PromiseLike<unknown>;
     cancel(batchId: string, call: CallSettings): PromiseLike<unknown>;
   };
-  /** Needed for services whose record has an `uploadPath`. */
+  /** Needed for services with an `uploadPath`. */
   post?(path: string, options: RawCall): PromiseLike<unknown>;
 }
 
-/** A call that the client has no method for. */
+/** A call for which the client has no method. */
 export interface RawCall extends CallSettings {
   readonly body?: AsyncIterable<Uint8Array>;
   readonly headers?: Readonly<Record<string, string>>;

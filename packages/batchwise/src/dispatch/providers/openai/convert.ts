@@ -1,13 +1,12 @@
-// From the wire to our words: batches and pages of OpenAI-shaped services. Pure. Reads what is
-// there and trusts none of it: states in any case, ids that are null, absent or "", times in
-// seconds or as text.
+// Converts batches and pages of OpenAI-compatible services to our types. Trusts no type: states may
+// have any case, ids may be null, absent or "", times may be seconds or text. Pure.
 
 import type { Failure, ProviderBatch, ProviderState } from "../../contract/account.ts";
 import { objectOf, text } from "../shapes/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { classifyBatchErrors } from "./classify.ts";
 
-/** Where our tag travels in a batch's metadata. */
+/** The key of our tag in a batch's metadata. */
 export const TAG_KEY = "batchwise_key";
 export const TAG_ATTEMPT = "batchwise_attempt";
 
@@ -25,7 +24,7 @@ const STATES: ReadonlyMap<string, ProviderState> = new Map([
   ["failed", "failed"],
 ]);
 
-/** A state that nobody knows is not an end: the batch is looked at again. */
+/** Converts a batch. An unknown state is not an end, so the batch is polled again. */
 export function toProviderBatch(wire: unknown): ProviderBatch {
   // Together wraps the answer of a create.
   const own = objectOf(wire);
@@ -59,14 +58,14 @@ function countsOf(total: number, counts: { readonly [key: string]: unknown }): N
   return { total, succeeded: count(counts.completed) ?? 0, failed: count(counts.failed) ?? 0 };
 }
 
-/** Null where the service gives no error. */
+/** Null if the service gives no error. */
 function failureOf(errors: unknown): Failure | null {
   const { data } = objectOf(errors);
   const isGiven = Array.isArray(data) ? data.length > 0 : text(errors) !== null;
   return isGiven ? classifyBatchErrors(errors) : null;
 }
 
-/** What to pass as `after` for the next page; null at the end. */
+/** The `after` of the next page; null at the end. */
 export function nextOf(page: unknown, rows: readonly unknown[]): string | null {
   return objectOf(page).has_more === true ? text(objectOf(rows.at(-1)).id) : null;
 }

@@ -1,19 +1,19 @@
-// The fields that a user adds to creates and uploads: an object, or a function of the batch. What
-// the account itself sets is refused, at once or before the call is sent.
+// Fields that a user adds to creates and uploads: an object, or a function of the batch. Fields
+// that the account itself sets are refused, either at creation or before the call.
 
 import { expected, invalidOption, type Rule } from "../../../core/contract/validate.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { jsonObject } from "../shapes/sdk-error.ts";
 
-/** Fields to add, or a function that gives them. It must give the same for the same batch. */
+/** Fields to add, or a function that returns them. It must return the same for the same batch. */
 export type Extras<Facts> = JsonObject | ((batch: Facts) => JsonObject);
 
 const EXTRAS: Rule = { expected: "an object, or a function that gives one", type: "object", test: () => false };
 
-/** Thrown in place of a call whose extras are no good: nothing was sent. */
+/** Thrown instead of a call with invalid extras: nothing was sent. */
 export class ExtrasError extends Error {}
 
-/** Gives the fields for a batch. `reserved` are the account's own. */
+/** A function that returns the fields for a batch. `reserved`: the account's own fields. */
 export function resolveExtras<Facts>(
   name: string,
   extras: Extras<Facts> | undefined,

@@ -1,6 +1,5 @@
-// The options of an account at OpenAI or at a service of its shape, checked and filled in once. The
-// client is checked by shape: what would fail at the first call is refused when the account is
-// made.
+// Checks and fills in the options of an account at OpenAI or a compatible service, once. Checks the
+// client's shape, so that a wrong one is refused at creation and not at its first call.
 
 import { aFunction, aString, check, invalidOption, objectWith, oneOf } from "../../../core/contract/validate.ts";
 import type { AccountOptions, BatchInput, BatchName, CallOptions } from "../../contract/account.ts";
@@ -26,12 +25,12 @@ export interface OpenAiAccountOptions extends AccountOptions {
    * another service. With `service: "together"` also `new Together()` of `together-ai`.
    */
   readonly client: OpenAiClient | TogetherClient;
-  /** Which service the client talks to: by name, or a record of your own. Default "openai". */
+  /** The client's service: a name, or a record of your own. Default "openai". */
   readonly service?: OpenAiServiceName | OpenAiService;
-  /** The endpoints of batches there, in place of those of the record. */
+  /** Batch endpoints of the service, in place of the record's. */
   readonly endpoints?: readonly Endpoint[];
   /**
-   * Within which batches are to end: hours or days, "24h" to "7d" at Groq. Default "24h", the only
+   * The batch's completion window: hours or days, "24h" to "7d" at Groq. Default "24h", the only
    * one elsewhere.
    */
   readonly completionWindow?: string;
@@ -47,17 +46,17 @@ export interface OpenAiAccountOptions extends AccountOptions {
    */
   readonly uploadExtras?: Extras<UploadFacts>;
   /**
-   * Uploads in place of the account: gives the id that the create names as its input file. May be
-   * called again for the same batch; `input.lines()` gives the same lines each time. Default: the
-   * upload of the service.
+   * Uploads in place of the account: returns the id that the create names as its input file. May be
+   * called again for the same batch; `input.lines()` yields the same lines each time. Default: the
+   * service's upload.
    */
   readonly upload?: (input: BatchInput, call: CallOptions) => Promise<{ readonly fileId: string }>;
 }
 
-/** The options, with nothing left to choose. */
+/** The options with all defaults filled in. */
 export interface OpenAiManner {
   readonly client: OpenAiClient;
-  /** The user's own: `client` is in OpenAI's shape. */
+  /** The user's client. `client` is the same in OpenAI's shape. */
   readonly own: OpenAiClient | TogetherClient;
   readonly service: OpenAiService;
   readonly settings: AccountSettings;
@@ -109,7 +108,7 @@ function uploadOf(
   return uploadForm(manner, uploadPath);
 }
 
-/** In OpenAI's shape. */
+/** The client in OpenAI's shape. */
 function clientOf(client: OpenAiClient | TogetherClient, { uploadPath }: OpenAiService): OpenAiClient {
   checkIsClient(client);
   if (!isTogether(client)) {
@@ -131,7 +130,7 @@ function checkClient(client: OpenAiClient): void {
   checkMethods("client.batches", client.batches, ["create", "retrieve", "list", "cancel"]);
   const deployment = text(objectOf(client).deploymentName);
   if (deployment === null) return;
-  // The SDK puts "/deployments/<name>" before the path of a create then, where Azure has no
+  // With `deployment`, the SDK adds "/deployments/<name>" to the create's path, where Azure has no
   // batches.
   const wanted = "Expected `client` to be an AzureOpenAI without `deployment`: batches name it in `body.model`";
   throw invalidOption(TypeError, `${wanted}; got one with the deployment "${deployment}"`);
@@ -148,16 +147,13 @@ function shown(hours: number): string {
   return hours > DAY_HOURS ? `${hours / DAY_HOURS}d` : `${hours}h`;
 }
 
-/** NaN for another text. */
+/** Hours in a text such as "24h" or "7d"; NaN for any other text. */
 function hoursOf(window: string): number {
   const [, figure, unit] = /^(\d+)([hd])$/.exec(window) ?? [];
   return Number(figure) * (unit === "d" ? 24 : 1);
 }
 
-/**
- * The window, if the service has it: its own, or hours or days between its shortest and its
- * longest.
- */
+/** The window, if the service supports it: its default, or hours or days within its range. */
 function windowOf(window: string, service: OpenAiService): string {
   const {
     completionWindow,

@@ -1,6 +1,5 @@
-// Together's own client, `together-ai`, by shape: its lists take settings alone, and its
-// `files.upload` reads a file from disk. Here it is given OpenAI's shape; files go by its `post`,
-// as the record of the service says.
+// Adapts Together's own client, `together-ai`, to OpenAI's shape. Its lists take only settings, and
+// its `files.upload` reads a file from disk, so files use its `post`, as the service's record says.
 
 import type { DownloadSettings } from "../shapes/redirects.ts";
 import type { CallSettings } from "../shapes/sdk-call.ts";
@@ -9,7 +8,7 @@ import type { BatchCreateBody, OpenAiClient, RawCall } from "./client.ts";
 /** The part of `new Together()` of `together-ai` that the account calls. */
 export interface TogetherClient {
   readonly files: {
-    /** Never called: it tells this client from OpenAI's. */
+    /** Never called: it distinguishes this client from OpenAI's. */
     upload(file: string, purpose: "batch-api"): PromiseLike<unknown>;
     content(fileId: string, call: DownloadSettings): PromiseLike<{ readonly body: unknown }>;
     list(call: CallSettings): PromiseLike<unknown>;
@@ -24,7 +23,7 @@ export interface TogetherClient {
   post(path: string, options: RawCall): PromiseLike<unknown>;
 }
 
-/** True for a client that has its own `files.upload` and no `files.create`. */
+/** True for a client with `files.upload` and without `files.create`. */
 export function isTogether(client: OpenAiClient | TogetherClient): client is TogetherClient {
   const { files } = client as { readonly files?: object | null };
   const has = (name: string): boolean => typeof (files as Readonly<Record<string, unknown>>)[name] === "function";

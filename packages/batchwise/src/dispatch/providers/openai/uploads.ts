@@ -1,7 +1,6 @@
-// How a batch's lines become a file at the provider: by the client's `files.create`, as a form that
-// some services want in its place, or by a function of the user's. Files stream; nothing holds a
-// whole one. An upload runs nothing, so one that is sent twice costs nothing but a file that the
-// sweep deletes.
+// Uploads a batch's lines as a file: by the client's `files.create`, by a form for services that
+// require one, or by the user's function. Files are streamed, never held whole. An upload runs
+// nothing, so a duplicate costs only a file, which the sweep deletes.
 
 import type { BatchInput, CallOptions } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
@@ -13,13 +12,13 @@ import type { OpenAiClient, UploadSource } from "./client.ts";
 
 export type Upload = (input: BatchInput, call: CallOptions) => Promise<{ readonly fileId: string }>;
 
-/** What `uploadExtras` may look at. */
+/** The facts that `uploadExtras` gets. */
 export type UploadFacts = Pick<BatchInput, "fileName" | "requests" | "bytes">;
 
-/** How one account uploads. */
+/** Upload settings of one account. */
 export interface UploadManner {
   readonly client: OpenAiClient;
-  /** The user's own object. */
+  /** The user's own client. */
   readonly own: unknown;
   readonly purpose: string;
   readonly extrasOf: (facts: UploadFacts) => JsonObject;
@@ -28,7 +27,7 @@ export interface UploadManner {
 const ENCODER = new TextEncoder();
 const MOST_SAID = 1_000;
 
-/** By the client's own method. */
+/** Uploads with the client's own method. */
 export function uploadFile({ client, purpose, extrasOf }: UploadManner): Upload {
   return async (input, call) => {
     const body = { ...extrasOf(input), file: sourceOf(input), purpose: purpose as "batch" };
@@ -37,7 +36,7 @@ export function uploadFile({ client, purpose, extrasOf }: UploadManner): Upload 
 }
 
 /**
- * As a form at a path of its own. A redirect names a storage, which takes the file by PUT and
+ * Uploads a form to a path of its own. A redirect names a storage, which gets the file by PUT and
  * without our headers.
  */
 export function uploadForm({ client, own, purpose, extrasOf }: UploadManner, path: string): Upload {
@@ -67,7 +66,7 @@ function fileIdOf(answer: unknown): { readonly fileId: string } {
   return { fileId };
 }
 
-/** Where the file is to go; null for an error that is no redirect. */
+/** The file's destination; null for an error that is no redirect. */
 function redirectOf(error: unknown): { readonly url: string; readonly fileId: string } | null {
   const { status, headers } = objectOf(error);
   if (status !== 302 && status !== 303 && status !== 307) return null;
@@ -76,7 +75,7 @@ function redirectOf(error: unknown): { readonly url: string; readonly fileId: st
   return url === null || fileId === null ? null : { url, fileId };
 }
 
-/** The address is signed: it needs no header of the client, and another host gets none. */
+/** Sends the file to a signed address. No header of the client is sent. */
 async function putFile(own: unknown, url: string, input: BatchInput, { signal }: CallOptions): Promise<void> {
   const headers = { "content-type": "application/octet-stream", "content-length": String(await lengthOf(input)) };
   const init = { method: "PUT", headers, body: chunksOf(input.lines()), duplex: "half", signal };
@@ -85,11 +84,11 @@ async function putFile(own: unknown, url: string, input: BatchInput, { signal }:
   if (response.ok) return response.body?.cancel();
   const said = (await response.text()).slice(0, MOST_SAID);
   const words = `The storage that the provider named refused the file (${status}): ${said}`;
-  // What a storage says of its own address says nothing about the account.
+  // A storage's error is not about the account, so only a 5xx keeps its status.
   throw status >= 500 ? Object.assign(new Error(words), { status }) : new Error(words);
 }
 
-/** The provider's clients tell it so when the storage has the file. */
+/** Confirms that the storage has the file, as the provider's own clients do. */
 async function announce(client: OpenAiClient, fileId: string, call: CallOptions): Promise<void> {
   try {
     await client.post?.(`/files/${fileId}/preprocess`, callSettings(call));
@@ -98,7 +97,7 @@ async function announce(client: OpenAiClient, fileId: string, call: CallOptions)
   }
 }
 
-/** Lines are JSON and end in "\n", so a line break before the boundary is never theirs. */
+/** Yields the form. Lines are JSON and end in "\n", so the boundary cannot occur in them. */
 async function* formOf(boundary: string, fields: JsonObject, input: BatchInput): AsyncGenerator<Uint8Array> {
   for (const [name, value] of Object.entries(fields)) {
     const written = typeof value === "string" ? value : JSON.stringify(value);
@@ -110,16 +109,12 @@ async function* formOf(boundary: string, fields: JsonObject, input: BatchInput):
   yield ENCODER.encode(`\r\n--${boundary}--\r\n`);
 }
 
-/**
- * The lines as a file that the client streams: joined to chunks, because one write a line is slow.
- */
+/** The lines as a file that the client streams, in chunks, because one write per line is slow. */
 function sourceOf(input: BatchInput): UploadSource {
   return { path: input.fileName, [Symbol.asyncIterator]: () => chunksOf(input.lines()) };
 }
 
-/**
- * A batch's stored size is that of its longest encoding by any account: the file may be shorter.
- */
+/** Bytes of the file. A batch's stored size is an upper bound over all accounts' encodings. */
 async function lengthOf(input: BatchInput): Promise<number> {
   let bytes = 0;
   for await (const chunk of chunksOf(input.lines())) bytes += chunk.length;

@@ -1,5 +1,4 @@
-// The plain fields of an account, which every account has in the same way: an account extends this
-// class by its calls.
+// The plain fields that every account has. An account extends this class with its calls.
 
 import type { Account } from "../../contract/account.ts";
 import type { AccountSettings } from "./account-options.ts";

@@ -1,4 +1,4 @@
-// The options that every account factory takes, checked and filled in once. Pure.
+// Options that every account factory takes, checked and filled in once. Pure.
 
 import {
   aBoolean,
@@ -25,7 +25,7 @@ const COMMON = [
   "checkBodies",
 ] as const;
 
-/** Names that people bring from SDKs and other libraries. */
+/** Option names of SDKs and other libraries, with ours. */
 const HINTS: Readonly<Record<string, string>> = {
   apiKey: "it is an option of the SDK's client, which is `client` here",
   "waitTime pollInterval": "it is `pollMs` here: how often the provider is asked, in milliseconds",
@@ -50,16 +50,13 @@ export type AccountSettings = Pick<
   "name" | "capabilities" | "models" | "weight" | "pollMs" | "requestTimeoutMs" | "reconcileGraceMs"
 > & {
   readonly checkBodies: boolean;
-  /** What must not be seen outside, as it is now. */
+  /** Current secrets, which must not appear in errors or logs. */
   readonly secrets: () => readonly string[];
-  /** Whether the account is to have its `cleanup`. */
+  /** Whether the account has a `cleanup`. */
   readonly cleanup: boolean;
 };
 
-/**
- * `own` names the options of one factory only. The user's limits are merged over those of the
- * capabilities.
- */
+/** `own`: option names of this factory. The user's limits override those of the capabilities. */
 export function resolveAccountOptions(
   options: AccountOptions & object,
   own: readonly string[],

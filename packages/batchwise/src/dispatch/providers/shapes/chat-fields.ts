@@ -1,12 +1,13 @@
-// What most converters say alike of the fields of a chat request in OpenAI's shape: which are hints
-// to OpenAI's own machinery, which values ask for nothing, and which ranges a number must keep.
-// Pure. A test of each shape holds these lists against the types of the official client.
+// Rules for chat fields that most converters share: hints for OpenAI's own service, values without
+// effect, and ranges of numbers. A test of each format compares these lists with the official
+// types. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import type { Refusals } from "./refusals.ts";
 
 /**
- * Left out: the answer is as good without them. Nobody takes a `seed`, so no answer comes twice.
+ * Fields that are omitted, because the answer is as good without them. No service takes a `seed`,
+ * so answers are not reproducible.
  */
 const HINTS: ReadonlySet<string> = new Set([
   "stream_options",
@@ -18,7 +19,7 @@ const HINTS: ReadonlySet<string> = new Set([
   "prompt_cache_retention",
   "prediction",
 ]);
-/** Values, as JSON, that ask for nothing where the field has no counterpart. */
+/** Values, as JSON, that have no effect if the field has no counterpart. */
 const NEUTRAL: ReadonlyMap<string, string> = new Map([
   ["n", "1"],
   ["logprobs", "false"],
@@ -32,10 +33,7 @@ const NEUTRAL: ReadonlyMap<string, string> = new Map([
   ["verbosity", '"medium"'],
 ]);
 
-/**
- * Throws for the first field that is neither known nor a hint nor asks for nothing, and for a
- * stream.
- */
+/** Throws for `stream`, and for the first field that is not known, not a hint and has an effect. */
 export function checkChatFields(body: JsonObject, known: ReadonlySet<string>, refuse: Refusals): void {
   if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
   for (const [name, value] of Object.entries(body)) {
@@ -44,15 +42,12 @@ export function checkChatFields(body: JsonObject, known: ReadonlySet<string>, re
   }
 }
 
-/** Whether a field without a counterpart may be left out. */
+/** True if a field without a counterpart may be omitted. */
 export function asksForNothing(name: string, value: Json): boolean {
   return NEUTRAL.get(name) === JSON.stringify(value);
 }
 
-/**
- * Throws for limits that are no whole number from 1, and for a temperature or `top_p` outside of 0
- * to 1.
- */
+/** Throws unless limits are whole numbers from 1, and temperature and `top_p` are within 0 to 1. */
 export function checkSampling(body: JsonObject, refuse: Refusals): void {
   const { temperature } = body;
   if (typeof temperature === "number" && temperature > 1) throw refuse.unsupported("`temperature` above 1");
@@ -62,22 +57,19 @@ export function checkSampling(body: JsonObject, refuse: Refusals): void {
   checkNumber(body, "top_p", "a number from 0 to 1", isShare, refuse);
 }
 
-/** A list that may be missing. Throws for what is no list. */
+/** The list, or an empty one if absent. Throws for any other value. */
 export function listOf(value: Json | undefined, place: string, refuse: Refusals): readonly Json[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw refuse.invalid(`\`${place}\` must be an array`);
   return value;
 }
 
-/** The limit of an answer: the newer field before the older. */
+/** The token limit of an answer. The newer field takes precedence. */
 export function limitOf(body: JsonObject): Json | undefined {
   return body.max_completion_tokens ?? body.max_tokens ?? undefined;
 }
 
-/**
- * `stop` as a list; undefined where it asks for nothing. Throws for texts without visible
- * characters.
- */
+/** `stop` as a list; undefined if it has no effect. Throws for texts without visible characters. */
 export function stopsOf(body: JsonObject, refuse: Refusals): readonly Json[] | undefined {
   const { stop = null } = body;
   if (stop === null) return undefined;
@@ -100,8 +92,8 @@ function checkNumber(
 }
 
 /**
- * Some services take 0 too, to warm a cache: that gives no answer, and is no limit in OpenAI's
- * shape.
+ * False for 0, with which some services warm a cache: it gives no answer and is no limit in
+ * OpenAI's format.
  */
 function isLimit(value: Json): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 1;

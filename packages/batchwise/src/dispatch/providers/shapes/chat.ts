@@ -1,6 +1,6 @@
-// A chat in OpenAI's shape, read for services that keep system texts apart and let two sides take
-// turns: Anthropic's messages, and Converse at Bedrock. Pure. How one message becomes blocks is the
-// service's own.
+// Reads a chat in OpenAI's format for services with separate system texts and alternating turns:
+// Anthropic's messages, and Bedrock's Converse. Each service converts messages to its own blocks.
+// Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { listOf } from "./chat-fields.ts";
@@ -15,13 +15,15 @@ export interface Turn {
   readonly blocks: JsonObject[];
 }
 
-/** What a message says, in the service's blocks. Throws for what the service cannot be told. */
+/**
+ * Converts messages to the service's blocks. Throws for content that the service does not support.
+ */
 export interface ChatShape {
   readonly refuse: Refusals;
   system(message: JsonObject, place: string): JsonObject[];
   user(message: JsonObject, place: string): JsonObject[];
   assistant(message: JsonObject, place: string): JsonObject[];
-  /** The result of one call; it stands in the user's turn. */
+  /** The result of one call; it is placed in the user's turn. */
   tool(message: JsonObject, place: string): JsonObject[];
 }
 
@@ -29,13 +31,13 @@ export interface FunctionCall {
   readonly id: string;
   readonly name: string;
   readonly input: JsonObject;
-  /** The call as it stands in the message. */
+  /** The call as the message has it. */
   readonly source: JsonObject;
 }
 
 /**
- * System texts in order, wherever they stand, and the turns. Messages of one side in a row are one
- * turn.
+ * System texts in order, from anywhere in the chat, and the turns. Consecutive messages of one role
+ * form one turn.
  */
 export function readChat(messages: Json | undefined, shape: ChatShape): { system: JsonObject[]; turns: Turn[] } {
   const { refuse } = shape;
@@ -68,17 +70,16 @@ export function readChat(messages: Json | undefined, shape: ChatShape): { system
   return { system, turns };
 }
 
-/** Merges consecutive turns of one side: results of parallel calls must be in one turn. */
+/**
+ * Adds blocks to the last turn if the role is the same: services want parallel results in one turn.
+ */
 function append(turns: Turn[], role: Side, blocks: JsonObject[]): void {
   const last = turns.at(-1);
   if (last?.role === role) last.blocks.push(...blocks);
   else if (blocks.length > 0) turns.push({ role, blocks });
 }
 
-/**
- * The parts of a content, a plain text as one part; empty texts are left out, since services refuse
- * them.
- */
+/** The parts of a content. A plain text is one part. Omits empty texts, which services refuse. */
 export function partsOf(content: Json | undefined, place: string, refuse: Refusals): JsonObject[] {
   if (content === undefined || content === null || content === "") return [];
   if (typeof content === "string") return [{ type: "text", text: content }];
@@ -116,7 +117,7 @@ function parseArguments(written: unknown, place: string, refuse: Refusals): Json
   return input;
 }
 
-/** Throws for a number that would arrive as another: the arguments travel as an object there. */
+/** Throws for a number that would change: arguments are sent as an object. */
 export function checkNumbers(written: string, place: string, refuse: Refusals): void {
   const changed = changedNumber(written);
   if (changed === null) return;

@@ -1,6 +1,6 @@
-// What the status of a refused call means, where the provider's own codes have said nothing else:
-// the part of classifying that all HTTP providers share. The rule: only an answer that proves a
-// refusal counts as one; whatever is not listed is `unknown`, which is always safe. Pure.
+// Classifies a refused call by its status, after the provider's own codes gave no result. All HTTP
+// providers share it. Only an answer that proves a refusal counts as one; any other status is
+// `unknown`, which is always safe. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
@@ -11,8 +11,8 @@ import { saysUnknown, unknownAddress } from "./unknown-address.ts";
 const QUOTA = /quota|(?:too many|number of) files|files.{0,40}maximum is \d+/i;
 
 /**
- * A quota that is used up is the account's, whatever the status says. Azure has one for files: 500
- * that do not expire ("maximum is 500", azure-sdk-for-java issue 47401).
+ * True for an exhausted quota, which is the account's problem whatever the status. Azure has one
+ * for files: 500 without expiry ("maximum is 500", azure-sdk-for-java issue 47401).
  */
 export function isQuota(code: string, message: string): boolean {
   return QUOTA.test(code) || QUOTA.test(message);
@@ -40,7 +40,7 @@ export function classifyStatus(error: SdkError, operation: Operation): Failure {
   return { kind: "unknown", code, message };
 }
 
-/** True where the provider says that it has no such object. */
+/** True if the provider says that the object does not exist. */
 export function isMissing(error: unknown, read: (error: unknown) => SdkError = readSdkError): boolean {
   const answer = read(error);
   return answer.status === 404 && !saysUnknown(answer);

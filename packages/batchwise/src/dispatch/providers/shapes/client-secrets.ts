@@ -1,15 +1,15 @@
-// The keys and passwords that an official client holds, read by shape. Kept nowhere: a client may
-// get another key while it runs. A key that no header can hold is refused here, without quoting it.
+// Reads the keys and passwords of an official client, by shape. Never caches them: a client's key
+// may change. Refuses a key that no header can contain, without quoting it.
 
 import { invalidOption } from "../../../core/contract/validate.ts";
 import { secretsOfAddress } from "../../format/address.ts";
 import { objectOf, text } from "./sdk-error.ts";
 
-/** A value that the platform takes for a header, without the spaces around it. */
+/** A valid header value without surrounding spaces. */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const SECRET_HEADER = /authorization|key|token|secret|cookie|password/i;
 
-/** What must stay secret of a client, as it is now. */
+/** The client's current secrets. */
 export function secretsOfClient(client: unknown): string[] {
   const own = objectOf(client);
   const options = objectOf(own._options);
@@ -27,8 +27,8 @@ export function secretsOfClient(client: unknown): string[] {
 }
 
 /**
- * The keys that the client sends as headers. Those that a function gives are not among them, unless
- * the client keeps them.
+ * Keys that the client sends as headers. Keys from a function are unknown, unless the client keeps
+ * them.
  */
 function keysOf(client: unknown): string[] {
   const own = objectOf(client);
@@ -37,19 +37,19 @@ function keysOf(client: unknown): string[] {
   return values.map(text).filter((each) => each !== null);
 }
 
-/** Values of headers that carry secrets, and what follows a scheme such as "Bearer". */
+/** Values of secret headers, also without a scheme such as "Bearer". */
 export function secretsInHeaders(headers: unknown): string[] {
   const entries: [string, unknown][] = headers instanceof Headers ? [...headers] : Object.entries(objectOf(headers));
   const values = entries.filter(([name]) => SECRET_HEADER.test(name)).map(([, value]) => text(value));
   return values.filter((value) => value !== null).flatMap((value) => [value, value.replace(/^\S+\s+/, "")]);
 }
 
-/** INVALID_OPTION for a client with a key that no header can hold. */
+/** Throws INVALID_OPTION for a client with a key that no header can contain. */
 export function checkClientKeys(client: unknown): void {
   for (const key of keysOf(client)) checkKey("the key of `client`", key);
 }
 
-/** `what`: as in "the key of `client`". */
+/** `what`: such as "the key of `client`". */
 export function checkKey(what: string, key: string): void {
   if (HEADER_VALUE.test(key.trim())) return;
   const got = "one with a line break or another character that no header may have. Copy the key again";

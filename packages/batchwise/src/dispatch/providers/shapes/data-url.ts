@@ -1,8 +1,8 @@
-// Data URLs in base64, as parts of a message hold images and files. Pure.
+// Reads base64 data URLs, which message parts use for images and files. Pure.
 
 import { text } from "./sdk-error.ts";
 
-/** Parameters, such as a charset or a name, may stand behind the type. */
+/** Parameters, such as a charset or a name, may follow the type. */
 const DATA_URL = /^data:([^;,]+)(?:;[^;,]+)*;base64,(.+)$/s;
 
 /** The media type and the base64 of a data URL; null for anything else. */

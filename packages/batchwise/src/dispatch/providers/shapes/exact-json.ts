@@ -1,19 +1,17 @@
-// JSON whose whole numbers keep all of their digits. JavaScript rounds those above 2^53, and
-// conversions write objects of a parsed answer as texts, as the arguments of a tool call: such a
-// text is the source that the object was parsed from.
+// JSON whose whole numbers keep all digits. JavaScript rounds those above 2^53, and conversions
+// write parsed objects as texts, for example tool call arguments: such a text is the object's
+// source.
 
-/** Without one of these no number can change: most texts are not looked at twice. */
+/** Numbers can change only if this matches; most texts need no second look. */
 const SUSPECT = /\d{16}|\d[eE]\+?\d{3}/;
-/** Texts first, so that no number is found in one. */
+/** Strings first, so that no number is found inside one. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{}:,]|-?\d[\d.eE+-]*/gs;
 const WHOLE = /^-?\d+$/;
 
-/** The source of each parsed object and list that holds a number which JavaScript changed. */
+/** Source texts of parsed objects and lists with a number that JavaScript changed. */
 const sources = new WeakMap<object, string>();
 
-/**
- * As `JSON.parse`, which throws for the same; `jsonText` of what is in the value gives its source.
- */
+/** Like `JSON.parse`, with the same errors. `jsonText` of a value in it returns its source. */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (SUSPECT.test(text)) keepSources(value, text);
@@ -21,8 +19,8 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * As `JSON.stringify`; for an object or a list out of `parseJson` whose numbers changed, the text
- * it was parsed from.
+ * Like `JSON.stringify`. For an object or list of `parseJson` with changed numbers, the source
+ * text.
  */
 export function jsonText(value: unknown): string {
   const source = typeof value === "object" && value !== null ? sources.get(value) : undefined;
@@ -30,8 +28,8 @@ export function jsonText(value: unknown): string {
 }
 
 /**
- * The first number of a JSON text that JavaScript changes: a whole number that it rounds, one that
- * is infinite.
+ * The first number of a JSON text that JavaScript changes: a whole number that it rounds, or one
+ * that becomes infinite.
  */
 export function changedNumber(text: string): string | null {
   if (!SUSPECT.test(text)) return null;
@@ -39,7 +37,7 @@ export function changedNumber(text: string): string | null {
   return null;
 }
 
-/** Where the walk is in an object or a list. */
+/** The walk's position in an object or list. */
 interface Level {
   readonly value: unknown;
   readonly start: number;
@@ -68,7 +66,7 @@ function keepSources(root: unknown, text: string): void {
   }
 }
 
-/** A comma, a colon, or a value that holds no others. */
+/** Handles a comma, a colon, or a primitive value. */
 function step(level: Level, token: string): void {
   if (token === ",") {
     if (level.isList) level.at = Number(level.at) + 1;
@@ -84,7 +82,7 @@ function step(level: Level, token: string): void {
 function keep({ value, hasChanged }: Level, source: string, parent: Level | undefined): void {
   if (hasChanged && parent !== undefined) parent.hasChanged = true;
   if (typeof value !== "object" || value === null) return;
-  // Of a name that stands twice the last counts, as in the value.
+  // A later value of the same name overwrites the earlier one.
   if (hasChanged) sources.set(value, source);
   else sources.delete(value);
 }

@@ -1,12 +1,11 @@
-// A cancel at Google's services, whose states do not tell that a batch is being cancelled: the
-// answer to the call does.
+// Cancels a batch at Google's services. Their states do not show a pending cancel; the answer to
+// the call does.
 
 import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import { readSdkError } from "./sdk-error.ts";
 
 /**
- * Makes the call, looks the batch up, and gives it as it is then. `look` gives null for a batch
- * that is not there.
+ * Makes the call, then returns the batch's current state. `look` returns null for a missing batch.
  */
 export async function cancelAndLook(
   id: string,
@@ -18,7 +17,7 @@ export async function cancelAndLook(
     await cancel();
   } catch (error) {
     const { status } = readSdkError(error);
-    // What has ended cannot be cancelled any more.
+    // A batch that has ended cannot be cancelled.
     if (status !== 400 && status !== 409) throw error;
     refusal = error;
   }

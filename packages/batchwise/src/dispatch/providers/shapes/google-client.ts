@@ -1,20 +1,19 @@
-// What the Gemini API and Vertex AI need of `@google/genai`: which versions fit, and the transport
-// that the client's methods use themselves. Calls go through it where the methods hide what an
-// answer says.
+// The parts of `@google/genai` that the Gemini API and Vertex AI need: a version check, and the
+// transport below the client's methods. Calls use it if a method hides fields of the answer.
 
 import { invalidOption } from "../../../core/contract/validate.ts";
 import type { CallOptions } from "../../contract/account.ts";
 import { parseJson } from "./exact-json.ts";
 import { objectOf, text } from "./sdk-error.ts";
 
-/** What clients call themselves: "google-genai-sdk/2.32.0 gl-node/v24.9.0". */
+/** The client's user agent: "google-genai-sdk/2.32.0 gl-node/v24.9.0". */
 const VERSION = /google-genai-sdk\/((\d+)\.(\d+)\.\S+)/;
-/** Earlier ones take the retries of a call from the client's options alone. */
+/** Earlier clients ignore a call's own retry setting. */
 const LEAST: readonly [major: number, minor: number] = [2, 15];
 
 const WANTED = `Expected \`client\` to be a \`GoogleGenAI\` of @google/genai ${LEAST.join(".")} or later`;
 
-/** Longest time that platform timers hold. */
+/** Longest delay of a platform timer, in ms. */
 export const LONGEST_MS: number = 2 ** 31 - 1;
 
 interface Version {
@@ -23,7 +22,7 @@ interface Version {
   readonly minor: number;
 }
 
-/** The client's version; null for one that does not name it. */
+/** The client's version; null if it has none. */
 export function googleVersion(client: object): Version | null {
   const { clientOptions } = objectOf((client as { readonly apiClient?: unknown }).apiClient);
   const headers = objectOf(objectOf(objectOf(clientOptions).httpOptions).headers);
@@ -31,10 +30,7 @@ export function googleVersion(client: object): Version | null {
   return version === undefined ? null : { text: version, major: Number(major), minor: Number(minor) };
 }
 
-/**
- * Throws for a client that would repeat calls by itself. One that does not name its version is not
- * judged.
- */
+/** Throws for a client that would repeat calls by itself. Passes one without a version. */
 function checkGoogleVersion(client: object): void {
   const version = googleVersion(client);
   if (version === null) return;
@@ -52,10 +48,7 @@ export interface TransportRequest {
   readonly queryParams: Query;
   readonly body?: string;
   readonly httpOptions: {
-    /**
-     * Part of the address: given with each call, because the client's default changes with its
-     * major version.
-     */
+    /** Set on each call, because the client's default changes with its major version. */
     readonly apiVersion: string;
     readonly timeout?: number;
     readonly retryOptions: { readonly attempts: 1 };
@@ -69,7 +62,7 @@ export interface Transport {
 }
 
 /**
- * Throws for a client that is too old. One that does not name its version is judged by its
+ * The client's transport. Throws for a client that is too old; one without a version only needs the
  * transport.
  */
 export function transportOf(client: object): Transport {
@@ -81,12 +74,12 @@ export function transportOf(client: object): Transport {
   return apiClient as Transport;
 }
 
-/** The transport answers with an object around the platform's response. */
+/** The platform's response inside the transport's answer. */
 export function responseOf(answer: unknown): Response {
   return objectOf(answer).responseInternal as Response;
 }
 
-/** The JSON of one call, which is made once, whatever retries the client was configured with. */
+/** The JSON of one call, made once, whatever retries the client is configured with. */
 export async function requestJson(
   transport: Transport,
   apiVersion: string,

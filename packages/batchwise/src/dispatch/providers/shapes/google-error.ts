@@ -1,6 +1,5 @@
-// What an error of a Google API says, thrown by one of Google's clients, and why a batch failed
-// there. Pure. An error's message is the JSON of the answer: google.rpc.Status in HTTP's shape,
-// with how long to wait among its details.
+// Reads errors of Google's clients, and the failures of batches. An error's message is the answer's
+// JSON: google.rpc.Status in HTTP's form, with the retry delay among its details. Pure.
 
 import type { Failure } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
@@ -22,17 +21,20 @@ export function readGoogleError(error: unknown): SdkError {
 }
 
 const RESOURCE_EXHAUSTED = 8;
-/** Codes of google.rpc.Code that blame rights or money: PERMISSION_DENIED and UNAUTHENTICATED. */
+/**
+ * Codes of google.rpc.Code that blame permissions or billing: PERMISSION_DENIED and
+ * UNAUTHENTICATED.
+ */
 const ACCOUNT: ReadonlySet<number> = new Set([7, 16]);
 /**
  * Codes that blame no request: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, ABORTED, INTERNAL,
- * UNAVAILABLE, DATA_LOSS; and NOT_FOUND, of an input that is gone, which is uploaded again.
+ * UNAVAILABLE, DATA_LOSS; and NOT_FOUND for a missing input, which is uploaded again.
  */
 const NO_REQUEST: ReadonlySet<number> = new Set([1, 2, 4, 5, 10, 13, 14, 15]);
 
 /**
- * Why a batch failed as a whole, as its google.rpc.Status tells; null where it tells nothing.
- * `missesFile`: true for words about an input that is gone.
+ * The failure of a whole batch, from its google.rpc.Status; null if there is none. `missesFile`:
+ * true for a message about a missing input.
  */
 export function failureOf(status: unknown, missesFile: (message: string) => boolean = () => false): Failure | null {
   const { code: number, message: words } = objectOf(status);
@@ -54,7 +56,7 @@ function statusIn(message: string): JsonObject | null {
   }
 }
 
-/** Out of google.rpc.RetryInfo: a number of seconds, as in "30s" or "1.5s". An hour at most. */
+/** The delay of google.rpc.RetryInfo in ms: seconds such as "30s" or "1.5s", an hour at most. */
 function waitOf({ details }: JsonObject): number | null {
   for (const detail of Array.isArray(details) ? details : []) {
     const [, seconds] = /^(\d+(?:\.\d+)?)s$/.exec(text(objectOf(detail).retryDelay) ?? "") ?? [];

@@ -1,8 +1,8 @@
-// Lines of a batch as bytes, many lines at once, because one write a line is slow.
+// Joins a batch's lines to chunks of bytes, because one write per line is slow.
 
 const ENCODER = new TextEncoder();
 
-/** Gives a chunk as soon as the lines held have `characters` or more; none for no lines. */
+/** Yields a chunk once it has `characters` or more; none if there are no lines. */
 export async function* chunksOf(
   lines: AsyncIterable<string>,
   characters = 65_536,

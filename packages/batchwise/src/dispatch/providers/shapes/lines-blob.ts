@@ -1,11 +1,10 @@
-// The lines of a batch for clients that upload a Blob. They read it into memory, or ask for slices
-// of it before anything of it could be made, so it cannot be made while it is read: it is held
-// once, as bytes.
+// The lines of a batch as a Blob, for clients that need one. They read it into memory or slice it
+// at once, so it cannot be streamed: it is held once, as bytes.
 
 import type { BatchInput } from "../../contract/account.ts";
 import { chunksOf } from "./line-chunks.ts";
 
-/** A part of the Blob for every so many characters. */
+/** Characters per part of the Blob. */
 const CHUNK_CHARS = 1_000_000;
 
 export async function blobOf(input: BatchInput): Promise<Blob> {

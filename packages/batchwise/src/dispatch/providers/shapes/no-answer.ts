@@ -1,6 +1,5 @@
-// Finds a body of OpenAI's shape that came with a 200 and holds no answer: nothing, an error, a
-// response that failed, or an empty list. Such a request is tried again, as after a failure of the
-// server. Pure.
+// Detects a 200 without an answer in OpenAI's format: an empty body, an error, a failed response or
+// an empty list. The request is retried like after a server error. Pure.
 
 import type { ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -10,7 +9,7 @@ import { failed, noAnswer } from "./answered.ts";
 import { objectOf, text } from "./sdk-error.ts";
 import { toUsage } from "./usage.ts";
 
-/** The lists that hold the answer, by endpoint. */
+/** The list with the answer, by endpoint. */
 const ANSWERS_IN: Readonly<Record<string, string>> = {
   "/v1/chat/completions": "choices",
   "/v1/completions": "choices",
@@ -21,7 +20,7 @@ const ANSWERS_IN: Readonly<Record<string, string>> = {
 };
 const FAILED_STATES: ReadonlySet<unknown> = new Set(["failed", "cancelled"]);
 
-/** The line, or a failure in its place where it succeeded without an answer. */
+/** The line, or a failure if it succeeded without an answer. */
 export function answeredOrNot(line: ResultLine, endpoint: Endpoint): ResultLine {
   const { customId, response, error } = line;
   if (response === null || error !== null || response.statusCode >= 300) return line;
@@ -31,13 +30,13 @@ export function answeredOrNot(line: ResultLine, endpoint: Endpoint): ResultLine 
   const { code, message } = errorIn(isError(body) ? body : (body.error ?? {}));
   const words = [code, message].filter((each) => each !== null).join(": ");
   const told = `The provider answered ${response.statusCode} ${what}${words === "" ? "" : `: "${words}"`}.`;
-  // Without money a 200 may say so, too.
+  // An account without credit may also answer 200.
   const isOfAccount = isAccountTrouble(code, message ?? "");
   const instead = isOfAccount ? failed(500, code ?? "account_error", message ?? told) : noAnswer(told);
   return { customId, ...instead, usage: toUsage(body.usage) };
 }
 
-/** What is wrong with the body, in words; null for one that answers. */
+/** Describes the fault of the body; null if it has an answer. */
 function lackOf(endpoint: Endpoint, body: JsonObject): string | null {
   if (Object.keys(body).length === 0) return "with nothing";
   if (isError(body) || !isNone(body.error)) return "with an error in place of an answer";
@@ -49,7 +48,7 @@ function lackOf(endpoint: Endpoint, body: JsonObject): string | null {
   return answers.every((each) => !isNone(objectOf(each).error)) ? "with errors in place of answers" : null;
 }
 
-/** As vLLM writes an error. */
+/** True for vLLM's form of an error. */
 function isError({ object }: JsonObject): boolean {
   return text(object) === "error";
 }

@@ -1,5 +1,5 @@
-// A result line in OpenAI's shape, as OpenAI writes it and as others do who took it over. Pure;
-// trusts nothing that it reads.
+// Reads a result line in OpenAI's format, from OpenAI and services that adopted it. Trusts no type.
+// Pure.
 
 import type { ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -24,8 +24,8 @@ export function toResultLine(line: JsonObject, endpoint: Endpoint): ResultLine {
 }
 
 /**
- * The answer of a result line. A body of plain words becomes an object: its `text`, or the
- * `message` of a failure.
+ * The answer of a result line. A plain text becomes an object: its `text`, or the `message` of a
+ * failure.
  */
 export function responseOf(value: unknown): OutcomeResponse | null {
   const { status_code: statusCode, body } = objectOf(value);
@@ -33,7 +33,7 @@ export function responseOf(value: unknown): OutcomeResponse | null {
   return { statusCode, body: bodyOf(body, statusCode < 300 ? "text" : "message") };
 }
 
-/** Some services write the body as a text of JSON. */
+/** Some services write the body as a JSON text. */
 function bodyOf(body: unknown, wordsIn: string): JsonObject {
   if (typeof body !== "string") return jsonObject(body) ?? {};
   try {
@@ -43,7 +43,7 @@ function bodyOf(body: unknown, wordsIn: string): JsonObject {
   }
 }
 
-/** The error beside the answer: an object, or plain words. */
+/** The error beside the answer: an object, or a plain text. */
 export function resultError(value: unknown): OutcomeError | null {
   if (jsonObject(value) === null && text(value) === null) return null;
   const { code, message } = errorIn(value);

@@ -1,7 +1,7 @@
-// Reading result files while they arrive: bytes in, one parsed JSON line at a time out. A line may
-// be megabytes long and is joined once. Rejects with whatever the source rejects with, and with
-// RESULTS_UNREADABLE where a line is not a JSON object, once the lines behind it have been given: a
-// file that was cut in a line never looks like a whole one.
+// Reads result files as they arrive: bytes in, parsed JSON lines out. A line may have megabytes and
+// is joined once. Rejects with the source's error. Rejects with RESULTS_UNREADABLE for a line that
+// is not a JSON object, after yielding the later lines: a file cut within a line never looks
+// complete.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
@@ -12,16 +12,12 @@ interface Reader {
   cancel(): Promise<unknown>;
 }
 
-/**
- * Longest line that is read: longer than any answer, and well below what a text of the platform may
- * be.
- */
+/** Longest line in characters: longer than any answer, and below the platform's string limit. */
 const MOST_CHARS = 256 * 1024 * 1024;
 
 /**
- * The JSON objects of a JSONL body: a web stream, or anything that gives its bytes one chunk after
- * another. A line of more than `mostChars` is passed over like one that is not JSON, and never held
- * as a whole.
+ * The JSON objects of a JSONL body: a web stream, or anything that yields chunks of bytes. Skips a
+ * line of more than `mostChars` like one that is not JSON, and never holds it whole.
  */
 export async function* readJsonLines(body: unknown, mostChars: number = MOST_CHARS): AsyncGenerator<JsonObject> {
   let number = 0;
@@ -36,7 +32,7 @@ export async function* readJsonLines(body: unknown, mostChars: number = MOST_CHA
   if (unreadable !== null) throw unreadable;
 }
 
-/** null for a line of more than `mostChars`. */
+/** Yields null for a line of more than `mostChars`. */
 async function* textLines(body: unknown, mostChars: number): AsyncGenerator<string | null> {
   const decoder = new TextDecoder();
   let pieces: string[] = [];

@@ -1,15 +1,14 @@
-// The results of a batch, out of one or several sources. A result that cannot be read costs its own
-// request alone: all others are given before its error is thrown. One that cannot be converted is
-// the failure of the request it names.
+// Reads the results of a batch from one or several sources. An unreadable result costs only its own
+// request: the error is thrown after all others. A result that cannot be converted is a failure of
+// the request that it names.
 
 import type { ResultLine } from "../../contract/account.ts";
 import { DispatchError, OUTCOME_CODES } from "../../contract/errors.ts";
 import { objectOf, text } from "./sdk-error.ts";
 
 /**
- * The results of all sources, each opened when the one before it is read. Rejects at once with
- * whatever a source rejects with, but for RESULTS_UNREADABLE: with the first of these it rejects at
- * the end.
+ * The results of all sources, one source after the other. Rejects at once with a source's error,
+ * except RESULTS_UNREADABLE: with the first of these it rejects at the end.
  */
 export async function* readResults<Source, Value>(
   sources: Iterable<Source> | AsyncIterable<Source>,
@@ -32,7 +31,9 @@ export async function* readResults<Source, Value>(
   if (unreadable !== null) throw unreadable;
 }
 
-/** null for a value that cannot be converted and names no request: it is passed over. */
+/**
+ * The converted line or its error. null for a value that cannot be converted and names no request.
+ */
 function lineOrError<Value>(value: Value, toLine: (value: Value) => ResultLine): ResultLine | DispatchError | null {
   try {
     return toLine(value);
@@ -43,7 +44,7 @@ function lineOrError<Value>(value: Value, toLine: (value: Value) => ResultLine):
   }
 }
 
-/** The request that a result names, where each provider writes it. */
+/** The request that a result names, in any provider's field. */
 function nameIn(value: unknown): string | null {
   const { custom_id, recordId, key, metadata } = objectOf(value);
   return text(custom_id) ?? text(recordId) ?? text(key) ?? text(objectOf(metadata).key);

@@ -1,7 +1,7 @@
-// Redirects of downloads, followed by hand: `fetch` takes all headers of a client but
-// `authorization` along to another host, such as `api-key` and `x-api-key`. To the client's own
-// host its headers go; once a redirect has led to another one, none do, there and from there on.
-// For clients that take `fetchOptions` with a call.
+// Follows redirects of downloads by hand. `fetch` sends all headers of a client except
+// `authorization` to another host, such as `api-key` and `x-api-key`. Here headers go only to the
+// client's own host; after a redirect to another host, none are sent again. For clients whose calls
+// take `fetchOptions`.
 
 import type { CallOptions } from "../../contract/account.ts";
 import { statusOf } from "../../format/client-error.ts";
@@ -11,7 +11,7 @@ import { objectOf, text } from "./sdk-error.ts";
 const REDIRECTS: ReadonlySet<number | null> = new Set([301, 302, 303, 307, 308]);
 const MOST_HOPS = 5;
 
-/** Of a call whose redirects are an error of the client. */
+/** Settings of a call whose redirects are an error of the client. */
 export interface Unredirected {
   readonly fetchOptions: { readonly redirect: "manual" };
 }
@@ -24,28 +24,28 @@ export function downloadSettings(call: CallOptions): DownloadSettings {
   return { ...callSettings(call), ...UNREDIRECTED };
 }
 
-/** How a client gets an address that a redirect names. Neither follows a redirect. */
+/** Gets the address of a redirect. Neither method follows redirects. */
 export interface Follower {
   /** The client's own address. */
   readonly base: string;
   /**
-   * With the headers of the client. Rejects with the client's error for an answer that is no
-   * success; null: it cannot.
+   * Sends the client's headers. Rejects with the client's error for a non-2xx answer. null: the
+   * client cannot.
    */
   readonly own: ((url: string) => PromiseLike<Response>) | null;
-  /** As the client connects, through its proxy for example, and without any header of it. */
+  /** Uses the client's connection, such as its proxy, without its headers. */
   readonly bare: (url: string, signal: AbortSignal) => Promise<Response>;
 }
 
 /**
- * The client's own `fetch` and connection, where it has them as the official clients of OpenAI,
- * Anthropic and Together do.
+ * Calls the client's own `fetch` with its connection options, if it has them as the official
+ * clients of OpenAI, Anthropic and Together do.
  */
 export function bareFetch(client: unknown, url: string, init: RequestInit): Promise<Response> {
   const { fetch: own, fetchOptions } = objectOf(client);
   const send = typeof own === "function" ? (own as typeof fetch) : globalThis.fetch;
   const { headers: _headers, ...connection } = objectOf(fetchOptions);
-  // Called without the client as `this`, as the client does.
+  // Called without `this`, as the client does.
   return send.call(undefined, url, { ...connection, ...init, redirect: "manual" });
 }
 
@@ -66,7 +66,7 @@ export function followerOf(client: unknown, call: CallOptions): Follower {
 }
 
 /**
- * What a download gives, or the body at the end of its redirects. `started`: made with
+ * The result of a download, or the body at the end of its redirects. `started`: made with
  * `downloadSettings`.
  */
 export async function followed<Answer>(
@@ -96,7 +96,7 @@ async function follow(redirect: unknown, { base, own, bare }: Follower, signal: 
   throw new Error(`A download was redirected more than ${MOST_HOPS} times.`, { cause: redirect });
 }
 
-/** The answer, or the client's error of a redirect. */
+/** The answer, or the client's error if it is a redirect. */
 async function asked(answer: PromiseLike<Response>): Promise<unknown> {
   try {
     return await answer;
@@ -107,8 +107,8 @@ async function asked(answer: PromiseLike<Response>): Promise<unknown> {
 }
 
 /**
- * What another host says of its own address says nothing about the account: its status is in words
- * alone.
+ * The successful response. Another host's error is not about the account, so only the message has
+ * its status.
  */
 async function whole(answer: unknown, { host }: URL): Promise<Response> {
   const response = answer as Response;
@@ -117,7 +117,7 @@ async function whole(answer: unknown, { host }: URL): Promise<Response> {
   throw new Error(`${host}, where a redirect of the provider led, answered ${response.status}.`);
 }
 
-/** Of a response or a client's error that is a redirect; null for any other. */
+/** The location of a redirect, in a response or a client's error; null for any other. */
 function locationIn(answer: unknown): string | null {
   const { headers } = objectOf(answer);
   if (!REDIRECTS.has(statusOf(answer)) || !(headers instanceof Headers)) return null;

@@ -1,17 +1,17 @@
-// How a request that a service cannot be asked is refused at enqueue: INVALID_REQUEST, with the
-// service and the place in words. Pure.
+// Errors for requests that a service does not support, thrown at enqueue: INVALID_REQUEST with the
+// service and the path. Pure.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
 
 export interface Refusals {
-  /** The request is wrong in itself. */
+  /** The request is invalid in itself. */
   invalid(reason: string, cause?: unknown): DispatchError;
-  /** The service has no such thing. */
+  /** The service does not support this. */
   unsupported(what: string): DispatchError;
 }
 
-/** `service` as in "The request cannot be sent to Claude: …". */
+/** `service`: such as "Claude" in "The request cannot be sent to Claude: …". */
 export function refusalsOf(service: string): Refusals {
   const invalid = (reason: string, cause?: unknown): DispatchError =>
     new DispatchError("INVALID_REQUEST", `The request cannot be sent to ${service}: ${reason}.`, cause);
@@ -19,8 +19,8 @@ export function refusalsOf(service: string): Refusals {
 }
 
 /**
- * Throws for the first field that is neither null nor known, so that no field is dropped in
- * silence. `place` is what the fields belong to, as in `messages[0]`; "" for the body itself.
+ * Throws for the first field that is neither null nor known, so that no field is dropped silently.
+ * `place`: the object with the fields, such as `messages[0]`; "" for the body.
  */
 export function checkFields(source: JsonObject, known: ReadonlySet<string>, place: string, refuse: Refusals): void {
   for (const [name, value] of Object.entries(source)) {
@@ -29,7 +29,7 @@ export function checkFields(source: JsonObject, known: ReadonlySet<string>, plac
   }
 }
 
-/** The same fields without those that are undefined. */
+/** The fields without undefined ones. */
 export function dropAbsent(fields: { readonly [name: string]: Json | undefined }): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as JsonObject;
 }

@@ -1,17 +1,16 @@
-// The settings that every call of an official client is made with: the dispatcher owns retries and
-// time.
+// Settings for every call of an official client. The dispatcher controls retries and timeouts.
 
 import type { CallOptions } from "../../contract/account.ts";
 
-/** The settings that each call of an official client is made with. */
+/** Settings of each call of an official client. */
 export interface CallSettings {
   readonly maxRetries: 0;
-  /** Whole milliseconds: the SDKs take no others. */
+  /** Whole milliseconds, as the SDKs require. */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }
 
-/** Longest time that platform timers hold. */
+/** Longest delay of a platform timer, in ms. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 export function callSettings({ signal, timeoutMs }: CallOptions): CallSettings {

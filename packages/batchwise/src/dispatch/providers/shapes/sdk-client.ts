@@ -1,23 +1,22 @@
-// What an official client must be, checked when an account is made: by the version that it names
-// itself, and by its methods. Guarantees that a client which would fail at the first upload, or
-// repeat calls by itself, is refused here, in words that say what was expected and what came. An
-// own object without a version is judged by its methods alone.
+// Checks an official client when an account is made: its version and its methods. A client that
+// would fail at the first upload, or repeat calls by itself, is refused here with a message that
+// says what was expected and what came. A custom object without a version only needs the methods.
 
 import { expected, invalidOption, objectWith } from "../../../core/contract/validate.ts";
 import { objectOf } from "./sdk-error.ts";
 
-/** The package that an account needs, and the first major version whose client fits. */
+/** The package that an account needs, and its first major version that fits. */
 export interface SdkNeed {
   readonly package: string;
   readonly least: number;
-  /** What earlier versions do wrong. */
+  /** The fault of earlier versions. */
   readonly why: string;
 }
 
-/** What official clients call themselves: "OpenAI/JS 6.49.0". */
+/** The user agent of official clients: "OpenAI/JS 6.49.0". */
 const USER_AGENT = /\/JS ((\d+)\.\S+)$/;
 
-/** Of the option `client` of an account. */
+/** Checks the option `client` of an account. */
 export function checkIsClient(client: unknown): void {
   if (typeof client === "object" && client !== null) return;
   const rule = { ...objectWith(), expected: "an official client, as in `{ client: new OpenAI() }`" };
@@ -31,7 +30,7 @@ export function checkSdkVersion(client: object, need: SdkNeed): void {
   throw invalidOption(TypeError, `${wanted}, got one of version ${version.text}, ${need.why}`);
 }
 
-/** Throws unless the object has all of the methods, and names those that it lacks. */
+/** Throws unless the object has all methods; the error names the missing ones. */
 export function checkMethods(name: string, value: object, methods: readonly string[]): void {
   const missing = methods.filter((method) => typeof objectOf(value)[method] !== "function");
   if (missing.length === 0) return;

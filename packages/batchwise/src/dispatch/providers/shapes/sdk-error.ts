@@ -1,34 +1,33 @@
-// What an error of an official client says, read by shape, so that it works across SDKs and their
-// versions. Pure.
+// Reads the errors of official clients by shape, so that it works for all SDKs and versions. Pure.
 
 import type { JsonObject } from "../../contract/types.ts";
 import { statusOf, wordsOf } from "../../format/client-error.ts";
 
 const LONGEST_WAIT_MS = 3_600_000;
 
-/** What could be read of an error; null where there is nothing. */
+/** The fields of an error; null if absent. */
 export interface SdkError {
-  /** The HTTP status; null for a call that got no answer. */
+  /** The HTTP status; null if there was no answer. */
   readonly status: number | null;
   readonly code: string | null;
   readonly type: string | null;
   readonly param: string | null;
   readonly message: string;
   readonly retryAfterMs: number | null;
-  /** No byte of the call left this machine. */
+  /** True if nothing was sent: no connection was made. */
   readonly neverSent: boolean;
-  /** The platform refused a header: a key with a line break, for example. No call was made. */
+  /** True if the platform refused a header, such as a key with a line break. No call was made. */
   readonly isBadHeader: boolean;
 }
 
-/** Codes of the platform for connections that were never made. */
+/** Platform codes for connections that were never made. */
 const NEVER_SENT: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
-/** These come for connections that are up, too: then the call may have been sent. */
+/** These also occur on open connections, so the call may have been sent. */
 const UNREACHABLE: ReadonlySet<string> = new Set(["EHOSTUNREACH", "ENETUNREACH"]);
 
 export function readSdkError(error: unknown): SdkError {
   const own = objectOf(error);
-  // The body is `{ error: { ... } }`; some clients unwrap it, some do not.
+  // The body is `{ error: { ... } }`; some clients unwrap it.
   const body = objectOf(own.error);
   const inner = body.error === undefined ? body : objectOf(body.error);
   const status = statusOf(own);
@@ -44,12 +43,12 @@ export function readSdkError(error: unknown): SdkError {
   };
 }
 
-/** "Connection error." says nothing: its causes do. */
+/** The messages of the causes, because "Connection error." has no details. */
 function unanswered(own: { readonly [key: string]: unknown }): string | null {
   return typeof own.cause === "object" && own.cause !== null ? wordsOf(own) : null;
 }
 
-/** The clients of Amazon name an error by its class, which is the code of the answer. */
+/** The error code of Amazon's clients, which is the error's class name. */
 function awsCode({ $metadata, name }: { readonly [key: string]: unknown }): string | null {
   return $metadata === undefined ? null : text(name);
 }
@@ -58,7 +57,7 @@ export function objectOf(value: unknown): { readonly [key: string]: unknown } {
   return typeof value === "object" && value !== null ? (value as { readonly [key: string]: unknown }) : {};
 }
 
-/** The value as a JSON object, or null where it is none. */
+/** The value as a JSON object, or null if it is none. */
 export function jsonObject(value: unknown): JsonObject | null {
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }
@@ -68,8 +67,8 @@ export function text(value: unknown): string | null {
 }
 
 /**
- * An hour at most: some put a time of day there, and nobody would look at the batch again for
- * years.
+ * The retry delay in ms, an hour at most: some services send a time of day, which would postpone
+ * the next look by years.
  */
 function retryAfter(headers: unknown): number | null {
   const get = objectOf(headers).get;
@@ -81,7 +80,7 @@ function retryAfter(headers: unknown): number | null {
   return seconds >= 0 ? Math.min(seconds * 1000, LONGEST_WAIT_MS) : null;
 }
 
-/** An error and everything that caused it. */
+/** The error and all of its causes. */
 function causesOf(error: unknown): object[] {
   const causes: object[] = [];
   let at: unknown = error;
@@ -92,7 +91,7 @@ function causesOf(error: unknown): object[] {
   return causes;
 }
 
-/** In the words of the platform's `fetch`, and by the code of its `http`. */
+/** Recognises a refused header by the message of `fetch` or the code of `http`. */
 function isBadHeader(cause: object): boolean {
   const { code, message } = objectOf(cause);
   return code === "ERR_INVALID_CHAR" || /is an invalid header value|to a ByteString because/.test(String(message));
@@ -102,7 +101,7 @@ function wasNeverSent(cause: object): boolean {
   const { code, syscall, errors } = objectOf(cause);
   if (typeof code !== "string") return false;
   if (!UNREACHABLE.has(code)) return NEVER_SENT.has(code);
-  // One error for all addresses of a name has those of each inside.
+  // An error for all addresses of a name contains one for each.
   const each = Array.isArray(errors) ? errors.map(objectOf) : [{ syscall }];
   return each.length > 0 && each.every((one) => one.syscall === "connect");
 }

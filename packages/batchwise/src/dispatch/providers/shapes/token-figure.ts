@@ -1,8 +1,8 @@
-// The figure of enqueued tokens in the words of a refusal, such as "Limit: 90,000 enqueued tokens".
-// Pure. What is not surely a number of tokens counts as none: a wrong figure would hold all
-// requests of a model back.
+// Reads the number of enqueued tokens from a refusal's message, such as "Limit: 90,000 enqueued
+// tokens". Ignores a number that may not be of tokens: a wrong one would block all requests of a
+// model. Pure.
 
-/** Thousands apart by a comma, a dot, an underscore, an apostrophe or a space of any width. */
+/** Thousands separated by a comma, dot, underscore, apostrophe or a space of any width. */
 const GROUPED = "\\d{1,3}(?:[,._'’\\u0020\\u00a0\\u2009\\u202f]\\d{3})+";
 const UNIT = "(?:\\s*(k|m|b|thousand|million|billion)\\b)?";
 const LIMIT = new RegExp(
@@ -20,10 +20,10 @@ const UNITS: Readonly<Record<string, number>> = {
   billion: 1e9,
 };
 
-/** null where the words name no figure, or one that is not surely of tokens. */
+/** null if the message has no number, or one that may not be of tokens. */
 export function tokenFigureIn(message: string): number | null {
   const [, digits = "", unit] = LIMIT.exec(message) ?? [];
-  // "1.500 million" is one and a half; "1.500" alone is fifteen hundred.
+  // "1.500 million" is one and a half; "1.500" without a unit is fifteen hundred.
   const isDecimal = unit !== undefined && /^\d+[.,]\d+$/.test(digits);
   const number = Number(isDecimal ? digits.replace(",", ".") : digits.replace(/\D/g, ""));
   const figure = Math.round(number * (unit === undefined ? 1 : (UNITS[unit.toLowerCase()] as number)));

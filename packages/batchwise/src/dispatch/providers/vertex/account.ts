@@ -1,8 +1,8 @@
-// An account at Vertex AI, over the user's own `@google/genai` client and a storage in Cloud
-// Storage. A batch is a job that reads its lines from an object and writes its results to a folder.
-// Requests and results are in OpenAI's shape on our side, or in the model's own. Each operation is
-// one logical call with the SDK's retries off; the account keeps no state and decides nothing. A
-// batch is found by its labels.
+// An account at Vertex AI, over the user's own `@google/genai` client and a Cloud Storage. A batch
+// is a job that reads its lines from an object and writes its results to a folder. Requests and
+// results are in OpenAI's format on our side, or in the model's own. Each operation is one logical
+// call without SDK retries. The account keeps no state and decides nothing. A batch is found by its
+// labels.
 
 import type {
   Account,
@@ -42,10 +42,7 @@ import { TextNames } from "./texts.ts";
 const INPUT = "input/";
 const OUTPUT = "output/";
 const LINES = /\.jsonl$/;
-/**
- * Where Vertex keeps the whole of a result; other files of a folder repeat parts of it, or tell of
- * errors.
- */
+/** Files with complete results. Other files of a folder repeat parts of them or list errors. */
 const PREDICTIONS = /(?:^|\/)predictions[^/]*\.jsonl$/;
 const JOB = /^(?:projects\/[^/]+\/locations\/[^/]+\/batchPredictionJobs\/[^/]+|\d+)$/;
 
@@ -53,7 +50,7 @@ const JOB = /^(?:projects\/[^/]+\/locations\/[^/]+\/batchPredictionJobs\/[^/]+|\
  * An account for the dispatcher's `accounts`.
  *
  * @throws TypeError with `code: "INVALID_OPTION"` for a client of the Gemini API or of an earlier
- * version, and for an option that is unknown or wrong.
+ * version, and for an unknown or invalid option.
  * @example
  * ```ts
  * import { type GcsClient, gcsStorage } from "batchwise/dispatch/storage";
@@ -165,7 +162,7 @@ class VertexAccount extends AccountFields implements Account {
     for (const folder of batch.resultRefs) yield* readResults(await this.#outputs(folder, call), open, read);
   }
 
-  /** The files with results in a folder: the whole ones where there are any. */
+  /** The result files in a folder, complete ones if there are any. */
   async #outputs(folder: string, call: CallOptions): Promise<string[]> {
     const names = new Set<string>();
     for await (const { uri } of this.#storage.list(`${folder.replace(/\/$/, "")}/`, call)) names.add(uri);
@@ -191,7 +188,7 @@ class VertexAccount extends AccountFields implements Account {
     return this.#storage.delete(fileId, call);
   }
 
-  /** The job goes last: while it is there, what is left can be found. */
+  /** Deletes the job last: while it exists, its remaining files can be found. */
   async #cleanUp(batch: CleanupInput, call: CallOptions): Promise<void> {
     const files: string[] = batch.fileId === null ? [] : [batch.fileId];
     for await (const { uri } of this.#storage.list(outputOf(batch), call)) files.push(uri);
@@ -208,7 +205,7 @@ class VertexAccount extends AccountFields implements Account {
   }
 }
 
-/** The folder that is a batch's own: nothing else is written there. */
+/** The output folder of one attempt, which nothing else uses. */
 function outputOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): string {
   return `${OUTPUT}${key}-${attempt}/`;
 }

@@ -1,23 +1,23 @@
-// The part of the official `@google/genai` client (2.15 and later, made for Vertex AI) that the
-// adapter calls, by shape: nothing is imported from the SDK, and its answers are read as unknown
-// JSON. Jobs are listed through the transport that the client's methods use: `batches.list` makes
-// an empty page of every answer that is no list.
+// The part of the official `@google/genai` client (2.15 and later, for Vertex AI) that the adapter
+// calls, by shape. Nothing is imported from the SDK, and its answers are read as unknown JSON. Jobs
+// are listed through the transport below the client's methods: `batches.list` turns any answer that
+// is no list into an empty page.
 
 import type { CallOptions } from "../../contract/account.ts";
 import { LONGEST_MS } from "../shapes/google-client.ts";
 
-/** Given with each call, so that another default of the client's changes nothing. */
+/** Set on each call, so that a new default of the client has no effect. */
 export const API_VERSION = "v1beta1";
 
 interface HttpOptions {
   readonly apiVersion: string;
   /** Whole milliseconds. */
   readonly timeout: number;
-  /** Once, whatever the client was configured with. */
+  /** Once, whatever the client is configured with. */
   readonly retryOptions: { readonly attempts: 1 };
 }
 
-/** What each call of the client is made with. */
+/** Settings of each call. */
 export interface VertexCall {
   readonly httpOptions: HttpOptions;
   readonly abortSignal: AbortSignal;
@@ -30,7 +30,7 @@ export interface VertexCreate {
   readonly config: {
     readonly displayName: string;
     readonly dest: { readonly format: "jsonl"; readonly gcsUri: string };
-    /** The SDK has no place for labels: its `extraBody` is merged into the job. */
+    /** The SDK has no field for labels; it merges `extraBody` into the job. */
     readonly httpOptions: HttpOptions & { readonly extraBody: { readonly labels: Readonly<Record<string, string>> } };
     readonly abortSignal: AbortSignal;
   };

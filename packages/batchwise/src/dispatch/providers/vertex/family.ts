@@ -1,19 +1,19 @@
-// Which kind of lines a model takes, and what it is called in a job. Pure. Vertex names models by
-// their publisher: `publishers/meta/models/llama-3.3-70b-instruct-maas`, for which its SDKs also
-// take `meta/llama-3.3-70b-instruct-maas`.
+// Finds a model's line format and its name in a job. Vertex AI names models by publisher, such as
+// `publishers/meta/models/llama-3.3-70b-instruct-maas`; its SDKs also take
+// `meta/llama-3.3-70b-instruct-maas`. Pure.
 
 import { DispatchError } from "../../contract/errors.ts";
 
 /**
- * How a model is asked: `gemini` in Gemini's own shape, `claude` in Anthropic's, `openai` in
- * OpenAI's, as Llama, Qwen, DeepSeek, gpt-oss and other open models are, `embedding` by a text
- * alone, as Google's text embeddings are.
+ * The format of a model's lines. `gemini`: Gemini's own. `claude`: Anthropic's. `openai`: OpenAI's,
+ * for Llama, Qwen, DeepSeek, gpt-oss and other open models. `embedding`: only a text, for Google's
+ * text embeddings.
  */
 export type VertexFamily = "gemini" | "claude" | "openai" | "embedding";
 
 /**
- * Publishers of models that are known by how their names begin (cloud.google.com/vertex-ai, batch
- * inference pages).
+ * Publishers by the beginning of a model's name (cloud.google.com/vertex-ai, batch inference
+ * pages).
  */
 const PUBLISHERS: readonly (readonly [RegExp, string])[] = [
   [/^gemini-/, "google"],
@@ -26,7 +26,7 @@ const PUBLISHERS: readonly (readonly [RegExp, string])[] = [
   [/^multilingual-e5-/, "intfloat"],
 ];
 const PUBLISHED = /^(?:publishers\/)?([a-z][\w-]*)\/(?:models\/)?([\w.@-]+)$/;
-/** Tuned models and endpoints of the user's own. */
+/** The user's tuned models and endpoints. */
 const OWN = /^projects\/[^/]+\/locations\/[^/]+\/(?:models|endpoints)\/[\w.@-]+$/;
 const BARE = /^[\w.@-]+$/;
 
@@ -35,7 +35,7 @@ const FAMILIES: ReadonlyMap<string, VertexFamily> = new Map([
   ["anthropic", "claude"],
 ]);
 
-/** A model's name in a job. Throws INVALID_REQUEST for one that says nothing of its publisher. */
+/** A model's name in a job. Throws INVALID_REQUEST if its publisher is unknown. */
 export function publishedPath(model: string): string {
   if (OWN.test(model)) return model;
   const [, publisher, name] = PUBLISHED.exec(model) ?? [];
@@ -47,13 +47,13 @@ export function publishedPath(model: string): string {
 }
 
 /**
- * Google's text embeddings that have batches, and those that have none (docs:
+ * Google's text embeddings with batches, and those without (docs:
  * batch-prediction-genai-embeddings).
  */
 const EMBEDDING = /^publishers\/google\/models\/text-(multilingual-)?embedding-/;
 const NO_BATCHES = /^publishers\/google\/models\/(gemini-embedding-|multimodalembedding)/;
 
-/** Throws INVALID_REQUEST for a model that Vertex AI has no batches of. */
+/** Throws INVALID_REQUEST for a model without batches at Vertex AI. */
 export function checkHasBatches(path: string): void {
   if (!NO_BATCHES.test(path)) return;
   const words = `Vertex AI has no batches of "${path.split("/").at(-1)}", but of "text-embedding-005"`;
@@ -61,8 +61,8 @@ export function checkHasBatches(path: string): void {
 }
 
 /**
- * By the publisher, and Google's embeddings by name; a tuned model or an endpoint of the user's own
- * is a Gemini.
+ * The family by publisher; Google's embeddings by name. A tuned model or the user's endpoint counts
+ * as Gemini.
  */
 export function familyOf(path: string): VertexFamily {
   if (EMBEDDING.test(path)) return "embedding";

@@ -1,5 +1,4 @@
-// From Vertex's jobs, as the SDK gives them, or as they stand in a list, to our words. Pure; trusts
-// nothing that it reads.
+// Converts Vertex AI's jobs, as the SDK or a list returns them, to our types. Trusts no type. Pure.
 
 import type { BatchName, ListPage, ProviderBatch, ProviderState } from "../../contract/account.ts";
 import { readTag, toState } from "../shapes/google-jobs.ts";
@@ -7,20 +6,18 @@ import { noListError } from "../shapes/list-rows.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
-/**
- * A job may wait for 72 hours, then run for 24 (docs: batch-prediction-gemini, quotas and limits).
- */
+/** A job may wait 72 hours, then run 24 (docs: batch-prediction-gemini, quotas and limits). */
 const WINDOW_MS = 96 * 3_600_000;
 const ENDED: ReadonlySet<ProviderState> = new Set(["done", "cancelled", "expired", "failed"]);
 
 type JsonLike = { readonly [key: string]: unknown };
 
-/** The labels of a job: values have small letters, digits, _ and - only. */
+/** The labels of a job. Values contain only lower-case letters, digits, _ and -. */
 export function labelsOf({ key, attempt }: Pick<BatchName, "key" | "attempt">): Readonly<Record<string, string>> {
   return { batchwise_key: key.toLowerCase(), batchwise_attempt: String(attempt) };
 }
 
-/** Asks the list for the jobs of all attempts of a batch. */
+/** The list filter for the jobs of all attempts of a batch. */
 export function filterOf({ key }: Pick<BatchName, "key">): string {
   return `labels.batchwise_key="${key.toLowerCase()}"`;
 }
@@ -35,7 +32,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const counts = countsOf(objectOf(job.completionStats));
   const ran = counts === null ? null : counts.succeeded + counts.failed;
   const createdAt = timeOf(job.createTime);
-  // A folder that is not named yet lies in the one that was asked for, which is the batch's own.
+  // A folder without a name yet is in the requested one, which is the batch's own.
   const mustBe = state === "done" || (isOver && state !== "failed" && (ran ?? 0) > 0);
   const asked = mustBe ? text(objectOf(job.dest).gcsUri) : null;
   const output = text(objectOf(job.outputInfo).gcsOutputDirectory) ?? asked;
@@ -57,8 +54,8 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
 }
 
 /**
- * A page of jobs as Vertex answers it. Throws for an answer that is no list: what is not listed
- * counts as never created, and is sent again. Google leaves out what is empty.
+ * A page of jobs. Throws for an answer that is no list: an unlisted job counts as never created and
+ * is sent again. Google omits empty fields.
  */
 export function toListPage(wire: unknown): ListPage {
   const page = jsonObject(wire);
@@ -69,7 +66,7 @@ export function toListPage(wire: unknown): ListPage {
   return { batches: jobs.map((job) => toProviderBatch(renamed(job))), next: text(page?.nextPageToken) };
 }
 
-/** A job with the names that the SDK gives to where its lines lie. */
+/** The job with the SDK's names for its input and output addresses. */
 function renamed(row: unknown): JsonLike {
   const job = objectOf(row);
   const { gcsSource } = objectOf(job.inputConfig);
@@ -79,16 +76,13 @@ function renamed(row: unknown): JsonLike {
 }
 
 interface Counts {
-  /** null while Vertex does not know it. */
+  /** null while Vertex AI does not know it. */
   readonly total: number | null;
   readonly succeeded: number;
   readonly failed: number;
 }
 
-/**
- * Numbers of 64 bits come as texts, zeros may be left out, and -1 stands for a number that nobody
- * knows.
- */
+/** Counts: 64-bit numbers are strings, zeros may be absent, and -1 means unknown. */
 function countsOf(stats: { readonly [key: string]: unknown }): Counts | null {
   if (Object.keys(stats).length === 0) return null;
   const [succeeded, failed] = [Math.max(0, count(stats.successfulCount)), Math.max(0, count(stats.failedCount))];

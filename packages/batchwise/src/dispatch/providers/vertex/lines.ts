@@ -1,5 +1,4 @@
-// Requests as the lines of a job's input, by the family of their model. Pure, and the same on every
-// machine.
+// Converts requests to lines of a job's input, by model family. Pure and deterministic.
 
 import type { LineRequest } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
@@ -14,17 +13,16 @@ import { toText } from "./texts.ts";
 
 const { invalid } = refusalsOf("Vertex AI");
 
-/** Claude at Vertex wants it in each body (cloud.google.com, partner-models/claude/batch). */
+/** Required in each body of Claude's (cloud.google.com, partner-models/claude/batch). */
 const ANTHROPIC_VERSION = "vertex-2023-10-16";
 /**
- * A line of Gemini's has no place for an id. Its request has labels, and comes back with its
- * answer: the id is one of them. Values of labels have small letters only; our ids have capitals
- * only.
+ * The label for the id of a Gemini line, which has no id field. Answers repeat the request with its
+ * labels. Label values are lower-case and our ids upper-case, so the conversion is reversible.
  */
 const ID_LABEL = "batchwise_id";
 const ID = /^[0-9A-Z_-]{1,63}$/;
 
-/** How the user wants requests to be written. */
+/** The user's settings for lines. */
 export interface LineOptions {
   readonly defaultMaxTokens: number;
 }
@@ -38,7 +36,9 @@ export function encodeLine(family: VertexFamily, request: LineRequest, options: 
   return `${JSON.stringify(line)}\n`;
 }
 
-/** Throws INVALID_REQUEST, naming the place, for what the model cannot be asked in a batch. */
+/**
+ * Throws INVALID_REQUEST, naming the path, for a field that the model does not support in a batch.
+ */
 export function checkRequest(family: VertexFamily, endpoint: Endpoint, body: JsonObject, options: LineOptions): void {
   const endpoints = ENDPOINTS[family];
   if (!endpoints.includes(endpoint)) {
@@ -50,7 +50,7 @@ export function checkRequest(family: VertexFamily, endpoint: Endpoint, body: Jso
   else toRequest(family, endpoint, body, options);
 }
 
-/** The model stands in the job. */
+/** The request without the model, which the job names. */
 function toRequest(
   family: "gemini" | "claude",
   endpoint: Endpoint,
@@ -69,7 +69,7 @@ function labelled(request: JsonObject, customId: string): JsonObject {
   return { ...request, labels: { ...jsonObject(request.labels), [ID_LABEL]: customId.toLowerCase() } };
 }
 
-/** The id in the labels of a request that came back; null where there is none. */
+/** The id in the labels of a returned request; null if there is none. */
 export function idOf(request: unknown): string | null {
   return text(objectOf(objectOf(request).labels)[ID_LABEL])?.toUpperCase() ?? null;
 }

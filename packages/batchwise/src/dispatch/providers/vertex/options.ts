@@ -1,4 +1,4 @@
-// The options of an account at Vertex AI: what there is, and what is refused.
+// Options of an account at Vertex AI, checked and filled in once.
 
 import { aFunction, check, finiteIntegerFrom, invalidOption, objectWith } from "../../../core/contract/validate.ts";
 import type { AccountOptions, Capabilities } from "../../contract/account.ts";
@@ -14,34 +14,33 @@ import type { LineOptions } from "./lines.ts";
 export interface VertexAccountOptions extends AccountOptions {
   /** `new GoogleGenAI({ vertexai: true, project, location })` of `@google/genai` 2.15 or later. */
   readonly client: VertexClient;
-  /** `gcsStorage(…)`, in a bucket that Vertex AI may read and write. */
+  /** `gcsStorage(…)` in a bucket that Vertex AI may read and write. */
   readonly storage: ObjectStorage;
   /**
-   * What a model is called in jobs, as in `publishers/meta/models/llama-3.3-70b-instruct-maas`.
-   * Pure; it may throw. Default: `meta/llama-…` by its publisher, and names of Gemini, Claude,
-   * Llama, Qwen, DeepSeek and gpt-oss by how they begin.
+   * Returns a model's name in jobs, such as `publishers/meta/models/llama-3.3-70b-instruct-maas`.
+   * Pure; may throw. Default: `meta/llama-…` by its publisher; Gemini, Claude, Llama, Qwen,
+   * DeepSeek and gpt-oss by the beginning of the name.
    */
   readonly modelPath?: (model: string) => string;
   /**
-   * How a model is asked. Default: by its publisher; Google's are `gemini`, Anthropic's `claude`,
-   * all others `openai`; Google's text embeddings by name.
+   * The format of a model's lines. Default by publisher: Google's are `gemini`, Anthropic's
+   * `claude`, all others `openai`; Google's text embeddings by name.
    */
   readonly family?: VertexFamily | ((model: string) => VertexFamily);
   /**
-   * For requests to Claude that name no limit of their own, because Claude demands one. Default
-   * 4_096.
+   * Token limit of requests to Claude that set none, because Claude requires one. Default 4_096.
    */
   readonly defaultMaxTokens?: number;
 }
 
-/** How models are called and asked. */
+/** Names and families of models. */
 export interface VertexModels {
   pathOf(model: string): string;
   familyOf(model: string): VertexFamily;
   readonly lines: LineOptions;
 }
 
-/** The options, checked and filled. */
+/** The options with all defaults filled in. */
 export interface VertexSettings {
   readonly client: VertexClient;
   readonly storage: ObjectStorage;
@@ -49,7 +48,7 @@ export interface VertexSettings {
   readonly models: VertexModels;
 }
 
-/** Validates. Throws a TypeError INVALID_OPTION for what is unknown or wrong. */
+/** Throws TypeError with `code: "INVALID_OPTION"` for an unknown or invalid option. */
 export function resolveVertexOptions(options: VertexAccountOptions): VertexSettings {
   check("options", objectWith(), options);
   const { client, storage, family, modelPath = publishedPath, defaultMaxTokens = 4_096 } = options;
@@ -75,7 +74,10 @@ export function resolveVertexOptions(options: VertexAccountOptions): VertexSetti
   return { client, storage, settings, models };
 }
 
-/** An account that serves Claude or text embeddings has their limits, whatever else it serves. */
+/**
+ * The capabilities. An account that serves Claude or text embeddings has their limits for all
+ * models.
+ */
 function capabilitiesOf(families: ReadonlySet<VertexFamily>, chosen: unknown): Capabilities {
   const { limits, endpoints } = vertexCapabilities;
   return {

@@ -1,5 +1,4 @@
-// Lines of a job's output as results, by the family of their model. Pure; trusts nothing that it
-// reads.
+// Converts lines of a job's output to results, by model family. Trusts no type. Pure.
 
 import type { BatchName, ProviderBatch, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -20,8 +19,8 @@ import { idOf } from "./lines.ts";
 import { type TextNames, toEmbedding } from "./texts.ts";
 
 /**
- * HTTP statuses of Google's words, beside Anthropic's, so that one rule judges the items of all
- * providers.
+ * HTTP statuses of Google's error names, and Anthropic's, so that one rule classifies the items of
+ * all providers.
  */
 const STATUSES: ReadonlyMap<string, number> = new Map([
   ...ANTHROPIC_STATUSES,
@@ -38,7 +37,7 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
 ]);
 const BAD_REQUEST = /^bad request/i;
 
-/** `names`: of a batch of text embeddings, whose lines have no ids. */
+/** `names`: for a batch of text embeddings, whose lines have no ids. */
 export function toResultLine(
   family: VertexFamily,
   line: JsonObject,
@@ -73,7 +72,7 @@ function answerOf(
   return endpoint === MESSAGES ? claudeMessage(response) : claudeAnswer(response, createdAt);
 }
 
-/** Mostly as OpenAI writes it; the answer alone, without a status, is one of success. */
+/** A line in OpenAI's format. An answer without a status is a success. */
 function openAiLine(customId: string, line: JsonObject, endpoint: Endpoint): ResultLine {
   const response = jsonObject(line.response);
   const isBare = response !== null && (Array.isArray(response.choices) || Array.isArray(response.data));
@@ -85,7 +84,7 @@ function answered(body: JsonObject): JsonObject {
   return { status_code: 200, body };
 }
 
-/** A line that failed says so in `status`: words, and mostly the JSON of an error behind them. */
+/** The fault of a failed line: its `status` is a text, mostly followed by an error's JSON. */
 function faultOf(line: JsonObject, { state }: ProviderBatch): Answered | null {
   const status = text(line.status);
   if (status === null) return null;

@@ -1,7 +1,7 @@
-// Google's text embeddings: a line is a text alone, and its result comes back with that text.
-// Neither has a place for an id, so results are named by the line of the input that has the same
-// text: what has the same text has the same vector. The dispatcher sends such batches whole
-// (`isNamedByPlace`), so the number of a line is the place of its request.
+// Google's text embeddings: a line is only a text, and its result repeats the text. Neither has an
+// id, so a result gets the id of the input line with the same text; equal texts have equal vectors.
+// The dispatcher sends such batches whole (`isNamedByPlace`), so a line's number is its request's
+// place.
 
 import { hash } from "node:crypto";
 import type { JsonObject } from "../../contract/types.ts";
@@ -12,12 +12,12 @@ import { objectOf, text } from "../shapes/sdk-error.ts";
 
 const { invalid } = refusalsOf("Vertex AI");
 
-/** Google's own of a single call, for which the page on batches has no place. */
+/** Google's fields for a single call, which the page on batches does not have. */
 const UNDOCUMENTED = ["dimensions", "taskType", "title"] as const;
 
 /**
- * The text of a request. Throws INVALID_REQUEST, naming the field, for what a batch cannot be
- * asked.
+ * The text of a request. Throws INVALID_REQUEST, naming the field, for a field that a batch does
+ * not support.
  */
 export function toText(body: JsonObject): string {
   for (const name of UNDOCUMENTED) {
@@ -29,9 +29,9 @@ export function toText(body: JsonObject): string {
   return text(objectOf(part).text) ?? "";
 }
 
-/** Gives each result the id of a request with its text, in the order of the input. */
+/** Gives each result the id of a request with its text, in input order. */
 export class TextNames {
-  /** Ids by the digest of their text: a batch may hold a gigabyte of texts. */
+  /** Ids by the text's digest: a batch may hold a gigabyte of texts. */
   readonly #ids: Map<string, string[]> = new Map();
 
   /** Reads the lines of the batch with this key. */
@@ -49,8 +49,8 @@ export class TextNames {
   }
 
   /**
-   * A result that comes again has the id of the last with its text; null for a text that nobody
-   * asked for.
+   * The id for a result. A repeated result gets the last id with its text; null for an unknown
+   * text.
    */
   take(instance: unknown): string | null {
     const ids = this.#ids.get(digestOf(objectOf(instance))) ?? [];
@@ -62,7 +62,7 @@ function digestOf(line: { readonly [name: string]: unknown }): string {
   return hash("sha1", text(line.content) ?? "", "base64url");
 }
 
-/** The vector of a result as Gemini's API would answer with it. */
+/** The vector of a result in the Gemini API's format. */
 export function toEmbedding(line: JsonObject): JsonObject {
   const [prediction] = Array.isArray(line.predictions) ? line.predictions : [];
   const { values, statistics } = objectOf(objectOf(prediction).embeddings);

@@ -1,6 +1,5 @@
-// An answer of Nova's as a chat completion in OpenAI's shape (Nova user guides, "Response
-// structure"). Pure. What OpenAI's shape has no place for comes back under the name that it has
-// there.
+// Converts Nova's answer to a chat completion in OpenAI's format (Nova user guides, "Response
+// structure"). Fields without a counterpart keep Nova's names. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, noAnswer } from "../../shapes/answered.ts";
@@ -16,10 +15,10 @@ const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
   ["content_filtered", "content_filter"],
   ["guardrail_intervened", "content_filter"],
 ]);
-/** Reasons of which OpenAI's word tells as much. */
+/** Stop reasons that OpenAI's format expresses fully. */
 const TOLD: ReadonlySet<unknown> = new Set([undefined, null, "end_turn", "max_tokens", "tool_use", "content_filtered"]);
 
-/** A failure where there is no content; an answer that was filtered may have none. */
+/** A failure if there is no content. A filtered answer may have none. */
 export function toNovaAnswer(output: JsonObject, { recordId, createdAt, model }: AnswerName): Answered {
   const { output: outer, stopReason, usage, ...own } = output;
   const { content } = objectOf(objectOf(outer).message);
@@ -70,7 +69,7 @@ function toToolCall(used: Json | undefined): JsonObject {
   return { id, type: "function", function: { name, arguments: jsonText(input ?? {}) } };
 }
 
-/** Nova counts cached input apart, as Claude does. */
+/** OpenAI's usage. Nova counts cached input separately, as Claude does. */
 function toUsageBody(usage: JsonObject): JsonObject {
   const {
     inputTokens,

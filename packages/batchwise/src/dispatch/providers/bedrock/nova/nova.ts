@@ -1,4 +1,4 @@
-// Nova's text models, in the shape of `messages-v1`. Pure.
+// Nova's text models, in the format of `messages-v1`. Pure.
 
 import type { Family } from "../family.ts";
 import { toNovaAnswer } from "./completion.ts";

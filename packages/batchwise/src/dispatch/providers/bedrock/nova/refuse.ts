@@ -1,4 +1,4 @@
-// How a request that Nova cannot be asked is refused.
+// Errors for requests that Nova does not support.
 
 import { type Refusals, refusalsOf } from "../../shapes/refusals.ts";
 

@@ -1,6 +1,6 @@
-// A chat request in OpenAI's shape as Nova wants it (Nova user guides 1 and 2, "Complete request
-// schema"). Pure. What has no counterpart and would change the answer is refused by name; a test
-// holds the lists against the official types.
+// Converts a chat request from OpenAI's format to Nova's (Nova user guides 1 and 2, "Complete
+// request schema"). Refuses by name each field without a counterpart that would change the answer;
+// a test compares the lists with the official types. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { checkChatFields, checkSampling, limitOf, listOf, stopsOf } from "../../shapes/chat-fields.ts";
@@ -11,7 +11,7 @@ import { toNovaConversation } from "./turns.ts";
 
 const SCHEMA = "messages-v1";
 
-/** `user`, `safety_identifier` and OpenAI's tiers mean nothing here; `top_k` is Nova's own. */
+/** `user`, `safety_identifier` and OpenAI's tiers have no effect here; `top_k` is Nova's own. */
 const KNOWN: ReadonlySet<string> = new Set([
   "model",
   "messages",
@@ -31,11 +31,11 @@ const KNOWN: ReadonlySet<string> = new Set([
   "service_tier",
 ]);
 const OF_CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
-/** Nova caches by itself what prompts begin with. */
+/** Nova caches the beginning of prompts automatically, so marks are ignored. */
 const OF_TOOL: ReadonlySet<string> = new Set(["type", "function", "cache_control"]);
 const OF_FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameters", "cache_control"]);
 
-/** Nova 2 knows three efforts. */
+/** Nova 2 has three efforts. */
 const EFFORTS: ReadonlyMap<Json, string> = new Map([
   ["minimal", "low"],
   ["low", "low"],
@@ -43,7 +43,7 @@ const EFFORTS: ReadonlyMap<Json, string> = new Map([
   ["high", "high"],
 ]);
 
-/** Throws INVALID_REQUEST, naming the place, for what Nova cannot be asked. */
+/** Throws INVALID_REQUEST, naming the path, for a field that Nova does not support. */
 export function toNovaRequest(body: JsonObject): JsonObject {
   checkChatFields(body, KNOWN, refuse);
   checkSampling(body, refuse);

@@ -1,5 +1,5 @@
-// The turns of a chat in OpenAI's shape as Nova wants them. Pure. A part may also be a block of
-// Nova's own, as `{ video }`: it travels as it is.
+// Converts the turns of a chat from OpenAI's format to Nova's. A part may also be a block of Nova's
+// own, such as `{ video }`, which is kept. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../../shapes/chat.ts";
@@ -8,13 +8,13 @@ import { checkFields, dropAbsent } from "../../shapes/refusals.ts";
 import { jsonObject, text } from "../../shapes/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 
-/** Marks of a cache: Nova caches by itself what prompts begin with. */
+/** Cache marks, which are ignored: Nova caches the beginning of prompts automatically. */
 const MARKS = ["cache_control", "prompt_cache_breakpoint"];
 const SYSTEM: ReadonlySet<string> = new Set(["role", "content", ...MARKS]);
 const USER: ReadonlySet<string> = SYSTEM;
-/** A tool's name goes with the id of the call. */
+/** The tool's name is implied by the call's id. */
 const TOOL: ReadonlySet<string> = new Set(["role", "content", "tool_call_id", "name", "is_error", ...MARKS]);
-/** The last two are of earlier answers: Nova shows no thoughts, and takes none back. */
+/** The last two come from earlier answers. Nova neither returns nor accepts reasoning. */
 const ASSISTANT: ReadonlySet<string> = new Set([
   "role",
   "content",
@@ -27,7 +27,7 @@ const ASSISTANT: ReadonlySet<string> = new Set([
 const CALL: ReadonlySet<string> = new Set(["id", "type", "index", "function", ...MARKS]);
 const TEXT: ReadonlySet<string> = new Set(["type", "text", "refusal", ...MARKS]);
 const IMAGE: ReadonlySet<string> = new Set(["type", "image_url", ...MARKS]);
-/** `detail` is how OpenAI scales an image; Nova has one way. */
+/** `detail` is how OpenAI scales an image; Nova has no such setting. */
 const IMAGE_URL: ReadonlySet<string> = new Set(["url", "detail"]);
 const FILE: ReadonlySet<string> = new Set(["type", "file", ...MARKS]);
 const FILE_SOURCE: ReadonlySet<string> = new Set(["file_data", "filename"]);
@@ -38,7 +38,7 @@ const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
   ["image/gif", "gif"],
   ["image/webp", "webp"],
 ]);
-/** "Document understanding" of the Nova user guide. */
+/** From "Document understanding" of the Nova user guide. */
 const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map([
   ["application/pdf", "pdf"],
   ["text/plain", "txt"],
@@ -77,7 +77,7 @@ const shape: ChatShape = {
     if (toolUseId === null) throw refuse.invalid(`\`${place}.tool_call_id\` is missing`);
     const content = blocksOf(message, place);
     const status = message.is_error === true ? "error" : undefined;
-    // A result without content is refused: a tool that said nothing says an empty text.
+    // Nova refuses a result without content, so a silent tool gets an empty text.
     return [
       { toolResult: dropAbsent({ toolUseId, content: content.length === 0 ? [{ text: "" }] : content, status }) },
     ];
@@ -133,8 +133,7 @@ function mediaOf(url: Json | undefined, formats: ReadonlyMap<string, string>, wh
 }
 
 /**
- * Letters, digits, single spaces, hyphens, brackets: what DocumentBlock of Converse takes as a
- * name.
+ * A valid `name` of Converse's DocumentBlock: letters, digits, single spaces, hyphens, brackets.
  */
 function documentName(name: Json | undefined): string {
   const plain = String(name ?? "")

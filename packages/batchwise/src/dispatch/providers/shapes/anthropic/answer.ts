@@ -1,6 +1,5 @@
-// What Claude gave for one request, at Anthropic, Vertex AI and Bedrock: a message, an error of
-// Anthropic's in place of it, or neither, which is a failure of the server. Pure; trusts nothing
-// that it reads.
+// Reads Claude's result for one request at Anthropic, Vertex AI and Bedrock: a message, an
+// Anthropic error, or neither, which counts as a server error. Trusts no type. Pure.
 
 import type { JsonObject, OutcomeError } from "../../../contract/types.ts";
 import { isAccountTrouble } from "../../../format/account-blame.ts";
@@ -8,7 +7,7 @@ import { type Answered, answered, failed, noAnswer } from "../answered.ts";
 import { objectOf, text } from "../sdk-error.ts";
 import { toCompletion } from "./completion.ts";
 
-/** The status that goes with an error type, so that one rule judges the items of all providers. */
+/** The HTTP status of an error type, so that one rule classifies the items of all providers. */
 export const STATUSES: ReadonlyMap<string, number> = new Map([
   ["invalid_request_error", 400],
   ["authentication_error", 401],
@@ -22,14 +21,12 @@ export const STATUSES: ReadonlyMap<string, number> = new Map([
   ["overloaded_error", 529],
 ]);
 
-/**
- * A chat completion out of a message. `createdAt` is the batch's: a message has no time of its own.
- */
+/** A chat completion from a message. `createdAt` is the batch's, because a message has none. */
 export function chatAnswer(message: JsonObject, createdAt: number): Answered {
   return faultOf(message) ?? answered(toCompletion(message, createdAt));
 }
 
-/** A message as it came; in place of one, an error in Anthropic's shape. */
+/** The unchanged message, or an Anthropic error. */
 export function nativeAnswer(message: JsonObject): Answered {
   const fault = faultOf(message);
   if (fault === null) return answered(message);
@@ -38,24 +35,23 @@ export function nativeAnswer(message: JsonObject): Answered {
   return { ...fault, response: { statusCode: fault.response?.statusCode ?? 500, body } };
 }
 
-/** An error of Anthropic's, with or without the object around it, in OpenAI's shape. */
+/** An Anthropic error, with or without its wrapper, in OpenAI's format. */
 export function errorAnswer(wire: JsonObject): Answered {
   const inner = wire.error === undefined ? wire : objectOf(wire.error);
   const type = text(inner.type) ?? "api_error";
   const cause = text(objectOf(inner.details).error_code);
-  // The type of an error about the account may be that of a bad request: its cause tells them
-  // apart.
+  // An account error may have the type of an invalid request: its cause distinguishes them.
   const code = cause !== null && isAccountTrouble(cause, "") ? cause : type;
   const message = text(inner.message) ?? "The provider gave no reason.";
   return failed(STATUSES.get(type) ?? 500, code, message, type);
 }
 
-/** `{ type: "error", error: { type, message } }`, which may stand where a message is expected. */
+/** True for `{ type: "error", error: { type, message } }`, which may replace a message. */
 export function isError(message: JsonObject): boolean {
   return message.type === "error";
 }
 
-/** null for a message. One without words or blocks has an empty list of them. */
+/** The failure, or null for a message. A message without text or blocks has an empty list. */
 function faultOf(message: JsonObject): Answered | null {
   if (isError(message)) return errorAnswer(message);
   return Array.isArray(message.content) ? null : noAnswer("Claude answered without content.");

@@ -1,5 +1,5 @@
-// The parts of a message in OpenAI's shape as blocks of Claude's. Pure. A part may also be a block
-// of Claude's own (a document with citations, a search result): it travels as it is.
+// Converts message parts from OpenAI's format to Claude's blocks. A part may also be a block of
+// Claude's own (a document with citations, a search result), which is kept. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { readDataUrl } from "../data-url.ts";
@@ -10,21 +10,19 @@ import { refuse } from "./refuse.ts";
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 
 /**
- * OpenAI's `prompt_cache_breakpoint` and Claude's `cache_control` say the same: the prompt up to
- * here is cached.
+ * OpenAI's `prompt_cache_breakpoint` and Claude's `cache_control` mean the same: cache the prompt
+ * up to here.
  */
 const MARKS = ["cache_control", "prompt_cache_breakpoint"];
 const TEXT: ReadonlySet<string> = new Set(["type", "text", "citations", ...MARKS]);
 const REFUSAL: ReadonlySet<string> = new Set(["type", "refusal", ...MARKS]);
 const IMAGE: ReadonlySet<string> = new Set(["type", "image_url", ...MARKS]);
-/** `detail` is how OpenAI scales an image before it counts it; Claude has one way. */
+/** `detail` is how OpenAI scales an image; Claude has no such setting. */
 const IMAGE_URL: ReadonlySet<string> = new Set(["url", "detail"]);
 const FILE: ReadonlySet<string> = new Set(["type", "file", "citations", "context", ...MARKS]);
 const FILE_SOURCE: ReadonlySet<string> = new Set(["file_data", "file_id", "filename"]);
 
-/**
- * Blocks that travel as they are: UserMessageParam, and ToolResultBlockParam.content, of SDK 1.11.
- */
+/** Blocks that are kept: UserMessageParam and ToolResultBlockParam.content of SDK 1.11. */
 const OWN_IN_TURN: ReadonlySet<unknown> = new Set(["image", "document", "search_result", "container_upload"]);
 const OWN_IN_RESULT: ReadonlySet<unknown> = new Set([
   "image",
@@ -39,7 +37,7 @@ export function userBlock(part: JsonObject, place: string): JsonObject {
   return OWN_IN_TURN.has(part.type) ? part : convertedBlock(part, place);
 }
 
-/** A part of what a tool has answered. */
+/** A part of a tool's result. */
 export function resultBlock(part: JsonObject, place: string): JsonObject {
   return OWN_IN_RESULT.has(part.type) ? part : convertedBlock(part, place);
 }
@@ -63,7 +61,7 @@ function convertedBlock(part: JsonObject, place: string): JsonObject {
   }
 }
 
-/** `source`: the part that the words are of. */
+/** `source`: the part that the text comes from. */
 export function textBlock(words: string, source: JsonObject, place = ""): JsonObject {
   checkFields(source, source.type === "refusal" ? REFUSAL : TEXT, place, refuse);
   const citations = source.citations ?? undefined;
@@ -75,7 +73,7 @@ export function cacheMark(source: JsonObject): Json | undefined {
   return source.cache_control ?? (mode === "explicit" ? { type: "ephemeral" } : undefined);
 }
 
-/** A mark of a whole message stands on its last block, unless that has its own. */
+/** Puts a message's mark on its last block, unless the block has its own. */
 export function markLast(blocks: JsonObject[], mark: Json | undefined): JsonObject[] {
   const last = blocks.at(-1);
   if (mark === undefined || mark === null || last === undefined || last.cache_control !== undefined) return blocks;

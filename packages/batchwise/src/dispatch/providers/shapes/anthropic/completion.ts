@@ -1,7 +1,6 @@
-// A message of Claude's as a chat completion in OpenAI's shape, at Anthropic, Vertex AI and
-// Bedrock. Pure. What OpenAI's shape has no place for comes back under the name that it has there:
-// fields of the message and of its usage that are read nowhere below, and in `content_blocks` the
-// content as it was, where text, thoughts and calls do not tell it all.
+// Converts Claude's message to a chat completion in OpenAI's format, at Anthropic, Vertex AI and
+// Bedrock. Fields without a counterpart keep their names, also those of usage. If text, reasoning
+// and calls do not express the whole content, `content_blocks` has it unchanged. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { jsonText } from "../exact-json.ts";
@@ -16,10 +15,10 @@ const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
   ["tool_use", "tool_calls"],
   ["refusal", "content_filter"],
 ]);
-/** Reasons of which OpenAI's word tells as much. */
+/** Stop reasons that OpenAI's format expresses fully. */
 const TOLD: ReadonlySet<unknown> = new Set([undefined, null, "end_turn", "max_tokens", "tool_use", "refusal"]);
 
-/** The order of an answer that OpenAI's shape tells whole. */
+/** Block order of an answer that OpenAI's format expresses fully. */
 const PLACES: ReadonlyMap<unknown, number> = new Map([
   ["thinking", 0],
   ["redacted_thinking", 0],
@@ -27,7 +26,7 @@ const PLACES: ReadonlyMap<unknown, number> = new Map([
   ["tool_use", 2],
 ]);
 
-/** `createdAt` is the batch's: a message has no time of its own. */
+/** `createdAt` is the batch's, because a message has none. */
 export function toCompletion(message: JsonObject, createdAt: number): JsonObject {
   const {
     id,
@@ -87,10 +86,7 @@ function toToolCall({ id, name, input }: JsonObject): JsonObject {
   return { id, type: "function", function: { name, arguments: jsonText(input ?? {}) } };
 }
 
-/**
- * Citations of the web, which OpenAI's shape knows: the text that has them is the part between the
- * two indices.
- */
+/** Web citations, which OpenAI's format has: the two indices delimit the text that has them. */
 function toAnnotations(texts: readonly JsonObject[]): JsonObject[] {
   const annotations: JsonObject[] = [];
   let start = 0;
@@ -108,8 +104,8 @@ function toAnnotations(texts: readonly JsonObject[]): JsonObject[] {
 }
 
 /**
- * Thoughts, then text, then calls, without anything else: what the fields of OpenAI's message tell
- * whole.
+ * True if the content is reasoning, then text, then calls and nothing else. OpenAI's message
+ * expresses it fully.
  */
 function isPlain(blocks: readonly JsonObject[]): boolean {
   let last = 0;
@@ -126,7 +122,7 @@ function hasNoMore({ citations, caller, toolset_name: toolset }: JsonObject): bo
   return isDirect && (citations ?? null) === null && (toolset ?? null) === null;
 }
 
-/** Claude counts cached input apart; OpenAI's `prompt_tokens` holds all of it. */
+/** OpenAI's usage. Claude counts cached input separately; `prompt_tokens` includes it. */
 function toUsageBody(usage: JsonObject): JsonObject {
   const {
     input_tokens: input,

@@ -1,12 +1,12 @@
-// A chat request as the params of a message of Claude's where another company serves it: Bedrock
-// and Vertex AI. Pure. What Anthropic offers at its own address only is refused.
+// Converts a chat request to Claude's params for Bedrock and Vertex AI. Refuses features that only
+// Anthropic's own API has. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { objectOf, text } from "../sdk-error.ts";
 import { refuse } from "./refuse.ts";
 import { toMessageParams } from "./request.ts";
 
-/** They are of Anthropic's workspaces, files and tiers, or chosen by the model's id elsewhere. */
+/** Fields for Anthropic's workspaces, files and tiers, or set by the model's id elsewhere. */
 const NOT_THERE = [
   "container",
   "diagnostics",
@@ -21,12 +21,12 @@ const NOT_THERE = [
   "thread",
 ];
 
-/** Tools that the caller runs; those that Anthropic runs are for its own address. */
+/** Tools that the caller runs. Those that Anthropic runs exist only in its own API. */
 const RUN_BY_CALLER = /^(?:custom|(?:bash|text_editor|computer|memory)_\d{8})$/;
-/** Blocks that name a file at Anthropic, or tell what a tool did that ran there. */
+/** Blocks that name a file at Anthropic, or show the work of a tool that ran there. */
 const OF_SERVERS = /^(?:container_upload|(?:server|mcp)_tool_use|.+_tool_result)$/;
 
-/** Throws INVALID_REQUEST, naming the place, for what Claude cannot be asked there. */
+/** Throws INVALID_REQUEST, naming the path, for a field that Claude does not support there. */
 export function toParamsElsewhere(body: JsonObject, defaultMaxTokens: number, where: string): JsonObject {
   const params = toMessageParams(body, defaultMaxTokens);
   const missing = NOT_THERE.find((name) => params[name] !== undefined);
@@ -56,7 +56,7 @@ function checkBlocks(messages: Json | undefined, where: string): void {
   }
 }
 
-/** True where a block of a turn, or of a tool's result in it, has its data elsewhere. */
+/** True if a block of a turn, or of a tool's result in it, refers to data elsewhere. */
 function isRemote(content: Json | undefined): boolean {
   if (!Array.isArray(content)) return false;
   return content.some((block) => {

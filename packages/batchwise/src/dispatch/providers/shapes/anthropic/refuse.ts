@@ -1,4 +1,4 @@
-// How a request that Claude cannot be asked is refused, at Anthropic and wherever else Claude runs.
+// Errors for requests that Claude does not support, at Anthropic and elsewhere.
 
 import { type Refusals, refusalsOf } from "../refusals.ts";
 

@@ -1,7 +1,6 @@
-// A chat request in OpenAI's shape as the params of a message of Claude's, at Anthropic, Vertex AI
-// and Bedrock. Pure, and the same on every machine. What has no counterpart and would change the
-// answer is refused by name; hints that change nothing that matters are left out. A test holds the
-// lists against the types of both SDKs.
+// Converts a chat request from OpenAI's format to Claude's params, at Anthropic, Vertex AI and
+// Bedrock. Refuses by name each field without a counterpart that would change the answer, and omits
+// other hints. A test compares the lists with the types of both SDKs. Pure and deterministic.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { checkChatFields, checkSampling, limitOf, stopsOf } from "../chat-fields.ts";
@@ -11,7 +10,7 @@ import { refuse } from "./refuse.ts";
 import { toToolChoice, toTools } from "./tools.ts";
 import { toConversation } from "./turns.ts";
 
-/** Fields that are read below. */
+/** Fields that are converted below. */
 const CONVERTED: readonly string[] = [
   "model",
   "messages",
@@ -31,7 +30,7 @@ const CONVERTED: readonly string[] = [
   "service_tier",
 ];
 /**
- * Claude's own fields, sent as they are; the later ones want a beta header. `top_k` is of older
+ * Claude's own fields, sent unchanged. The later ones need a beta header; `top_k` is for older
  * models.
  */
 const PASSED: readonly string[] = [
@@ -62,7 +61,7 @@ const EFFORTS: ReadonlyMap<Json, string> = new Map([
   ["max", "max"],
 ]);
 
-/** Throws INVALID_REQUEST, naming the place, for what Claude cannot be asked. */
+/** Throws INVALID_REQUEST, naming the path, for a field that Claude does not support. */
 export function toMessageParams(body: JsonObject, defaultMaxTokens: number): JsonObject {
   checkChatFields(body, KNOWN, refuse);
   checkSampling(body, refuse);
@@ -93,15 +92,12 @@ function toMetadata(user: Json | undefined): JsonObject | undefined {
   return typeof user === "string" ? { user_id: user } : undefined;
 }
 
-/**
- * OpenAI's tiers mean nothing here, and a batch has a tier of its own; Claude's one word is passed
- * on.
- */
+/** Omits OpenAI's tiers, because a batch has its own. Passes on Claude's own value. */
 function toServiceTier(tier: Json | undefined): Json | undefined {
   return tier === "standard_only" ? tier : undefined;
 }
 
-/** Claude's own `output_config` comes before what OpenAI's fields say. */
+/** Claude's own `output_config` takes precedence over OpenAI's fields. */
 function toOutputConfig(
   own: Json | undefined,
   format: Json | undefined,
@@ -119,8 +115,8 @@ const OF_FORMAT: ReadonlySet<string> = new Set(["type", "json_schema"]);
 const OF_SCHEMA: ReadonlySet<string> = new Set(["name", "description", "schema", "strict"]);
 
 /**
- * The name of a format and `strict` say nothing to Claude, which keeps to the schema; a description
- * goes into it.
+ * Claude always keeps to the schema, so the format's name and `strict` are omitted. A description
+ * goes into the schema.
  */
 function toFormat(format: Json | undefined): JsonObject | undefined {
   const source = objectOf(format) as JsonObject;

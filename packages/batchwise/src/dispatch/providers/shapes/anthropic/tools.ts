@@ -1,5 +1,5 @@
-// Tools and the choice among them, in OpenAI's shape, as Claude has them (ToolUnion and ToolChoice
-// of SDK 1.11). Pure.
+// Converts tools and tool choice from OpenAI's format to Claude's (ToolUnion and ToolChoice of SDK
+// 1.11). Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { listOf } from "../chat-fields.ts";
@@ -12,9 +12,7 @@ const FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameter
 const OWN_FIELDS = ["allowed_callers", "defer_loading", "eager_input_streaming", "input_examples"];
 const TOOL: ReadonlySet<string> = new Set(["type", "function", "cache_control", ...OWN_FIELDS]);
 const CHOICE: ReadonlySet<string> = new Set(["type", "function"]);
-/**
- * Tools that Anthropic defines are named with the day of their version, as "web_search_20250305".
- */
+/** Anthropic's own tools have a version date in their names, such as "web_search_20250305". */
 const DATED = /_\d{8}$/;
 
 export function toTools(tools: Json | undefined): JsonObject[] | undefined {
@@ -41,14 +39,14 @@ function toTool(tool: JsonObject, place: string): JsonObject {
   });
 }
 
-/** A tool of Claude's shape travels as it is. */
+/** True for a tool in Claude's format, which is kept. */
 function isOwn(tool: JsonObject): boolean {
   if (tool.function !== undefined) return false;
   const type = text(tool.type) ?? "";
   return jsonObject(tool.input_schema) !== null || DATED.test(type) || type === "mcp_toolset";
 }
 
-/** `any`: there are tools. Without them "auto" and "none" ask for nothing. */
+/** `any`: there are tools. Without tools, "auto" and "none" have no effect. */
 export function toToolChoice(choice: Json | undefined, oneAtATime: boolean, any: boolean): JsonObject | undefined {
   if (!any) {
     if (choice === undefined || choice === "auto" || choice === "none") return undefined;

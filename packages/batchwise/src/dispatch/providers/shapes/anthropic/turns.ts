@@ -1,7 +1,6 @@
-// The turns of a chat in OpenAI's shape as Claude wants them. Pure. Names of fields and blocks are
-// those of the types of `@anthropic-ai/sdk` 1.11 (ContentBlockParam and what it is made of). A
-// field of a message that Claude cannot be told is refused by name; `LEFT_OUT` has the few that
-// change no answer.
+// Converts the turns of a chat from OpenAI's format to Claude's. Names are from `@anthropic-ai/sdk`
+// 1.11 (ContentBlockParam and its parts). Refuses by name each message field that Claude does not
+// support, except `LEFT_OUT`, which change no answer. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../chat.ts";
@@ -15,19 +14,15 @@ export interface Conversation {
   readonly system: Json | undefined;
 }
 
-/**
- * Of a message of each role: what is read, and `cache_control`, which marks the last block of the
- * message.
- */
+/** Fields of a message of any role. `cache_control` marks the message's last block. */
 const COMMON = ["role", "content", "cache_control"];
 const SYSTEM: ReadonlySet<string> = new Set(COMMON);
 const USER: ReadonlySet<string> = SYSTEM;
-/** A tool's name goes with the id of the call. */
+/** The tool's name is implied by the call's id. */
 const TOOL: ReadonlySet<string> = new Set([...COMMON, "tool_call_id", "is_error", "name"]);
 /**
- * `reasoning_content` has no signature, without which Claude takes no thoughts: `thinking_blocks`
- * has. `annotations` tell of the text what an answer has told. Both are of earlier answers, and are
- * left out.
+ * Fields of earlier answers that are omitted. `reasoning_content` lacks the signature that Claude
+ * requires (`thinking_blocks` has it); `annotations` describe the answer's own text.
  */
 const LEFT_OUT = ["reasoning_content", "annotations"];
 const ASSISTANT: ReadonlySet<string> = new Set([
@@ -64,8 +59,8 @@ const shape: ChatShape = {
 };
 
 /**
- * System texts apart, one turn after the other by the two sides, tool results inside the user's
- * turn after the calls.
+ * Separates system texts, merges messages of one role into turns, and puts tool results into the
+ * user's turn after the calls.
  */
 export function toConversation(messages: Json | undefined): Conversation {
   const { system, turns } = readChat(messages, shape);
@@ -75,7 +70,7 @@ export function toConversation(messages: Json | undefined): Conversation {
   };
 }
 
-/** A single plain text is written as such: it is what people write by hand, and shorter. */
+/** A single plain text stays a string: it is shorter and as people write it. */
 function joinedOne(blocks: readonly JsonObject[]): string | null {
   const [only] = blocks;
   return blocks.length === 1 && only?.type === "text" && Object.keys(only).length === 2 ? text(only.text) : null;
@@ -86,10 +81,9 @@ function joined(blocks: readonly JsonObject[]): Json | undefined {
 }
 
 /**
- * An answer of Claude's that comes back as history: `content_blocks`, where an answer had it, is
- * the whole of it, as it was, unless its calls are refused: numbers that JavaScript has rounded in
- * a block have all of their digits in the call. Else thoughts with their signatures stand first, as
- * Claude demands before a tool's result.
+ * Blocks of an earlier answer. `content_blocks`, if present, is the whole unchanged content, unless
+ * its calls are refused: numbers that JavaScript rounded in a block keep all digits in the call.
+ * Otherwise reasoning with signatures comes first, as Claude requires before a tool's result.
  */
 function assistantBlocks(message: JsonObject, place: string): JsonObject[] {
   const calls = callsOf(message, place, refuse).map((call, index) => toolUse(call, `${place}.tool_calls[${index}]`));
@@ -127,7 +121,7 @@ function toolResult(message: JsonObject, place: string): JsonObject {
   });
 }
 
-/** Texts and refusals: all that a system or an assistant says in OpenAI's shape. */
+/** Texts and refusals of a system or assistant message. */
 function wordBlocks(content: Json | undefined, place: string): JsonObject[] {
   return partsOf(content, place, refuse).map((part, index) => {
     const words = part.type === "text" ? part.text : part.type === "refusal" ? part.refusal : undefined;

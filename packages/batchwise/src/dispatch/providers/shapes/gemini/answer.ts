@@ -1,5 +1,5 @@
-// What Gemini gave for one request of a batch, as an answer with an HTTP status, so that one rule
-// classifies the items of all providers. Pure; trusts nothing that it reads.
+// Reads Gemini's result for one request as an answer with an HTTP status, so that one rule
+// classifies the items of all providers. Trusts no type. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, failed, noAnswer } from "../answered.ts";
@@ -8,7 +8,7 @@ import { toUsage } from "../usage.ts";
 import { type AnswerFacts, blockedBy, candidatesOf, toCompletion } from "./completion.ts";
 import { toUsageBody } from "./usage.ts";
 
-/** Codes of google.rpc.Code with their names and HTTP statuses (google/rpc/code.proto). */
+/** Names and HTTP statuses of google.rpc.Code (google/rpc/code.proto). */
 const RPC: ReadonlyMap<number, readonly [name: string, status: number]> = new Map([
   [1, ["CANCELLED", 499]],
   [2, ["UNKNOWN", 500]],
@@ -30,8 +30,8 @@ const RPC: ReadonlyMap<number, readonly [name: string, status: number]> = new Ma
 const CANCELLED = 1;
 
 /**
- * A chat completion out of a GenerateContentResponse; an error where the prompt was blocked or
- * nothing was answered.
+ * A chat completion from a GenerateContentResponse; an error if the prompt was blocked or there is
+ * no answer.
  */
 export function chatAnswer(response: JsonObject, facts: AnswerFacts): Answered {
   const fault = faultOf(response);
@@ -40,7 +40,7 @@ export function chatAnswer(response: JsonObject, facts: AnswerFacts): Answered {
   return { ...answered(toCompletion(response, facts)), usage };
 }
 
-/** A response of Gemini's own shape, as it came; a failure where nothing came. */
+/** The unchanged response; a failure if it is empty. */
 export function nativeAnswer(response: JsonObject): Answered {
   if (Object.keys(response).length === 0) return noAnswer("Gemini answered with nothing.");
   const metadata = jsonObject(response.usageMetadata);
@@ -65,9 +65,9 @@ function faultOf(response: JsonObject): Fault | null {
 }
 
 /**
- * A google.rpc.Status in place of a response. `isCancelled` says whether the batch was. Gemini
- * cancels single requests of batches that succeed, too: as no answer says that they would be
- * refused again, they are tried again.
+ * The error for a google.rpc.Status. `isCancelled`: the batch was cancelled. Gemini also cancels
+ * single requests of successful batches; those are retried, because nothing says that they would be
+ * refused again.
  */
 export function errorAnswer(status: unknown, isCancelled: boolean): Answered {
   const { code, message } = objectOf(status);

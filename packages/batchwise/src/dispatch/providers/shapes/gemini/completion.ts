@@ -1,6 +1,6 @@
-// Gemini's GenerateContentResponse as a chat completion in OpenAI's shape, for the Gemini API and
-// for Vertex AI alike. Pure; trusts nothing that it reads. A prompt that was blocked has no answer:
-// that is an error, see `answer.ts`.
+// Converts Gemini's GenerateContentResponse to a chat completion in OpenAI's format, for the Gemini
+// API and Vertex AI. A blocked prompt has no answer and is an error, see `answer.ts`. Trusts no
+// type. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { jsonText } from "../exact-json.ts";
@@ -9,18 +9,15 @@ import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { toLogprobs } from "./logprobs.ts";
 import { toUsageBody } from "./usage.ts";
 
-/** What is known of the answer from outside: some of it is missing in the answer of a batch. */
+/** Facts for fields that a batch's answer may lack. */
 export interface AnswerFacts {
   readonly customId: string;
   readonly model: string;
-  /** In milliseconds since 1970. */
+  /** In ms since 1970. */
   readonly createdAt: number;
 }
 
-/**
- * By FinishReason of @google/genai 2.32; one that is not listed is a stop for a reason that OpenAI
- * has no word for.
- */
+/** From FinishReason of @google/genai 2.32. Any other reason becomes "stop". */
 const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ["STOP", "stop"],
   ["MAX_TOKENS", "length"],
@@ -35,7 +32,7 @@ const FINISH_REASONS: ReadonlyMap<string, string> = new Map([
   ["IMAGE_PROHIBITED_CONTENT", "content_filter"],
   ["IMAGE_RECITATION", "content_filter"],
 ]);
-/** Ends that are no refusal. */
+/** Reasons that are no refusal. */
 const PLAIN: ReadonlySet<string> = new Set(["STOP", "MAX_TOKENS", "CONTINUATION", "FINISH_REASON_UNSPECIFIED", ""]);
 
 export function toCompletion(response: JsonObject, { customId, model, createdAt }: AnswerFacts): JsonObject {
@@ -66,7 +63,7 @@ function toChoice(candidate: JsonObject, place: number, customId: string): JsonO
     message,
     logprobs: toLogprobs(candidate.logprobsResult),
     finish_reason: finish === "stop" && message.tool_calls !== undefined ? "tool_calls" : finish,
-    // Gemini tells more ends apart than OpenAI has words for.
+    // Gemini distinguishes more reasons than OpenAI's format.
     native_finish_reason: reason === "" ? null : reason,
   };
 }
@@ -96,7 +93,7 @@ function partsOf(candidate: JsonObject): JsonObject[] {
 }
 
 /**
- * Not every model gives its calls an id; ours follows from the request and the place of the call.
+ * A tool call. Some models give no id; then the id is made from the request and the call's place.
  */
 function toToolCall(part: JsonObject, id: string): JsonObject {
   const { id: given, name, args } = objectOf(part.functionCall) as JsonObject;
@@ -112,9 +109,7 @@ function signed(signature: Json | undefined): JsonObject | undefined {
   return text(signature) === null ? undefined : { google: { thought_signature: signature } };
 }
 
-/**
- * Where OpenRouter and others put images that a model made: OpenAI's chat has no place for them.
- */
+/** Images of a model, where OpenRouter and others put them: OpenAI's chat has no field for them. */
 function toImage({ inlineData, thoughtSignature }: JsonObject): JsonObject[] {
   const { mimeType, data } = objectOf(inlineData);
   if (text(mimeType) === null || text(data) === null) return [];
@@ -139,7 +134,7 @@ function refusalOf(candidate: JsonObject, reason: string): string {
   return `Gemini ended the answer with ${reason}${why.length === 0 ? "" : `: ${why.join(", ")}`}.`;
 }
 
-/** The categories of harm that blocked a prompt or an answer. */
+/** The harm categories that blocked a prompt or answer. */
 export function blockedBy(ratings: Json | undefined): string[] {
   const list: readonly unknown[] = Array.isArray(ratings) ? ratings : [];
   return list.flatMap((rating) => {

@@ -1,5 +1,5 @@
-// The messages of a chat in OpenAI's shape as Gemini's contents: instructions apart, two roles,
-// results of calls beside one another in the turn that follows the calls. Pure.
+// Converts the messages of a chat from OpenAI's format to Gemini's contents: separate instructions,
+// two roles, and results of parallel calls in the one turn after the calls. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
@@ -12,15 +12,15 @@ import { callParts, resultPart, signatureOf } from "./tool-turns.ts";
 
 export interface Contents {
   readonly contents: JsonObject[];
-  /** Parts of the system instruction; empty: none. */
+  /** Parts of the system instruction; may be empty. */
   readonly system: JsonObject[];
   readonly detail: Detail;
 }
 
-/** Marks for caches of prompts: they change what a request costs, not what it says. */
+/** Cache marks change the cost of a request, not its answer. */
 const CACHE_MARKS = ["prompt_cache_breakpoint", "cache_control"];
 
-/** Throws INVALID_REQUEST, naming the place. */
+/** Throws INVALID_REQUEST, naming the path. */
 export function toContents(messages: Json | undefined, model: string): Contents {
   if (!Array.isArray(messages) || messages.length === 0) throw invalid("`messages` must be a non-empty array");
   const reader = new Reader(model);
@@ -28,18 +28,15 @@ export function toContents(messages: Json | undefined, model: string): Contents 
   return reader.end();
 }
 
-/** Reads one message after the other. */
+/** Reads the messages in order. */
 class Reader {
   readonly #model: string;
   readonly #contents: { readonly role: "user" | "model"; readonly parts: JsonObject[] }[] = [];
   readonly #system: JsonObject[] = [];
   readonly #details: Set<Detail> = new Set();
-  /**
-   * Names of the functions that were called, by the id of the call: a result of Gemini's carries
-   * the name.
-   */
+  /** Function names by call id: Gemini's results carry the name. */
   readonly #calls: Map<string, string> = new Map();
-  /** The turn that gathers results, while they follow one another. */
+  /** The turn for consecutive results. */
   #results: JsonObject[] | null = null;
 
   constructor(model: string) {
@@ -95,9 +92,7 @@ class Reader {
     return imagePart(given, inner);
   }
 
-  /**
-   * Thoughts and annotations are what a model answered; they say nothing to it when they come back.
-   */
+  /** Omits reasoning and annotations of earlier answers, which have no effect as history. */
   #addAssistant(message: JsonObject, place: string): void {
     const said = ["role", "content", "refusal", "tool_calls", "images", "extra_content"];
     checkKnown(place, message, [...said, "reasoning_content", "annotations"]);
@@ -111,7 +106,7 @@ class Reader {
   }
 
   /**
-   * Puts the results of parallel calls into one turn: Gemini wants as many there as calls.
+   * Results of parallel calls share a turn: Gemini wants as many results in it as there were calls.
    */
   #addResult(message: JsonObject, place: string): void {
     checkKnown(place, message, ["role", "content", "tool_call_id", "name"]);
@@ -125,7 +120,7 @@ class Reader {
   }
 }
 
-/** Text and refusals; empty ones are left out, since Gemini refuses a part without data. */
+/** Texts and refusals. Omits empty ones, because Gemini refuses a part without data. */
 function textParts(content: Json | undefined, place: string): JsonObject[] {
   return partsOf(content, place).map((part, index) => {
     const inner = `${place}.content[${index}]`;
@@ -148,7 +143,7 @@ function textPart(part: JsonObject, place: string): JsonObject {
   return { text: part.text };
 }
 
-/** Images that a model made, in the answer of an earlier turn; each has its own signature. */
+/** Images of an earlier answer; each has its own signature. */
 function imageParts(images: Json | undefined, place: string): JsonObject[] {
   if (isAbsent(images)) return [];
   if (!Array.isArray(images)) throw invalid(`\`${place}\` must be an array`);
@@ -160,10 +155,7 @@ function imageParts(images: Json | undefined, place: string): JsonObject[] {
   });
 }
 
-/**
- * Gemini signs the last part of what it said, which may be an empty text; the signature goes back
- * with it.
- */
+/** Puts the signature back on the last part, which may be an empty text. */
 function sign(parts: JsonObject[], message: JsonObject, place: string): void {
   const signature = signatureOf(message);
   if (signature === null) return;

@@ -1,6 +1,5 @@
-// Embeddings both ways: a request in OpenAI's shape as Gemini's EmbedContentRequest, and the answer
-// back. Pure. Gemini makes one vector of one request, so a request of several inputs is refused:
-// each is a request of its own there.
+// Converts embeddings from OpenAI's format to Gemini's EmbedContentRequest, and the answer back.
+// Gemini returns one vector per request, so a request with several inputs is refused. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, failed } from "../answered.ts";
@@ -12,7 +11,7 @@ import { count } from "./usage.ts";
 
 /** `taskType` and `title` are Gemini's own. */
 const CONVERTED: readonly string[] = ["model", "input", "dimensions", "encoding_format", "taskType", "title"];
-/** Names the end user to OpenAI: the vector is the same without it. */
+/** Names the end user; the vector is the same without it. */
 const LEFT_OUT: readonly string[] = ["user"];
 
 /** Throws INVALID_REQUEST, naming the field. */
@@ -45,8 +44,8 @@ function inputOf(input: Json | undefined): string {
 }
 
 /**
- * The list of one vector; an error where there is none, as for a chat without a candidate. `model`
- * is as the request had it: an answer does not name it.
+ * A list with one vector, or an error if there is none. `model` is the request's, because an answer
+ * has none.
  */
 export function embeddingAnswer(response: JsonObject, model: string): Answered {
   const { values } = jsonObject(response.embedding) ?? {};

@@ -1,6 +1,5 @@
-// Which fields of a chat request in OpenAI's shape Gemini has a counterpart for. Each field is
-// converted, passed on, left out because the answer is the same without it, or refused by name:
-// none is dropped without a word. Pure.
+// Fields of a chat request in OpenAI's format that Gemini supports. Each field is converted, passed
+// on, omitted because the answer is the same, or refused by name; none is dropped silently. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { asksForNothing } from "../chat-fields.ts";
@@ -27,7 +26,7 @@ const CONVERTED: ReadonlySet<string> = new Set([
   "reasoning_effort",
   "tools",
   "tool_choice",
-  // Gemini's own, sent as they are.
+  // Gemini's own, sent unchanged.
   "safetySettings",
   "cachedContent",
   "thinkingConfig",
@@ -47,16 +46,14 @@ export const LEFT_OUT: ReadonlyMap<string, string> = new Map([
   ["user", "names the end user to OpenAI"],
 ]);
 
-/** Where the same can be asked in another way. */
+/** Alternatives for refused fields. */
 const INSTEAD: ReadonlyMap<string, string> = new Map([
   ["functions", "use `tools`"],
   ["function_call", "use `tool_choice`"],
   ["web_search_options", "send a body of Gemini's own with `googleSearch` among its `tools`"],
 ]);
 
-/**
- * Throws INVALID_REQUEST for a field that is neither converted, nor left out, nor asks for nothing.
- */
+/** Throws INVALID_REQUEST for a field that is not converted, not omitted, and has an effect. */
 export function checkFields(body: JsonObject): void {
   if (body.stream === true) throw invalid("`stream` is not possible in a batch");
   for (const [name, value] of Object.entries(body)) {
@@ -65,7 +62,7 @@ export function checkFields(body: JsonObject): void {
   }
 }
 
-/** Throws for a part of the body at `place` that has fields other than those known. */
+/** Throws if a part of the body at `place` has fields other than the known ones. */
 export function checkKnown(place: string, value: JsonObject, known: readonly string[]): void {
   refuseFields(value, new Set(known), place, refuse);
 }

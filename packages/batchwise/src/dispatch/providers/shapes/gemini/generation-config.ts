@@ -1,6 +1,6 @@
-// Sampling, limits, format and thinking of a chat request as Gemini's GenerationConfig. Pure. A
-// zero is a value like any other and is kept. Ranges are those of the types of @google/genai 2.32
-// and of ai.google.dev/api/generate-content.
+// Converts sampling, limits, format and reasoning effort to Gemini's GenerationConfig. Zero is kept
+// as an ordinary value. Ranges are from the types of @google/genai 2.32 and
+// ai.google.dev/api/generate-content. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
@@ -17,7 +17,7 @@ const LEAST_SEED = -(2 ** 31);
 const MOST_SEED = 2 ** 31 - 1;
 
 /**
- * Tokens of thinking that Google's own OpenAI-shaped route takes for each effort
+ * Reasoning tokens per effort, as in Google's own OpenAI-compatible API
  * (ai.google.dev/gemini-api/docs/openai).
  */
 const BUDGETS: ReadonlyMap<Json, number> = new Map([
@@ -27,9 +27,9 @@ const BUDGETS: ReadonlyMap<Json, number> = new Map([
   ["medium", 8_192],
   ["high", 24_576],
 ]);
-/** The same for models that know levels. These cannot be told not to think. */
+/** Efforts for models with levels, which cannot turn reasoning off. */
 const LEVELS: ReadonlySet<Json> = new Set(["minimal", "low", "medium", "high"]);
-/** Models before these levels; a name may stand behind "models/". */
+/** Models before levels; the name may follow "models/". */
 const TAKES_BUDGET = /(?:^|\/)gemini-[12]\./;
 /** Its lowest level is "low" (the same table). */
 const PRO = /(?:^|\/)gemini-3[\w.-]*-pro/;
@@ -37,7 +37,7 @@ const PRO = /(?:^|\/)gemini-3[\w.-]*-pro/;
 export type Detail = "low" | "high" | null;
 
 /**
- * `detail` is what all images of the request ask for. Undefined where there is nothing to
+ * `detail`: the resolution of all images of the request. Undefined if there is nothing to
  * configure.
  */
 export function toGenerationConfig(body: JsonObject, model: string, detail: Detail): JsonObject | undefined {
@@ -74,7 +74,7 @@ function whole(least: number, most: number = Number.MAX_SAFE_INTEGER): Check {
   return (value) => Number.isSafeInteger(value) && between(least, most)(value);
 }
 
-/** The newer name wins. In both shapes the limit counts thinking too. */
+/** The newer field takes precedence. In both formats the limit includes reasoning. */
 function limitOf(body: JsonObject): Json | undefined {
   const older = read(body, "max_tokens", "a whole number from 1", whole(1));
   return read(body, "max_completion_tokens", "a whole number from 1", whole(1)) ?? older;
@@ -108,7 +108,7 @@ function toFormat(format: Json | undefined): JsonObject {
   if (type !== "json_schema" || given === null) {
     throw unsupported("`response_format` other than text, a JSON object or a JSON schema");
   }
-  // What the format is for is told to the model in the schema itself.
+  // The format's description goes into the schema.
   const told = isAbsent(description) || given.description !== undefined ? given : { description, ...given };
   return { responseMimeType: "application/json", responseJsonSchema: told };
 }

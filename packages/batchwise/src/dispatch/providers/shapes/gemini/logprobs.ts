@@ -1,4 +1,4 @@
-// Gemini's LogprobsResult as `logprobs` of a choice in OpenAI's shape. Pure.
+// Converts Gemini's LogprobsResult to `logprobs` of a choice in OpenAI's format. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { jsonObject, objectOf } from "../sdk-error.ts";
@@ -18,6 +18,6 @@ export function toLogprobs(result: Json | undefined): JsonObject | null {
 function toToken(value: unknown): JsonObject {
   const { token, logProbability } = jsonObject(value) ?? {};
   const words = typeof token === "string" ? token : "";
-  // Zero is left out of JSON by protocol buffers.
+  // Protocol buffer JSON omits zero.
   return { token: words, logprob: logProbability ?? 0, bytes: [...new TextEncoder().encode(words)] };
 }

@@ -1,5 +1,5 @@
-// Images, recordings and files of a chat message as parts of a Gemini content: data goes inline, an
-// address goes as such. Pure.
+// Converts images, audio and files of a chat message to parts of a Gemini content: data inline, an
+// address as an address. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { readDataUrl } from "../data-url.ts";
@@ -9,12 +9,12 @@ import { checkKnown } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 
 const ENDING = /\.([a-z0-9]+)(?:[?#]|$)/i;
-/** Where the Files API keeps what was uploaded there: it knows the type itself. */
+/** Addresses of the Files API, which knows a file's type itself. */
 const UPLOADED = /^https:\/\/generativelanguage\.googleapis\.com\/[^/]+\/files\/[^/]+$/;
 const FILES_API = "https://generativelanguage.googleapis.com/v1beta/";
 /**
  * Types that Gemini reads (ai.google.dev/gemini-api/docs/image-understanding and
- * document-processing), by ending.
+ * document-processing), by file extension.
  */
 const TYPES: ReadonlyMap<string, string> = new Map([
   ["png", "image/png"],
@@ -31,7 +31,7 @@ const AUDIO: ReadonlyMap<unknown, string> = new Map([
   ["mp3", "audio/mp3"],
 ]);
 
-/** An image in base64, at https, in Cloud Storage, or uploaded to the Files API. */
+/** An image in base64, at https, in Cloud Storage, or in the Files API. */
 export function imagePart(image: JsonObject, place: string): JsonObject {
   checkKnown(place, image, ["url", "detail"]);
   return dataPart(image.url) ?? addressPart(image.url, place, "an image");
@@ -44,7 +44,7 @@ export function audioPart(audio: JsonObject, place: string): JsonObject {
   return { inlineData: { mimeType: type, data } };
 }
 
-/** A file's name is for people: the model reads what is in it. */
+/** Omits the file's name, which the model does not read. */
 export function filePart(file: JsonObject, place: string): JsonObject {
   checkKnown(place, file, ["file_data", "file_id", "filename"]);
   const id = text(file.file_id);
@@ -81,7 +81,7 @@ function addressPart(url: unknown, place: string, what: string): JsonObject {
   return { fileData: dropAbsent({ fileUri: address, mimeType }) };
 }
 
-/** What an image asks for: Gemini takes one resolution for a whole request. */
+/** An image's `detail`. Gemini has one resolution per request. */
 export function detailOf(image: unknown): "low" | "high" | null {
   const { detail } = objectOf(image);
   return detail === "low" || detail === "high" ? detail : null;

@@ -1,4 +1,4 @@
-// How a request that Gemini cannot be asked is refused.
+// Errors for requests that Gemini does not support.
 
 import { type Refusals, refusalsOf } from "../refusals.ts";
 

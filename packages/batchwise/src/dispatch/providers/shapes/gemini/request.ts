@@ -1,7 +1,7 @@
-// A chat request in OpenAI's shape as Gemini's GenerateContentRequest, for the Gemini API and for
-// Vertex AI alike. Pure, and the same on every machine. The model is not part of it: it stands in
-// the address of a batch. Names are those of the REST reference
-// (ai.google.dev/api/generate-content) and of the types of @google/genai 2.32.
+// Converts a chat request from OpenAI's format to Gemini's GenerateContentRequest, for the Gemini
+// API and Vertex AI. The model is not part of it: the batch's address has it. Names are from the
+// REST reference (ai.google.dev/api/generate-content) and the types of @google/genai 2.32. Pure and
+// deterministic.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
@@ -11,7 +11,7 @@ import { toGenerationConfig } from "./generation-config.ts";
 import { invalid } from "./refusal.ts";
 import { toToolConfig, toTools } from "./tools.ts";
 
-/** Throws INVALID_REQUEST, naming the place, for what Gemini cannot be asked. */
+/** Throws INVALID_REQUEST, naming the path, for a field that Gemini does not support. */
 export function toGenerateContentRequest(body: JsonObject): JsonObject {
   checkFields(body);
   const model = typeof body.model === "string" ? body.model : "";
@@ -28,7 +28,7 @@ export function toGenerateContentRequest(body: JsonObject): JsonObject {
   });
 }
 
-/** A field of Gemini's own, sent as it is. */
+/** A field of Gemini's own, sent unchanged. */
 function own(value: Json | undefined, name: string, isGood: (value: Json) => boolean): Json | undefined {
   if (isAbsent(value)) return undefined;
   if (!isGood(value)) throw invalid(`\`${name}\` is not what Gemini has under that name`);

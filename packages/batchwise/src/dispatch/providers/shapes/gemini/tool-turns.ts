@@ -1,7 +1,7 @@
-// Calls of functions and their results in the turns of a chat, as Gemini's functionCall and
-// functionResponse parts. Pure. Gemini signs its calls and wants the signatures back; they travel
-// in `extra_content.google.thought_signature`, where Google's own OpenAI-shaped route puts them
-// (ai.google.dev/gemini-api/docs/thought-signatures).
+// Converts function calls and results in a chat to Gemini's functionCall and functionResponse
+// parts. Gemini signs its calls and wants the signatures back; they are in
+// `extra_content.google.thought_signature`, as in Google's own OpenAI-compatible API
+// (ai.google.dev/gemini-api/docs/thought-signatures). Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { checkNumbers } from "../chat.ts";
@@ -11,15 +11,12 @@ import { jsonObject, objectOf, text } from "../sdk-error.ts";
 import { checkKnown, isAbsent } from "./fields.ts";
 import { invalid, refuse, unsupported } from "./refusal.ts";
 
-/**
- * What the same page gives for calls of other models, which have no signature: models from 3 on
- * refuse a turn without.
- */
+/** The documented signature for other models' calls. Models from 3 on refuse a turn without one. */
 const UNSIGNED = "skip_thought_signature_validator";
 const WANTS_SIGNATURES = /(?:^|\/)gemini-(?:[3-9]|\d\d)/;
 
 /**
- * The calls of an assistant's turn. Their names are kept in `calls`, by id, for the results that
+ * The calls of an assistant's turn. Stores their names in `calls`, by id, for the results that
  * follow.
  */
 export function callParts(
@@ -63,8 +60,8 @@ function argumentsOf(given: Json | undefined, place: string): JsonObject {
 }
 
 /**
- * An object of JSON goes as such, unless a number in it would arrive as another; any other text
- * under `output`, where Gemini looks for it.
+ * A JSON object is sent as such, unless a number in it would change. Any other text goes under
+ * `output`, where Gemini looks for it.
  */
 export function resultPart(
   message: JsonObject,

@@ -1,4 +1,4 @@
-// Tools of a chat request, and which of them may be called, as Gemini's Tool and ToolConfig. Pure.
+// Converts tools and tool choice to Gemini's Tool and ToolConfig. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
@@ -27,8 +27,8 @@ function toDeclaration(tool: Json, place: string): JsonObject {
 }
 
 /**
- * Undefined where Gemini decides as OpenAI does. A strict function makes the mode VALIDATED: the
- * model still chooses between calling and answering, and a call keeps to its schema.
+ * Undefined if Gemini's default equals OpenAI's. A strict function sets the mode VALIDATED: the
+ * model still chooses whether to call, and a call keeps to its schema.
  */
 export function toToolConfig(choice: Json | undefined, tools: Json | undefined): JsonObject | undefined {
   const known = namesOf(tools);

@@ -1,9 +1,8 @@
-// Gemini's UsageMetadata as `usage` in OpenAI's shape. Pure. Counts that are zero are left out on
-// the wire.
+// Converts Gemini's UsageMetadata to `usage` in OpenAI's format. The wire omits zero counts. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
 
-/** Thoughts are output, and what tools gave the model is input, as both are billed. */
+/** Reasoning counts as output and tool results as input, as both are billed. */
 export function toUsageBody(usage: { readonly [key: string]: unknown }): JsonObject {
   const prompt = count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount);
   const thoughts = count(usage.thoughtsTokenCount);
@@ -17,7 +16,7 @@ export function toUsageBody(usage: { readonly [key: string]: unknown }): JsonObj
   };
 }
 
-/** Numbers of 64 bits are texts in the JSON of protocol buffers. */
+/** 64-bit numbers are strings in protocol buffer JSON. */
 export function count(value: unknown): number {
   const number = typeof value === "string" ? Number(value) : value;
   return typeof number === "number" && number > 0 ? number : 0;
