@@ -31,6 +31,7 @@ export const sidebar: Group[] = [
     ["Tensors", "docs/tensors"],
     ["ONNX models", "docs/onnx"],
     ["Pipelines", "docs/pipelines"],
+    ["The simulator", "docs/simulate"],
     ["Tests", "docs/testing"],
     ["Guarantees", "docs/guarantees"],
   ]),

@@ -4,6 +4,7 @@
 
 import { bindMethods } from "../core/contract/bind-methods.ts";
 import type { Clock } from "../core/time/clock.ts";
+import { Heap, HeapNode } from "../core/time/heap.ts";
 
 /** A clock that moves when a test says so. */
 export interface VirtualClock extends Clock {
@@ -38,11 +39,8 @@ export interface VirtualClock extends Clock {
 /** No test needs more of them in one step. */
 const MAX_IMMEDIATES = 100_000;
 
-interface Timer {
-  readonly at: number;
-  readonly order: number;
-  readonly callback: () => void;
-}
+/** Of equal times the heap keeps the order in which they were set. */
+type Timer = HeapNode<() => void>;
 
 /**
  * Makes a virtual clock that starts at `startAt` milliseconds (default 0). Give it to a batcher, a
@@ -64,12 +62,11 @@ export function virtualClock(startAt = 0): VirtualClock {
 }
 
 class SteppedClock implements VirtualClock {
-  readonly #timers: Set<Timer> = new Set();
+  readonly #timers: Heap<() => void> = new Heap();
   readonly #immediates: (() => void)[] = [];
   /** Until when in real time each piece of work is waited for. */
   readonly #held: Map<object, number> = new Map();
   #now: number;
-  #order = 0;
 
   constructor(startAt: number) {
     this.#now = startAt;
@@ -81,19 +78,18 @@ class SteppedClock implements VirtualClock {
   }
 
   setTimeout(callback: () => void, delayMs: number): unknown {
-    this.#order += 1;
+    const timer: Timer = new HeapNode(callback);
     // As the platform does, also where there is no number of milliseconds.
-    const timer = { at: this.#now + (delayMs > 0 ? delayMs : 0), order: this.#order, callback };
-    this.#timers.add(timer);
+    this.#timers.add(timer, this.#now + (delayMs > 0 ? delayMs : 0));
     return timer;
   }
 
   clearTimeout(handle: unknown): void {
-    this.#timers.delete(handle as Timer);
+    if (handle instanceof HeapNode) this.#timers.remove(handle);
   }
 
   get nextAt(): number {
-    return this.#next()?.at ?? Number.POSITIVE_INFINITY;
+    return this.#timers.first?.key ?? Number.POSITIVE_INFINITY;
   }
 
   get timers(): number {
@@ -128,7 +124,7 @@ class SteppedClock implements VirtualClock {
   async advance(ms: number): Promise<void> {
     const until = this.#now + ms;
     await this.settle();
-    for (let timer = this.#next(); timer !== undefined && timer.at <= until; timer = this.#next()) {
+    for (let timer = this.#timers.first; timer !== undefined && timer.key <= until; timer = this.#timers.first) {
       this.#ring(timer);
       await this.settle();
     }
@@ -139,7 +135,7 @@ class SteppedClock implements VirtualClock {
   async runAll(limit = 100_000): Promise<void> {
     await this.settle();
     let rung = 0;
-    for (let timer = this.#next(); timer !== undefined; timer = this.#next()) {
+    for (let timer = this.#timers.first; timer !== undefined; timer = this.#timers.first) {
       if (rung >= limit) throw new Error(`More than ${limit} timers rang: the program under test may be polling.`);
       rung += 1;
       this.#ring(timer);
@@ -155,17 +151,9 @@ class SteppedClock implements VirtualClock {
   }
 
   #ring(timer: Timer): void {
-    this.#now = Math.max(this.#now, timer.at);
-    this.#timers.delete(timer);
-    timer.callback();
-  }
-
-  #next(): Timer | undefined {
-    let next: Timer | undefined;
-    for (const timer of this.#timers) {
-      if (next === undefined || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
-    }
-    return next;
+    this.#now = Math.max(this.#now, timer.key);
+    this.#timers.remove(timer);
+    timer.value();
   }
 }
 

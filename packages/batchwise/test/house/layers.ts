@@ -25,7 +25,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   onnx: ["core", "makers", "tokens", "tensor", "threads"],
   threads: ["core"],
   otel: ["core", "dispatch/contract"],
-  simulate: ["core"],
+  simulate: ["core", "makers"],
   testing: ["core"],
   dispatch: ["core", "makers", "tokens"],
 };

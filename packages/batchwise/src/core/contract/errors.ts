@@ -48,7 +48,10 @@ export class BatchwiseError extends Error {
     this.name = "BatchwiseError";
     this.code = init.code;
     this.retryable = init.retryable;
-    Object.defineProperty(this, BRAND, { value: true });
+  }
+
+  static {
+    Object.defineProperty(BatchwiseError.prototype, BRAND, { value: true });
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
@@ -101,9 +104,22 @@ function errorOf(name: string, code: BatchwiseErrorCode, message: string, retrya
   return new BatchwiseError({ code, message: inName(name, message), retryable });
 }
 
+/**
+ * An error for a refusal, without a stack trace: it would show the engine, and in overload take
+ * half of its time.
+ */
+function refusalOf(name: string, code: BatchwiseErrorCode, message: string): BatchwiseError {
+  const { stackTraceLimit } = Error;
+  // It may be read-only.
+  Reflect.set(Error, "stackTraceLimit", 0);
+  const error = errorOf(name, code, message, true);
+  Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
+  return error;
+}
+
 export function queueFullError(name: string, maxQueueSize: number, what = "waiting"): BatchwiseError {
   const items = `${countOf(maxQueueSize, "item")} ${maxQueueSize === 1 ? "is" : "are"}`;
-  return errorOf(name, "QUEUE_FULL", `The queue is full: ${items} ${what} (maxQueueSize).`, true);
+  return refusalOf(name, "QUEUE_FULL", `The queue is full: ${items} ${what} (maxQueueSize).`);
 }
 
 /** For the items of a call that the queue can never hold at once. */
@@ -114,7 +130,7 @@ export function callTooLargeError(name: string, size: number, what: string, maxQ
 
 export function droppedError(name: string, maxQueueSize: number): BatchwiseError {
   const message = `Dropped for a newer item: ${countOf(maxQueueSize, "item")} ${maxQueueSize === 1 ? "was" : "were"} waiting (maxQueueSize) and onFull is "drop-oldest".`;
-  return errorOf(name, "QUEUE_FULL", message, true);
+  return refusalOf(name, "QUEUE_FULL", message);
 }
 
 export function itemTooLargeError(name: string, cost: number, maxBatchCost: number): BatchwiseError {

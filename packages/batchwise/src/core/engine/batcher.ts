@@ -90,7 +90,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const inContext = this.#inContext;
     const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
     const clock = new SteadyClock(options.clock, inContext);
-    const turn = new Turn(clock, () => this.#scheduler.turnEnded());
+    const turn = new Turn(clock, () => this.#scheduler.turnEnded(), options.clock.endOfTurn?.bind(options.clock));
     const events = new Events(inContext, printedName(options));
     const services: Services = {
       name: prepared.givenName,
@@ -341,6 +341,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const isClosed = (): boolean => this.closed;
     const isFull = (): boolean => this.#options.onFull !== "wait" && this.#admission.isFull;
     const { name } = this.#services;
+    this.#admission.watchRefusals();
     return {
       maxPending: Math.min(2 * maxBatchSize * concurrency, maxQueueSize, MOST_PENDING),
       get closedError() {

@@ -33,6 +33,7 @@ export class Admission {
   #handedOut = 0;
   #options: ResolvedOptions;
   #retrying = 0;
+  #isWatched = false;
 
   constructor(services: Services, queue: Queue, options: ResolvedOptions) {
     this.#services = services;
@@ -60,7 +61,12 @@ export class Admission {
     return this.#free() <= 0;
   }
 
-  /** True for the error of an item that was refused or dropped here. */
+  /** From now on `isRefusal` knows the errors of items that are refused or dropped. */
+  watchRefusals(): void {
+    this.#isWatched = true;
+  }
+
+  /** True for the error of an item that was refused or dropped here, since they are watched. */
   isRefusal(reason: unknown): boolean {
     return typeof reason === "object" && reason !== null && refusedBy.get(reason) === this;
   }
@@ -208,7 +214,7 @@ export class Admission {
   }
 
   #refuse(entry: Parameters<typeof refuse>[1], error: Error): void {
-    refusedBy.set(error, this);
+    if (this.#isWatched) refusedBy.set(error, this);
     refuse(this.#services, entry, error, "rejected");
   }
 }

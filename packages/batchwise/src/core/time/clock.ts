@@ -15,6 +15,11 @@ export interface Clock {
    * alone.
    */
   setImmediate?(callback: () => void): unknown;
+  /**
+   * Runs the callback when all that happens at the present moment has happened. For a simulator,
+   * which knows when that is. Default: when the promise jobs of the running task are done.
+   */
+  endOfTurn?(callback: () => void): void;
   /** A time that never goes back, where `now` may. Read by a dispatcher alone. Default: `now`. */
   monotonic?(): number;
   /**
@@ -32,13 +37,14 @@ export interface Clock {
 const loadedWith = { performance: globalThis.performance, setTimeout };
 
 /**
- * `performance.now()` and the platform's timers. Fake timers replace both: then the global
+ * `performance.now()` and the platform's timers, which would cut a fraction of a millisecond off
+ * and fire early. Fake timers replace both: then the global
  * `performance` is read. A `performance` that is replaced alone is not seen; a `now` that is
  * replaced on it is.
  */
 export const systemClock: Clock = {
   now: () => (setTimeout === loadedWith.setTimeout ? loadedWith.performance.now() : performance.now()),
-  setTimeout: (callback, delayMs) => setTimeout(callback, delayMs),
+  setTimeout: (callback, delayMs) => setTimeout(callback, Math.ceil(delayMs)),
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
@@ -177,7 +183,7 @@ export class Timer {
     this.#stop();
     this.#setFor = at;
     this.#platform = setTimeout;
-    const delayMs = Math.min(LONGEST_DELAY_MS, Math.max(0, Math.ceil(at - now)));
+    const delayMs = Math.min(LONGEST_DELAY_MS, Math.max(0, at - now));
     this.#handle = this.#clock.setTimeout(() => this.#fired(), delayMs);
   }
 

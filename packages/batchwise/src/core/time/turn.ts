@@ -79,13 +79,15 @@ export class Moment {
 export class Turn {
   readonly #clock: Clock;
   readonly #onEnd: () => void;
+  readonly #schedule: Schedule;
   #moment: Moment | null = null;
   #sequence = 0;
 
-  /** `onEnd` is called when an open turn ends. */
-  constructor(clock: Clock, onEnd: () => void) {
+  /** `onEnd` is called when an open turn ends. `schedule`: of a clock that ends turns itself. */
+  constructor(clock: Clock, onEnd: () => void, schedule: Schedule = endOfTurn) {
     this.#clock = clock;
     this.#onEnd = onEnd;
+    this.#schedule = schedule;
   }
 
   get isOpen(): boolean {
@@ -121,7 +123,7 @@ export class Turn {
   #open(): Moment {
     const moment = this.newMoment(this.#clock.now());
     this.#moment = moment;
-    endOfTurn(this.#ended);
+    this.#schedule(this.#ended);
     return moment;
   }
 

@@ -131,4 +131,4 @@ export interface DispatcherOptions {
  * A clock with all optional methods except `setImmediate`. `now` is wall time; `monotonic` never
  * goes back.
  */
-export type DispatchClock = Required<Omit<Clock, "setImmediate">>;
+export type DispatchClock = Required<Omit<Clock, "setImmediate" | "endOfTurn">>;

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ItemOutcome } from "../../../src/core/contract/outcome.ts";
+import { isThenable } from "../../../src/core/contract/thenable.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
 import { answer, failEntries, ignorePlaces, type SettledBatch } from "../../../src/core/run/settle.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
@@ -28,8 +29,8 @@ function kitOf(kinds: readonly Kind[]): Kit {
     const moment = new Moment(-(place % 3), place);
     if (kind === "bare") {
       const resolve = (value: unknown): void => {
-        if (!(value instanceof Promise)) told.push([place, "completed", value]);
-        else value.catch((reason: unknown) => told.push([place, "failed", reason]));
+        if (!isThenable(value)) told.push([place, "completed", value]);
+        else value.then(undefined, (reason: unknown) => told.push([place, "failed", reason]));
       };
       return new Entry(place, resolve, moment, 0);
     }
