@@ -1,8 +1,8 @@
-// Methods that work when they are taken off their object: `const { flush } = batcher`.
+// Binds methods, so that they work without their object: `const { flush } = batcher`.
 
 const methodsOf: WeakMap<object, readonly string[]> = new WeakMap();
 
-/** Binds every method of an object with a name to it. To be called in the constructor. */
+/** Binds every named method of an object to it. Call it in the constructor. */
 export function bindMethods(object: object): void {
   const prototype = Object.getPrototypeOf(object) as object;
   let names = methodsOf.get(prototype);
@@ -15,9 +15,9 @@ export function bindMethods(object: object): void {
 }
 
 /**
- * Makes the methods of a class work when they are taken off its objects, which stay as light as
- * they are: a method is bound each time it is read. Leaves out those that the constructor binds. To
- * be called once, for each class of a chain.
+ * Makes the methods of a class work without their object, at no cost per object: a getter binds a
+ * method each time it is read. Skips `others`, which the constructor binds. Call it once for each
+ * class of a chain.
  */
 export function bindOnRead(prototype: object, others: readonly string[]): void {
   for (const [name, { value, enumerable = false }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {

@@ -1,6 +1,5 @@
-// What a batcher tells its listeners, and the list of them. Listeners are the user's functions: one
-// that throws, or whose promise rejects, is reported as a warning and does not stop other
-// listeners.
+// The events of a batcher and its list of listeners. Listeners are the user's functions: one that
+// throws or rejects is reported as a warning and does not stop other listeners.
 
 import { type Clock, type InContext, systemClock } from "../time/clock.ts";
 import { inName } from "./errors.ts";
@@ -8,48 +7,48 @@ import type { BatchReason, ItemOutcome } from "./outcome.ts";
 import { attempt } from "./thenable.ts";
 import { UnheardWarnings } from "./unheard-warnings.ts";
 
-/** A batch that is running now. */
+/** A running batch. */
 export interface RunningBatch {
   readonly id: string;
   readonly key: string | undefined;
-  /** Items in it when it was handed to the handler. */
+  /** Number of items when the handler was called. */
   readonly size: number;
   readonly cost: number;
   readonly reason: BatchReason;
-  /** When it was handed to the handler: epoch milliseconds, or an injected clock's own time. */
+  /** When the handler was called: ms since 1970, or the time of an injected clock. */
   readonly startedAt: number;
 }
 
 /** A batch that has ended. */
 export interface BatchEvent extends RunningBatch {
-  /** How long it ran. */
+  /** Duration of the batch, in ms. */
   readonly runMs: number;
-  /** How long its oldest item had waited. */
+  /** Wait of its oldest item, in ms. */
   readonly waitMs: number;
-  /** The error that failed the batch as a whole; undefined where there was none. */
+  /** The error that failed the whole batch; undefined if there was none. */
   readonly error: unknown;
 }
 
-/** An item that has been settled. */
+/** A settled item. */
 export interface ItemEvent {
   readonly outcome: ItemOutcome;
-  /** From submit to answer. */
+  /** From submit to answer, in ms. */
   readonly latencyMs: number;
 }
 
 /**
- * What a warning is about. `LISTENER_FAILED`, `CACHE_FAILED`, `LIMITER_FAILED`: a function of the
- * user threw, rejected or answered what it may not. `RETRY_FAILED`: an option of `retry` did.
- * `OPTIONS`: options that do together what they do not seem to. `STREAM_BLOCKED`: a batch of
- * streams has waited a second for callers who do not read; read the streams of a batch
+ * The subject of a warning. `LISTENER_FAILED`, `CACHE_FAILED`, `LIMITER_FAILED`: a function of the
+ * user threw, rejected or returned an invalid value. `RETRY_FAILED`: an option of `retry` did.
+ * `OPTIONS`: a combination of options has an unexpected effect. `STREAM_BLOCKED`: a batch of
+ * streams has waited a second for callers that do not read; read the streams of a batch
  * concurrently, or raise `maxBufferedChunks`. `OBSERVER_FAILED`: the meter or tracer of
- * `batchwise/otel` threw. `CACHE_NULL`: a result that is null is not stored, see
- * `cache.nullIsResult`. `HELD_AT_EXIT`: items that `maxWaitMs: Infinity` held were sent because the
- * process was about to end; call `flush()` or `close()` after the last submit. Those of a paused
- * batcher are lost; call `resume()` or `close()`. `SELF_CALL`: for 1 s every slot was taken by a
- * batch whose handler has submitted to its own batcher, or to another whose handlers submitted to
- * it; or a handler had submitted an item equal to one of its own batch, or called `close()` or
- * `idle()` of its own batcher. Where it awaits that, none of them ends.
+ * `batchwise/otel` threw. `CACHE_NULL`: a null result is not stored, see `cache.nullIsResult`.
+ * `HELD_AT_EXIT`: items held by `maxWaitMs: Infinity` were sent because the process was about to
+ * end; call `flush()` or `close()` after the last submit. Items of a paused batcher are lost; call
+ * `resume()` or `close()`. `SELF_CALL`: for 1 s every slot was taken by a batch whose handler has
+ * submitted to its own batcher, or to another whose handlers submitted to it; or a handler
+ * submitted an item equal to one of its own batch, or called `close()` or `idle()` of its own
+ * batcher. If the handler awaits that, it never ends.
  */
 export type WarningCode =
   | "LISTENER_FAILED"
@@ -63,35 +62,35 @@ export type WarningCode =
   | "SELF_CALL"
   | "STREAM_BLOCKED";
 
-/** Something that the batcher could live with and that its owner should know. */
+/** A problem that the batcher survived and its owner should know. */
 export interface WarningEvent {
   readonly code: WarningCode;
   readonly message: string;
   readonly cause: unknown;
 }
 
-/** What a listener of each event gets. */
+/** The event objects by event name. */
 export interface BatcherEvents {
   readonly batch: BatchEvent;
   readonly item: ItemEvent;
   readonly warning: WarningEvent;
 }
 
-/** What `on` listens to. */
+/** Names of events for `on`. */
 export type EventName = keyof BatcherEvents;
-/** A function that hears one event. What it throws becomes a warning. */
+/** A listener of one event. An error that it throws becomes a warning. */
 export type Listener<Name extends EventName> = (event: BatcherEvents[Name]) => void;
 
 type AnyListener = (event: never) => unknown;
 
-/** Warnings without a listener are kept for the first listener, so many of them. */
+/** Maximum warnings kept for the first listener. */
 const KEPT_WARNINGS = 16;
 
 const HOW_TO_LISTEN = 'Printed once a code. `on("warning", listener)` hears every warning, and none is printed then.';
 
 /**
- * The name under which a batcher's warnings are printed; null on a clock of its own, as in tests:
- * none is printed.
+ * The name with which warnings are printed. null: the clock is injected, as in tests, and nothing
+ * is printed.
  */
 export function printedName({ name, clock }: { readonly name: string; readonly clock: Clock }): string | null {
   return clock === systemClock ? name : null;
@@ -100,13 +99,13 @@ export function printedName({ name, clock }: { readonly name: string; readonly c
 export class Events {
   readonly #inContext: InContext;
   readonly #name: string | null;
-  /** Made with the first listener. */
+  /** Created with the first listener. */
   #listeners: Partial<Record<EventName, readonly AnyListener[]>> | null = null;
   #kept: WarningEvent[] | null = null;
-  /** Made with the first warning. */
+  /** Created with the first warning. */
   #unheard: UnheardWarnings | null = null;
 
-  /** Listeners run in the async context of `inContext`. `name`: see `printedName`. */
+  /** `inContext`: runs listeners in its async context. `name`: see `printedName`. */
   constructor(inContext: InContext, name: string | null) {
     this.#inContext = inContext;
     this.#name = name;

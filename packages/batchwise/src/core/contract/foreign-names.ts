@@ -1,7 +1,7 @@
-// Names of options in other libraries, and what they are here: data for the check of unknown names.
-// A row has our option, its unit or meaning, and what others call it, as `plainName` writes it.
+// Option names of other libraries, with ours, for the check of unknown names. A row has our option,
+// its unit or meaning, and other names in the form of `plainName`.
 
-/** The first row whose option the entry point has, and that lists the name, answers. */
+/** The first row that has the name and an option of the entry point is used. */
 export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, theirs: string])[] = [
   [
     "maxWaitMs",
@@ -43,10 +43,7 @@ export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, t
   ],
 ];
 
-/**
- * Names that are no option here, and where what they say belongs: for the options of a batcher
- * alone.
- */
+/** Names without an option, and where their setting belongs. Only for options of a batcher. */
 export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] = [
   ["a batch has no least cost: it goes when it is full or `maxWaitMs` is over", "mincost"],
   ["use `batchStream`, for handlers that stream", "bufferedchunks stall"],
@@ -65,8 +62,7 @@ export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] =
 const IGNORED: readonly string[] = ["max", "batch", "batches", "ms", "s", "seconds", "microseconds"];
 
 /**
- * A name without what differs between libraries: case, `_`, and the words `max`, `batch` and units
- * of time.
+ * Removes differences between libraries: case, `_`, the words `max` and `batch`, and time units.
  */
 export function plainName(name: string): string {
   const words = name

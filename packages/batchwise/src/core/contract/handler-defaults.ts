@@ -1,11 +1,10 @@
-// What a handler says of its batcher: its name, and the options that a handler object brings along
-// in its property `defaults`, as one that knows how many batches it runs at once. Each holds where
-// the user's own options do not have it.
+// A handler's name and its property `defaults`: options that suit the handler, such as its number
+// of concurrent batches. The user's own options take precedence.
 
 import { NO_NAME } from "./errors.ts";
 import type { BatchOptions } from "./options.ts";
 
-/** `order` holds only where the user's options have no `cost` and no `batchCost` either. */
+/** `order` applies only if the user gives neither `cost` nor `batchCost`. */
 export type HandlerDefaults = Pick<
   BatchOptions<never, never>,
   "concurrency" | "maxBatchCost" | "maxBatchSize" | "order" | "prefetch"
@@ -13,15 +12,15 @@ export type HandlerDefaults = Pick<
 
 const NAMES: readonly (keyof HandlerDefaults)[] = ["concurrency", "maxBatchCost", "maxBatchSize", "order", "prefetch"];
 
-/** The name of a batcher whose options give none: that of its handler, where that has one. */
+/** The batcher's name if its options give none: the handler's, if it has one. */
 export function nameOfHandler(handler: unknown): string {
   const name = (handler as { readonly name?: unknown } | null | undefined)?.name;
   return typeof name === "string" ? name.replace(/^(bound )+/, "") || NO_NAME : NO_NAME;
 }
 
 /**
- * The user's options with those of the handler. What is no object is left for the check of options
- * to refuse.
+ * The user's options over the handler's. A value that is no object is returned unchanged, for the
+ * option check to refuse.
  */
 export function withHandlerDefaults(handler: unknown, given: unknown): unknown {
   const defaults = typeof handler === "object" ? (handler as { defaults?: unknown } | null)?.defaults : undefined;

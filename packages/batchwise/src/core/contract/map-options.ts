@@ -1,27 +1,24 @@
-// What `map` takes and gives.
+// Types of `map`.
 
-/**
- * Items for `map`. Promises in a plain iterable are awaited one after the other, as `for await`
- * does.
- */
+/** Items for `map`. Promises in a plain iterable are awaited in order, as `for await` does. */
 export type MapSource<Item> = Iterable<Item | PromiseLike<Item>> | AsyncIterable<Item>;
 
-/** The options of `map` beside those of a submit. */
+/** Options of `map` in addition to those of a submit. */
 export interface MapWindow<Settled extends boolean = boolean> {
-  /** True (default): results in the order of the source. False: each as soon as it is there. */
+  /** True (default): results in source order. False: each as soon as it is ready. */
   readonly ordered?: boolean | undefined;
   /**
-   * Items taken from the source whose results have not been read. No more is taken meanwhile, so
-   * this bounds memory. Integer >= 1 or Infinity. Default: two rounds of full batches
-   * (`2 * maxBatchSize * concurrency`), at most `maxQueueSize` and 10,000.
+   * Maximum items taken from the source whose results are unread. This bounds memory. Integer >= 1
+   * or Infinity. Default: two rounds of full batches (`2 * maxBatchSize * concurrency`), at most
+   * `maxQueueSize` and 10,000.
    */
   readonly maxPending?: number | undefined;
   /**
-   * True: a failed item is an entry `{ status: "rejected", reason }`. False (default): it ends the
+   * True: a failed item gives `{ status: "rejected", reason }`. False (default): it ends the
    * iteration.
    */
   readonly settled?: Settled | undefined;
 }
 
-/** What `map` gives for an item. */
+/** The result of one item. */
 export type Mapped<Result, Settled extends boolean> = Settled extends true ? PromiseSettledResult<Result> : Result;

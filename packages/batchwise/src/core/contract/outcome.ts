@@ -1,9 +1,9 @@
-// How things end and why they start: the words that all parts of the engine share.
+// Names of outcomes and batch reasons, for all parts of the engine.
 
 /** How a submitted item ended. */
 export type ItemOutcome = "completed" | "failed" | "cancelled" | "expired" | "rejected";
 
-/** Every way to end but with a result. */
+/** All outcomes but a result. */
 export type FailedOutcome = Exclude<ItemOutcome, "completed">;
 
 /** Why a batch was sent. */

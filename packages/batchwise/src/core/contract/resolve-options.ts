@@ -1,5 +1,5 @@
-// Options are validated once, filled in and frozen. Mistakes throw a TypeError or RangeError with
-// `code: "INVALID_OPTION"`.
+// Validates, fills in and freezes options once. Throws a TypeError or RangeError with
+// `code: "INVALID_OPTION"` for a mistake.
 
 import { type Clock, systemClock } from "../time/clock.ts";
 import { NO_NAME } from "./errors.ts";
@@ -30,16 +30,16 @@ import {
   zeroOrMore,
 } from "./validate.ts";
 
-/** The cost of items that were given none. */
+/** The default cost of an item. */
 export const oneEach = (): number => 1;
 
-/** The options in force, where `preferredBatchSize` may still follow `maxBatchSize`. */
+/** The options in force. `preferredBatchSize` undefined: follows `maxBatchSize`. */
 type Defaults = Omit<ResolvedOptions, "preferredBatchSize"> & { readonly preferredBatchSize: number | undefined };
 
-/** Those that may be given. */
+/** The options that users may give. */
 type Given = Omit<Defaults, "learnsBatchCost">;
 
-/** What an option must be, and what it is where it is not given. */
+/** Rule and default of each option. */
 type Settings<Name extends keyof Given> = { readonly [Key in Name]: readonly [rule: Rule, standard: Given[Key]] };
 
 /** The options that `configure` may change. */
@@ -53,7 +53,7 @@ export const LIMITS: Settings<keyof ConfigureOptions> = {
   maxQueueSize: [unboundedIntegerFrom(1), 10_000],
 };
 
-/** Every option there is. */
+/** All options. */
 export const SETTINGS: Settings<keyof Given> = {
   ...LIMITS,
   cost: [aFunction, oneEach],
@@ -90,7 +90,7 @@ const RETRY: Readonly<Record<keyof RetryOptions, readonly [rule: Rule]>> = {
 
 const MAY_BE_FUNCTIONS: ReadonlySet<string> = new Set(["batchCost", "backoffMs"]);
 
-/** True for what an option may be besides what its rule says. */
+/** True for a valid value that the option's rule does not cover. */
 function isOtherKind(name: string, value: unknown): boolean {
   return typeof value === "function" ? MAY_BE_FUNCTIONS.has(name) : name === "maxBatchCost" && value === "learn";
 }
@@ -100,32 +100,32 @@ const DEFAULTS = {
   learnsBatchCost: false,
 } as unknown as Defaults;
 
-/** `maxBatchSize` where it is not given and the cost of a batch is learned. */
+/** Default of `maxBatchSize` if the batch cost is learned. */
 const LEARNED_SIZE = 1024;
 
-/** Options that have been validated, filled in and frozen, once. */
+/** Options that were validated, filled in and frozen once. */
 export class PreparedOptions {
   readonly options: ResolvedOptions;
-  /** `preferredBatchSize` was never given and follows `maxBatchSize`. */
+  /** `preferredBatchSize` was not given and follows `maxBatchSize`. */
   readonly isPreferredUnset: boolean;
-  /** `maxBatchSize` was never given. */
+  /** `maxBatchSize` was not given. */
   readonly isSizeUnset: boolean;
-  /** `cost` was never given. */
+  /** `cost` was not given. */
   readonly isCostUnset: boolean;
-  /** The name that messages begin with: the one that was given. */
+  /** The given name, with which messages begin. */
   readonly givenName: string;
   readonly #given: BatchOptions<unknown, unknown>;
-  /** The same options with the last name that they were asked for with. */
+  /** The copy with the last name that was requested. */
   #named: PreparedOptions | null = null;
 
   /**
-   * Options that were given, or prepared before. `name` is for those that give none. Throws
+   * Prepares options, or returns prepared ones. `name`: for options without one. Throws
    * INVALID_OPTION.
    */
   static of(given: unknown, name: string = NO_NAME): PreparedOptions {
     if (given instanceof PreparedOptions) return given;
     if (given !== undefined) return new PreparedOptions(given, name);
-    // Shared by all of a name that give none.
+    // Shared by all batchers of a name without options.
     let shared = defaults.get(name);
     if (shared === undefined) {
       shared = new PreparedOptions(undefined, name);
@@ -148,7 +148,7 @@ export class PreparedOptions {
     this.#given = options;
   }
 
-  /** The same options, with this name where none was given. */
+  /** The same options, with this name if none was given. */
   named(name: string): PreparedOptions {
     if (this.#given.name !== undefined || this.options.name === name) return this;
     if (this.#named?.options.name !== name) this.#named = new PreparedOptions(this.#given, name);
@@ -157,17 +157,17 @@ export class PreparedOptions {
 }
 
 const defaults: Map<string, PreparedOptions> = new Map();
-/** Names are made by programs: there may be any number of them. */
+/** A bound, because programs may generate names. */
 const MOST_DEFAULTS = 100;
 
-/** What is not given may follow from what is. */
+/** Defaults that depend on given options. */
 function defaultsFor({ order, maxBatchCost }: BatchOptions<unknown, unknown>): Defaults {
   if (order !== "length" && maxBatchCost !== "learn") return DEFAULTS;
   const batchCost = order === "length" ? "padded" : DEFAULTS.batchCost;
   return { ...DEFAULTS, batchCost, maxBatchSize: maxBatchCost === "learn" ? LEARNED_SIZE : DEFAULTS.maxBatchSize };
 }
 
-/** Options that are valid each alone and not together. */
+/** Throws for options that are valid separately but not together. */
 function checkTogether(options: BatchOptions<unknown, unknown>): void {
   const { batchCost = "padded", cache, dedupe, gather, clock, limiter, order, prefetch = 0 } = options;
   if (order === "length" && batchCost !== "padded") {
@@ -203,12 +203,12 @@ export function reconfigure(
   return resolve(isPreferredUnset ? { ...current, preferredBatchSize: undefined } : current, changes);
 }
 
-/** With "learn" where a cost is learned, as it was given: `configure` may take it back. */
+/** The options as given: "learn" for a learned cost, so that they can be passed to `configure`. */
 export function shownOptions(options: ResolvedOptions): ShownOptions {
   return options.learnsBatchCost ? Object.freeze({ ...options, maxBatchCost: "learn" as const }) : options;
 }
 
-/** `base`, with the options that are given in place of its own. */
+/** The given options over `base`. */
 function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): ResolvedOptions {
   const isGiven = ([, value]: readonly [string, unknown]): boolean => value !== undefined;
   const changes = Object.fromEntries(Object.entries(given).filter(isGiven));
@@ -226,14 +226,14 @@ function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): Resolve
 }
 
 function resolveRetry(given: RetryOptions): ResolvedRetry {
-  // What is checked is what is used, also where a getter says something else the next time.
+  // Use the checked values: a getter may return another value the next time.
   const retry = { ...given, attempts: given.attempts, backoffMs: given.backoffMs, when: given.when };
   checkAll(retry, RETRY, "retry.");
   check("retry.attempts", RETRY.attempts[0], retry.attempts);
   return Object.freeze({ attempts: retry.attempts, backoffMs: retry.backoffMs ?? 0, when: retry.when ?? (() => true) });
 }
 
-/** Checks each option that is given; one that is undefined counts as not given. */
+/** Checks each given option. Undefined counts as not given. */
 function checkAll(
   options: object,
   settings: Readonly<Record<string, readonly [rule: Rule, ...unknown[]]>>,

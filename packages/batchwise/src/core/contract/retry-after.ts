@@ -1,17 +1,16 @@
-// How long a provider asked to be left alone, read from what a handler threw. Errors of the OpenAI
-// and Anthropic clients carry `headers`, those of axios and gaxios `response.headers`, those of the
-// AI SDK `responseHeaders`; all are read by shape. It never throws, whatever the error is made of.
+// Reads the retry delay from an error that a handler threw. Errors of the OpenAI and Anthropic
+// clients have `headers`, those of axios and gaxios `response.headers`, those of the AI SDK
+// `responseHeaders`; all are read by shape. Never throws.
 
-/** A longer wait counts as this: a day. */
+/** Maximum delay: a day. */
 export const LONGEST_RETRY_AFTER_MS = 86_400_000;
 
 /**
- * The wait that an error asks for, in milliseconds, or undefined where it asks for none that can be
- * read.
+ * The retry delay of an error in ms, or undefined if it has none.
  *
- * Its own `retryAfterMs` comes first, then the header `retry-after-ms` (milliseconds), then
- * `retry-after` (seconds, also fractional, or an HTTP date, which is measured from `epochNow`).
- * What is negative or past is not a wait.
+ * Its own `retryAfterMs` takes precedence, then the header `retry-after-ms` (ms), then
+ * `retry-after` (seconds, also fractional, or an HTTP date, measured from `epochNow`). Negative and
+ * past values are ignored.
  */
 export function retryAfterMs(error: unknown, epochNow: number): number | undefined {
   const own = property(error, "retryAfterMs");
@@ -25,7 +24,7 @@ export function retryAfterMs(error: unknown, epochNow: number): number | undefin
   return undefined;
 }
 
-/** The value of a property; undefined where there is none or where reading it throws. */
+/** A property's value; undefined if it is absent or reading it throws. */
 function property(object: unknown, name: string): unknown {
   if ((typeof object !== "object" && typeof object !== "function") || object === null) return undefined;
   try {
@@ -36,8 +35,8 @@ function property(object: unknown, name: string): unknown {
 }
 
 /**
- * A header as text, "" where there is none. `headers` is a Headers, a Map or a plain object with
- * names in any case.
+ * A header as text, "" if absent. `headers`: a Headers, a Map, or a plain object with names in any
+ * case.
  */
 function header(headers: unknown, name: string): string {
   if (typeof headers !== "object" || headers === null) return "";
@@ -57,16 +56,13 @@ function byName(headers: object, name: string): unknown {
   return undefined;
 }
 
-/** Node.js and some clients give a list of values, or a number. */
+/** Node.js and some clients give a list of values or a number. */
 function text(value: unknown): string {
   const first: unknown = Array.isArray(value) ? value[0] : value;
   return typeof first === "string" || typeof first === "number" ? String(first).trim() : "";
 }
 
-/**
- * The part of RFC 9110 that counts: a plain decimal number. `Date.parse` would take "-5" for a
- * month.
- */
+/** A plain decimal number, as RFC 9110 requires. `Date.parse` would read "-5" as a month. */
 const DECIMAL = /^\d+(\.\d*)?$/;
 
 function milliseconds(value: string): number | undefined {
@@ -77,7 +73,7 @@ function delay(value: string, epochNow: number): number | undefined {
   return wait(DECIMAL.test(value) ? Number(value) * 1_000 : dateOf(value) - epochNow);
 }
 
-/** A date with a time of day. One without a zone (the asctime form of HTTP) is in GMT. */
+/** A date with a time of day. Without a zone (HTTP's asctime form) it is GMT. */
 function dateOf(value: string): number {
   if (!/\d:\d\d/.test(value)) return Number.NaN;
   return Date.parse(/(GMT|UTC|Z|[+-]\d\d:?\d\d)$/i.test(value) ? value : `${value} GMT`);

@@ -1,12 +1,12 @@
-// Lets streams see that the queue waits for a slot. A member of every batcher that is not public.
+// Tells streams that the queue waits for a slot. A non-public member of every batcher.
 
 export const WATCH_SLOTS: unique symbol = Symbol("batchwise.watchSlots");
 
 export interface WatchesSlots {
   /**
-   * Has `onStep` called after each step of the batcher. What it returns says how the queue waits
-   * for a slot that a batch holds: how many ms ago its oldest item came, where a batch could go; a
-   * number below 0 where a batch can only go in so many ms; -Infinity where none can.
+   * Registers `onStep`, which is called after each step of the batcher. Returns a function for the
+   * state of the queue: ms since its oldest item came, if a batch could go; a negative number if
+   * one can go in that many ms; -Infinity if none can.
    */
   readonly [WATCH_SLOTS]: (onStep: () => void) => () => number;
 }

@@ -1,9 +1,9 @@
-// What `stats()` says.
+// Types of `stats()`.
 
 import type { BatchReason } from "./outcome.ts";
 
 /**
- * The distribution of a value. All are 0 while nothing was recorded; `mean` and `max` are exact.
+ * The distribution of a value. All fields are 0 before the first value; `mean` and `max` are exact.
  */
 export interface Quantiles {
   readonly mean: number;
@@ -13,33 +13,28 @@ export interface Quantiles {
   readonly max: number;
 }
 
-/** What `maxBatchCost: "learn"` has found. */
+/** The state of `maxBatchCost: "learn"`. */
 export interface LearnedStats {
   /**
-   * What the next batch may cost; of several keys that have learned their own, the most. 0 before
-   * the first batch.
+   * The maximum cost of the next batch; the highest if several keys have their own. 0 before the
+   * first batch.
    */
   readonly maxBatchCost: number;
   /**
-   * `"learning"` until batches of similar cost have been enough; then `"learned"`, which larger
-   * batches are still tried beside; `"relearning"` where the handler has changed and all was
-   * forgotten.
+   * `"learning"`: too few batches so far. `"learned"`: found; larger batches are still tried
+   * sometimes. `"relearning"`: the handler changed and the result was discarded.
    */
   readonly state: "learning" | "learned" | "relearning";
 }
 
-/**
- * What a batcher has done since it was made, or since `resetStats()`. Durations are in
- * milliseconds.
- */
+/** Counters since the batcher was made or `resetStats()` was called. Durations are in ms. */
 export interface BatcherStats {
-  /** Items given to submit, submitMany and submitSettled, whatever became of them. */
+  /** Items passed to submit, submitMany and submitSettled, with any outcome. */
   readonly submitted: number;
   /** Items answered with a result. */
   readonly completed: number;
   /**
-   * Items that a user function failed: the handler's error, a result that could not be used,
-   * HANDLER_TIMEOUT.
+   * Items that a user function failed: the handler's error, an unusable result, HANDLER_TIMEOUT.
    */
   readonly failed: number;
   /** Items whose signal aborted. */
@@ -55,7 +50,7 @@ export interface BatcherStats {
   /** Batches handed to the handler. */
   readonly batches: number;
   readonly batchesByReason: Readonly<Record<BatchReason, number>>;
-  /** Items waiting now, those of batches that pause before a retry included. */
+  /** Items waiting now, including those of batches that pause before a retry. */
   readonly waiting: number;
   /** Submits that a full queue holds back now (`onFull: "wait"`). */
   readonly blocked: number;
@@ -65,25 +60,22 @@ export interface BatcherStats {
   readonly runningBatches: number;
   readonly averageBatchSize: number;
   readonly averageBatchCost: number;
-  /**
-   * Share of the time, from the first submit to the end of `close()`, in which any batch ran: 0 to
-   * 1.
-   */
+  /** Share of time with a running batch, from the first submit to the end of `close()`: 0 to 1. */
   readonly utilization: number;
   /** The two parts of that time. */
   readonly busyMs: number;
   readonly idleMs: number;
-  /** From an item's submit, or from the end of its look-up in a cache, to its batch's start. */
+  /** From an item's submit, or the end of its cache look-up, to its batch's start. */
   readonly waitMs: Quantiles;
   /** From a batch's start to its end. */
   readonly runMs: Quantiles;
-  /** From an item's submit to its answer, of completed and failed items. */
+  /** From an item's submit to its answer, for completed and failed items. */
   readonly latencyMs: Quantiles;
-  /** Items in a batch when it was handed to the handler, and what it cost. */
+  /** Number of items in a batch when the handler was called, and its cost. */
   readonly batchSize: Quantiles;
   readonly batchCost: Quantiles;
-  /** How long the item has waited that waits longest now; 0 when nothing waits. */
+  /** Wait of the longest-waiting item now; 0 if none waits. */
   readonly oldestWaitMs: number;
-  /** With `maxBatchCost: "learn"`, else null. `resetStats()` forgets nothing of it. */
+  /** With `maxBatchCost: "learn"`, else null. `resetStats()` does not change it. */
   readonly learned: LearnedStats | null;
 }

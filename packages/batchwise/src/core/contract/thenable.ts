@@ -1,25 +1,23 @@
-// What counts as a promise: any object with a `then`, of this realm or of another. Reading a `then`
-// may throw. And how to follow or ignore one that may misbehave.
+// Promises of any kind: an object with a `then`, of this realm or another. Reading `then` may
+// throw. Follows or ignores promises that may misbehave.
 
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
-/**
- * A promise of our own that follows another: it settles once, and a `then` that throws rejects it.
- */
+/** A promise of our own that follows another: it settles once, and rejects if `then` throws. */
 export function follow(promise: PromiseLike<unknown>): Promise<unknown> {
   return new Promise((resolve) => {
     resolve(promise);
   });
 }
 
-/** Takes care that a promise nobody asked for ends no process when it rejects. */
+/** Prevents an unhandled rejection of a promise that no code awaits. */
 export function ignoreFailure(promise: PromiseLike<unknown>): void {
   follow(promise).catch(() => {});
 }
 
-/** The same for any value. Never throws: what cannot be read is no promise. */
+/** The same for any value. Never throws: an unreadable value is no promise. */
 export function ignoreIfPromise(value: unknown): void {
   attempt(
     () => value,
@@ -28,8 +26,8 @@ export function ignoreIfPromise(value: unknown): void {
 }
 
 /**
- * Calls a function of the user. What it throws goes to `failed`, and what a promise that it returns
- * rejects with, to `rejected`.
+ * Calls a user function. `failed` gets an error that it throws; `rejected` gets the reason of a
+ * rejected promise that it returns.
  */
 export function attempt(
   use: () => unknown,

@@ -1,5 +1,5 @@
-// The public shapes of the engine: handler, context, batcher, and the options of its methods. Those
-// of a batcher, and their defaults, are in options.ts.
+// The public types of the engine: handler, context, batcher, and the options of its methods.
+// Options of a batcher and their defaults are in options.ts.
 
 import type { EventName, Listener, RunningBatch } from "./events.ts";
 import type { HandlerDefaults } from "./handler-defaults.ts";
@@ -8,7 +8,7 @@ import type { ConfigureOptions, ShownOptions } from "./options.ts";
 import type { BatchReason } from "./outcome.ts";
 import type { BatcherStats } from "./stats.ts";
 
-/** A typed array of numbers: a place is the number in it. */
+/** A typed array of numbers. Each number is one result. */
 export type NumericArray =
   | Float32Array
   | Float64Array
@@ -23,32 +23,28 @@ export type NumericArray =
   | BigUint64Array;
 
 /**
- * What a handler may leave in a caller's place: the result, a promise of it, or an Error for that
- * caller alone.
+ * A handler's answer for one caller: the result, a promise of it, or an Error for only that caller.
  */
 export type Place<Result> = Result | PromiseLike<Result> | Error;
 
-/** One place per item, in the order of the items. */
+/** One answer per item, in item order. */
 export type Places<Result> = readonly Place<Result>[];
 
-/** One waiting caller, as the handler sees it. */
+/** One waiting caller, for the handler. */
 export interface BatchRequest {
-  /** What `captureContext` returned at this item's submit, or what was given as `context`. */
+  /** The value of `captureContext` at this item's submit, or the given `context`. */
   readonly context: unknown;
   readonly priority: number;
-  /**
-   * From its submit, or from the end of its look-up in a cache, to the start of this batch, in
-   * milliseconds.
-   */
+  /** From its submit, or the end of its cache look-up, to the start of this batch, in ms. */
   readonly waitedMs: number;
 }
 
-/** What a handler may know about the batch it is given. */
+/** Facts about a batch for its handler. */
 export interface BatchContext {
-  /** Unique among the batches of this process. */
+  /** Unique in this process. */
   readonly id: string;
   /**
-   * Aborts when every caller of the batch has gone, on `handlerTimeoutMs`, and on
+   * Aborts when every caller of the batch has left, on `handlerTimeoutMs`, and on
    * `close({ drain: false })`.
    */
   readonly signal: AbortSignal;
@@ -56,11 +52,11 @@ export interface BatchContext {
   /** The batch's cost by `batchCost`. */
   readonly cost: number;
   readonly reason: BatchReason;
-  /** One entry an item, in the order of the items. */
+  /** One entry per item, in item order. */
   readonly requests: readonly BatchRequest[];
 }
 
-/** Answers a batch of items: one result per item, in order. */
+/** Answers a batch of items with one result per item, in order. */
 export type HandlerFunction<Item, Result> = (
   items: Item[],
   context: BatchContext,
@@ -93,14 +89,14 @@ export interface HandlerObject<
   ): Places<Result> | NumericArray | PromiseLike<Places<Result> | NumericArray>;
   open?(): void | PromiseLike<void>;
   close?(): void | PromiseLike<void>;
-  /** Options that suit this handler; each holds where the batcher's own options do not have it. */
+  /** Options that suit this handler. The batcher's own options take precedence. */
   readonly defaults?: HandlerDefaults | undefined;
 }
 
-/** A handler object without stages: `run` gets the items and answers with their places. */
+/** A handler object without stages: `run` gets the items and returns their answers. */
 export type PlainHandlerObject<Item, Result> = HandlerObject<Item, Result, Item, Item[], Places<Result>>;
 
-/** What a batch's output, left as it is, gives each caller. */
+/** The result type for each caller if the batch's output is not transformed. */
 export type ResultOf<Output> = Output extends NumericArray
   ? Output[number]
   : Output extends readonly (infer P)[]
@@ -109,119 +105,114 @@ export type ResultOf<Output> = Output extends NumericArray
       : Exclude<P, Error>
     : unknown;
 
-/** What a batch's input is made of, where it is an array. */
+/** The element type of a batch's input, if it is an array. */
 export type ElementOf<Input> = Input extends readonly (infer Element)[] ? Element : unknown;
 
 /** A function over a batch, or an object with stages. */
 export type Handler<Item, Result> = HandlerFunction<Item, Result> | HandlerObject<Item, Result>;
 
-/** What a caller may say about one submit. */
+/** Options of one submit. */
 export interface SubmitOptions {
   /**
-   * Aborting takes the item out of the queue, or out of its running batch; the caller gets the
+   * Aborting removes the item from the queue or from its running batch. The caller gets the
    * signal's reason.
    */
   readonly signal?: AbortSignal | undefined;
   /** Higher goes first; stable among equals. Default 0. */
   readonly priority?: number | undefined;
-  /** The item's cost, in place of the `cost` option. */
+  /** The item's cost. Overrides the option `cost`. */
   readonly cost?: number | undefined;
-  /**
-   * The caller is answered within this many milliseconds of the submit, or gets DEADLINE_EXCEEDED.
-   */
+  /** Maximum ms from submit to answer; then the caller gets DEADLINE_EXCEEDED. */
   readonly timeoutMs?: number | undefined;
-  /** The item's key, in place of the `key` option. */
+  /** The item's key. Overrides the option `key`. */
   readonly key?: string | undefined;
-  /** What the handler finds in `context.requests[i].context`, in place of `captureContext`. */
+  /** The value of `context.requests[i].context`. Overrides `captureContext`. */
   readonly context?: unknown;
 }
 
-/** What a caller may say about all items of one `submitMany`. */
+/** Options of one `submitMany`, for all of its items. */
 export interface SubmitManyOptions<Item> extends Omit<SubmitOptions, "priority" | "cost"> {
-  /** The priority of all of them, or of each. */
+  /** The priority of all items, or a function of each. */
   readonly priority?: number | ((item: Item) => number) | undefined;
-  /** The cost of each of them, in place of the `cost` option. */
+  /** The cost of each item. Overrides the option `cost`. */
   readonly cost?: number | ((item: Item) => number) | undefined;
 }
 
-/**
- * Options of `map`. `signal` ends the iteration with the signal's reason; the others hold for each
- * item.
- */
+/** Options of `map`. `signal` ends the iteration with its reason; the others apply to each item. */
 export interface MapOptions<Item, Settled extends boolean = boolean>
   extends SubmitManyOptions<Item>,
     MapWindow<Settled> {}
 
-/** Which lane `flush` and `forget` mean. */
+/** Selects a lane for `flush` and `forget`. */
 export interface LaneOptions {
-  /** The lane of this key alone. */
+  /** Only the lane of this key. */
   readonly key?: string | undefined;
 }
 
 /**
- * The type of a decorated method's second parameter, where callers of the method give submit
- * options. Callers pass {@link SubmitOptions}; the method finds the {@link BatchContext} of its
- * batch there. `requests` is set in the method alone: once it is checked, the compiler knows the
- * whole context.
+ * The type of a decorated method's second parameter, for methods called with submit options.
+ * Callers pass {@link SubmitOptions}; the method gets its batch's {@link BatchContext}. Only the
+ * context has `requests`, so a check for it narrows the type.
  */
 export type BatchedCall =
   | BatchContext
   | (SubmitOptions & { readonly id?: undefined; readonly reason?: undefined; readonly requests?: undefined });
 
-/** How `close` ends a batcher. */
+/** Options of `close`. */
 export interface CloseOptions {
   /**
-   * True (default): answer all that waits first. False: reject it with CLOSED and abort what runs.
+   * True (default): answer all waiting items first. False: reject them with CLOSED and abort
+   * running batches.
    */
   readonly drain?: boolean | undefined;
 }
 
-/** Everything of a batcher that does not depend on how it is called. */
+/** The members of a batcher that do not depend on how it is called. */
 export interface BatcherControls {
   /**
-   * Resolves when the queue has a place for this caller; rejects with CLOSED when there will be
-   * none. Each free place goes to one caller, in the order in which they asked. Until the end of
-   * the turn no other caller of `ready()` gets it, but a submit without `ready()` may take it:
-   * submit at once.
+   * Resolves when the queue has a free place for this caller; rejects with CLOSED if there will be
+   * none. Each free place goes to one caller, in call order. Until the end of the turn no other
+   * caller of `ready()` gets it, but a submit without `ready()` may: submit at once.
    */
   ready(): Promise<void>;
   /**
-   * Calls the handler's own `open` now, before traffic. Resolves when that is done; at once where
-   * there is none.
+   * Calls the handler's `open` now, before traffic. Resolves when it is done; at once if there is
+   * none.
    */
   open(): Promise<void>;
   /**
-   * Sends what waits now, in one lane or in all, also when paused; resolves when all of it has
-   * settled. What is being looked up in a cache does not wait yet.
+   * Sends the waiting items of one lane or all, also when paused. Resolves when all of them have
+   * settled. Items in a cache look-up do not count.
    */
   flush(options?: LaneOptions): Promise<void>;
-  /** Resolves when nothing waits or runs. */
+  /** Resolves when no item waits or runs. */
   idle(): Promise<void>;
   /**
-   * Forgets the result of a `dedupe` key: later submits run anew, what runs now is not stored, and
-   * `cache.delete` is called. Resolves when the cache has deleted it.
+   * Discards the result of a `dedupe` key: later submits run again, a running result is not stored,
+   * and `cache.delete` is called. Resolves when the cache has deleted it.
    */
   forget(dedupeKey: string, options?: LaneOptions): Promise<void>;
-  /** Holds all batches back until `resume()`. Submits are taken on, deadlines and signals run. */
+  /**
+   * Holds all batches until `resume()`. Submits are still accepted; deadlines and signals still
+   * apply.
+   */
   pause(): void;
   resume(): void;
-  /**
-   * Changes limits from the next batch on. Throws, and changes nothing, where a value is not valid.
-   */
+  /** Changes limits from the next batch on. Throws, and changes nothing, for an invalid value. */
   configure(changes: ConfigureOptions): void;
   /** The options in force. */
   readonly options: ShownOptions;
   /** A frozen snapshot of the counters. */
   stats(): BatcherStats;
-  /** Starts the counters anew. What waits or runs counts as submitted anew. */
+  /** Resets the counters. Waiting and running items count as submitted now. */
   resetStats(): void;
-  /** The batches running now. */
+  /** The running batches. */
   inspect(): readonly RunningBatch[];
-  /** Calls the listener at each event; returns the function that ends that. */
+  /** Calls the listener at each event. Returns a function that removes it. */
   on<Name extends EventName>(name: Name, listener: Listener<Name>): () => void;
   /**
-   * Ends the batcher: see {@link CloseOptions}. Always the same promise; wrong options reject with
-   * INVALID_OPTION, and close nothing.
+   * Closes the batcher: see {@link CloseOptions}. Returns the same promise each time. Invalid
+   * options reject with INVALID_OPTION and close nothing.
    */
   close(options?: CloseOptions): Promise<void>;
   /** True from the first `close()` on. */
@@ -238,19 +229,20 @@ export interface Batcher<Item, Result> extends BatcherControls {
    */
   submit(item: Item, options?: SubmitOptions): Promise<Result>;
   /**
-   * Adds many items; their results in order. Rejects with the first failure while the others go on.
+   * Adds many items and returns their results in order. Rejects with the first failure; the other
+   * items continue.
    */
   submitMany(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<Result[]>;
-  /** Adds many items; each one's own outcome, in order. Never rejects for an item. */
+  /** Adds many items and returns their outcomes in order. Never rejects for an item. */
   submitSettled(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<PromiseSettledResult<Result>[]>;
   /**
-   * The results of a source of any length, read with `for await`: items are taken from the source
-   * as results are read, at most `maxPending` ahead. In the order of the source unless `ordered` is
-   * false. A full queue is waited for, also with `onFull: "reject"`. Leaving the loop cancels what
-   * is under way and closes the source.
+   * The results of a source of any length, read with `for await`. Takes items from the source as
+   * results are read, at most `maxPending` ahead. Results have source order unless `ordered` is
+   * false. Waits for a full queue, also with `onFull: "reject"`. Leaving the loop cancels pending
+   * items and closes the source.
    *
-   * The iteration ends with the error of the first item that fails (with `settled` that is an
-   * entry), with what the source throws, with the reason of `signal`, or with CLOSED.
+   * The iteration ends with the error of the first failed item (with `settled` that is an entry),
+   * an error of the source, the reason of `signal`, or CLOSED.
    * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
    *
    * @example
@@ -269,7 +261,7 @@ export interface Batcher<Item, Result> extends BatcherControls {
   ): AsyncIterableIterator<Mapped<Result, Settled>, undefined>;
 }
 
-/** A batcher that is also the function which submits one item. */
+/** A batcher that is also a function: calling it submits one item. */
 export interface BatchFunction<Item, Result> extends Batcher<Item, Result> {
   (item: Item, options?: SubmitOptions): Promise<Result>;
 }

@@ -1,13 +1,13 @@
-// Warnings that have no listener. Each one waits 1 s for a listener; without one it is printed by
-// `process.emitWarning`, or by `console.warn` where there is no process. Each code is printed once
-// a process.
+// Warnings without a listener. Each one waits 1 s for a listener and is then printed by
+// `process.emitWarning`, or `console.warn` without a process. Each code is printed once per
+// process.
 //
-// The wait has a timer of the platform. It keeps no process alive: a process that ends sooner
-// prints first, unless it calls `process.exit()`. There is a timer only while a warning waits.
+// The wait uses a platform timer that keeps no process alive. A process that ends sooner prints
+// first, unless it calls `process.exit()`. The timer exists only while a warning waits.
 
 import { beforeExit } from "../time/before-exit.ts";
 
-/** How long a warning waits for a listener. */
+/** Time in which a listener may be added, in ms. */
 const WAIT_MS = 1000;
 
 interface Platform {
@@ -18,7 +18,7 @@ interface Platform {
 
 const PRINTED: unique symbol = Symbol.for("batchwise.printed");
 
-/** The codes that this process has printed, in every copy of the package. */
+/** The codes that this process has printed, over all copies of the package. */
 function printedCodes(): Set<string> {
   const shared = globalThis as { [PRINTED]?: Set<string> };
   shared[PRINTED] ??= new Set();
@@ -29,18 +29,19 @@ function printedCodes(): Set<string> {
 export class UnheardWarnings {
   readonly #isHeard: () => boolean;
   readonly #detail: string;
-  /** The codes that wait. */
+  /** The waiting codes. */
   readonly #waiting: Set<string> = new Set();
 
   /**
-   * `isHeard`: there is a listener now. `detail`: printed below the message, says how to listen.
+   * `isHeard`: whether there is a listener. `detail`: printed below the message; says how to
+   * listen.
    */
   constructor(isHeard: () => boolean, detail: string) {
     this.#isHeard = isHeard;
     this.#detail = detail;
   }
 
-  /** Prints a warning unless a listener comes in time. */
+  /** Prints a warning unless a listener is added in time. */
   add(code: string, message: string): void {
     if (this.#waiting.has(code) || printedCodes().has(code)) return;
     this.#waiting.add(code);

@@ -1,5 +1,5 @@
 /**
- * Settles as the work does, or rejects with the signal's reason once that aborts. The work goes on.
+ * Settles like the work, or rejects with the signal's reason when that aborts. The work continues.
  */
 export function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {

@@ -1,11 +1,11 @@
-// Checking what users pass in. Every message says what was expected and what came; a misspelt
-// option gets the name that was probably meant. Wrong type: TypeError. Out of range: RangeError.
-// Both carry `code: "INVALID_OPTION"`.
+// Checks user input. Every message says what was expected and what came; a misspelt option gets the
+// most similar name. Wrong type: TypeError. Out of range: RangeError. Both carry
+// `code: "INVALID_OPTION"`.
 
 import { describe, namelessError } from "./errors.ts";
 import { ELSEWHERE, FOREIGN_NAMES, plainName } from "./foreign-names.ts";
 
-/** What a value must be. `type` decides between TypeError and RangeError, `test` is the rest. */
+/** The rule of a value. A failed `type` is a TypeError, a failed `test` a RangeError. */
 export interface Rule {
   readonly expected: string;
   readonly type: "number" | "string" | "boolean" | "function" | "object";
@@ -14,7 +14,7 @@ export interface Rule {
 
 const always = (): boolean => true;
 
-/** What an item may cost. */
+/** True for a valid cost of an item. */
 export function isCost(value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value < Infinity;
 }
@@ -45,7 +45,7 @@ export const oneOf = (...allowed: readonly string[]): Rule => ({
   test: (value: string) => allowed.includes(value),
 });
 
-/** An object with these methods, if any. */
+/** An object with these methods. */
 export const objectWith = (...methods: readonly string[]): Rule => ({
   expected: methods.length === 0 ? "an object" : `an object with ${methods.join(", ")}`,
   type: "object",
@@ -55,7 +55,7 @@ export const objectWith = (...methods: readonly string[]): Rule => ({
 const anObject: Rule = objectWith();
 export const anArray: Rule = { ...anObject, expected: "an array" };
 
-/** A TypeError or RangeError that carries the code by which callers tell option mistakes. */
+/** A TypeError or RangeError with the code of option mistakes. */
 export function invalidOption(Kind: typeof TypeError | typeof RangeError, message: string): Error {
   return namelessError(Object.assign(new Kind(message), { code: "INVALID_OPTION" }));
 }
@@ -69,12 +69,12 @@ export function expected(
   return invalidOption(Kind, `Expected \`${name}\` to be ${rule.expected}, got ${describe(value)}`);
 }
 
-/** The same for what a user's function returned: a RangeError, whatever its type. */
+/** The same for a value that a user's function returned: always a RangeError. */
 export function rangeError(name: string, rule: Rule, value: unknown): Error {
   return expected(name, rule, value, RangeError);
 }
 
-/** Throws unless the value keeps the rule. */
+/** Throws unless the value follows the rule. */
 export function check(name: string, rule: Rule, value: unknown): void {
   if (!isOfType(rule, value) || !rule.test(value as never)) throw expected(name, rule, value);
 }
@@ -84,9 +84,8 @@ function isOfType({ type }: Rule, value: unknown): boolean {
 }
 
 /**
- * Throws for a name that is not known: with the hint for it, with our word for a name of another
- * library, with the nearest name that is known, or with all of these. `hints`: answers by names,
- * several apart by spaces.
+ * Throws for an unknown name. The message has the hint for it, our name for another library's, or
+ * the nearest known name. `hints`: answers by names; several names are separated by spaces.
  */
 export function refuseUnknown(
   options: object,
@@ -100,7 +99,7 @@ export function refuseUnknown(
   }
 }
 
-/** The options of a batcher, of a submit and of `retry` have the first, second and third. */
+/** Options of batchers, of submits and of `retry` have the first, second and third of these. */
 const OF_BATCHERS = ["maxBatchSize", "priority", "attempts"] as const;
 
 function answerTo(
@@ -127,16 +126,16 @@ function answerTo(
 }
 
 /**
- * What a number in place of options means to a call for one item, to a method of `batched` and to a
- * maker of batchers.
+ * Explanations for a number in place of options: for a call for one item, a method of `batched` and
+ * a maker of batchers.
  */
 export const BY_INDEX_OF_METHOD = ": `list.map(fn)` passes the index as options. Write `list.map((x) => fn(x))`";
 export const BY_INDEX: string = `${BY_INDEX_OF_METHOD} or \`fn.submitMany(list)\``;
 export const AS_SIZE = ": write `{ maxBatchSize: 32 }`";
 
 /**
- * Throws unless `options` is an object (undefined counts as an empty one). `ofNumber`: what the
- * error for a number adds.
+ * Throws unless `options` is an object; undefined counts as an empty one. `ofNumber`: added to the
+ * error for a number.
  */
 export function checkIsObject(
   name: string,
@@ -149,7 +148,7 @@ export function checkIsObject(
   throw error;
 }
 
-/** The known name that takes the fewest edits, if it takes few enough to be a slip. */
+/** The nearest known name, if it takes few enough edits to be a typing error. */
 export function nearestOf(name: string, known: readonly string[]): string | undefined {
   let nearest: string | undefined;
   let fewest = Math.max(2, Math.floor(name.length / 3)) + 1;

@@ -1,21 +1,18 @@
-// What a whole batch costs: the sum of its items' costs, the area that padding them to the longest
-// would fill, or what the user's function says of them.
+// The cost of a whole batch: the sum of its items' costs, their padded area, or the result of the
+// user's function.
 
 import type { Measure } from "../contract/options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
 
-/**
- * What a batch is said to cost; one that cannot be measured, the sum of its items', or the averages
- * would be lost.
- */
+/** The measured cost; if it is no number, the sum, because averages must stay finite. */
 export function orSum(measured: number, sum: number): number {
   return measured < Infinity ? measured : sum;
 }
 
 /**
- * What a cost function says of the items; Infinity, which does not fit, where it throws or returns
- * no number. The array is the function's own then.
+ * The result of a cost function; Infinity, which never fits, if it throws or returns no number. The
+ * function may keep the array.
  */
 export function measured(batchCost: (items: readonly unknown[]) => number, items: unknown[]): number {
   try {
@@ -27,7 +24,7 @@ export function measured(batchCost: (items: readonly unknown[]) => number, items
   }
 }
 
-/** What a batch costs that is already formed, such as one half of a batch that failed. */
+/** The cost of a formed batch, such as one half of a failed one. */
 export function measureBatch(entries: readonly Entry[], batchCost: Measure<unknown>): number {
   let sum = 0;
   let largest = 0;
@@ -41,8 +38,8 @@ export function measureBatch(entries: readonly Entry[], batchCost: Measure<unkno
 }
 
 /**
- * The items of these entries, in an array that others may keep. Writing over a copy is faster than
- * `map`.
+ * The items of these entries in a new array, which others may keep. Writing over a copy is faster
+ * than `map`.
  */
 export function itemsOf(entries: readonly Entry[]): unknown[] {
   const items: unknown[] = entries.slice();

@@ -1,18 +1,16 @@
-// What a batch is packed from, and under which caps, and what comes of it.
+// Types of packing: its input, its caps and its result.
 
 import type { Measure } from "../contract/options.ts";
 import type { EntryReader } from "../queue/fifo.ts";
 import type { MeasuredEntries } from "../queue/measured-entries.ts";
 import type { BatchPlan } from "../queue/queue.ts";
 
-/** What waits in a lane. */
+/** The waiting entries of a lane. */
 export interface Waiting {
   readonly size: number;
-  /** What a cost function has said of the entries that go first. */
+  /** Results of the cost function for the first entries. */
   measured: MeasuredEntries | null;
-  /**
-   * Over the entries of the moments up to the one of this sequence, in the order in which they go.
-   */
+  /** Reads the entries up to this moment's sequence, in dispatch order. */
   reader(lastSequence: number): EntryReader;
 }
 
@@ -22,7 +20,7 @@ export interface Caps {
   readonly batchCost: Measure<unknown>;
 }
 
-/** Which cap closed a batch; null where everything that waits is in it and more would fit. */
+/** The cap that closed a batch; null if all waiting entries are in it and more would fit. */
 export type Full = "size" | "cost" | null;
 
 export interface PackedBatch extends BatchPlan {

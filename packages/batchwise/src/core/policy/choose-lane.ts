@@ -1,12 +1,11 @@
-// Which lane to send from now. The policy judges one lane; this asks it about the lanes that can be
-// ready: the most urgent one, the one with the oldest entry, the one with the earliest deadline,
-// and those that may be full. No other lane can be ready before those.
+// Chooses the lane to send from. Asks the policy about each lane that may be ready: the most urgent
+// one, the one with the oldest entry, the one with the earliest deadline, and those that may be
+// full. No other lane can be ready before those.
 //
-// Before all has gathered only the most urgent lane may go, and lanes that are flushed: a full lane
-// that is always full would otherwise take every slot at the moment it frees, and the others would
-// never get one. For the same reason the oldest entry comes before the lanes that are merely full.
-// Where batches gather by pass, full lanes do not wait for its end, unless somebody has waited
-// since an earlier pass.
+// While entries still gather, only the most urgent lane and flushed lanes may go: otherwise a lane
+// that is always full would take every free slot. For the same reason the oldest entry precedes
+// lanes that are merely full. If batches gather by pass, full lanes do not wait for its end, unless
+// an entry has waited since an earlier pass.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
@@ -16,12 +15,12 @@ import type { Full } from "./caps.ts";
 import { decide, type PolicyState, type Verdict } from "./decide.ts";
 import type { Packer } from "./packer.ts";
 
-/** A lane whose batch goes now, and why; or when to look again. */
+/** The lane whose batch goes now and the reason, or when to look again. */
 export type Choice = (
   | { readonly lane: Lane; readonly reason: BatchReason }
   | { readonly lane: null; readonly wakeAt: number }
 ) & {
-  /** Lanes that were taken for ready and are not. */
+  /** Lanes that seemed ready and are not. */
   readonly notReady: readonly Lane[];
 };
 
@@ -29,7 +28,7 @@ const NONE: readonly Lane[] = [];
 const NOT_YET: Choice = { lane: null, wakeAt: Infinity, notReady: NONE };
 
 export interface ChoiceState extends PolicyState {
-  /** When the last pass ended that left something waiting. */
+  /** End of the last pass that left entries waiting. */
   readonly passedAt: number;
   readonly packer: Packer;
 }
@@ -50,7 +49,7 @@ export function chooseLane(queue: Queue, options: ResolvedOptions, state: Choice
   return chooseHot(queue, options, state, now, wakeAt);
 }
 
-/** Among the lanes that may be full: they may go although the most urgent one still gathers. */
+/** Chooses among lanes that may be full. They may go although the most urgent one still gathers. */
 function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number, wakeAt: number): Choice {
   if (queue.hot.size === 0) return { lane: null, wakeAt, notReady: NONE };
   const notReady: Lane[] = [];
@@ -65,15 +64,12 @@ function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, n
   return { lane: null, wakeAt, notReady };
 }
 
-/** True where all gather by pass and the oldest entry was there before this one. */
+/** True if batches gather by pass and the oldest entry came before this one. */
 function hasWaitedForPass(queue: Queue, { gate, passedAt }: ChoiceState): boolean {
   return gate === "pass" && queue.oldestAt() < passedAt;
 }
 
-/**
- * True when a lane is to be looked at again even while others are more urgent: it may be full, or
- * have to go early.
- */
+/** True if a lane must be checked even if others are more urgent: it may be full, or due early. */
 export function mayBeReady(lane: Lane, { preferredBatchSize, maxBatchCost, batchCost }: ResolvedOptions): boolean {
   if (lane.size >= preferredBatchSize || lane.cost >= maxBatchCost) return true;
   if (lane.earliestDueAt < Infinity) return true;
@@ -92,8 +88,8 @@ function judge(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: nu
 }
 
 /**
- * Whether the next item would break a cap. Only a sum is known without packing; the others are
- * packed while a lane is held.
+ * The cap that the next item would break. A sum is known without packing; other costs are packed
+ * while the lane is held.
  */
 function fullness(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: number): Full {
   const { maxBatchSize, maxBatchCost, batchCost } = options;

@@ -1,35 +1,38 @@
 // Decides whether a lane's batch goes now, and why, or when to look again. A pure function of the
 // waiting entries and the time; call it when a slot is free. A full batch goes at once. Any other
-// goes when gathering is done, or, if a wait is allowed, at the latest when the oldest entry has
-// waited for it and in time for the earliest deadline.
+// goes when gathering is done or, with a wait, at the latest when the oldest entry has waited that
+// long and in time for the earliest deadline.
 
 import type { BatchReason } from "../contract/outcome.ts";
 import type { Full } from "./caps.ts";
 
-/** What the decision needs to know of a lane. */
+/** The facts about a lane that the decision needs. */
 export interface LaneView {
   readonly size: number;
   readonly full: Full;
-  /** When the entry that has waited longest was submitted. */
+  /** Submit time of the entry that has waited longest. */
   readonly oldestAt: number;
-  /** The earliest deadline of what waits; Infinity where there is none. */
+  /** The earliest deadline of a waiting entry; Infinity if there is none. */
   readonly earliestDueAt: number;
-  /** True when a flush covers some of what waits. */
+  /** True if a flush covers some waiting entries. */
   readonly isFlushed: boolean;
 }
 
 /**
- * Which submits may still join the next batch. "turn": those of the present turn. "pass": those of
- * other sockets in the present pass of the event loop. "open": none are waited for, so a batch that
- * is not full may go.
+ * Which submits may still join the next batch. "turn": those of the current turn. "pass": those of
+ * other sockets in the current pass of the event loop. "open": none, so a batch that is not full
+ * may go.
  */
 export type Gate = "open" | "turn" | "pass";
 
-/** What the decision needs to know of the batcher. */
+/** The facts about the batcher that the decision needs. */
 export interface PolicyState {
   readonly preferredBatchSize: number;
   readonly maxWaitMs: number;
-  /** How long before a deadline its batch has to go; undefined until a first batch has ended. */
+  /**
+   * How long before a deadline its batch must start, in ms; undefined before the first batch has
+   * ended.
+   */
   readonly leadMs: number | undefined;
   readonly isQueueFull: boolean;
   readonly isDraining: boolean;
@@ -37,7 +40,7 @@ export interface PolicyState {
   readonly gate: Gate;
 }
 
-/** Send now, and why; or hold, and look again at `wakeAt` (Infinity: at the next event). */
+/** Send now, with the reason; or hold, and look again at `wakeAt` (Infinity: at the next event). */
 export type Verdict = { readonly reason: BatchReason } | { readonly reason: null; readonly wakeAt: number };
 
 const HOLD: Verdict = { reason: null, wakeAt: Infinity };
@@ -59,8 +62,8 @@ export function decide(lane: LaneView, state: PolicyState, now: number): Verdict
 }
 
 /**
- * When a batch has to go to meet a deadline. While no batch has shown how long one takes, a
- * deadline in the wait is due now.
+ * The latest start of a batch that meets a deadline. Before any batch has ended, a deadline within
+ * the wait is due now.
  */
 function latestStart(dueAt: number, leadMs: number | undefined, heldUntil: number): number {
   if (dueAt === Infinity) return dueAt;

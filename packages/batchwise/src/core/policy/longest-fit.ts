@@ -1,30 +1,30 @@
-// How many of the first entries of a lane fit under a cap by the user's cost function. The function
-// sees at most 11 times as many items as fit, however many wait.
+// Finds how many of a lane's first entries fit under a cap by the user's cost function. The
+// function gets at most 11 times as many items as fit, however many wait.
 //
 // The search doubles the number of entries until they cost too much, then narrows down between the
-// last two numbers: twice by an estimate from what the items cost by themselves, which is right
-// where costs add up, then by halves. Up to 15 entries it finds all that fit. Beyond that it may
-// end early, with fewer, where the function jumps.
+// last two numbers: twice by an estimate from the items' own costs, which is exact if costs add up,
+// then by halves. Up to 15 entries it finds all that fit. Beyond that it may find fewer if the
+// function jumps.
 
 import type { Entry } from "../queue/entry.ts";
 import type { MeasuredEntries } from "../queue/measured-entries.ts";
 import { itemsOf } from "./batch-cost.ts";
 
-/** The function has seen each item once before, at its submit: 12 times in all. */
+/** The function has had each item once before, at its submit: 12 times in all. */
 const MOST_VISITS = 11;
 const MOST_ESTIMATES = 2;
-/** Entries are read in parts of so many times the number that is measured next. */
+/** Entries are read in parts of this many times the number that is measured next. */
 const READ_AHEAD = 4;
 
-/** A number of first entries, and what they cost together. */
+/** A number of first entries and their total cost. */
 interface Prefix {
   readonly count: number;
   readonly cost: number;
 }
 
 /**
- * `read` returns the first entries, at most `count` of them, and fewer where no more wait. `known`:
- * what an earlier search has found to fit, of entries that are still the first ones.
+ * `read` returns the first `count` entries, or fewer if no more wait. `known`: the result of an
+ * earlier search, if its entries are still the first ones.
  */
 export function longestFit(
   read: (count: number) => readonly Entry[],
@@ -33,7 +33,7 @@ export function longestFit(
   known: MeasuredEntries | null = null,
 ): MeasuredEntries {
   let entries = known?.entries ?? read(2 * READ_AHEAD);
-  // A function that sends a caller away takes the item out of its entry.
+  // If the function makes a caller leave, the entry loses its item, so the items are copied.
   let items = itemsOf(entries);
   let fits: Prefix = known ?? { count: Math.min(1, entries.length), cost: 0 };
   let over: Prefix | null = null;
@@ -48,7 +48,7 @@ export function longestFit(
     const wanted = 2 * fits.count;
     if (entries.length < wanted) {
       const more = read(READ_AHEAD * wanted);
-      // Where the function has submitted what goes first, the batch stays as it was measured.
+      // If the function has submitted entries that go first, the batch stays as it was measured.
       if (startsWith(more, entries)) [entries, items] = [more, items.concat(itemsOf(more.slice(items.length)))];
     }
     if (entries.length === fits.count) break;
@@ -63,24 +63,22 @@ export function longestFit(
   return { entries, ...fits, isCut: over !== null, cap };
 }
 
-/** True when these are the first of the entries. */
+/** True if these are the first of the entries. */
 export function startsWith(entries: readonly Entry[], first: readonly Entry[]): boolean {
   return first.length <= entries.length && first.every((entry, index) => entry === entries[index]);
 }
 
-/** Half way between the two; `fits` itself where no number is between them. */
+/** The number in the middle; `fits` itself if none is in between. */
 function middle(fits: Prefix, over: Prefix): number {
   return (fits.count + over.count) >> 1;
 }
 
-/**
- * How many fit if the cost between the two rises as the sum of what the items cost by themselves.
- */
+/** How many fit if cost grows with the sum of the items' own costs. */
 function estimate(entries: readonly Entry[], fits: Prefix, over: Prefix, cap: number): number {
   if (over.cost === Infinity || over.count - fits.count === 1) return middle(fits, over);
   const between = entries.slice(fits.count, over.count - 1);
   const sum = between.reduce((total, { cost }) => total + cost, (entries[over.count - 1] as Entry).cost);
-  // Sums of fractions are a little off.
+  // Tolerance for rounding of fractions.
   let room = ((cap - fits.cost) / (over.cost - fits.cost)) * sum * (1 + 1e-9);
   const count = between.findIndex((entry) => {
     room -= entry.cost;

@@ -1,9 +1,9 @@
-// Which waiting entries form the next batch of a lane. Reads the queue and decides; changes nothing
-// but what a lane keeps of the answers of a cost function.
+// Selects the waiting entries of a lane's next batch. Only reads the queue, and caches results of
+// the cost function in the lane.
 //
-// Entries are taken strictly in the order of the lane. A batch ends before the first entry that
-// does not fit, so no entry is ever overtaken by a cheaper one of its own line. A single entry that
-// is over the cap by itself runs alone. How many fit by a function is found by longest-fit.ts.
+// Entries are taken strictly in lane order. A batch ends before the first entry that does not fit,
+// so a cheaper entry never overtakes an earlier one of its line. A single entry over the cap runs
+// alone. longest-fit.ts handles cost functions.
 
 import type { Entry } from "../queue/entry.ts";
 import type { EntryReader } from "../queue/fifo.ts";
@@ -13,16 +13,14 @@ import type { Caps, Full, PackedBatch, Waiting } from "./caps.ts";
 import { longestFit, startsWith } from "./longest-fit.ts";
 import type { Packer } from "./packer.ts";
 
-/**
- * Packs the next batch of a lane, from the entries of the moments up to the one of this sequence.
- */
+/** Packs the next batch of a lane, from entries up to this moment's sequence. */
 export function pack(lane: Waiting, caps: Caps, lastSequence: number): PackedBatch {
   const { batchCost } = caps;
   if (typeof batchCost === "function") return packMeasured(lane, { ...caps, batchCost }, lastSequence);
   return take(lane.reader(lastSequence), caps);
 }
 
-/** Takes entries in their order and learns nothing: the caps are the options as they were given. */
+/** Takes entries in order and learns nothing: the caps are the options as given. */
 export const FIFO: Packer = {
   limits: (options) => options,
   capsOf: (_lane, options) => options,
@@ -35,7 +33,7 @@ interface MeasuredCaps extends Caps {
   readonly batchCost: (items: readonly unknown[]) => number;
 }
 
-/** The batch that fits by the user's function. The lane keeps what that has said. */
+/** Packs by the user's function. The lane caches its results. */
 function packMeasured(lane: Waiting, caps: MeasuredCaps, lastSequence: number): PackedBatch {
   const { batchCost, maxBatchCost, maxBatchSize } = caps;
   const read = (count: number): PackedBatch => {
@@ -51,8 +49,7 @@ function packMeasured(lane: Waiting, caps: MeasuredCaps, lastSequence: number): 
   lane.measured = fit;
   const { count, cost, isCut } = fit;
   const batch = read(count);
-  // Where the cost function has submitted something that goes first, the batch stays as it was
-  // measured.
+  // If the cost function has submitted entries that go first, the batch stays as it was measured.
   const entries = fit.entries.slice(0, count);
   const cut = startsWith(batch.entries, entries) ? batch : { entries, reader: null };
   const full = !isCut && count >= maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
@@ -60,7 +57,7 @@ function packMeasured(lane: Waiting, caps: MeasuredCaps, lastSequence: number): 
 }
 
 /**
- * What is known of a lane holds while its first entries are the same. Where all of them fitted,
+ * The cached result is valid while the lane's first entries are the same. If all of them fitted,
  * there may be more now.
  */
 function fitOf(
@@ -74,11 +71,11 @@ function fitOf(
   return known.isCut ? known : longestFit(read, cap, costOf, known);
 }
 
-/** A batch while it is packed. */
+/** A batch during packing. */
 interface Draft {
   entries: Entry[];
   cost: number;
-  /** What its dearest entry costs. */
+  /** Cost of its most expensive entry. */
   largest: number;
   full: Full;
 }
@@ -94,7 +91,7 @@ function take(reader: EntryReader, caps: Caps): PackedBatch {
       batch.full = "cost";
       ahead.length = count;
     }
-    // Readers of several lines or tenants may read one by one.
+    // Readers of several lines or tenants may return single entries.
     if (count === 1) batch.entries.push(ahead[0] as Entry);
     else batch.entries = batch.entries.length === 0 ? ahead : batch.entries.concat(ahead);
     if (batch.entries.length >= caps.maxBatchSize) batch.full = "size";
@@ -103,7 +100,7 @@ function take(reader: EntryReader, caps: Caps): PackedBatch {
   return { entries: batch.entries, reader, cost: batch.cost, full: batch.full };
 }
 
-/** Adds the cost of these entries, up to the first that does not fit. Returns how many fit. */
+/** Adds the costs of these entries up to the first that does not fit. Returns how many fit. */
 function addFitting(ahead: readonly Entry[], batch: Draft, { maxBatchCost, batchCost }: Caps): number {
   const { length } = batch.entries;
   const isPadded = batchCost === "padded";

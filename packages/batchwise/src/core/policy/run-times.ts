@@ -1,10 +1,9 @@
-// How long the last batches ran, for the question when one has to go to meet a deadline.
+// Estimates a batch's run time from recent batches, to meet deadlines.
 
-/** So many of the last batches count. */
+/** Number of recent batches. */
 const REMEMBERED = 64;
 /**
- * A batch is given this much more than the 95th percentile of the last ones, and a millisecond for
- * the way there.
+ * Factor over the 95th percentile of recent run times; one more millisecond covers the dispatch.
  */
 const SAFETY = 1.25;
 const MARGIN_MS = 1;
@@ -21,8 +20,8 @@ export class RunTimes {
   }
 
   /**
-   * How long before a deadline its batch has to go, in milliseconds; undefined until a first batch
-   * has ended.
+   * How long before a deadline its batch must start, in ms; undefined before the first batch has
+   * ended.
    */
   get leadMs(): number | undefined {
     if (this.#runMs.length === 0) return undefined;

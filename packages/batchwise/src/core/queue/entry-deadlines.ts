@@ -1,4 +1,4 @@
-// The deadlines of waiting entries that have one, the earliest first.
+// Deadlines of waiting entries, the earliest first.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry } from "./entry.ts";
@@ -18,7 +18,7 @@ export class EntryDeadlines {
     }
   }
 
-  /** False where it had none. */
+  /** Returns false if the entry had none. */
   remove(entry: Entry): boolean {
     const node = this.#nodes.get(entry);
     if (node === undefined) return false;

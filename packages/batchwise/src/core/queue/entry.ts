@@ -1,53 +1,53 @@
-// An entry is one item on its way: it waits in a line of the queue, then it is part of a batch.
-// What it is now, only its holder knows. An entry that has been answered or has left has no
-// recipient any more. Thousands may wait, so an entry holds what every item has; what few items
-// have is in its facts, and one object stands for all plain ones.
+// An entry is one submitted item: it waits in a line of the queue, then belongs to a batch. Only
+// its holder knows its state. An answered or departed entry has no recipient. Thousands may wait,
+// so an entry has only the fields of every item; rare fields are in its facts, and all plain
+// entries share one facts object.
 
 import type { Moment } from "../time/turn.ts";
 import type { Recipient, Resolve } from "./recipient.ts";
 
 /**
- * Where entries are: a line of the queue, a running batch, or those that are looked up or prepared
- * first.
+ * The holder of entries: a line of the queue, a running batch, or the pending look-ups and
+ * preparations.
  */
 export interface EntryHolder {
-  /** True while its entries wait, false where they run. */
+  /** True while its entries wait, false while they run. */
   readonly isWaiting: boolean;
   /**
-   * Called when an entry has left early. Its last caller had until `dueAt`; Infinity where there
-   * was no deadline.
+   * Called when an entry has left early. `dueAt`: the deadline of its last caller; Infinity if
+   * there was none.
    */
   left(entry: Entry, dueAt: number): void;
-  /** Gives an entry a higher priority, if it still waits. */
+  /** Raises the priority of an entry that still waits. */
   raise(entry: Entry, priority: number): void;
-  /** To be called when the earliest deadline of an entry may have changed. */
+  /** Call when an entry's earliest deadline may have changed. */
   noteDeadline(entry: Entry): void;
 }
 
-/** What few items have. */
+/** Rare fields of an item. */
 export class ItemFacts {
-  /** Of a call that goes before larger ones (`smallCallFirst`). */
+  /** True for an item of a call that goes before larger ones (`smallCallFirst`). */
   isSmall = false;
   key: string | undefined = undefined;
   tenant = "";
   context: unknown = undefined;
-  /** What the observer captured for its callers. */
+  /** The observer's captured value for its callers. */
   captured: unknown = undefined;
   signal: AbortSignal | undefined = undefined;
-  /** Of its submit; undefined where that names none. */
+  /** The `timeoutMs` of its submit; undefined if not given. */
   timeoutMs: number | undefined = undefined;
 }
 
-/** Stands for the facts of all items that have none. Never changed. */
+/** The facts of all plain items. Never changed. */
 const NO_FACTS: ItemFacts = new ItemFacts();
 
 export class Entry {
   item: unknown;
-  /** Null once its answer was given, or when its caller has left. */
+  /** Null once it is answered or its caller has left. */
   recipient: Resolve | Recipient | null;
-  /** When it was submitted; of one that was looked up first, when that had ended. */
+  /** The moment of its submit; of the end of its look-up if it had one. */
   moment: Moment;
-  /** The place of the item in its call, for recipients with many entries. */
+  /** The item's place in its call, for recipients with many entries. */
   readonly position: number;
   cost = 1;
   priority = 0;
@@ -61,7 +61,7 @@ export class Entry {
     this.position = position;
   }
 
-  /** Its facts, to be changed. */
+  /** Its own facts, which may be changed. */
   get ownFacts(): ItemFacts {
     if (this.facts === NO_FACTS) this.facts = new ItemFacts();
     return this.facts;
@@ -83,12 +83,12 @@ export class Entry {
     return this.holder?.isWaiting ?? false;
   }
 
-  /** Called when its one caller has left. */
+  /** Called when its only caller has left. */
   callerLeft({ dueAt }: Pick<Recipient, "dueAt">): void {
     this.leave(dueAt);
   }
 
-  /** Takes it out of where it is, without an answer. `dueAt`: see `EntryHolder.left`. */
+  /** Removes it from its holder without an answer. `dueAt`: see `EntryHolder.left`. */
   leave(dueAt: number = Infinity): void {
     if (this.recipient === null) return;
     this.recipient = null;
@@ -98,16 +98,14 @@ export class Entry {
     this.forget();
   }
 
-  /**
-   * Lets go of the item and of what its caller gave: a queue may keep the rest of it for a while.
-   */
+  /** Drops the item and its caller's values, because a queue may keep the entry for a while. */
   forget(): void {
     this.item = undefined;
     this.facts = NO_FACTS;
   }
 }
 
-/** Those who have not left or been answered. */
+/** The entries that are not answered and have not left. */
 export function liveOf(entries: readonly Entry[]): readonly Entry[] {
   return entries.every(({ recipient }) => recipient !== null)
     ? entries

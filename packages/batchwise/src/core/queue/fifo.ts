@@ -1,8 +1,7 @@
-// Waiting entries in the order of their age, as a linked list of arrays: adding is O(1) at any
-// depth, and a deep queue costs the garbage collector little. Entries that come in together keep
-// the array in which they came. Entries leave without telling it where they lie: one that is no
-// longer held by the fifo's holder counts as gone and is skipped. Memory stays in proportion to
-// what waits.
+// Waiting entries by age, as a linked list of arrays: adding is O(1) at any depth, and a deep queue
+// costs little garbage collection. Entries of one call keep their array. An entry leaves without a
+// search: it is dead once its holder is another one, and is skipped. Memory stays proportional to
+// the live entries.
 
 import type { Moment } from "../time/turn.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
@@ -10,18 +9,18 @@ import type { Entry, EntryHolder } from "./entry.ts";
 const LONGEST_CHUNK = 256;
 const SHORTEST_CHUNK = 16;
 
-/** Room for more entries where so many wait, for `most` at most. */
+/** An array with capacity for more entries when `waiting` wait, for at most `most`. */
 export function roomFor(waiting: number, most: number = Infinity): Entry[] {
   return new Array(Math.min(most, LONGEST_CHUNK, Math.max(SHORTEST_CHUNK, waiting)));
 }
 
-/** Gone entries are kept up to as many as wait, and this many. */
+/** Dead entries are kept up to the number of live ones plus this many. */
 const KEPT_GONE = 64;
 
 class Chunk {
-  /** Null where an entry was taken from the front. */
+  /** Null if an entry was taken from the front. */
   readonly entries: (Entry | null)[];
-  /** How many places are in use. */
+  /** Number of used places. */
   length: number;
   next: Chunk | null = null;
 
@@ -31,36 +30,33 @@ class Chunk {
   }
 }
 
-/** Takes no entry: the first one makes a chunk of its own. */
+/** An empty chunk. The first entry creates a new one. */
 const EMPTY: Chunk = new Chunk([], 0);
 
 /** Reads waiting entries in the order in which they will be dispatched. Reading changes nothing. */
 export interface EntryReader {
-  /** The entry that goes next; null at the end. */
+  /** The next entry in dispatch order; null at the end. */
   readonly entry: Entry | null;
-  /**
-   * Some of the entries that go next, in an array of their own: one at least, `most` at most. Not
-   * to be called at the end.
-   */
+  /** Returns the next 1 to `most` entries as a new array. Requires that an entry is left. */
   ahead(most: number): Entry[];
-  /** Goes on by so many of the entries that are ahead. */
+  /** Skips this many of the next entries. */
   advance(count: number): void;
   /**
-   * Makes the order's own state (whose round it is) agree with what was read. Called before those
-   * entries are taken.
+   * Applies the read to the order's state, such as the tenant of the round. Call it before taking
+   * those entries.
    */
   commit(): void;
 }
 
-/** An order among waiting entries. */
+/** An order of waiting entries. */
 export interface EntryOrder {
-  /** How many entries wait. */
+  /** Number of waiting entries. */
   readonly size: number;
-  /** Returns whether the entry is the oldest now. */
+  /** Adds an entry. Returns whether it is now the oldest. */
   push(entry: Entry): boolean;
   /**
-   * Adds the first `count` of these entries, none of which is older than what waits. The array is
-   * the order's own then.
+   * Adds the first `count` of these entries, none older than a waiting one. The order keeps the
+   * array.
    */
   pushAll(entries: Entry[], count: number): void;
   /** Called after the entries of `[from, end)` have left, taken or early. */
@@ -69,7 +65,7 @@ export interface EntryOrder {
   charge(entry: Entry): void;
   /** The entry that came first. */
   readonly oldest: Entry | null;
-  /** Over the entries of the moments up to the one of this sequence. */
+  /** Reads the entries up to this moment's sequence. */
   reader(lastSequence: number): EntryReader;
 }
 
@@ -77,15 +73,12 @@ export class Fifo implements EntryOrder {
   readonly #holder: EntryHolder;
   #first: Chunk = EMPTY;
   #last: Chunk = EMPTY;
-  /** Where the first entry that may be waiting lies in the first chunk. */
+  /** Index of the first possibly live entry in the first chunk. */
   #head = 0;
   size = 0;
-  /**
-   * Places of entries that are gone. Below 0 while a batch that was dropped from the front is not
-   * told of.
-   */
+  /** Dead entries not yet dropped. May be negative during `take`. */
   #gone = 0;
-  /** When the youngest entry was submitted. */
+  /** Submit moment of the youngest entry. */
   #lastMoment: Moment | null = null;
 
   constructor(holder: EntryHolder) {
@@ -129,7 +122,7 @@ export class Fifo implements EntryOrder {
     this.#last = chunk;
   }
 
-  /** Puts an entry that is older than the last one behind those that are no younger. */
+  /** Inserts an older entry after all entries at least as old. */
   #insert(entry: Entry): void {
     const { at } = entry.moment;
     let chunk = this.#first;
@@ -158,14 +151,14 @@ export class Fifo implements EntryOrder {
     return new FifoReader(this, this.#first, this.#head, isWhole ? null : this.#holder, lastSequence);
   }
 
-  /** Drops all up to a place: it was read, and is taken now or was gone before. */
+  /** Drops all entries up to a place: they were read and are taken now, or were dead. */
   dropUpTo(chunk: Chunk, head: number): void {
     while (this.#first !== chunk && this.#first !== EMPTY) this.#dropFirst();
     this.#gone -= head - this.#head;
     for (; this.#head < head; this.#head += 1) chunk.entries[this.#head] = null;
   }
 
-  /** Drops entries that are gone from the front. */
+  /** Drops dead entries from the front. */
   #dropGone(): void {
     for (;;) {
       const { entries, length } = this.#first;
@@ -187,10 +180,7 @@ export class Fifo implements EntryOrder {
     if (next === null) this.#last = EMPTY;
   }
 
-  /**
-   * Takes what waits into new chunks. A batch may be half told of: what is to come of it is not in
-   * them any more.
-   */
+  /** Copies live entries into new chunks. */
   #compact(): void {
     const { size } = this;
     const reader = this.reader(Infinity);
@@ -207,7 +197,7 @@ export class Fifo implements EntryOrder {
 
 class FifoReader implements EntryReader {
   readonly #fifo: Fifo;
-  /** The holder of the entries that are read; null where that is all of them. */
+  /** The holder of the entries to read; null to read all. */
   readonly #holder: EntryHolder | null;
   readonly #lastSequence: number;
   #chunk: Chunk;
@@ -249,7 +239,7 @@ class FifoReader implements EntryReader {
   }
 
   commit(): void {
-    // What was not asked for is passed over, and waits on.
+    // Entries beyond the limit are skipped and keep waiting.
     if (this.#lastSequence === Infinity) this.#fifo.dropUpTo(this.#chunk, this.#index);
   }
 }

@@ -1,26 +1,25 @@
-// The calls of `flush()` that have not settled. A flush covers what waits when it is called, and
-// batches that pause before another call; what is submitted later is not covered, so it covers
-// moments up to one. What one covers, each later one of the same scope covers, too, while it waits:
-// so an entry counts for the first one, and thousands of them cost little.
+// Calls of `flush()` that have not settled. A flush covers the entries submitted before it, and
+// batches that pause before a retry. A later flush of the same scope covers them too, so each entry
+// is counted once, for the first flush.
 
 import type { Entry } from "./entry.ts";
 
-/** The key of its items; undefined for a flush of all keys. */
+/** The key of the entries; undefined for a flush of all keys. */
 type Scope = string | undefined;
 
-/** A batch that pauses before another call: a flush waits for it, too. */
+/** A batch that pauses before a retry. A flush waits for it too. */
 export interface FlushedBatch {
   flushes: readonly Flush[];
 }
 
-/** One call of `flush()`: done when all that waited then has settled. */
+/** One call of `flush()`. Done when all entries that it covers have settled. */
 export class Flush {
-  /** The last moment that it covers. */
+  /** Sequence of the last moment that it covers. */
   readonly upTo: number;
   readonly done: () => void;
-  /** Entries that wait and that no earlier flush of its scope covers. */
+  /** Waiting entries that no earlier flush of its scope covers. */
   waiting: number;
-  /** Batches that have started with some that it covers. */
+  /** Running batches with entries that it covers. */
   batches = 0;
   isDone = false;
 
@@ -31,15 +30,15 @@ export class Flush {
   }
 }
 
-/** The flushes of one scope, in the order of their calls. Some may be done. */
+/** The flushes of one scope, in call order. Some may be done. */
 class ScopeFlushes {
   #flushes: Flush[] = [];
-  /** The place of the first that is not done. */
+  /** Index of the first flush that is not done. */
   #first = 0;
-  /** Entries that wait and are covered. */
+  /** Covered entries that wait. */
   #waiting = 0;
 
-  /** `waiting`: how many entries of the scope wait. */
+  /** `waiting`: the number of the scope's waiting entries. */
   add(upTo: number, waiting: number, done: () => void): Flush {
     const flush = new Flush(upTo, waiting - this.#waiting, done);
     this.#flushes.push(flush);
@@ -54,12 +53,12 @@ class ScopeFlushes {
     this.#waiting -= 1;
   }
 
-  /** Those that cover a moment. */
+  /** The flushes that cover a moment. */
   covering(sequence: number): readonly Flush[] {
     return this.#flushes.slice(this.#firstOver(sequence));
   }
 
-  /** The place of the first one that covers a moment. */
+  /** Index of the first flush that covers a moment. */
   #firstOver(sequence: number): number {
     let low = this.#first;
     let high = this.#flushes.length;
@@ -71,7 +70,7 @@ class ScopeFlushes {
     return low;
   }
 
-  /** Reports those that are done. Returns whether all are. */
+  /** Resolves finished flushes. Returns whether all are finished. */
   endDone(): boolean {
     for (let place = this.#first; place < this.#flushes.length; place += 1) {
       const flush = this.#flushes[place] as Flush;
@@ -93,14 +92,14 @@ class ScopeFlushes {
 const NONE: readonly Flush[] = [];
 
 export class Flushes {
-  /** Made with the first flush. */
+  /** Created with the first flush. */
   #scopes: Map<Scope, ScopeFlushes> | null = null;
 
   get isEmpty(): boolean {
     return this.#scopes === null || this.#scopes.size === 0;
   }
 
-  /** Adds one, for what waits in its scope and for batches that pause. */
+  /** Adds a flush for the waiting entries of its scope and for pausing batches. */
   add(scope: Scope, upTo: number, waiting: number, resting: readonly FlushedBatch[], done: () => void): void {
     this.#scopes ??= new Map();
     const ofScope = this.#scopes.get(scope) ?? new ScopeFlushes();
@@ -118,7 +117,7 @@ export class Flushes {
     if (key !== undefined) this.#scopes?.get(key)?.entryLeft(sequence);
   }
 
-  /** A batch of these entries of one key starts. Returns the flushes that wait for it. */
+  /** Call when a batch of these entries starts. Returns the flushes that wait for it. */
   batchStarted(key: string | undefined, entries: readonly Entry[]): readonly Flush[] {
     if (this.isEmpty) return NONE;
     const first = entries.reduce((least, { moment }) => Math.min(least, moment.sequence), Infinity);
@@ -129,14 +128,14 @@ export class Flushes {
     return flushes;
   }
 
-  /** A batch of a key has ended for which these wait. */
+  /** Call when a batch has ended for which these flushes wait. */
   batchEnded(key: string | undefined, flushes: readonly Flush[]): void {
     if (flushes.length === 0) return;
     for (const flush of flushes) flush.batches -= 1;
     this.endDone(key);
   }
 
-  /** To be called when entries of a key have left. */
+  /** Call when entries of a key have left. */
   endDone(key: string | undefined): void {
     this.#endDone(undefined);
     if (key !== undefined) this.#endDone(key);

@@ -1,5 +1,5 @@
 // A lane holds the waiting entries of one key, in a line for each priority; small calls have lines
-// of their own. A line is in order of arrival, or shared by tenants where `fairBy` is in use.
+// of their own. A line is in arrival order, or shared by tenants with `fairBy`.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
@@ -21,7 +21,7 @@ export class Line implements EntryHolder, RankedLine {
   readonly #byRank: HeapNode<Line> = new HeapNode<Line>(this);
   readonly #byAge: HeapNode<Line> = new HeapNode<Line>(this);
   #cost = 0;
-  /** With `order: "length"`: the oldest entry, where the last batch went without it. */
+  /** With `order: "length"`: the oldest entry, if the last batch did not take it. */
   passedOver: Entry | null = null;
 
   constructor(lane: Lane, { priority, isSmall }: Pick<Entry, "priority" | "isSmall">, rank: Rank, isFair: boolean) {
@@ -40,9 +40,11 @@ export class Line implements EntryHolder, RankedLine {
     return this.#cost;
   }
 
-  /** True for entries of its key and rank. False where nothing waits: it may have been dropped. */
+  /**
+   * True for entries of its key and rank. False if it is empty, because it may have been dropped.
+   */
   isFor({ priority, facts }: Entry): boolean {
-    // Comparing booleans by `===` is slow.
+    // `===` between booleans is slow.
     const isSmall = facts.isSmall ? this.isSmall : !this.isSmall;
     return priority === this.priority && isSmall && facts.key === this.lane.key && this.size > 0;
   }
@@ -55,7 +57,7 @@ export class Line implements EntryHolder, RankedLine {
   }
 
   /**
-   * Adds the first `count` of these entries, which are plain and know that this line holds them.
+   * Adds the first `count` of these entries, which are plain and have this line as their holder.
    */
   pushAll(entries: Entry[], count: number): void {
     this.#order.pushAll(entries, count);
@@ -68,7 +70,7 @@ export class Line implements EntryHolder, RankedLine {
     return this.#order.oldest;
   }
 
-  /** When its oldest entry was submitted; Infinity when nothing waits. */
+  /** Submit time of its oldest entry; Infinity if it is empty. */
   oldestAt(): number {
     return this.oldest?.moment.at ?? Infinity;
   }
@@ -100,10 +102,7 @@ export class Line implements EntryHolder, RankedLine {
     this.lane.noteDeadline(entry);
   }
 
-  /**
-   * Called after the entries of `[from, end)`, which cost so much together, have got another
-   * holder.
-   */
+  /** Called after the entries of `[from, end)`, of this total cost, have changed their holder. */
   noteLeft(entries: readonly Entry[], from: number, end: number, cost: number): void {
     this.#order.left(entries, from, end);
     this.#cost = this.size === 0 ? 0 : this.#cost - cost;
@@ -111,7 +110,7 @@ export class Line implements EntryHolder, RankedLine {
     this.lane.noteLeft(end - from);
   }
 
-  /** Keeps its places. Only a line in which something waits is in a heap. */
+  /** Updates its places. Only a line with entries is in a heap. */
   #noteOldest(oldest: Entry | null): void {
     const { lane } = this;
     if (oldest === null) {
@@ -126,18 +125,18 @@ export class Line implements EntryHolder, RankedLine {
   }
 }
 
-/** Lines in which nothing waits are kept for reuse up to this many, and as many as the others. */
+/** Empty lines are kept for reuse up to this many, and as many as there are others. */
 const KEPT_EMPTY = 8;
 
-/** Keeps the totals above a lane. */
+/** Keeps totals over all lanes. */
 export interface LaneOwner {
   /** An entry of the lane leaves, for a batch or early. */
   left(lane: Lane, entry: Entry): void;
-  /** Called when what left in one step has been counted. */
+  /** Called when the entries that left in one step have been counted. */
   noteLeft(lane: Lane, count: number): void;
-  /** The earliest deadline of the lane has changed. */
+  /** The lane's earliest deadline has changed. */
   noteDeadline(lane: Lane): void;
-  /** The first or the oldest entry of the lane may be another one now. */
+  /** The lane's first or oldest entry may have changed. */
   noteOldest(lane: Lane): void;
   /** Moves a waiting entry to the line of a higher priority. */
   raise(entry: Entry, priority: number): void;
@@ -148,24 +147,22 @@ const NO_LINES: Map<number, Line> = new Map();
 export class Lane {
   readonly key: string | undefined;
   readonly #owner: LaneOwner;
-  /** By priority. Nothing may wait in some of them. */
+  /** Lines by priority. Some may be empty. */
   #lines: Map<number, Line> = new Map();
   #smallLines: Map<number, Line> = NO_LINES;
-  /** The earliest deadlines of entries that have any. Kept only while lanes may be held. */
+  /** Earliest deadlines of entries. Kept only while lanes may be held. */
   #deadlines: EntryDeadlines | null = null;
-  /** The lines in which something waits, by the ranks and ages of their oldest entries. */
+  /** Lines with entries, by the rank and age of their oldest entry. */
   readonly byRank: Heap<Line> = new Heap();
   readonly byAge: Heap<Line> = new Heap();
-  /** Its places among the lanes, by the rank, the age and the earliest deadline of what waits. */
+  /** Its places among the lanes, by rank, age and earliest deadline. */
   readonly rankNode: HeapNode<Lane> = new HeapNode<Lane>(this);
   readonly ageNode: HeapNode<Lane> = new HeapNode<Lane>(this);
   readonly deadlineNode: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
-  /** What a cost function has said of the entries that go first. Null after one has left. */
+  /** Results of the cost function for the first entries. Null after one of them has left. */
   measured: MeasuredEntries | null = null;
-  /**
-   * What a flush covers: the moments up to this sequence, and how many of their entries still wait.
-   */
+  /** The flush: the last covered moment's sequence, and how many covered entries still wait. */
   flushedUpTo = -1;
   flushed = 0;
 
@@ -174,7 +171,7 @@ export class Lane {
     this.#owner = owner;
   }
 
-  /** The line of a priority, where there is one. */
+  /** The line of a priority, if it exists. */
   line({ priority, isSmall }: Pick<Entry, "priority" | "isSmall">): Line | undefined {
     return (isSmall ? this.#smallLines : this.#lines).get(priority);
   }
@@ -204,14 +201,12 @@ export class Lane {
     return cost;
   }
 
-  /** When the oldest entry of all lines was submitted; Infinity when nothing waits. */
+  /** Submit time of the oldest entry of all lines; Infinity if the lane is empty. */
   oldestAt(): number {
     return this.byAge.first?.key ?? Infinity;
   }
 
-  /**
-   * Over the entries of the moments up to the one of this sequence, in the order in which they go.
-   */
+  /** Reads the entries up to this moment's sequence, in dispatch order. */
   reader(lastSequence: number): EntryReader {
     const { first, size } = this.byRank;
     return first !== undefined && size === 1
@@ -254,14 +249,16 @@ export class Lane {
     }
   }
 
-  /** To be called when the earliest deadline of a waiting entry may have changed. */
+  /** Call when a waiting entry's earliest deadline may have changed. */
   noteDeadline(entry: Entry): void {
     if (this.#deadlines === null || typeof entry.recipient !== "object" || entry.recipient === null) return;
     this.#deadlines.set(entry, entry.recipient.dueAt);
     this.#owner.noteDeadline(this);
   }
 
-  /** The earliest deadline of what waits; Infinity where there is none, or where none is kept. */
+  /**
+   * The earliest deadline of a waiting entry; Infinity if there is none or deadlines are not kept.
+   */
   get earliestDueAt(): number {
     return this.#deadlines?.earliest ?? Infinity;
   }

@@ -1,16 +1,16 @@
-// What the user's cost function has said of the first entries of a lane. A lane keeps it until an
-// entry leaves, so that a look at entries that have not changed asks the function nothing.
+// The cost function's result for the first entries of a lane. A lane keeps it until an entry
+// leaves, so that unchanged entries are not measured again.
 
 import type { Entry } from "./entry.ts";
 
 export interface MeasuredEntries {
-  /** The entries that were looked at. The batch gets the first `count` of them. */
+  /** The measured entries. The batch gets the first `count` of them. */
   readonly entries: readonly Entry[];
   readonly count: number;
-  /** What those cost; Infinity where the function gave no number. */
+  /** Their cost; Infinity if the function returned no number. */
   readonly cost: number;
-  /** True where more entries were there and did not fit. */
+  /** True if more entries were there and did not fit. */
   readonly isCut: boolean;
-  /** The most that they might cost. */
+  /** The cap of their cost. */
   readonly cap: number;
 }

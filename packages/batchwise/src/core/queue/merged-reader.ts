@@ -1,26 +1,23 @@
-// Reads the entries of several lines in the order of their ranks. The lines stand in a heap by the
-// ranks of their oldest entries and are opened when their turn may have come, so thousands of them
-// cost as much as those that a batch is made of.
+// Reads the entries of several lines in rank order. The lines are in a heap by the ranks of their
+// oldest entries and are opened only when needed, so thousands of lines cost as much as those of
+// one batch.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry } from "./entry.ts";
 import type { EntryReader } from "./fifo.ts";
 
-/** Entries in an order of their own, among other lines. */
+/** A source of entries in dispatch order, among other lines. */
 export interface RankedLine {
-  /** Over the entries of the moments up to the one of this sequence. */
+  /** Reads the entries up to this moment's sequence. */
   reader(lastSequence: number): EntryReader;
-  /** The rank of an entry: the smallest goes first, and of equal ones the older entry. */
+  /** The rank of an entry: the smallest goes first; of equal ones the older entry. */
   rankOf(entry: Entry): number;
 }
 
-/**
- * A line that has been opened, with its place among all lines. Its key is the rank of its next
- * entry.
- */
+/** An opened line with its place among all lines. Its key is the rank of its next entry. */
 class OpenLine<Line extends RankedLine> extends HeapNode<HeapNode<Line>> {
   readonly reader: EntryReader;
-  /** True once the lines right below it in the heap have been opened, too. */
+  /** True once the lines directly below it in the heap are opened too. */
   isExpanded = false;
 
   constructor(place: HeapNode<Line>, reader: EntryReader) {
@@ -37,9 +34,9 @@ export class MergedReader<Line extends RankedLine> implements EntryReader {
   readonly #lines: Heap<Line>;
   readonly #lastSequence: number;
   readonly #opened: OpenLine<Line>[] = [];
-  /** The opened lines by the ranks of their next entries. The first of them has been expanded. */
+  /** Opened lines by the ranks of their next entries. The first one is expanded. */
   readonly #next: Heap<HeapNode<Line>> = new Heap();
-  /** How many entries of one line are looked at together while others may go between them. */
+  /** Maximum entries read from one line at a time while others may come between them. */
   #stride = Infinity;
 
   constructor(lines: Heap<Line>, lastSequence: number) {
@@ -92,7 +89,7 @@ export class MergedReader<Line extends RankedLine> implements EntryReader {
     this.#opened.push(open);
     const { entry } = open.reader;
     const rank = entry === null ? Infinity : line.rankOf(entry);
-    // Where the oldest entry is not read, lines below may come before those that are.
+    // If the oldest entry is not read, lines below may come before the opened ones.
     if (rank !== place.key) this.#expand(open);
     if (entry !== null) this.#next.add(open, rank, entry.moment.at, place.tier);
   }

@@ -1,22 +1,20 @@
-// The order among waiting entries is one number an entry, fixed when it comes in: the time of its
-// submit, minus what its priority is worth. The smallest goes first, and of equal ones the older.
-// So waiting `priorityAgingMs` outweighs one step of priority, and no entry's place moves while it
-// waits.
+// The order of waiting entries is one number per entry, fixed at entry: its submit time minus the
+// value of its priority. The smallest goes first; of equal ones the older. So waiting
+// `priorityAgingMs` outweighs one step of priority, and no entry's place changes while it waits.
 
 export interface Rank {
   /**
-   * Smaller ones go first, whatever the times. All are in one, unless a priority is worth more than
-   * any time.
+   * A smaller tier goes first at any time. All entries share one tier, unless a priority outweighs
+   * every time.
    */
   readonly tier: number;
-  /** How much earlier an entry counts as submitted, in milliseconds. */
+  /** How much earlier an entry counts as submitted, in ms. */
   readonly leadMs: number;
 }
 
 /**
- * The rank of a priority. A small call leads by half a step. Where a step is worth infinitely much,
- * or the priority is infinite, priority decides alone, then small calls go before others, then the
- * time of the submit decides.
+ * The rank of a priority. A small call leads by half a step. If a step or the priority is infinite,
+ * priority decides first, then small calls go first, then the submit time decides.
  */
 export function rankOf(priority: number, isSmall: boolean, priorityAgingMs: number): Rank {
   const leadMs = priority * priorityAgingMs + (isSmall ? priorityAgingMs / 2 : 0);

@@ -1,26 +1,19 @@
-// Who gets the answer of an entry: the resolve function of a promise, or an object that is more
-// than a bare promise.
+// The recipient of an entry's answer: the resolve function of a promise, or an object.
 
 import type { FailedOutcome } from "../contract/outcome.ts";
 
 /** Settles a caller's promise. */
 export type Resolve = (value: unknown) => void;
 
-/**
- * One who gets answers and is more than a bare promise: a submitMany, a caller who may leave, equal
- * callers.
- */
+/** A recipient that is more than a promise: a submitMany, a caller who may leave, equal callers. */
 export interface Recipient {
-  /**
-   * True when it counts its own callers and their latencies; otherwise its entry counts as one
-   * caller.
-   */
+  /** True if it counts its own callers and their latencies; else its entry counts as one caller. */
   readonly countsItself: boolean;
-  /** The earliest deadline behind it; Infinity where there is none. */
+  /** The earliest deadline of its callers; Infinity if there is none. */
   readonly dueAt: number;
-  /** True where a signal behind it has aborted, which nobody has been told of yet. */
+  /** True if a signal of its callers has aborted and has not been handled yet. */
   readonly isAborted: boolean;
-  /** `position` is the one that the entry was made with. */
+  /** `position`: the entry's own. */
   succeed(value: unknown, now: number, position: number): void;
   fail(error: unknown, outcome: FailedOutcome, now: number, position: number): void;
 }

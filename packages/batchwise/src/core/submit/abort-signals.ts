@@ -1,26 +1,22 @@
-// Abort signals of callers, with one listener per signal however many items share it: a listener an
-// item is quadratic in the number of items, and old runtimes warn about it. Joining and leaving a
-// signal's list is O(1).
+// Abort signals of callers, with one listener per signal however many items share it: one per item
+// would be quadratic, and old runtimes warn about it. Joining and leaving are O(1).
 
 import type { Entry } from "../queue/entry.ts";
 import type { InOneStep } from "../time/deadlines.ts";
 
-/** One who leaves when a signal aborts. */
+/** A caller that leaves when its signal aborts. */
 export interface SignalListener {
-  /** Where it stands in its signal's list. */
+  /** Its index in the signal's list. */
   signalIndex: number;
   /**
-   * First call, for all listeners of the signal: gives up its place; false where it has none any
-   * more.
+   * First step, for all listeners of the signal: removes itself. Returns false if it already has.
    */
   leave(): boolean;
-  /** Second call, where `leave` returned true. */
+  /** Second step, if `leave` returned true. */
   aborted(reason: unknown): void;
 }
 
-/**
- * What a signal says of its abort. Where reading it throws, what it threw stands for the reason.
- */
+/** The signal's reason. If reading it throws, the thrown value. */
 export function reasonOf(signal: AbortSignal): unknown {
   try {
     return signal.reason;
@@ -29,7 +25,7 @@ export function reasonOf(signal: AbortSignal): unknown {
   }
 }
 
-/** All callers of one batcher who share one signal. */
+/** All callers of one batcher that share one signal. */
 export class SharedSignal {
   readonly signal: AbortSignal;
   readonly #owner: AbortSignals;
@@ -56,7 +52,7 @@ export class SharedSignal {
     try {
       this.signal.removeEventListener("abort", this);
     } catch {
-      // A signal that fails to let go stops nobody: callers are being answered.
+      // Ignore a signal that fails to remove the listener: callers are being answered.
     }
   }
 
@@ -69,7 +65,7 @@ export class SharedSignal {
   }
 
   /**
-   * The signal's listener. All leave before anyone is told, and before the room that they make is
+   * The signal's listener. All callers leave before any is notified and before the freed places are
    * used.
    */
   handleEvent(): void {
@@ -106,8 +102,8 @@ export class AbortSignals {
   }
 
   /**
-   * Sends those of these away whose signal has aborted: another of its listeners may have been
-   * called first.
+   * Makes callers leave whose signal has aborted. Our listener may not have run yet, if another one
+   * of the signal came first.
    */
   sendAway(entries: readonly Entry[]): void {
     if (this.#bySignal === null || this.#bySignal.size === 0) return;

@@ -1,5 +1,5 @@
-// The user's cache, made safe: one that throws, rejects or never answers is a miss, and a warning
-// where it failed. Keys keep items of different lanes apart.
+// A safe wrapper of the user's cache: a call that throws, rejects or never settles is a miss, with
+// a warning if it failed. Keys separate items of different lanes.
 
 import type { Events } from "../contract/events.ts";
 import type { BatchCache } from "../contract/options.ts";
@@ -7,7 +7,7 @@ import { follow, isThenable } from "../contract/thenable.ts";
 import { invalidOption } from "../contract/validate.ts";
 import type { InContext } from "../time/clock.ts";
 
-/** The key of a result: unique for the pair of a lane's key and a dedupe key. */
+/** The key of a result, unique for a lane's key and a dedupe key. */
 export function cacheKeyOf(key: string | undefined, dedupeKey: string): string {
   return key === undefined ? dedupeKey : `${key.length}:${key}=${dedupeKey}`;
 }
@@ -16,12 +16,9 @@ export class ResultCache {
   readonly #cache: BatchCache<unknown>;
   readonly #events: Events;
   readonly #inContext: InContext;
-  /**
-   * How many deletions of a key are under way. Until they have ended, what is stored counts for
-   * nothing.
-   */
+  /** Number of pending deletions by key. Until they end, stored values of the key are ignored. */
   readonly #deleting: Map<string, number> = new Map();
-  /** The stores of a key that are under way. */
+  /** Pending stores by key. */
   readonly #storing: Map<string, Set<Promise<unknown>>> = new Map();
   #hasWarnedOfNull = false;
 
@@ -31,14 +28,12 @@ export class ResultCache {
     this.#inContext = inContext;
   }
 
-  /** What is stored, or a promise of it that never rejects; see `isMiss`. */
+  /** The stored value, or a promise of it that never rejects; see `isMiss`. */
   read(key: string): unknown {
     return this.#deleting.has(key) ? undefined : this.#call(() => this.#cache.get(key));
   }
 
-  /**
-   * True for what `read` gives for a key that is not stored. Such a result is not stored either.
-   */
+  /** True if `read` returned this for a missing key. Such a result is not stored either. */
   isMiss(value: unknown): boolean {
     return value === undefined || (value === null && this.#cache.nullIsResult !== true);
   }
@@ -61,16 +56,15 @@ export class ResultCache {
     });
   }
 
-  /** Throws INVALID_OPTION where the cache cannot delete. */
+  /** Throws INVALID_OPTION if the cache cannot delete. */
   checkDeletes(): void {
     if (typeof this.#cache.delete === "function") return;
     throw invalidOption(TypeError, "Expected `cache.delete` to be a function where `forget` is called");
   }
 
   /**
-   * Deletes at once, and again when the stores of the key that are under way have ended, for they
-   * would undo it. Rejects where the cache fails to delete. Until all that has ended, what is
-   * stored counts for nothing.
+   * Deletes at once, and again after the key's pending stores, which would undo it. Rejects if the
+   * cache fails to delete. Until then, stored values of the key are ignored.
    */
   async delete(key: string): Promise<void> {
     const stores = this.#storing.get(key);
@@ -90,9 +84,7 @@ export class ResultCache {
     return this.#inContext(() => this.#cache.delete?.(key));
   }
 
-  /**
-   * Stores that begin later are of runs that began after `forget`: nobody needs to wait for them.
-   */
+  /** Stores that begin later are of runs after `forget`, so they are not waited for. */
   async #deleteTwice(stores: ReadonlySet<Promise<unknown>>, key: string): Promise<void> {
     const ended = Promise.all(stores);
     await this.#deleteNow(key);
@@ -101,8 +93,8 @@ export class ResultCache {
   }
 
   /**
-   * What the cache returns, or a promise of it that never rejects. All of it happens in the
-   * batcher's async context.
+   * The cache's return value, or a promise of it that never rejects. Runs in the batcher's async
+   * context.
    */
   #call(use: () => unknown): unknown {
     return this.#inContext(() => {

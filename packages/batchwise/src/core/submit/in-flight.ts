@@ -1,6 +1,6 @@
-// Equal items share one place: the first of them takes it, the others join while it is looked up,
-// waits or runs. A caller who leaves takes only himself; the entry itself leaves with its last
-// caller. The result goes to the cache.
+// Equal items share one place: the first takes it, the others join while it is looked up, waits or
+// runs. A caller leaves only for itself; the entry leaves with its last caller. The result goes to
+// the cache.
 
 import type { FailedOutcome } from "../contract/outcome.ts";
 import type { Entry } from "../queue/entry.ts";
@@ -15,11 +15,11 @@ export class SharedEntry implements Recipient, CallerPlace {
   readonly cacheKey: string;
   readonly entry: Entry;
   readonly #inFlight: InFlight;
-  /** Its callers, each with its place in the order of deadlines if it has one. */
+  /** Its callers, each with its place in deadline order if it has one. */
   readonly #callers: Map<Caller, HeapNode<Caller> | null> = new Map();
-  /** The callers with deadlines, the earliest first. Made with the first deadline. */
+  /** Callers with deadlines, the earliest first. Created with the first deadline. */
   #byDeadline: Heap<Caller> | null = null;
-  /** False after `forget`: the result of a run that began before is not stored. */
+  /** False after `forget`: the result of an earlier run is not stored. */
   isStored = true;
 
   constructor(inFlight: InFlight, scope: string, cacheKey: string, entry: Entry) {
@@ -35,8 +35,8 @@ export class SharedEntry implements Recipient, CallerPlace {
   }
 
   /**
-   * The earliest deadline of its callers: with the last of them the entry expires, but it is due
-   * for the first.
+   * The earliest deadline of its callers. The entry expires with the last one, but is due for the
+   * first.
    */
   get dueAt(): number {
     return this.#byDeadline?.first?.key ?? Infinity;
@@ -46,7 +46,7 @@ export class SharedEntry implements Recipient, CallerPlace {
     return [...this.#callers.keys()].some((caller) => caller.isAborted);
   }
 
-  /** An urgent caller makes the entry urgent. */
+  /** Adds a caller. A higher priority raises the entry's. */
   join(caller: Caller, priority: number): void {
     caller.place = this;
     const { entry, dueAt } = this;
@@ -84,7 +84,7 @@ export class SharedEntry implements Recipient, CallerPlace {
     this.answer(value, now);
   }
 
-  /** Gives every caller the value, without storing it. */
+  /** Answers every caller with the value, without storing it. */
   answer(value: unknown, now: number): void {
     for (const caller of this.#takeCallers()) caller.succeed(value, now);
   }
@@ -102,7 +102,7 @@ export class SharedEntry implements Recipient, CallerPlace {
   }
 }
 
-/** Unique for the pair of a lane's key and a dedupe key, also where only some items have a key. */
+/** A key that is unique for a lane's key and a dedupe key, also if only some items have a key. */
 export function scopeOf(key: string | undefined, dedupeKey: string): string {
   return key === undefined ? `=${dedupeKey}` : cacheKeyOf(key, dedupeKey);
 }
@@ -131,7 +131,7 @@ export class InFlight {
     return shared;
   }
 
-  /** Nobody may join it any more. */
+  /** Removes a place, so that no caller joins it. */
   forget(shared: SharedEntry): void {
     if (this.#byScope?.get(shared.scope) === shared) this.#byScope.delete(shared.scope);
   }

@@ -1,6 +1,6 @@
-// The way from a submit to the queue. A plain item needs nothing but its place; any other is read
-// first: its options, the user's functions, its deadline and signal. Equal items join; what is
-// looked up or prepared comes in when that is done.
+// The path from a submit to the queue. A plain item is queued directly. Any other is read first:
+// its options, the user's functions, its deadline and signal. Equal items join; items that are
+// looked up or prepared are queued later.
 
 import { closedError, deadlineError, type itemTooLargeError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
@@ -33,7 +33,7 @@ import type { SelfCalls } from "./self-calls.ts";
 
 type PrepareItem = ((item: unknown) => unknown) | undefined;
 
-/** What the intake works with. */
+/** Dependencies of the intake. */
 export interface IntakeParts extends LateParts {
   readonly selfCalls: SelfCalls;
   readonly prepareItem: PrepareItem;
@@ -49,7 +49,7 @@ export class Intake {
   readonly #selfCalls: SelfCalls;
   #options: ResolvedOptions;
   #isClosed = false;
-  /** True while items need nothing but their place. */
+  /** True while items need only a place. */
   #isPlain: boolean;
   #hasTimeout: boolean;
 
@@ -71,19 +71,19 @@ export class Intake {
     this.observerChanged();
   }
 
-  /** To be called when there is another observer. What it captures is read of each item. */
+  /** Call when the observer changes. Its captured values are read for each item. */
   observerChanged(): void {
     const captures = this.#parts.services.observer?.capture !== undefined;
     this.#isPlain = !this.#isClosed && !captures && isPlain(this.#options, this.#parts.prepareItem);
   }
 
-  /** Rejects all that comes from now on. */
+  /** Rejects all later submits. */
   close(): void {
     this.#isClosed = true;
     this.#isPlain = false;
   }
 
-  /** Takes an item in. Never throws: what goes wrong goes to the recipient. */
+  /** Accepts an item. Never throws: errors go to the recipient. */
   accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve): void {
     const isFirst = !this.#turn.isOpen;
     const { moment } = this.#turn;
@@ -95,8 +95,8 @@ export class Intake {
   }
 
   /**
-   * Takes the items of one call in. All are read before any is taken in: a getter may submit, or
-   * change the array. Throws what reading an item throws.
+   * Accepts the items of one call. Reads all before accepting any: a getter may submit or change
+   * the array. Throws what reading an item throws.
    */
   acceptAll(items: readonly unknown[], submit: CallOptions, call: Call): void {
     const length = call.size;
@@ -121,14 +121,14 @@ export class Intake {
     for (const [index, entry] of entries.entries()) this.#acceptOfCall(entry, ofCall, isSmall, keys?.[index]);
   }
 
-  /** A cache may know any item of a call. */
+  /** True for a large call, unless a cache may have its items. */
   #mayBeTooLarge(length: number): boolean {
     const hasCache = this.#options.dedupe !== undefined && this.#parts.inFlight.cache !== undefined;
     return isLargeCall(length, this.#options) && !this.#isClosed && !hasCache;
   }
 
   /**
-   * Refuses the whole of a call that can never fit; false where it may: equal items share places,
+   * Refuses a whole call that can never fit; returns false if it may: equal items share places,
    * also those in flight.
    */
   #refuseTooLarge(entries: readonly Entry[], keys: readonly ReadDedupeKey[] | null): boolean {
@@ -141,10 +141,7 @@ export class Intake {
     return true;
   }
 
-  /**
-   * Takes care that the result of a dedupe key is not given to later submits. Resolves when the
-   * cache has deleted it.
-   */
+  /** Invalidates the cached result of a key. Resolves when the cache has deleted it. */
   async forget(dedupeKey: string, key: string | undefined): Promise<void> {
     const { inFlight, pending } = this.#parts;
     inFlight.cache?.checkDeletes();
@@ -171,7 +168,7 @@ export class Intake {
     this.#acceptRead(entry, own, isSmall, dedupeKey);
   }
 
-  /** `dedupeKey`: where it has been read already. */
+  /** `dedupeKey`: given if it has been read already. */
   #acceptRead(
     entry: Entry,
     submit: SubmitOptions | undefined,
@@ -191,7 +188,9 @@ export class Intake {
     }
   }
 
-  /** In the queue an item without time might be packed before anyone looks at deadlines again. */
+  /**
+   * Throws for an item without time left: it might be packed before the next check of deadlines.
+   */
   #checkHasTime({ facts: { timeoutMs = Infinity } }: Entry): void {
     if (timeoutMs <= 0) throw new Gone(deadlineError(this.#parts.services.name, timeoutMs), "expired");
   }
@@ -216,8 +215,8 @@ export class Intake {
   }
 
   /**
-   * Reads what the queue needs to know of an item; true where its item is a promise of what
-   * `prepareItem` makes.
+   * Reads the facts that the queue needs. Returns true if the entry's item is now a promise of
+   * `prepareItem`.
    */
   #read(entry: Entry): boolean {
     readItem(entry, this.#options);
@@ -235,7 +234,7 @@ export class Intake {
     return false;
   }
 
-  /** Throws ITEM_TOO_LARGE for an item that is over the cap by itself, unless it may run alone. */
+  /** Throws ITEM_TOO_LARGE for a single item over the cap, unless it may run alone. */
   #refuseOversize({ item, cost: given }: Entry): void {
     const { maxBatchCost, batchCost, oversize } = this.#options;
     const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
@@ -253,7 +252,8 @@ export class Intake {
   }
 
   /**
-   * Joins the place of an equal item, or opens one: looked up in the cache first, queued on a miss.
+   * Joins the place of an equal item, or creates one: first looked up in the cache, queued on a
+   * miss.
    */
   #acceptEqual(entry: Entry, dedupeKey: string): void {
     readKey(entry, this.#options);
@@ -262,7 +262,7 @@ export class Intake {
     if (this.#join(entry, scope)) return;
     const isPromised = this.#read(entry);
     this.#checkStillWanted(entry);
-    // What was called may have submitted an equal item.
+    // A called function may have submitted an equal item.
     if (this.#join(entry, scope)) return;
     const caller = this.#caller(entry);
     const shared = this.#parts.inFlight.open(scope, cacheKeyOf(key, dedupeKey), entry);
@@ -285,15 +285,14 @@ export class Intake {
     return true;
   }
 
-  /** Adds the caller of the moment to those of an entry, for the observer. */
+  /** Adds the current caller to those of an entry, for the observer. */
   #capture(entry: Entry): void {
     const { observer } = this.#parts.services;
     if (observer?.capture !== undefined) entry.ownFacts.captured = observer.capture(entry.facts.captured);
   }
 
   /**
-   * From here on the caller holds the signal. An entry that did would keep it after the caller has
-   * left.
+   * From here on the caller holds the signal; the entry would keep it after the caller has left.
    */
   #caller(entry: Entry): Caller {
     const { timeoutMs = this.#options.timeoutMs, signal } = entry.facts;
@@ -301,16 +300,14 @@ export class Intake {
     return new Caller(this.#parts.services, entry, timeoutMs, signal);
   }
 
-  /**
-   * The user's functions have been called: they may have closed the batcher or aborted the signal.
-   */
+  /** Throws if the user's functions have closed the batcher or aborted the signal. */
   #checkStillWanted({ facts: { signal } }: Entry): void {
     if (this.#isClosed) throw closedError(this.#parts.services.name);
     if (signal?.aborted) throw new Gone(reasonOf(signal), "cancelled");
   }
 }
 
-/** True when no option asks for more of an item than its place. */
+/** True if no option needs more of an item than its place. */
 function isPlain(options: ResolvedOptions, prepareItem: PrepareItem): boolean {
   const functions = [options.key, options.dedupe, options.captureContext, options.fairBy, prepareItem];
   return (

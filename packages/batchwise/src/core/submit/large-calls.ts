@@ -1,28 +1,26 @@
-// Calls of more items than the queue can ever hold. They are refused whole, before any of their
-// items is taken in, unless so many of their items are equal that they may fit after all.
+// Calls with more items than the queue can hold. They are refused whole before any item is
+// accepted, unless so many items are equal that the call may fit.
 
 import { type BatchwiseError, callTooLargeError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Entry } from "../queue/entry.ts";
 import { dedupeKeyOf } from "./read-item.ts";
 
-/** The dedupe key of an item, read before. */
+/** Returns an item's dedupe key, which was read before. */
 export type ReadDedupeKey = () => string;
 
 export function isLargeCall(length: number, { onFull, maxQueueSize }: ResolvedOptions): boolean {
   return onFull === "reject" && length > maxQueueSize;
 }
 
-/**
- * Reads the dedupe keys of a call before any of its items is taken in. Null where items have none.
- */
+/** Reads the dedupe keys of a call before accepting its items. Null if items have none. */
 export function readDedupeKeys(entries: readonly Entry[], { dedupe }: ResolvedOptions): ReadDedupeKey[] | null {
   return dedupe === undefined ? null : entries.map(({ item }) => readOnce(() => dedupeKeyOf(dedupe, item)));
 }
 
 /**
- * Makes the error of each item of a call that can never fit; null where it may, beside `joinable`
- * items in flight.
+ * The error for each item of a call that can never fit. null if it may, with `joinable` items in
+ * flight.
  */
 export function largeCallRefusal(
   length: number,
@@ -36,10 +34,7 @@ export function largeCallRefusal(
   return () => callTooLargeError(name, size, what, maxQueueSize);
 }
 
-/**
- * Reads something at once. What comes back gives what was read each time, or throws what reading
- * threw.
- */
+/** Reads a value at once. The returned function returns it, or throws the error of the read. */
 export function readOnce<Value>(read: () => Value): () => Value {
   try {
     const value = read();
@@ -52,8 +47,8 @@ export function readOnce<Value>(read: () => Value): () => Value {
 }
 
 /**
- * Keys of different lanes that are equal count as one. An item whose key could not be read needs no
- * place.
+ * Counts distinct keys. Equal keys of different lanes count as one; an item whose key could not be
+ * read needs no place.
  */
 function countDifferent(keys: readonly ReadDedupeKey[]): number {
   const different = new Set<string>();
@@ -61,7 +56,7 @@ function countDifferent(keys: readonly ReadDedupeKey[]): number {
     try {
       different.add(key());
     } catch {
-      // That item is refused when it is taken in.
+      // The item is refused when it is accepted.
     }
   }
   return different.size;

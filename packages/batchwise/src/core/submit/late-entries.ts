@@ -1,6 +1,5 @@
-// Entries that come into the queue later than their submit: when a look-up in the cache has found
-// nothing, or when `prepareItem` has made their item. Deadlines, signals and latencies count from
-// the submit all the same.
+// Entries that are queued after their submit: when a cache look-up has missed, or `prepareItem` has
+// made their item. Deadlines, signals and latencies count from the submit.
 
 import { follow, ignoreFailure } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
@@ -11,7 +10,7 @@ import type { InFlight, SharedEntry } from "./in-flight.ts";
 import type { Pending } from "./pending.ts";
 import type { Services } from "./services.ts";
 
-/** What late entries need. */
+/** Dependencies of late entries. */
 export interface LateParts {
   readonly services: Services;
   readonly admission: Admission;
@@ -24,16 +23,13 @@ export class LateEntries {
   readonly #parts: LateParts;
   readonly #check: (entry: Entry) => void;
 
-  /** `check` throws for an item that may not come in. */
+  /** `check` throws for an item that must not be queued. */
   constructor(parts: LateParts, check: (entry: Entry) => void) {
     this.#parts = parts;
     this.#check = check;
   }
 
-  /**
-   * Answers from the cache, or calls `miss` once it is known that it cannot. Callers may leave in
-   * between.
-   */
+  /** Answers from the cache, or calls `miss`. Callers may leave in between. */
   lookUp(shared: SharedEntry, miss: () => void): void {
     const { inFlight, pending, services, inContext } = this.#parts;
     const { entry } = shared;
@@ -44,7 +40,7 @@ export class LateEntries {
     }
     let isOver = false;
     const found = (value: unknown): void => {
-      // After a miss its item may be pending, which is not the look-up's to end.
+      // After a miss its item may be pending for another step.
       if (isOver || !pending.end(entry)) return;
       isOver = true;
       if (cache.isMiss(value)) {
@@ -63,11 +59,10 @@ export class LateEntries {
   }
 
   /**
-   * A promise of an item, in the place of the item. It may come to nothing before anyone awaits it,
-   * or when nobody does.
+   * Replaces the item by a promise of it. The promise may reject before or without being awaited.
    */
   adopt(entry: Entry, prepared: PromiseLike<unknown>): void {
-    // A promise may have a `then` of its own, which may throw.
+    // A custom `then` may throw.
     entry.item = this.#parts.inContext(() => {
       const promised = follow(prepared);
       ignoreFailure(promised);
@@ -75,7 +70,7 @@ export class LateEntries {
     });
   }
 
-  /** Queues an entry that holds a promise of its item, when that is there. */
+  /** Queues an entry when the promise of its item resolves. */
   awaitItem(entry: Entry): void {
     const { admission, pending, services, inContext } = this.#parts;
     const settle = (use: () => void): void => {
@@ -90,7 +85,7 @@ export class LateEntries {
         refuse(services, entry, error, refusalOf(error));
         return;
       }
-      // `batchCost` may have sent the caller away.
+      // `batchCost` may have made the caller leave.
       if (entry.recipient !== null) admission.accept(entry);
     };
     pending.start(entry, null);

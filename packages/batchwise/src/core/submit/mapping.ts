@@ -1,9 +1,9 @@
-// `map`: the results of a source of any length, with a bounded number of items under way.
+// `map`: the results of a source of any length, with a bounded number of pending items.
 //
-// An item is taken from the source only while the reader is fewer than `maxPending` items behind,
-// and not before the first read. Each is a submit that never rejects, so nothing is left unhandled;
-// a full queue is waited for. However the iteration ends (break, failure, abort, end of the
-// source), what is under way is cancelled and the source is closed once.
+// Takes an item from the source only while fewer than `maxPending` results are unread, and not
+// before the first read. Each is a submit that never rejects, so no rejection is unhandled; a full
+// queue is waited for. When the iteration ends in any way (break, failure, abort, end of the
+// source), pending items are cancelled and the source is closed once.
 
 import { ignoreFailure } from "../contract/thenable.ts";
 import type { MapOptions, SubmitManyOptions } from "../contract/types.ts";
@@ -23,24 +23,24 @@ type Outcome = PromiseSettledResult<unknown>;
 type Source = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
 type Result = IteratorResult<unknown, undefined>;
 
-/** The batcher that the items go to. */
+/** The batcher that gets the items. */
 export interface MapTarget {
-  /** `maxPending` where none is given. */
+  /** `maxPending` if not given. */
   readonly maxPending: number;
-  /** The error of a batcher that is closed; null before. */
+  /** The error of a closed batcher; null before. */
   readonly closedError: Error | null;
-  /** True while a submit would be refused, or another dropped for it. */
+  /** True while a submit would be refused or make another drop. */
   readonly isFull: boolean;
   /** True for the error of an item that the full queue refused or dropped. */
   isRefusal(reason: unknown): boolean;
-  /** Resolves when the queue has room, and when it never will. */
+  /** Resolves when the queue has a free place, and when it never will. */
   ready(): Promise<unknown>;
-  /** A reader has begun, or ceased, to wait for items under way while nothing more is taken. */
+  /** Called when a reader begins or ceases to wait for pending items while no more are taken. */
   noteStuck(isStuck: boolean): void;
   submit(item: unknown, options: SubmitManyOptions<unknown>): Promise<Outcome>;
 }
 
-/** What was read of an item; null while it is under way. */
+/** The outcome of a taken item; null while it is pending. */
 interface Place {
   outcome: Outcome | null;
   next: Place | null;
@@ -61,27 +61,27 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   readonly #maxPending: number;
   readonly #options: SubmitManyOptions<unknown>;
   readonly #cancel: AbortController = new AbortController();
-  /** Followed from the first read on. */
+  /** Observed from the first read on. */
   #signal: AbortSignal | undefined;
   #unfollow: () => void = () => {};
-  /** In the order of reading: that of the source, or that in which the outcomes came. */
+  /** Items in reading order: source order, or the order of outcomes. */
   #first: Place | null = null;
   #last: Place | null = null;
-  /** Items that were taken and not read. */
+  /** Number of taken and unread items. */
   #pending = 0;
   readonly #readers: Reader[] = [];
   #isTaking = false;
-  /** The source has not answered its last `next`. */
+  /** The source's `next` is pending. */
   #isAsking = false;
   #isSourceOver = false;
-  /** Nothing more is taken: the source is over, or an item has failed. */
+  /** No more items are taken: the source has ended, or an item has failed. */
   #takesNoMore = false;
-  /** The error that follows the results. */
+  /** The error after the results. */
   #error: { readonly reason: unknown } | null = null;
   #isOver = false;
   #isStuck = false;
 
-  /** Throws INVALID_OPTION, and what opening the source throws. */
+  /** Throws INVALID_OPTION, and the source's error when it is opened. */
   constructor(source: unknown, given: unknown, target: MapTarget) {
     checkIsObject("options", given);
     const options: MapOptions<unknown> = given ?? {};
@@ -137,7 +137,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#unfollow = () => signal.removeEventListener("abort", abort);
   }
 
-  /** Gives readers what is there for them, then takes more. */
+  /** Gives available results to readers, then takes more. */
   #deliver(): void {
     while (this.#readers.length > 0) {
       const outcome = this.#first?.outcome ?? null;
@@ -149,7 +149,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#noteStuck();
   }
 
-  /** Nothing comes of this map then that could fill a batch. */
+  /** Reports that this map will submit nothing more that could fill a batch. */
   #noteStuck(): void {
     const isStuck = this.#readers.length > 0 && !this.#isOver && !this.#mayTake();
     if (isStuck === this.#isStuck) return;
@@ -169,7 +169,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#readers.shift()?.resolve({ done: false, value });
   }
 
-  /** One reader gets the error, where there is one, and all others the end. */
+  /** One reader gets the error, if there is one; all others get the end. */
   #giveEnd(): void {
     const error = this.#error;
     this.#error = null;
@@ -184,7 +184,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#deliver();
   }
 
-  /** Cancels what is under way and closes the source. Rejects with what closing it throws. */
+  /** Cancels pending items and closes the source. Rejects with the source's error on closing. */
   async #end(): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -195,7 +195,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     if (this.#isSourceOver) return;
     this.#isSourceOver = true;
     const closed = Promise.resolve(this.#source.return?.());
-    // A generator closes after its pending `next`, which may never come.
+    // A generator closes only after its pending `next`, which may never settle.
     if (this.#isAsking) ignoreFailure(closed);
     else await closed;
   }
@@ -216,7 +216,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#deliver();
   }
 
-  /** Throws what the source throws, and the error of a batcher that is closed. */
+  /** Throws the source's error, or that of a closed batcher. */
   async #takeNext(): Promise<void> {
     if (this.#target.closedError !== null) throw this.#target.closedError;
     if (this.#target.isFull) {
@@ -229,7 +229,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     else void this.#run(step.value);
   }
 
-  /** The source's next step. A promise in a plain iterable is awaited, as `for await` does. */
+  /** The source's next step. Awaits a promise in a plain iterable, as `for await` does. */
   async #ask(): Promise<{ readonly done?: boolean | undefined; readonly value?: unknown }> {
     this.#isAsking = true;
     let isOver = true;
@@ -257,13 +257,13 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   }
 
   /**
-   * Submits an item when the queue has room, and again where it was refused; null where the
-   * iteration ends before.
+   * Submits an item when the queue has a free place, and again if it was refused; null if the
+   * iteration ends first.
    */
   async #submit(item: unknown): Promise<Outcome | null> {
     const target = this.#target;
     while (!this.#isOver) {
-      // A submit to a batcher that is closed says so.
+      // A submit to a closed batcher rejects with its error.
       if (target.isFull && target.closedError === null) {
         await target.ready();
         continue;
@@ -281,7 +281,10 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   }
 }
 
-/** Throws INVALID_OPTION for what is no iterable. The characters of a text are hardly meant. */
+/**
+ * Opens the source. Throws INVALID_OPTION for a value that is not iterable, and for a string, whose
+ * characters are hardly meant.
+ */
 function opened(source: unknown): Source {
   const rule = { ...objectWith(), expected: "an iterable or an async iterable" };
   if (typeof source !== "object" || source === null) throw expected("source", rule, source);

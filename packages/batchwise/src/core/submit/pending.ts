@@ -1,18 +1,16 @@
-// Entries on their way into the queue: looked up in the cache, or prepared by a `prepareItem` that
-// returned a promise. They neither wait nor run yet. Their callers' deadlines and signals run, and
-// `close()` does not forget them. One whose last caller has left is pending no longer, whatever
-// becomes of its look-up or its preparation.
+// Entries before the queue: in a cache look-up, or with a pending `prepareItem`. They neither wait
+// nor run. Their deadlines and signals apply, and `close()` includes them. An entry ends to be
+// pending when its last caller leaves, whatever the look-up or preparation does.
 
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 
 /**
- * Called when an entry needs to be pending no longer: it takes its next step without what it was
- * waiting for.
+ * Called to end the pending state early: the entry takes its next step without the awaited result.
  */
 export type Skip = () => void;
 
 export class Pending implements EntryHolder {
-  /** They have not begun to run. */
+  /** They have not started to run. */
   readonly isWaiting = true;
   #entries: Map<Entry, Skip | null> | null = null;
 
@@ -20,7 +18,7 @@ export class Pending implements EntryHolder {
     return this.#entries?.size ?? 0;
   }
 
-  /** `skip`: null where there is no way on without what it waits for. */
+  /** `skip`: null if the entry cannot continue without the awaited result. */
   start(entry: Entry, skip: Skip | null): void {
     entry.holder = this;
     this.#entries ??= new Map();
@@ -31,14 +29,14 @@ export class Pending implements EntryHolder {
     return this.#entries?.has(entry) ?? false;
   }
 
-  /** Ends it; false where it has ended already. */
+  /** Ends the pending state; false if it had ended. */
   end(entry: Entry): boolean {
     if (!this.#entries?.delete(entry)) return false;
     entry.holder = null;
     return true;
   }
 
-  /** Its last caller has left: nobody needs what it waits for. */
+  /** Its last caller has left. */
   left(entry: Entry): void {
     this.end(entry);
   }
@@ -53,7 +51,7 @@ export class Pending implements EntryHolder {
     this.#entries?.get(entry)?.();
   }
 
-  /** Lets everyone go on who can. */
+  /** Lets all entries continue that can. */
   skipAll(): void {
     for (const entry of this.#all()) this.skip(entry);
   }
@@ -62,7 +60,7 @@ export class Pending implements EntryHolder {
     return [...(this.#entries?.keys() ?? [])];
   }
 
-  /** Takes all of them out. */
+  /** Removes and returns all entries. */
   clear(): Entry[] {
     const all = this.#all();
     for (const entry of all) this.end(entry);

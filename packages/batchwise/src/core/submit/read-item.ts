@@ -1,6 +1,5 @@
-// What is read of an item and of the options of its submit. The user's functions are called here,
-// on the caller's time and in the caller's async context; what they get wrong concerns this item
-// alone. Everything is read once.
+// Reads an item and the options of its submit. Calls the user's functions on the caller's time and
+// in the caller's async context; their errors concern only this item. Reads everything once.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
@@ -29,8 +28,8 @@ export const aSignal: Rule = { ...objectWith("addEventListener", "removeEventLis
 const SUBMIT_OPTIONS: readonly (keyof SubmitOptions)[] = ["signal", "priority", "cost", "timeoutMs", "key", "context"];
 
 /**
- * Thrown on the way in for a caller who has left: the signal has aborted, or the deadline was no
- * later than the submit.
+ * Thrown while a submit is read if its caller has left: the signal has aborted, or the deadline was
+ * not after the submit.
  */
 export class Gone {
   readonly #brand = true;
@@ -42,18 +41,18 @@ export class Gone {
     this.outcome = outcome;
   }
 
-  /** Never throws: a private field is looked for without asking a Proxy. `instanceof` would ask. */
+  /** Never throws: a check of a private field does not call a Proxy, unlike `instanceof`. */
   static is(value: unknown): value is Gone {
     return typeof value === "object" && value !== null && #brand in value;
   }
 }
 
-/** The cost of an item whose submit names none. */
+/** The cost of an item whose submit gives none. */
 const NO_COST = -1;
 
 /**
- * Reads the options of a submit, each once: a getter may say something else the next time. Throws
- * INVALID_OPTION, or Gone.
+ * Reads the options of a submit, each once: a getter may return another value the next time. Throws
+ * INVALID_OPTION or Gone.
  */
 export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): void {
   entry.cost = NO_COST;
@@ -94,7 +93,7 @@ function checkNames(submit: object): void {
   for (const name in submit) if (!isKnown(name)) refuseUnknown(submit, SUBMIT_OPTIONS);
 }
 
-/** Faster than a set, and called for each option of each submit. */
+/** Faster than a set; called for each option of each submit. */
 function isKnown(name: string): boolean {
   if (name === "priority" || name === "cost" || name === "timeoutMs") return true;
   return name === "signal" || name === "key" || name === "context";
@@ -103,8 +102,7 @@ function isKnown(name: string): boolean {
 export type CallOptions = SubmitManyOptions<unknown> | undefined;
 
 /**
- * The options of a call, each read once and not checked yet. Throws INVALID_OPTION for what it does
- * not know.
+ * The options of a call, each read once, not yet checked. Throws INVALID_OPTION for an unknown one.
  */
 export function readCallOptions(submit: CallOptions): CallOptions {
   if (submit === undefined) return undefined;
@@ -114,7 +112,7 @@ export function readCallOptions(submit: CallOptions): CallOptions {
   return { signal, priority, cost, timeoutMs, key, context };
 }
 
-/** What the options of a call say of one item. */
+/** The options of a call for one item. */
 export function optionsOfItem(options: CallOptions, item: unknown): SubmitOptions | undefined {
   if (options === undefined) return undefined;
   const { cost, priority } = options;
@@ -131,7 +129,7 @@ interface OwnEstimate {
 }
 
 /**
- * The cost of an item by the `cost` option, or by its own estimate where a cap asks for one. Throws
+ * The cost of an item by the option `cost`, or by its own estimate if a cap needs one. Throws
  * INVALID_OPTION.
  */
 function costOf(item: unknown, { cost, maxBatchCost, learnsBatchCost }: ResolvedOptions): number {
@@ -141,7 +139,7 @@ function costOf(item: unknown, { cost, maxBatchCost, learnsBatchCost }: Resolved
   throw unusable(rangeError, "cost", aCost, own);
 }
 
-/** The item's own estimate of its cost; 1 where it has none. */
+/** The item's own estimate of its cost; 1 if it has none. */
 export function estimateOf(item: unknown): unknown {
   if (typeof item !== "object" || item === null) return 1;
   const { estimateTokens, estimateCost } = item as OwnEstimate;
@@ -149,12 +147,12 @@ export function estimateOf(item: unknown): unknown {
   return typeof estimateCost === "function" ? estimateCost.call(item) : 1;
 }
 
-/** Reads the key of an item whose submit names none, where keys are in use. */
+/** Reads the key of an item whose submit gives none, if keys are used. */
 export function readKey(entry: Entry, { key }: ResolvedOptions): void {
   if (key !== undefined && entry.key === undefined) entry.ownFacts.key = text("key", key(entry.item));
 }
 
-/** Reads what else the queue needs to know of an item. */
+/** Reads the other facts that the queue needs. */
 export function readItem(entry: Entry, options: ResolvedOptions): void {
   const { fairBy, captureContext } = options;
   if (entry.cost === NO_COST) entry.cost = costOf(entry.item, options);
@@ -162,11 +160,11 @@ export function readItem(entry: Entry, options: ResolvedOptions): void {
   if (captureContext === undefined || entry.facts.context !== undefined) return;
   const context: unknown = captureContext();
   entry.ownFacts.context = context;
-  // A promise is a context like any other.
+  // The context may be a promise.
   ignoreIfPromise(context);
 }
 
-/** The string that `dedupe` gives an item. */
+/** The dedupe key of an item. */
 export function dedupeKeyOf(dedupe: (item: unknown) => string, item: unknown): string {
   return text("dedupe", dedupe(item));
 }
@@ -178,21 +176,19 @@ function text(name: string, value: unknown): string {
   throw unusable(expected, name, aText, value);
 }
 
-/** What a function of the item returned. Throws INVALID_OPTION where it breaks the rule. */
+/** The return value of a function of the item. Throws INVALID_OPTION if it breaks the rule. */
 function checked(name: string, rule: Rule, value: unknown): number {
   if (typeof value === "number" && rule.test(value as never)) return value;
   throw unusable(rangeError, name, rule, value);
 }
 
-/** The error for what a function returned. Where that is a promise, nobody waits for it. */
+/** The error for an invalid return value. A promise among them is ignored. */
 function unusable(error: typeof expected, name: string, rule: Rule, value: unknown): Error {
   ignoreIfPromise(value);
   return error(name, rule, value);
 }
 
-/**
- * What an item costs by itself, by the function of the option `batchCost`. Throws INVALID_OPTION.
- */
+/** The cost of a batch of only this item, by the option `batchCost`. Throws INVALID_OPTION. */
 export function ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
   const own: unknown = batchCost([item]);
   if (typeof own === "number" && own >= 0) return own;

@@ -1,12 +1,12 @@
-// Notices handlers that wait for themselves, where nothing ever ends: a handler that awaits its own
-// batcher, or several that await each other's, while all slots are taken by such batches; one that
-// awaits an item equal to one of its own batch (`dedupe`); one that awaits `close()` or `idle()` of
-// its own batcher. After 1 s a warning says so, once.
+// Detects handlers that wait for themselves and so never end: a handler that awaits its own
+// batcher, or several that await each other's, while such batches take all slots; one that awaits
+// an item equal to one of its own batch (`dedupe`); one that awaits `close()` or `idle()` of its
+// own batcher. Warns once, after 1 s.
 //
-// A call is known to be the handler's while the handler runs synchronously, and after an `await` by
-// its async context, where the runtime has one that costs nothing (Node.js 24). Nothing is guessed:
-// however slow a handler is, a batch whose handler has not called a batcher never counts. Whether
-// the handler awaits what it called cannot be known.
+// A call is attributed to a handler while the handler runs synchronously, and after an `await` by
+// its async context if the runtime has a cheap one (Node.js 24). Nothing is guessed: a batch whose
+// handler has not called a batcher never counts, however slow it is. Whether the handler awaits its
+// call cannot be known.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchContext } from "../contract/types.ts";
@@ -15,11 +15,12 @@ import { cheapStorage } from "../time/async-context.ts";
 import { Timeout } from "../time/deadlines.ts";
 import type { Services } from "./services.ts";
 
-/** How long a batch has to wait for itself. */
+/** Time after which a batch counts as waiting for itself, in ms. */
 const STUCK_MS = 1000;
 
 /**
- * An async context costs about half a microsecond a batch: nothing to a batch that runs this long.
+ * An async context costs about half a microsecond per batch, which is negligible for batches of
+ * this duration.
  */
 const LONG_RUN_MS = 1;
 
@@ -30,20 +31,20 @@ export interface CallingBatch {
   readonly holdsSlot: boolean;
 }
 
-/** What a handler has called last. */
+/** The last call of a handler. */
 interface OwnCall {
   readonly timeout: Timeout;
   at: number;
-  /** Whose batcher it called. */
+  /** The batcher that it called. */
   to: SelfCalls;
   /**
-   * What it submitted, or an item of its own batch that this joined; null after `close()` or
+   * The submitted entry, or the entry of its own batch that it joined; null after `close()` or
    * `idle()`.
    */
   entry: Entry | null;
 }
 
-/** The batch whose handler runs synchronously now, of any batcher. */
+/** The batch, of any batcher, whose handler runs synchronously now. */
 let calling: CallingBatch | null = null;
 let storage: ReturnType<typeof cheapStorage> | undefined;
 
@@ -52,7 +53,7 @@ export class SelfCalls {
   #concurrency: number;
   #isLong = true;
   #hasWarned = false;
-  /** By batch of this batcher. Made with the first call. */
+  /** Calls by batch of this batcher. Created with the first call. */
   #calls: Map<CallingBatch, OwnCall> | null = null;
 
   constructor(services: Services, options: ResolvedOptions) {
@@ -83,16 +84,13 @@ export class SelfCalls {
   }
 
   /**
-   * True while a handler runs synchronously, or one of this batcher runs that has called a batcher.
+   * True while a handler runs synchronously, or a handler of this batcher runs that has called one.
    */
   get isWatching(): boolean {
     return calling !== null || (this.#calls !== null && this.#calls.size > 0);
   }
 
-  /**
-   * To be called for an item that was submitted here while it is watching, or that is the first of
-   * its turn.
-   */
+  /** Call for an item submitted while it is watching, or for the first item of a turn. */
   note(entry: Entry): void {
     const batch = caller();
     if (batch !== undefined) batch.selfCalls.#add(batch, this, entry);
@@ -104,7 +102,7 @@ export class SelfCalls {
     if (batch?.selfCalls === this) this.#add(batch, this, null);
   }
 
-  /** To be called where an item that may have been noted shares the place of an equal one. */
+  /** Call when an item that may have been noted shares the place of an equal one. */
   joined(entry: Entry, shared: Entry): void {
     const batch = caller();
     if (batch === undefined) return;
@@ -112,7 +110,7 @@ export class SelfCalls {
     if (own?.entry && (own.entry === entry || shared.holder === (batch as unknown))) own.entry = shared;
   }
 
-  /** A batch has ended that ran so long. */
+  /** Call when a batch has ended after this run time. */
   ended(batch: CallingBatch, runMs: number): void {
     this.#isLong = runMs >= LONG_RUN_MS;
     this.#calls?.get(batch)?.timeout.clear();
@@ -133,7 +131,7 @@ export class SelfCalls {
     if (!own.timeout.isSet) own.timeout.start(STUCK_MS, () => this.#look(batch));
   }
 
-  /** Warns where the batch waits for itself: alone, or with others that do. */
+  /** Warns if the batch waits for itself, directly or with others. */
   #look(looking: CallingBatch): void {
     const own = this.#calls?.get(looking);
     if (this.#hasWarned || own === undefined) return;
@@ -166,8 +164,8 @@ export class SelfCalls {
   }
 
   /**
-   * The batches that this one waits for, directly or through others, where each waits for some of
-   * them; null else.
+   * The batches that this one waits for, directly or through others, if each of them waits for one
+   * of them; else null.
    */
   static #circleOf(first: CallingBatch): ReadonlySet<CallingBatch> | null {
     const circle = new Set([first]);
@@ -190,12 +188,12 @@ export class SelfCalls {
   }
 }
 
-/** The batch whose handler calls now, if any. */
+/** The batch whose handler is calling now, if any. */
 function caller(): CallingBatch | undefined {
   return calling ?? (storage?.getStore() as CallingBatch | undefined);
 }
 
-/** True where it is an item of the batch itself, which has no answer yet. */
+/** True for an unanswered item of the batch itself. */
 function isOfBatch(entry: Entry, batch: CallingBatch): boolean {
   return entry.recipient !== null && entry.holder === (batch as unknown);
 }

@@ -1,5 +1,5 @@
-// What all parts of one batcher share: time, counters, listeners, deadlines and signals; and the
-// one way to count an item that has ended.
+// Services shared by all parts of one batcher: time, counters, listeners, deadlines, signals; and
+// the function that counts ended items.
 
 import type { Events } from "../contract/events.ts";
 import type { BatchObserver } from "../contract/observer.ts";
@@ -11,7 +11,7 @@ import type { Turn } from "../time/turn.ts";
 import type { AbortSignals } from "./abort-signals.ts";
 
 export interface Services {
-  /** The batcher's, for errors. */
+  /** The batcher's name, for errors. */
   readonly name: string;
   readonly clock: SteadyClock;
   readonly recorder: Recorder;
@@ -22,10 +22,7 @@ export interface Services {
   readonly turn: Turn;
 }
 
-/**
- * Counts items that ended in one way, so long after their submit, and tells the observer and
- * listeners.
- */
+/** Counts items with one outcome and latency, and notifies the observer and listeners. */
 export function countItems(services: Services, outcome: ItemOutcome, latencyMs: number, times = 1): void {
   const { recorder, events } = services;
   recorder.ended(outcome, latencyMs, times);

@@ -1,5 +1,5 @@
-// The async context of the moment, where the runtime has one: what runs in it sees the
-// AsyncLocalStorage stores that were set when it was captured, and keeps no others alive.
+// The current async context, if the runtime has one. Code that runs in it sees the
+// AsyncLocalStorage stores that were set when it was captured; it keeps no others alive.
 
 import type { InContext } from "./clock.ts";
 
@@ -24,10 +24,7 @@ interface Hooks {
 const hooks = (globalThis as Runtime).process?.getBuiltinModule?.("node:async_hooks") as Hooks | undefined;
 const Resource = hooks?.AsyncResource;
 
-/**
- * Captures the async context of the moment. Where a runtime has none, calling in it is a plain
- * call.
- */
+/** Captures the current async context. Without one in the runtime, a call in it is a plain call. */
 export function captureAsyncContext(): InContext {
   if (Resource === undefined) return (callback) => callback();
   const resource = new Resource("batchwise");
@@ -35,8 +32,8 @@ export function captureAsyncContext(): InContext {
 }
 
 /**
- * A value that what runs in a callback sees, also after an `await`. Null where the runtime has
- * none, or where one would slow down every promise of the process: Node.js before 24, whose storage
+ * A storage whose value is visible in a callback, also after an `await`. Null if the runtime has
+ * none, or only one that slows down every promise of the process: Node.js before 24, whose storage
  * is enabled by a method `_enable`.
  */
 export function cheapStorage(): Storage | null {

@@ -1,6 +1,6 @@
-// The moment before a process ends by itself: nothing is left in its event loop. One listener of
-// the process for all callbacks of this package, and none while there is no callback. Without a
-// process nothing is ever called.
+// Calls back before a process ends by itself, when its event loop is empty. All callbacks of this
+// package share one listener of the process, which exists only while there are callbacks. Without a
+// process, nothing is called.
 
 interface Process {
   on(event: "beforeExit", listener: () => void): unknown;
@@ -10,9 +10,9 @@ interface Process {
 const callbacks: Set<() => void> = new Set();
 
 /**
- * Calls back each time the event loop of the process has run empty, until the function that this
- * returns is called. What the callback starts keeps the process alive as usual. A process that
- * calls `process.exit()` does not get here.
+ * Calls back each time the process's event loop has become empty, until the returned function is
+ * called. Work that the callback starts keeps the process alive as usual. Not called after
+ * `process.exit()`.
  */
 export function beforeExit(callback: () => void): () => void {
   const { process } = globalThis as { readonly process?: Partial<Process> };

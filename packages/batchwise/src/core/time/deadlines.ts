@@ -1,28 +1,28 @@
-// All that happens at a time of its own: deadlines of callers, time limits of calls, pauses before
-// a retry. One heap and one timer for all of them, and no timer at all while nothing is due.
+// All timed events: deadlines of callers, time limits of calls, pauses before a retry. They share
+// one heap and one timer, which exists only while an event is set.
 
 import { type Clock, Timer } from "./clock.ts";
 import { Heap, HeapNode } from "./heap.ts";
 
-/** Runs work as one step: what it sets in motion waits until all of it is done. */
+/** Runs work as one step: its consequences are handled after all of it is done. */
 export type InOneStep = (work: () => void) => void;
 
-/** Something that happens once, at its time or later. */
+/** An event that fires once, at its time or later. */
 export interface Due {
-  /** First call, for all that is due together: false where it is over already. */
+  /** First step, for all events that are due together. Returns false if it is already over. */
   expire(): boolean;
-  /** Second call, where `expire` returned true. */
+  /** Second step, if `expire` returned true. */
   expired(): void;
 }
 
 export class Deadlines {
   readonly clock: Clock;
   readonly #inOneStep: InOneStep;
-  /** Made with the first deadline, like the timer. */
+  /** Created with the first deadline, like the timer. */
   #heap: Heap<Due> | null = null;
   #timer: Timer | null = null;
 
-  /** All that is due happens in one step. */
+  /** `inOneStep`: all due events fire in one step. */
   constructor(clock: Clock, inOneStep: InOneStep) {
     this.clock = clock;
     this.#inOneStep = inOneStep;
@@ -45,9 +45,9 @@ export class Deadlines {
   }
 
   /**
-   * Fires all that is due: all of it expires before anyone is told, for a listener may send what
-   * still waits. Called by the timer, and before every decision, for timers come late in a busy
-   * loop.
+   * Fires all due events: all expire before any listener is notified, because a listener may send
+   * waiting entries. Called by the timer and before every decision, because timers are late in a
+   * busy loop.
    */
   fireDue(now: number): void {
     const heap = this.#heap;
@@ -62,7 +62,7 @@ export class Deadlines {
   }
 }
 
-/** A callback at a time of its own, which can be called off and set anew. */
+/** A timeout that can be cancelled and set again. */
 export class Timeout {
   readonly #deadlines: Deadlines;
   #node: HeapNode<Due> | null = null;
@@ -75,11 +75,11 @@ export class Timeout {
     return this.#node !== null;
   }
 
-  /** Calls back once after `ms`, in place of what was set before. */
+  /** Calls back once after `ms`. Replaces an earlier call. */
   start(ms: number, callback: () => void): void {
     this.clear();
     const node: HeapNode<Due> = new HeapNode<Due>({
-      // It may be called off between the two steps.
+      // It may be cancelled between the two steps.
       expire: () => true,
       expired: () => {
         if (this.#node !== node) return;

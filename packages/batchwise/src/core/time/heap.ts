@@ -1,16 +1,16 @@
-// A binary min-heap whose nodes know where they lie: adding, removing and moving a node are O(log
-// n). Nodes leave by tier, then by key, then by tie, then in the order in which they were added.
+// A binary min-heap whose nodes know their index: adding, removing and moving a node are O(log n).
+// Nodes leave by tier, then key, then tie, then order of addition.
 
 export class HeapNode<Value> {
   readonly value: Value;
-  /** Decides before any key. */
+  /** Compared before any key. */
   tier = 0;
   key = 0;
-  /** Decides between equal keys. */
+  /** Compared between equal keys. */
   tie = 0;
-  /** Decides between equal ties. */
+  /** Compared between equal ties. */
   order = 0;
-  /** Where the node lies in its heap; -1 while it is in none. */
+  /** The node's index in its heap; -1 if it is in none. */
   index = -1;
 
   constructor(value: Value) {
@@ -37,10 +37,7 @@ export class Heap<Value> {
     return left !== undefined && right !== undefined && goesBefore(right, left) ? right : left;
   }
 
-  /**
-   * The two nodes below a node of this heap: all that are not above it lie below one of them, or
-   * beside it.
-   */
+  /** The two children of a node of this heap. */
   below({ index }: HeapNode<unknown>): readonly (HeapNode<Value> | undefined)[] {
     return [this.#nodes[2 * index + 1], this.#nodes[2 * index + 2]];
   }
@@ -56,7 +53,7 @@ export class Heap<Value> {
     this.#up(node, this.#nodes.length - 1);
   }
 
-  /** Gives a node of this heap another key. */
+  /** Changes the key of a node of this heap. */
   move(node: HeapNode<Value>, key: number, tie: number = node.tie, tier: number = node.tier): void {
     if (key === node.key && tie === node.tie && tier === node.tier) return;
     node.key = key;
@@ -65,13 +62,13 @@ export class Heap<Value> {
     this.#settle(node, node.index);
   }
 
-  /** Adds the node, or moves it where it is in this heap. */
+  /** Adds the node, or moves it within this heap. */
   put(node: HeapNode<Value>, key: number, tie = 0, tier = 0): void {
     if (node.index === -1) this.add(node, key, tie, tier);
     else this.move(node, key, tie, tier);
   }
 
-  /** Takes a node out; does nothing where it is in no heap. */
+  /** Removes a node; does nothing if it is in no heap. */
   remove(node: HeapNode<Value>): void {
     const { index } = node;
     if (index === -1) return;

@@ -1,11 +1,9 @@
-// Deficit round robin (Shreedhar and Varghese, 1995): tenants take rounds, and in its round a
-// tenant may spend what it has saved plus one quantum of cost. Each tenant's own entries stay in
-// order. Over any stretch in which two tenants both wait, the costs they are served differ by less
-// than one quantum plus one largest item.
+// Deficit round robin (Shreedhar and Varghese, 1995): tenants take rounds; in its round a tenant
+// may spend its savings plus one quantum of cost. Each tenant's own entries stay in order. While
+// two tenants both wait, their served costs differ by less than one quantum plus one largest item.
 //
-// The quantum is the mean cost of what came lately, so a round serves one entry on average and the
-// work per entry is O(1). An entry that costs nothing is charged one quantum, or its tenant would
-// never yield.
+// The quantum is the mean cost of recent entries, so a round serves one entry on average and the
+// work per entry is O(1). A free entry is charged one quantum, so that its tenant yields too.
 
 import { Heap } from "../../time/heap.ts";
 import type { Entry, EntryHolder } from "../entry.ts";
@@ -15,19 +13,19 @@ import { chargeOf, Tenant } from "./tenant.ts";
 
 const NOTHING: EntryReader = { entry: null, ahead: () => [], advance: () => {}, commit: () => {} };
 
-/** The mean is that of about so many entries. */
+/** Number of recent entries in the mean. */
 const REMEMBERED = 1024;
 
 export class FairOrder implements EntryOrder {
   readonly #holder: EntryHolder;
   readonly #tenants: Map<string, Tenant> = new Map();
-  /** The tenants by the age of their oldest entries. */
+  /** Tenants by the age of their oldest entries. */
   readonly #byAge: Heap<Tenant> = new Heap();
   #size = 0;
-  /** What came lately: how many entries, and what they cost together. */
+  /** Number and total cost of recent entries. */
   #count = 0;
   #cost = 0;
-  /** Whose round it is, and whether its quantum has been granted. */
+  /** The tenant of the current round, and whether its quantum is granted. */
   current: Tenant | null = null;
   isGranted = false;
 
@@ -72,7 +70,7 @@ export class FairOrder implements EntryOrder {
     this.#size -= end - from;
     for (let index = from; index < end; index += 1) {
       const tenant = this.#tenants.get((entries[index] as Entry).tenant);
-      // It has left with the first of its entries.
+      // The tenant left with its first entry in this range.
       if (tenant === undefined) continue;
       tenant.fifo.left(entries, index, index + 1);
       const { oldest } = tenant.fifo;
@@ -84,7 +82,7 @@ export class FairOrder implements EntryOrder {
     this.#cost = 0;
   }
 
-  /** Its tenant owes for it, and pays in its next rounds. */
+  /** Charges the entry's tenant, which pays in its next rounds. */
   charge(entry: Entry): void {
     const tenant = this.#tenants.get(entry.tenant);
     if (tenant !== undefined) tenant.deficit -= chargeOf(entry, this.quantum);
@@ -94,7 +92,7 @@ export class FairOrder implements EntryOrder {
     return this.current === null ? NOTHING : new FairReader(this, this.current, lastSequence);
   }
 
-  /** A new tenant comes last in the present round. */
+  /** Adds a tenant at the end of the current round. */
   #join(name: string): Tenant {
     const tenant = new Tenant(name, this.#holder);
     this.#tenants.set(name, tenant);
@@ -110,7 +108,7 @@ export class FairOrder implements EntryOrder {
     return tenant;
   }
 
-  /** A tenant that has nothing waiting leaves the ring and its savings. */
+  /** Removes a tenant without waiting entries, with its savings. */
   #leave(tenant: Tenant): void {
     this.#tenants.delete(tenant.name);
     this.#byAge.remove(tenant.node);

@@ -1,29 +1,28 @@
-// Deficit round robin read ahead: whose entry is next, round by round. All it changes is its own
-// notes; `commit` makes the ring agree with them.
+// Deficit round robin read ahead, without side effects until `commit`.
 
 import type { Entry } from "../entry.ts";
 import type { EntryReader } from "../fifo.ts";
 import { chargeOf, type Tenant } from "./tenant.ts";
 
 /**
- * Rounds in which nobody can pay are made one by one up to here, which is exact; what is left of
- * them is counted.
+ * Rounds without a payer are simulated one by one up to this number, which is exact; further ones
+ * are computed at once.
  */
 const MOST_ROUNDS = 64;
 
-/** The order that is read: whose round it is, and whether its quantum has been granted. */
+/** The order's state: the tenant of the round, and whether its quantum is granted. */
 interface Rounds {
   readonly quantum: number;
   current: Tenant | null;
   isGranted: boolean;
 }
 
-/** What this reader has made of a tenant so far. */
+/** This reader's state of a tenant. */
 interface Draft {
   readonly tenant: Tenant;
   readonly reader: EntryReader;
   deficit: number;
-  /** The next tenant of this reader's ring: those who have nothing more to read are left out. */
+  /** The next tenant of this reader's ring, which omits tenants without more entries. */
   next: Tenant;
 }
 
@@ -71,9 +70,9 @@ export class FairReader implements EntryReader {
   }
 
   /**
-   * Moves on to the first tenant, from the current one on, that can pay for its next entry; to
-   * nowhere if all are done. After many rounds in which nobody can, those until somebody can are
-   * granted at once.
+   * Moves to the first tenant, from the current one on, that can pay for its next entry; to none if
+   * all are done. After many rounds without a payer, grants all rounds until the next payment at
+   * once.
    */
   #seek(): void {
     let firstPoor: Draft | null = null;
@@ -99,16 +98,13 @@ export class FairReader implements EntryReader {
     }
   }
 
-  /**
-   * Nobody in the ring can pay: grants all rounds up to the one in which the first of them can, and
-   * moves to it.
-   */
+  /** No tenant can pay: grants all rounds until the first one can, and moves to it. */
   #skipRounds(): void {
     const last = this.#current;
     const ring = this.#ringAfter(last);
     let first = 0;
     let fewest = Infinity;
-    // Spreading the rounds of many tenants into `Math.min` would overflow the stack.
+    // Spreading many tenants into `Math.min` would overflow the stack.
     for (const [index, draft] of ring.entries()) {
       const rounds = this.#roundsToPay(draft);
       if (rounds >= fewest) continue;
@@ -124,7 +120,7 @@ export class FairReader implements EntryReader {
     this.#current.deficit = Math.max(this.#current.deficit, chargeOf(entry, this.#quantum));
   }
 
-  /** The tenants of this reader's ring, from the one after `last` to `last` itself. */
+  /** The tenants of this reader's ring, from the one after `last` to `last`. */
   #ringAfter(last: Draft): Draft[] {
     const ring: Draft[] = [];
     for (let draft = this.#draftOf(last.next); ; draft = this.#draftOf(draft.next)) {
@@ -152,7 +148,7 @@ export class FairReader implements EntryReader {
   }
 }
 
-/** Never Infinity: a tenant that has saved that would be served for ever. */
+/** Capped, so that a tenant's credit stays finite. */
 function sumOf(deficit: number, granted: number): number {
   return Math.min(deficit + granted, Number.MAX_VALUE);
 }

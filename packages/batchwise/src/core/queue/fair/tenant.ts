@@ -1,5 +1,5 @@
-// One tenant of a line: its entries, what it has saved, and its neighbours in the ring of those who
-// wait.
+// One tenant of a line: its entries, its savings, and its neighbours in the ring of waiting
+// tenants.
 
 import { HeapNode } from "../../time/heap.ts";
 import type { Entry, EntryHolder } from "../entry.ts";
@@ -20,7 +20,7 @@ export class Tenant {
   }
 }
 
-/** What a tenant pays for an entry. */
+/** The charge of a tenant for an entry. */
 export function chargeOf({ cost }: Entry, quantum: number): number {
   return cost > 0 ? cost : quantum;
 }
