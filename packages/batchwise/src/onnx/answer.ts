@@ -1,13 +1,10 @@
-// From what a session gave to plain tensors, the same from every runtime: float16 as bits in a
-// Uint16Array, where some give a Float16Array, and bool in a Uint8Array, where some give an
-// Int8Array.
+// Converts a session's outputs to plain tensors that are the same from every runtime. float16 is
+// its bits in a Uint16Array (some runtimes give a Float16Array), bool is a Uint8Array (some give an
+// Int8Array).
 
 import type { Tensor } from "../tensor/types.ts";
 
-/**
- * What the runtimes' tensors have. The data of one that lies elsewhere is brought over by
- * `getData`.
- */
+/** The members of a runtime's tensor that are used. `getData` copies data from another device. */
 interface RuntimeTensor {
   readonly type: string;
   readonly data: unknown;

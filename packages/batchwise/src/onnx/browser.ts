@@ -1,4 +1,4 @@
-// "batchwise/onnx" for browsers and React Native: what needs no threads of Node.js.
+// "batchwise/onnx" for browsers and React Native: the part that needs no threads of Node.js.
 
 export { onnxHandler } from "./onnx-handler.ts";
 export { pipelineKey } from "./pipelines/call.ts";

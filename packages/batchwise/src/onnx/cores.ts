@@ -1,9 +1,9 @@
 /**
- * The processor cores that this process may use, which is what decides how many model threads pay.
+ * Counts the processor cores that this process may use; the number of model threads follows it.
  *
- * Guarantees: at least 1. In a container, or a service with a quota, it is the share of that
- * (cgroup v2 or v1), rounded down, where it is less than the machine has; a limit that cannot be
- * read is none.
+ * Guarantees: at least 1. In a container, or a service with a quota, the result is the quota
+ * (cgroup v2 or v1), rounded down, if that is less than the machine has. A limit that cannot be
+ * read is ignored.
  */
 
 import { readFileSync } from "node:fs";
@@ -11,20 +11,19 @@ import { availableParallelism } from "node:os";
 
 const CGROUPS = "/sys/fs/cgroup";
 /**
- * A line for each hierarchy: its number, its controllers, and the path of this process's group in
- * it.
+ * One line per hierarchy: its number, its controllers, and the path of this process's group in it.
  */
 const OWN_GROUPS = "/proc/self/cgroup";
 const GROUP_2 = /^0::(.*)$/m;
 const GROUP_1 = /^\d+:(?:[^:\n]*,)?cpu(?:,[^:\n]*)?:(.*)$/m;
 
-/** Reads a small file as text; throws where there is none. */
+/** Reads a small file as text; throws if there is none. */
 type Read = (path: string) => string;
 
 const readText: Read = (path) => readFileSync(path, "utf8");
 
 /**
- * The processor cores that this process may use: at least 1, and no more than its container's
+ * The number of processor cores that this process may use: at least 1, and at most its container's
  * share. Call it without arguments: they are for tests.
  *
  * @example
@@ -38,8 +37,8 @@ export function availableCores(cores: number = availableParallelism(), read: Rea
 }
 
 /**
- * In cores: the least of the process's own group and of all groups around it. Infinity where there
- * is no limit.
+ * The smallest limit of the process's own group and all groups around it, in cores. Infinity if
+ * there is no limit.
  */
 function limitOf(read: Read): number {
   const groups = textOf(read, OWN_GROUPS) ?? "";
@@ -54,8 +53,8 @@ function limitOf(read: Read): number {
 }
 
 /**
- * A group's path and those of the groups around it; the root, which is all that a container may
- * see, is empty.
+ * A group's path and the paths of the groups around it. The root, the only group that a container
+ * may see, is "".
  */
 function upwards(path = ""): string[] {
   const names = path.split("/").filter((name) => name !== "");
@@ -69,11 +68,11 @@ function upwards(path = ""): string[] {
 
 function coresOf([quota, period]: readonly string[]): number {
   const limit = Number(quota) / Number(period);
-  // No limit is the word "max" in version 2, and -1 in version 1.
+  // "No limit" is the word "max" in version 2 and -1 in version 1.
   return limit > 0 ? limit : Number.POSITIVE_INFINITY;
 }
 
-/** None where the file cannot be read. */
+/** Empty if the file cannot be read. */
 function words(read: Read, path: string): string[] {
   return textOf(read, path)?.trim().split(/\s+/) ?? [];
 }

@@ -1,15 +1,15 @@
-// The errors of the onnx layer: BatchwiseError with codes of its own, none of them retryable. A
-// thread that dies fails its batch with THREAD_ENDED of the threads layer; what comes after `close`
-// fails with CLOSED, as anywhere.
+// The errors of the onnx layer: BatchwiseError with its own codes, none of them retryable. If a
+// thread dies, its batch fails with THREAD_ENDED of the threads layer. A call after `close` fails
+// with CLOSED, as everywhere.
 
 import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 
 /**
  * `MODEL_LOAD`: the model, or onnxruntime itself, could not be loaded. `MODEL_INPUT`: the tensors
- * are not those that the model takes, a text is too long, or the tokenizer throws on it or takes
- * too long. `MODEL_FAILED`: the runtime failed on a batch, and would again. `MODEL_NOT_FINITE`: the
- * model gives a text a vector with NaN or an infinite number in it, or one of zeros, which cannot
- * be scaled to length 1; and would again.
+ * do not match the model's inputs, a text is too long, or the tokenizer throws on it or takes too
+ * long. `MODEL_FAILED`: the runtime failed on a batch, and would fail again. `MODEL_NOT_FINITE`:
+ * the model gives a text a vector that contains NaN or an infinite number, or a vector of zeros,
+ * which cannot be scaled to length 1; it would do so again.
  */
 export type OnnxErrorCode = "MODEL_LOAD" | "MODEL_INPUT" | "MODEL_FAILED" | "MODEL_NOT_FINITE";
 
@@ -21,22 +21,19 @@ export function modelLoadError(path: string, cause: unknown): BatchwiseError {
   return errorOf("MODEL_LOAD", `Cannot load ${path}: ${messageOf(cause)}`, cause);
 }
 
-/**
- * Why a model could not be opened: a plain error becomes one with a code, and any other stays as it
- * is.
- */
+/** Gives a plain error of opening a model a code; returns any other error as it is. */
 export function openError(cause: unknown): unknown {
   const isPlain = cause instanceof Error && cause.constructor === Error;
   return isPlain ? errorOf("MODEL_LOAD", cause.message, cause.cause) : cause;
 }
 
-/** What \`import()\` and what \`require\` say of a package that is not installed. */
+/** Matches the messages of \`import()\` and of \`require\` for a package that is not installed. */
 function isNotFound(cause: unknown): boolean {
   const code = (cause as { readonly code?: unknown } | null)?.code;
   return code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
 }
 
-/** Where `onnxruntime-node` is not there, or is there without what it needs. */
+/** For an `onnxruntime-node` that is not installed, or lacks a part that is needed. */
 export function runtimeLoadError(cause: unknown): BatchwiseError {
   const isMissing = isNotFound(cause);
   const message = isMissing
@@ -45,7 +42,7 @@ export function runtimeLoadError(cause: unknown): BatchwiseError {
   return errorOf("MODEL_LOAD", message, cause);
 }
 
-/** Where `@huggingface/tokenizers` is not there, or is there without what it needs. */
+/** For a `@huggingface/tokenizers` that is not installed, or lacks a part that is needed. */
 export function tokenizersLoadError(cause: unknown): BatchwiseError {
   const isMissing = isNotFound(cause);
   const message = isMissing
@@ -58,7 +55,7 @@ export function modelInputError(message: string, cause?: unknown): BatchwiseErro
   return errorOf("MODEL_INPUT", message, cause);
 }
 
-/** `name` is the text's place in its call. */
+/** `name`: the text's place in its call. */
 export function tokenizerFailedError(name: string, cause: unknown): BatchwiseError {
   return modelInputError(`The tokenizer failed on \`${name}\`: ${messageOf(cause)}`, cause);
 }

@@ -1,9 +1,9 @@
-// From a batch of tensors to what a session takes: checked against the model's inputs, in a form
-// that every runtime accepts.
+// Converts a batch of tensors to a session's feeds: checks them against the model's inputs and
+// gives them a form that every runtime accepts.
 //
-// onnxruntime-node and onnxruntime-web take any object that has `type`, `data`, `dims` and
-// `location: "cpu"`. onnxruntime-react-native reads `cpuData`, from the start of its buffer. So an
-// object with all of these does, if its data is not a view into something larger.
+// onnxruntime-node and onnxruntime-web take any object with `type`, `data`, `dims` and
+// `location: "cpu"`. onnxruntime-react-native reads `cpuData` from the start of its buffer. So an
+// object with all of these works in each, unless its data is a view into something larger.
 
 import type { TensorForm } from "../tensor/batch-input.ts";
 import type { TensorLike } from "../tensor/types.ts";
@@ -15,16 +15,13 @@ type Forms = Readonly<Record<string, TensorForm>>;
 /** The inputs of a model. */
 export type ModelInputs = Pick<OnnxSession, "inputNames" | "inputMetadata">;
 
-/**
- * Throws MODEL_INPUT where a call's features are not the model's inputs, in whatever batch they
- * travel.
- */
+/** Throws MODEL_INPUT if a call's features cannot be the model's inputs in any batch. */
 export function checkCall(inputs: ModelInputs, features: Forms): void {
   checkNames(inputs, features);
   for (const info of infosOf(inputs)) checkInput(anyRows(info), features[info.name] as TensorForm);
 }
 
-/** Throws MODEL_INPUT where a batch's features are not the model's inputs. */
+/** Throws MODEL_INPUT if a batch's features are not the model's inputs. */
 export function checkInputs(inputs: ModelInputs, features: Forms): void {
   checkNames(inputs, features);
   for (const info of infosOf(inputs)) checkInput(info, features[info.name] as TensorForm);
@@ -34,7 +31,7 @@ function infosOf({ inputNames, inputMetadata }: ModelInputs): Info[] {
   return inputNames.map((name) => inputMetadata?.find((info) => info.name === name) ?? { name });
 }
 
-/** A call's rows may be part of a batch. */
+/** The same input with a free first dimension: a call's rows may be a part of a batch. */
 function anyRows(info: Info): Info {
   const { shape } = info;
   return shape === undefined ? info : { ...info, shape: ["batch", ...shape.slice(1)] };
@@ -67,7 +64,7 @@ function expectation(infos: readonly Info[], given: readonly string[]): string {
   return `It takes ${infos.map(textOf).join(", ")}; got ${given.join(", ") || "none"}`;
 }
 
-/** `input_ids (int64 [batch, sequence])` */
+/** For example `input_ids (int64 [batch, sequence])`. */
 function textOf({ name, type, shape }: Info): string {
   return type === undefined || shape === undefined ? name : `${name} (${type} [${shape.join(", ")}])`;
 }
@@ -90,8 +87,8 @@ function checkInput(info: Info, { type, dims }: TensorForm): void {
 }
 
 /**
- * A tensor as a session takes it. `Tensor`: the runtime's own class, for a runtime that insists on
- * it.
+ * A tensor in the form that a session takes. `Tensor`: the runtime's own class, for a runtime that
+ * accepts only its instances.
  */
 export function feedOf({ type, data, dims }: TensorLike, Tensor: OnnxTensorClass | undefined): never {
   const own = ownData(type, data);
@@ -99,9 +96,7 @@ export function feedOf({ type, data, dims }: TensorLike, Tensor: OnnxTensorClass
   return { type, data: own, cpuData: own, dims, location: "cpu", size: own.length } as never;
 }
 
-/**
- * The data in a buffer of its own. The bits of float16 in a Uint16Array, which all runtimes take.
- */
+/** The data in its own buffer. float16 stays as bits in a Uint16Array, which all runtimes take. */
 function ownData(type: string, data: ArrayLike<unknown>): ArrayLike<unknown> {
   if (!ArrayBuffer.isView(data)) return data;
   const whole = data.byteLength === data.buffer.byteLength ? data : (data as unknown as Uint8Array).slice();

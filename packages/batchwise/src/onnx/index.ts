@@ -1,4 +1,4 @@
-// The public API of "batchwise/onnx": names only. Bundlers for browsers and React Native take
+// The public API of "batchwise/onnx": names only. Bundlers for browsers and React Native use
 // browser.ts instead.
 
 export { availableCores } from "./cores.ts";

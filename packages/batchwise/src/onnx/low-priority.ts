@@ -1,19 +1,19 @@
-// The priority of threads that work for the event loop's thread.
+// Lowers the priority of threads that work for the event loop's thread.
 
 import { setPriority } from "node:os";
 
-/** The event loop's thread goes first where both want a core. */
+/** High enough that the event loop's thread runs first when both want a core. */
 const NICENESS = 5;
 
 /**
- * Lowers the priority of this thread. On Linux a thread has one of its own; elsewhere nothing is
- * changed.
+ * Lowers the priority of this thread. Works on Linux, where each thread has its own priority;
+ * elsewhere it changes nothing.
  */
 export function letOthersGoFirst(): void {
   if (process.platform !== "linux") return;
   try {
     setPriority(0, NICENESS);
   } catch {
-    // Not allowed here: all threads stay alike.
+    // Not permitted here: all threads keep the same priority.
   }
 }

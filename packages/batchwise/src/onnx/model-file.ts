@@ -1,11 +1,11 @@
-// Refuses files that are no models before the runtime reads them, which says of most only that
-// "parsing failed". A refusal names the way out.
+// Refuses files that are not models before the runtime reads them, because the runtime mostly says
+// only that "parsing failed". The errors say how to get a correct file.
 
 import { open } from "node:fs/promises";
 
 const LFS_POINTER = "version https://git-lfs.github.com/spec/";
 
-/** Throws where the file cannot be read, too. */
+/** Also throws if the file cannot be read. */
 export async function checkModelFile(path: string): Promise<void> {
   const start = await startOf(path, LFS_POINTER.length);
   if (start === "") throw new Error("the file is empty. Was it copied to its end?");

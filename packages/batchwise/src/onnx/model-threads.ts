@@ -1,7 +1,7 @@
-// Threads with a session of one model each, on the pool of `threadHandler`.
+// Threads with one session of a model each, on the pool of `threadHandler`.
 //
-// Guarantees: buffers of what goes in and of what comes back are handed over where they are whole;
-// no thread is ever terminated, because ending it inside a native run aborts the process.
+// Guarantees: buffers of inputs and answers are transferred, not copied, where a tensor fills its
+// buffer. No thread is terminated, because ending it inside a native run aborts the process.
 
 import type { WorkerOptions } from "node:worker_threads";
 import { closedError, NO_NAME, namelessError } from "../core/contract/errors.ts";
@@ -12,21 +12,24 @@ import { ThreadPool } from "../threads/thread-pool.ts";
 import { availableCores } from "./cores.ts";
 import type { SessionData } from "./open-session.ts";
 
-/** How many threads host a model, and how they end. */
+/** Number of model threads, and their options. */
 export interface ModelThreadsOptions {
-  /** Threads with a session each, and so batches at once. Default: {@link availableCores}. */
+  /**
+   * Threads, with a session each; also the number of concurrent batches. Default:
+   * {@link availableCores}.
+   */
   readonly workers?: number | undefined;
   /**
-   * Threads of the runtime inside one run. Default 1: sessions side by side answer more rows than
-   * threads in one.
+   * Threads of the runtime inside one run. Default 1: several sessions answer more rows than
+   * several threads in one session.
    */
   readonly intraOpThreads?: number | undefined;
   /**
-   * More options of `InferenceSession.create`, such as `graphOptimizationLevel`. Values that can be
-   * cloned.
+   * More options of `InferenceSession.create`, such as `graphOptimizationLevel`. Values must be
+   * cloneable.
    */
   readonly sessionOptions?: Readonly<Record<string, unknown>> | undefined;
-  /** For `new Worker`: `env`, `resourceLimits` and so on. */
+  /** Options of `new Worker`: `env`, `resourceLimits` and so on. */
   readonly workerOptions?: Omit<WorkerOptions, "eval" | "workerData"> | undefined;
 }
 
@@ -40,14 +43,14 @@ export const THREAD_OPTIONS: readonly (keyof ModelThreadsOptions)[] = [
 const aCount: Rule = finiteIntegerFrom(1);
 const anObject: Rule = objectWith();
 
-// Errors come back as messages; without this the runtime also prints each to stderr.
+// Errors come back as messages; without this level the runtime also prints each to stderr.
 const LOG_NOTHING = 4;
 
 const HERE: string = import.meta.url;
 
 /**
- * A thread's handler: its file beside this one, without the extension, and what it is told besides
- * the session.
+ * A thread's handler: its file beside this one, without the extension, and its data besides the
+ * session's.
  */
 interface ThreadModule {
   readonly file: string;
@@ -87,12 +90,12 @@ export class ModelThreads<Call, Answer> {
       });
   }
 
-  /** True while at least one thread has the model loaded. */
+  /** True while at least one thread has loaded the model. */
   get ready(): boolean {
     return this.#pool?.ready ?? false;
   }
 
-  /** Threads that were started in place of dead ones. */
+  /** Number of threads that were started to replace dead ones. */
   get restarts(): number {
     return this.#pool?.restarts ?? 0;
   }
@@ -103,8 +106,8 @@ export class ModelThreads<Call, Answer> {
   }
 
   /**
-   * Waits for a free thread. A batch goes to it as one item; of the context it needs nothing but
-   * the signal.
+   * Waits for a free thread and runs the batch there as one item. Of the context only the signal is
+   * used.
    */
   async run(call: Call, context?: BatchContext): Promise<Answer> {
     const pool = await this.#opened();
@@ -113,7 +116,7 @@ export class ModelThreads<Call, Answer> {
     return (await answers[0]) as Answer;
   }
 
-  /** Finishes what was given to `run`, then ends the threads. Idempotent. */
+  /** Finishes all calls of `run`, then ends the threads. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;

@@ -1,5 +1,5 @@
-// A handler for `batchTensors` over a session that the user has made, in whichever onnxruntime and
-// thread.
+// A handler for `batchTensors` that runs a session made by the user, with any onnxruntime, in the
+// calling thread.
 
 import { describe } from "../core/contract/errors.ts";
 import {
@@ -17,22 +17,24 @@ import { modelFailedError } from "./errors.ts";
 import { checkCall, checkInputs, feedOf } from "./feeds.ts";
 import type { OnnxSession, OnnxTensorClass } from "./session.ts";
 
-/** All optional. */
+/** Options of `onnxHandler`; all are optional. */
 export interface OnnxHandlerOptions {
   /** Names of the outputs that callers get. Default: all of the model's. */
   readonly outputs?: readonly string[] | undefined;
-  /** The runtime's class `Tensor`, for one that takes no other objects. Known ones need none. */
+  /**
+   * The runtime's class `Tensor`, for a runtime that accepts only its instances. No known one does.
+   */
   readonly Tensor?: OnnxTensorClass | undefined;
 }
 
 type Tensors = Readonly<Record<string, Tensor>>;
 
-/** One call of the model: a tensor for each input, and then one for each output. */
+/** Runs the model once: a tensor for each input in, a tensor for each output out. */
 export interface OnnxHandler<Inputs, Output> {
   (features: Inputs): Promise<Output>;
   /**
-   * Throws MODEL_INPUT for a call that the model does not take: it fails alone, and is not padded
-   * until it fits.
+   * Throws MODEL_INPUT for a call that the model does not take. Only that call fails; it is not
+   * padded until it fits.
    */
   checkInputs(forms: Readonly<Record<string, TensorForm>>): void;
 }
@@ -48,20 +50,20 @@ const OPTIONS: readonly (keyof OnnxHandlerOptions)[] = ["outputs", "Tensor"];
 
 /**
  * A handler for `batchTensors` that runs a session of onnxruntime-node, onnxruntime-web or
- * onnxruntime-react-native in this thread: features by the names of the model's inputs in, a record
- * of its outputs out.
+ * onnxruntime-react-native in this thread. It takes features under the names of the model's inputs
+ * and returns a record of the model's outputs.
  *
- * `Inputs` and `Output` say which tensors the model takes and gives. They are checked at run time
- * only as far as the runtime describes the model: names always, types and fixed dimensions with
- * `inputMetadata`.
+ * `Inputs` and `Output` are the types of the tensors that the model takes and gives. At run time
+ * they are checked as far as the runtime describes the model: names always, types and fixed
+ * dimensions if it has `inputMetadata`.
  *
  * A run of onnxruntime-node blocks its thread from start to end: in a server use `onnxModel`.
  *
  * @returns a function that rejects with MODEL_INPUT for tensors that are not the model's inputs,
- * and with MODEL_FAILED, `cause` the runtime's error, where a run fails or does not give a tensor
- * for each output.
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for what is no session, and an
- * output that it has not.
+ * and with MODEL_FAILED (`cause`: the runtime's error) if a run fails or does not give a tensor for
+ * each output.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` if `session` is not a session, or
+ * if it lacks one of `outputs`.
  *
  * @example
  * ```ts
@@ -91,7 +93,7 @@ export function onnxHandler<Inputs extends FeaturesOf<Inputs> = Tensors, Output 
   });
 }
 
-/** The outputs to ask for. Throws INVALID_OPTION. */
+/** The names of the outputs to request. Throws INVALID_OPTION. */
 export function outputsOf({ outputNames }: Pick<OnnxSession, "outputNames">, chosen: unknown): readonly string[] {
   if (chosen === undefined) return [...outputNames];
   const aList: Rule = { ...objectWith(), expected: "a list of names of outputs, at least one" };
@@ -120,7 +122,8 @@ async function run(
 }
 
 /**
- * Rejects with MODEL_FAILED for what is no tensor, and for one whose data cannot be brought over.
+ * Rejects with MODEL_FAILED if the value is not a tensor, or its data cannot be copied to this
+ * thread.
  */
 async function outputOf(given: unknown, name: string): Promise<Tensor> {
   try {

@@ -1,8 +1,8 @@
 // A model in worker threads, as a handler object for `batchTensors`: one session of
-// onnxruntime-node a thread.
+// onnxruntime-node per thread.
 //
-// Guarantees: the thread of the batcher never waits for a run; a thread that dies fails the batch
-// that it had and is replaced; no thread is ended inside a run, which would abort the process.
+// Guarantees: the batcher's thread never waits for a run. If a thread dies, its batch fails and the
+// thread is replaced. No thread is ended inside a run, because that would abort the process.
 
 import { fileURLToPath } from "node:url";
 import { bindMethods } from "../core/contract/bind-methods.ts";
@@ -17,7 +17,7 @@ import type { SessionAnswer, SessionCall, SessionDescription } from "./session-p
 
 /** Options of `onnxModel`. */
 export interface OnnxModelOptions extends ModelThreadsOptions {
-  /** The .onnx file: a path, or a `file:` URL as object. */
+  /** The .onnx file: a path or a `file:` URL. */
   readonly path: string | URL;
   /** Names of the outputs that callers get. Default: all of the model's. */
   readonly outputs?: readonly string[] | undefined;
@@ -25,53 +25,52 @@ export interface OnnxModelOptions extends ModelThreadsOptions {
 
 type Tensors = Readonly<Record<string, Tensor>>;
 
-/** A handler object for one `batchTensors`, which opens and closes it. */
+/** A handler object for one batcher: `batchTensors` opens and closes it. */
 export interface OnnxModel<Inputs, Output> {
   /**
-   * Loads the model in each thread. Rejects with MODEL_LOAD, path and reason, with every thread
-   * ended.
+   * Loads the model in each thread. Rejects with MODEL_LOAD, the path and the reason, after every
+   * thread has ended.
    */
   open(): Promise<void>;
   /**
-   * Runs the model once. The features' buffers are handed over where they are whole: they are empty
-   * afterwards.
+   * Runs the model once. Transfers the features' buffers where a tensor fills its buffer; such a
+   * buffer is empty afterwards.
    */
   run(features: Inputs, context?: BatchContext): Promise<Output>;
   /**
-   * Throws MODEL_INPUT for a call that the model does not take: it fails alone, and is not padded
-   * until it fits.
+   * Throws MODEL_INPUT for a call that the model does not take. Only that call fails; it is not
+   * padded until it fits.
    */
   checkInputs(forms: Readonly<Record<string, TensorForm>>): void;
-  /** Finishes what runs, releases the sessions, ends the threads. */
+  /** Finishes running batches, releases the sessions, ends the threads. */
   close(): Promise<void>;
-  /** True while at least one thread has the model loaded. */
+  /** True while at least one thread has loaded the model. */
   readonly ready: boolean;
-  /** Threads that were started in place of dead ones. */
+  /** Number of threads that were started to replace dead ones. */
   readonly restarts: number;
   /** The model's inputs. Empty until it is open. */
   readonly inputNames: readonly string[];
   /** The outputs that callers get. Empty until it is open. */
   readonly outputNames: readonly string[];
-  /** A run gives its input away, so `batchTensors` copies what callers pass. */
+  /** A run transfers its input, so `batchTensors` copies the tensors of its callers. */
   readonly copyInputs: true;
   /**
-   * As many batches at once as there are workers, of rows of like length, as large as pays for this
-   * model.
+   * As many concurrent batches as workers; batches of rows of similar length, of a size that suits
+   * this model.
    */
   readonly defaults: HandlerDefaults;
 }
 
 /**
- * A model in worker threads of Node.js, for `batchTensors`. Its rows' tensors are stacked in this
- * thread while the threads run other batches; buffers are handed over without copies.
+ * A model in worker threads of Node.js, for `batchTensors`. This thread stacks the rows' tensors
+ * while the worker threads run other batches; buffers are transferred without copies.
  *
- * It brings defaults along, which your own options override: `concurrency` is `workers`,
- * `maxBatchCost` is `"learn"`, and `order` is `"length"`. It is for one batcher: that one opens and
- * closes it.
+ * It has its own defaults, which your options override: `concurrency` is `workers`, `maxBatchCost`
+ * is `"learn"`, and `order` is `"length"`. Use it for one batcher, which opens and closes it.
  *
  * A batch rejects with MODEL_INPUT for tensors that are not the model's inputs, with MODEL_FAILED
- * where the runtime fails on it (`isolateFailures: true` leaves that to the row that is to blame),
- * and with THREAD_ENDED (`retryable`) where the thread dies.
+ * if the runtime fails on it (with `isolateFailures: true` only for the row that causes it), and
+ * with THREAD_ENDED (`retryable`) if the thread dies.
  *
  * @param options `path` is required; see {@link OnnxModelOptions}.
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.

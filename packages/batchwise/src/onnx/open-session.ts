@@ -1,4 +1,4 @@
-// A session of onnxruntime-node in a model's thread.
+// Opens a session of onnxruntime-node in a model's thread.
 
 import { modelLoadError, runtimeLoadError } from "./errors.ts";
 import { letOthersGoFirst } from "./low-priority.ts";
@@ -9,7 +9,7 @@ export interface NodeSession extends OnnxSession {
   release(): PromiseLike<void>;
 }
 
-/** What a model's thread is told in `workerData`. */
+/** The `workerData` of a model's thread. */
 export interface SessionData {
   readonly path: string;
   readonly sessionOptions: Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
-// What the threads of `onnxModel` run: a session of onnxruntime-node. A run of it blocks its thread
-// from start to end.
+// The handler that runs in the threads of `onnxModel`: a session of onnxruntime-node. A run blocks
+// its thread from start to end.
 //
-// Guarantees: an answer's buffers belong to nobody else here, so that they may be handed over.
+// Guarantees: nothing else in the thread holds an answer's buffers, so they can be transferred.
 
 import { workerData } from "node:worker_threads";
 import type { ModelInputs } from "./feeds.ts";
@@ -37,7 +37,7 @@ class ModelThread {
   }
 }
 
-/** Plain data, which travels to the batcher's thread. */
+/** Plain data, which is sent to the batcher's thread. */
 function inputsOf({ inputNames, inputMetadata }: NodeSession): ModelInputs {
   if (inputMetadata === undefined) return { inputNames: [...inputNames] };
   return { inputNames: [...inputNames], inputMetadata: inputMetadata.map((info) => ({ ...info })) };

@@ -1,15 +1,15 @@
-// What a model's threads are given, and what they answer. Types only.
+// The messages between a model's threads and the batcher's thread. Types only.
 
 import type { Tensor, TensorLike } from "../tensor/types.ts";
 import type { ModelInputs } from "./feeds.ts";
 import type { SessionData } from "./open-session.ts";
 
-/** In `workerData`. */
+/** The `workerData`. */
 export interface ModelData extends SessionData {
   readonly outputs: readonly string[] | undefined;
 }
 
-/** The one item of a batch for a thread. */
+/** The single item of a batch for a thread. */
 export type SessionCall = "describe" | Readonly<Record<string, TensorLike>>;
 
 export interface SessionDescription extends ModelInputs {

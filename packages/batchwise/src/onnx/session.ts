@@ -1,12 +1,12 @@
-// What is used of onnxruntime's sessions and tensors, structurally: those of onnxruntime-node,
-// onnxruntime-web and onnxruntime-react-native have these members.
+// The members of onnxruntime's sessions and tensors that are used, as structural types:
+// onnxruntime-node, onnxruntime-web and onnxruntime-react-native have them.
 
-/** A model's input or output as newer runtimes describe it. */
+/** A model's input or output, as newer runtimes describe it. */
 export interface OnnxValueInfo {
   readonly name: string;
   readonly isTensor: boolean;
   readonly type?: string;
-  /** A number where the size is fixed, a name where each call chooses it. */
+  /** Per dimension: a number if the size is fixed, a name if each call chooses it. */
   readonly shape?: readonly (number | string)[];
 }
 
@@ -14,7 +14,7 @@ export interface OnnxValueInfo {
 export interface OnnxSession {
   readonly inputNames: readonly string[];
   readonly outputNames: readonly string[];
-  /** Where the runtime has it, inputs are checked before a run. */
+  /** If the runtime has it, inputs are checked before a run. */
   readonly inputMetadata?: readonly OnnxValueInfo[];
   run(
     feeds: Readonly<Record<string, never>>,

@@ -1,12 +1,12 @@
-// What an item says: its input, and its own options and labels. Calls may share a batch where these
-// are equal, which `pipelineKey` puts in words. Holds after structured clone, so that items may
-// come from other threads.
+// Reads an item: its input, and its own options and labels. Calls may share a batch if these are
+// equal, that is, if `pipelineKey` returns the same string. Works after structured clone, so items
+// may come from other threads.
 
 import { describe } from "../../core/contract/errors.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
 import type { CallOptions } from "./types.ts";
 
-/** An item's parts, unchecked. */
+/** The parts of an item, unchecked. */
 export interface CallParts {
   readonly input: unknown;
   readonly context: unknown;
@@ -15,14 +15,13 @@ export interface CallParts {
 }
 
 /**
- * The key of an item by its options and labels: calls whose options differ go in batches of their
- * own. Give it to the batcher as `key` where callers give options. The order of names makes no
- * difference, and `undefined` counts as absent.
+ * The key of an item by its options and labels: calls with different options are in different
+ * batches. Pass it to the batcher as `key` if callers give options. The order of names does not
+ * matter, and `undefined` counts as absent.
  *
  * @returns "" for a text without options.
- * @throws TypeError with `code: "INVALID_OPTION"`, for its own caller alone, where an option is not
- * what JSON can hold (a function, an object of a class): such options are for the handler's
- * `callOptions`.
+ * @throws TypeError with `code: "INVALID_OPTION"`, to that caller only, if JSON cannot hold an
+ * option (a function, an object of a class): put such options into the handler's `callOptions`.
  *
  * @example
  * ```ts
@@ -45,7 +44,8 @@ export function pipelineKey(item: unknown): string {
 }
 
 /**
- * A record with `input`, or `question` and `context`, is a call; anything else is itself the input.
+ * A record with `input`, or with `question` and `context`, is a call; any other value is the input
+ * itself.
  */
 export function partsOf(item: unknown): CallParts {
   if (!isRecord(item)) return { input: item, context: undefined, labels: undefined, options: undefined };
@@ -55,14 +55,14 @@ export function partsOf(item: unknown): CallParts {
   return { input: item, context: undefined, labels: undefined, options: undefined };
 }
 
-/** The handler's options with the item's over them. */
+/** The handler's options, overridden by the item's. */
 export function mergedOptions(defaults: CallOptions, own: unknown): CallOptions {
   if (own === undefined) return defaults;
   const given = Object.entries(own as CallOptions).filter(([, value]) => value !== undefined);
   return { ...defaults, ...Object.fromEntries(given) };
 }
 
-/** JSON with names in order, which refuses what JSON would lose. */
+/** JSON with sorted names. Throws for values that JSON would lose. */
 function encode(name: string, value: unknown): string {
   if (value === null || typeof value === "boolean" || typeof value === "string") return JSON.stringify(value);
   if (typeof value === "number") return String(value);

@@ -1,4 +1,4 @@
-// The cost of an item by its length, for batches of texts that are padded to the longest.
+// The cost of an item by its length, for batches of texts that are padded to the longest text.
 
 import { partsOf } from "./call.ts";
 
@@ -8,14 +8,14 @@ interface Tokenizer {
 }
 
 /**
- * Makes the `cost` of a batcher of pipeline calls: tokens, as the pipeline's tokenizer counts them,
- * with its marks at both ends and no more than the model takes. Of an item that is no text: the
- * samples of a sound, 1 for an image. Use it with `batchCost: "padded"`, `order: "length"` and
+ * Makes the `cost` of a batcher of pipeline calls. A text costs its tokens, as the pipeline's
+ * tokenizer counts them: with the special tokens at both ends, and no more than the model takes. A
+ * sound costs its samples, an image 1. Use it with `batchCost: "padded"`, `order: "length"` and
  * `maxBatchCost: "learn"`.
  *
- * @param source a pipeline, or anything with its `tokenizer`. Where the pipeline is in a worker
- * thread: `{ tokenizer }` with one that is loaded here too. Without a source the cost of a text is
- * its characters, which serves as well where all texts have about as many characters a token.
+ * @param source a pipeline, or an object with its `tokenizer`. If the pipeline is in a worker
+ * thread, pass `{ tokenizer }` with a tokenizer loaded in this thread. Without a source a text
+ * costs its characters, which serves as well if all texts have about as many characters per token.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-// The error for an answer that does not have one result for each input.
+// The error of an answer that does not have one result for each input.
 
 import { BatchwiseError, namelessError } from "../../core/contract/errors.ts";
 

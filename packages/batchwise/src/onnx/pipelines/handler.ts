@@ -1,8 +1,8 @@
 // A handler that answers a batch with one call of a pipeline of @huggingface/transformers.
 //
-// Guarantees: every caller gets its own result and nobody's padding; calls whose options differ are
-// never made as one; an answer of the wrong count fails its batch. Does not keep the pipeline from
-// blocking the thread that it runs in.
+// Guarantees: every caller gets only its own result, without padding. Calls with different options
+// are never made as one. An answer of the wrong count fails its batch. The pipeline still blocks
+// the thread that it runs in.
 
 import { isError } from "../../core/contract/errors.ts";
 import type { BatchContext, Place } from "../../core/contract/types.ts";
@@ -23,28 +23,28 @@ import { checkPooling } from "./tensors.ts";
 import type { Pipeline, PipelineHandler, PipelineOptions, ReadCall, TensorPipeline } from "./types.ts";
 
 /**
- * Makes a handler of a pipeline: one call with the inputs of all who wait, each of whom gets its
- * own result.
+ * Makes a handler from a pipeline: one call with the inputs of the whole batch. Each caller gets
+ * its own result.
  *
- * An item is an input of the pipeline (a string, an image, a sound, an array of messages); with
- * options of its own it is a {@link PipelineCall}; of question answering it is a
- * {@link QuestionCall}. Give the batcher `key: pipelineKey` where callers give options, and
- * `cost: pipelineCost(pipeline)` where texts differ in length.
+ * An item is an input of the pipeline (a string, an image, a sound, an array of messages). An item
+ * with its own options is a {@link PipelineCall}; an item of question answering is a
+ * {@link QuestionCall}. Pass `key: pipelineKey` to the batcher if callers give options, and
+ * `cost: pipelineCost(pipeline)` if texts differ in length.
  *
- * A result is what the pipeline, called with an array, has in the input's place: `{ label, score }`
- * of a text classification, an array with another `top_k`. Of feature extraction it is a plain
- * tensor: `[1, width]` with a pooling, else `[1, tokens, width]` with the text's own tokens and
- * none of the batch's padding.
+ * A result is the element that the pipeline, called with an array, returns in the input's place:
+ * `{ label, score }` for a text classification, an array with another `top_k`. For feature
+ * extraction it is a plain tensor: `[1, width]` with a pooling, else `[1, tokens, width]` with the
+ * text's own tokens and without the batch's padding.
  *
- * The type of the result is yours to say, because it depends on the options:
- * `pipelineHandler<Label>(classify)`, and `pipelineHandler<Result, Item>(pipeline)` for items other
- * than strings. Feature extraction needs none.
+ * The result's type depends on the options, so you state it: `pipelineHandler<Label>(classify)`,
+ * and `pipelineHandler<Result, Item>(pipeline)` for items other than strings. Feature extraction
+ * needs no type argument.
  *
  * @throws TypeError with `code: "INVALID_OPTION"` for an unknown option; for a task whose pipeline
  * cannot take several inputs (document question answering, image segmentation, background removal,
- * text to audio); for a `pooling` that reads padding (`last_token` with padding on the right). An
- * item that the task cannot take rejects with one alone. A batch rejects with BATCH_RESULT where
- * the pipeline does not return one result for each input.
+ * text to audio); for a `pooling` that would read padding (`last_token` with padding on the right).
+ * An item that the task cannot take rejects with one for its own caller only. A batch rejects with
+ * BATCH_RESULT if the pipeline does not return one result for each input.
  *
  * @example
  * ```ts
@@ -64,8 +64,8 @@ export function pipelineHandler<Result, Item = string>(
   pipeline: Pipeline,
   options?: PipelineOptions,
 ): PipelineHandler<Item, Result>;
-// Twice more: of two signatures compilers report both, of four the last, which names the wrong
-// option.
+// Declared twice more: of two signatures compilers report both errors, of four only the last, which
+// names the wrong option.
 export function pipelineHandler<Result, Item = string>(
   pipeline: Pipeline,
   options?: PipelineOptions,
@@ -101,7 +101,7 @@ function readOptions(pipeline: Pipeline, options: PipelineOptions | undefined): 
   return { task: name, callOptions: { ...callOptions }, labels, tokenizer };
 }
 
-/** One call of the pipeline, for calls of one key. */
+/** Calls the pipeline once, for calls of one key. */
 async function runCalls(
   pipeline: (...args: unknown[]) => PromiseLike<unknown>,
   calls: readonly ReadCall[],
@@ -111,14 +111,14 @@ async function runCalls(
   const args: unknown[] = [calls.map(({ input }) => input)];
   if (context !== undefined) args.push(calls.map((call) => call.context));
   if (labels !== undefined) args.push([...labels]);
-  // A pipeline may write into its options.
+  // A copy, because a pipeline may write into its options.
   const output = await pipeline(...args, { ...options });
   return resultsOf(output, calls, task, tokenizer);
 }
 
 /**
- * Runs calls of different keys one after the other. With `key: pipelineKey` there is one group.
- * Without it, what fails in one group is not an error of the others.
+ * Runs calls of different keys in sequence. With `key: pipelineKey` there is one group. Without it,
+ * an error of one group does not fail the others.
  */
 async function runGroups(
   calls: readonly ReadCall[],

@@ -1,5 +1,5 @@
-// Reads and checks one item for a task. What is wrong with an item is its own caller's error, not
-// its batch's.
+// Reads and checks one item for a task. An error in an item rejects only its own caller, not the
+// batch.
 
 import { describe } from "../../core/contract/errors.ts";
 import { invalidOption } from "../../core/contract/validate.ts";

@@ -1,4 +1,5 @@
-// Splits what a pipeline returns for an array of inputs. Each caller gets what stands in its place.
+// Splits the value that a pipeline returns for an array of inputs. Each caller gets the element in
+// its input's place.
 
 import { describe } from "../../core/contract/errors.ts";
 import { isTensor } from "../../tensor/shape.ts";
@@ -8,7 +9,8 @@ import { rowsOf } from "./tensors.ts";
 import type { ReadCall } from "./types.ts";
 
 /**
- * The results of calls that were made as one. Throws BATCH_RESULT where there is not one for each.
+ * The results of calls that were made as one. Throws BATCH_RESULT if there is not one for each
+ * call.
  */
 export function resultsOf(output: unknown, calls: readonly ReadCall[], task: string, tokenizer: unknown): unknown[] {
   if (isTensor(output)) return rowsOf(output, calls, task, tokenizer);
@@ -17,8 +19,8 @@ export function resultsOf(output: unknown, calls: readonly ReadCall[], task: str
 }
 
 /**
- * For one input some versions return its result without the array around it: question answering,
- * image-to-image and depth estimation of version 3, image segmentation of 4.
+ * Some versions return the result of a single input without an array around it: question answering,
+ * image-to-image and depth estimation in version 3, image segmentation in version 4.
  */
 function onlyResult(output: unknown, form: ResultForm): unknown {
   if (output === undefined || output === null) throw countError(1, describe(output));

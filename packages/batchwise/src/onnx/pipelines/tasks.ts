@@ -1,12 +1,12 @@
-// What is to be known of the tasks of @huggingface/transformers (3 and 4): their arguments, and the
-// form of an answer.
+// Facts about the tasks of @huggingface/transformers (3 and 4): their arguments, and the form of an
+// answer.
 
 import { invalidOption } from "../../core/contract/validate.ts";
 import type { CallOptions } from "./types.ts";
 
 /**
- * What one caller's result is: an array, something else, or unknown. Tells an unwrapped answer from
- * a whole one.
+ * The form of one caller's result: an array, something else, or unknown. Distinguishes an unwrapped
+ * answer from a whole one.
  */
 export type ResultForm = "array" | "single" | "unknown";
 
@@ -29,7 +29,7 @@ const REFUSED: Readonly<Record<string, string>> = {
     "its pipeline makes all sounds of a call as long as the longest, with noise at the end. Call the pipeline itself",
 };
 
-/** Tasks that take texts and nothing else. */
+/** Tasks that take only texts. */
 const OF_TEXT: ReadonlySet<string> = new Set([
   "feature-extraction",
   "fill-mask",
@@ -64,7 +64,7 @@ const GIVES_SINGLES: ReadonlySet<string> = new Set([
   "zero-shot-classification",
 ]);
 
-/** The task's own name: without an alias, and without the languages of a translation. */
+/** The task's own name, without an alias and without the languages of a translation. */
 export function taskOf(name: string): string {
   const base = name.split("_", 1)[0] as string;
   return Object.hasOwn(ALIASES, base) ? (ALIASES[base] as string) : base;
@@ -81,7 +81,7 @@ export function takesText(task: string): boolean {
   return OF_TEXT.has(task);
 }
 
-/** True for texts and also conversations: arrays of messages. */
+/** True for tasks that take texts and conversations (arrays of messages). */
 export function takesChats(task: string): boolean {
   return task === "text-generation";
 }
@@ -98,7 +98,7 @@ export function formOf(task: string, options: CallOptions): ResultForm {
   if (GIVES_ARRAYS.has(task)) return "array";
   if (GIVES_SINGLES.has(task)) return "single";
   if (task !== "text-classification" && task !== "question-answering") return "unknown";
-  // With any other `top_k` each input gets a list of answers.
+  // With any other `top_k` each input gets an array of answers.
   const { top_k: topK = 1 } = options;
   return topK === 1 ? "single" : "array";
 }

@@ -1,6 +1,6 @@
-// The rows of the tensor that a pipeline gives for a batch. Each caller gets its own: a plain
-// tensor [1, ...], cut to its own tokens where the pipeline gives a vector for each token and fills
-// short texts up.
+// Splits the tensor that a pipeline returns for a batch. Each caller gets a plain tensor [1, ...].
+// If the pipeline returns a vector per token and pads short texts, it is cut to the caller's own
+// tokens.
 
 import { describe } from "../../core/contract/errors.ts";
 import { invalidOption } from "../../core/contract/validate.ts";
@@ -9,7 +9,7 @@ import { type Checked, checkTensor, isTensor, sizeOf, textOf } from "../../tenso
 import { countError } from "./errors.ts";
 import type { CallOptions, ReadCall } from "./types.ts";
 
-/** From which token to which, without the one behind the last. */
+/** First token, and the token behind the last. */
 type Range = readonly [start: number, end: number];
 
 interface Tokenizer {
@@ -18,8 +18,9 @@ interface Tokenizer {
 }
 
 /**
- * Throws where `pooling` would read padding in place of a token: `last_token` takes the last place
- * of each row, which in a short text is padding unless that is on the left; `cls` takes the first.
+ * Throws if `pooling` would read padding instead of a token. `last_token` reads the last place of
+ * each row, which is padding in a short text unless padding is on the left; `cls` reads the first
+ * place.
  */
 export function checkPooling(task: string, { pooling }: CallOptions, tokenizer: unknown): void {
   if (task !== "feature-extraction") return;
@@ -33,7 +34,9 @@ export function checkPooling(task: string, { pooling }: CallOptions, tokenizer: 
   throw invalidOption(TypeError, message);
 }
 
-/** @throws BATCH_RESULT where the tensor has not one row for each call. */
+/**
+ * @throws BATCH_RESULT if the tensor does not have one row for each call.
+ */
 export function rowsOf(output: unknown, calls: readonly ReadCall[], task: string, tokenizer: unknown): Checked[] {
   const tensor = checkTensor("result", output);
   const { dims } = tensor;
@@ -41,7 +44,7 @@ export function rowsOf(output: unknown, calls: readonly ReadCall[], task: string
   if (dims.length === 0 || count !== calls.length) {
     throw countError(calls.length, `a tensor with dims ${textOf(dims)}`);
   }
-  // It is the caller's alone, without padding, in memory that nobody else has.
+  // A single call has no padding and owns its memory: no copy.
   if (count === 1) return [tensor];
   if (task === "feature-extraction" && dims.length === 3) return cutRows(tensor, rangesOf(tensor, calls, tokenizer));
   const size = sizeOf(dims.slice(1));
@@ -53,7 +56,7 @@ function cutRows(tensor: Checked, ranges: readonly Range[]): Checked[] {
   return ranges.map(([start, end], row) => copyOf(tensor, (row * longest + start) * width, [1, end - start, width]));
 }
 
-/** As many elements as the dimensions hold, in memory of their own. */
+/** Copies as many elements as the dimensions hold. */
 function copyOf({ type, data }: Checked, from: number, dims: readonly number[]): Checked {
   const size = sizeOf(dims);
   const copy = allocate(data, size);
@@ -62,8 +65,8 @@ function copyOf({ type, data }: Checked, from: number, dims: readonly number[]):
 }
 
 /**
- * Where each text's own tokens are, by the attention mask that the pipeline's tokenizer gives for
- * the same texts.
+ * The range of each text's own tokens, from the attention mask that the pipeline's tokenizer
+ * returns for the same texts.
  */
 function rangesOf({ dims }: Checked, calls: readonly ReadCall[], tokenizer: unknown): Range[] {
   const [rows, longest] = dims as [number, number, number];

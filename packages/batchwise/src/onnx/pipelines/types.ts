@@ -1,14 +1,14 @@
-// The shapes that a pipeline of @huggingface/transformers has, as far as its handler uses them.
-// Structural: nothing of that package is imported, and a function of your own is a pipeline too.
+// The members of a pipeline of @huggingface/transformers that its handler uses. Structural types:
+// nothing of that package is imported, and your own function can be a pipeline.
 
 import type { HandlerObject, Place } from "../../core/contract/types.ts";
 import type { TensorLike } from "../../tensor/types.ts";
 
-/** What a pipeline is besides a function. A function that wraps one may have these too. */
+/** The properties of a pipeline. A function that wraps a pipeline may have them, too. */
 export interface PipelineParts {
-  /** Such as "text-classification". */
+  /** For example "text-classification". */
   readonly task?: string | undefined;
-  /** Counts tokens and gives the attention mask. */
+  /** Counts tokens and returns the attention mask. */
   readonly tokenizer?: unknown;
   /** Frees the model. */
   dispose?(): unknown;
@@ -20,49 +20,47 @@ export interface PipelineParts {
  */
 export type Pipeline = ((inputs: never, ...rest: never[]) => PromiseLike<unknown>) & PipelineParts;
 
-/**
- * A pipeline that answers with one tensor, whose first dimension is the inputs: feature extraction.
- */
+/** A pipeline that returns one tensor, whose first dimension is the inputs: feature extraction. */
 export type TensorPipeline<Input> = ((inputs: Input[], ...rest: never[]) => PromiseLike<TensorLike>) & PipelineParts;
 
-/** The options of a call, such as `{ top_k: 3 }`: what JSON can hold. */
+/** The options of a call, such as `{ top_k: 3 }`: values that JSON can hold. */
 export type CallOptions = Readonly<Record<string, unknown>>;
 
-/** An item with options of its own. Where it has none, the input itself is the item. */
+/** An item with its own options. An item without them is the input itself. */
 export interface PipelineCall<Input = string> {
   readonly input: Input;
-  /** Added to the handler's `callOptions`, over them where both have a name. */
+  /** Options of this call; they override the handler's `callOptions`. */
   readonly options?: CallOptions | undefined;
-  /** For the zero-shot tasks: the labels to choose from, in place of the handler's. */
+  /** For the zero-shot tasks: the labels to choose from; they replace the handler's. */
   readonly labels?: readonly string[] | undefined;
 }
 
 /** An item of question answering. */
 export interface QuestionCall {
   readonly question: string;
-  /** The text in which the answer stands. */
+  /** The text that contains the answer. */
   readonly context: string;
   readonly options?: CallOptions | undefined;
 }
 
-/** How a pipeline is called. */
+/** Options of `pipelineHandler`. */
 export interface PipelineOptions {
   /**
-   * The options of every call, such as `{ pooling: "mean", normalize: true }`. Any values. Default
+   * Options of every call, such as `{ pooling: "mean", normalize: true }`. Any values. Default:
    * none.
    */
   readonly callOptions?: CallOptions | undefined;
   /** For the zero-shot tasks: the labels to choose from. */
   readonly labels?: readonly string[] | undefined;
   /**
-   * The pipeline's task. Default `pipeline.task`; to be given for a function that wraps a pipeline.
+   * The pipeline's task. Default: `pipeline.task`. Pass it for a function that wraps a pipeline.
    */
   readonly task?: string | undefined;
-  /** True: the end of the batcher disposes of the pipeline. Default false. */
+  /** True: closing the batcher disposes of the pipeline. Default: false. */
   readonly dispose?: boolean | undefined;
 }
 
-/** An item once it is read. Calls with equal `key` can be made as one. */
+/** An item after reading. Calls with equal `key` can be made as one. */
 export interface ReadCall {
   readonly input: unknown;
   /** The second text of question answering. */

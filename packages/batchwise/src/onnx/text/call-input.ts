@@ -1,8 +1,8 @@
 /**
- * What callers give to an embedder, checked before anything is tokenised or submitted.
+ * Checks the arguments of an embedder's calls before anything is tokenised or submitted.
  *
- * Guarantees: a mistake is named; a list of ids is read once, so that later changes by the caller
- * change nothing.
+ * Guarantees: an error names the wrong argument. A list of ids is read once, so later changes by
+ * the caller have no effect.
  */
 
 import { describe } from "../../core/contract/errors.ts";
@@ -14,7 +14,7 @@ import type { TokenizeOptions } from "./tokenize-all.ts";
 const EMBED_OPTIONS: readonly (keyof EmbedOptions)[] = ["signal", "priority", "timeoutMs", "caller"];
 const TOKENIZE_OPTIONS: readonly (keyof TokenizeOptions)[] = ["signal", "nameOf"];
 
-/** Throws INVALID_OPTION. `submit` checks the values of the others. */
+/** Throws INVALID_OPTION. `submit` checks the values of the other options. */
 export function checkEmbedOptions(options: EmbedOptions): void {
   checkIsObject("options", options);
   refuseUnknown(options, EMBED_OPTIONS);
@@ -37,7 +37,7 @@ export function checkTexts(texts: unknown): void {
   );
 }
 
-/** Throws MODEL_INPUT for what is no list of lists. The ids are not looked at. */
+/** Throws MODEL_INPUT if the value is not a list of lists. Does not check the ids. */
 export function checkLists(lists: readonly unknown[]): void {
   if (!Array.isArray(lists)) {
     throw modelInputError(`Expected \`lists\` to be a list of lists of token ids, got ${describe(lists)}`);
@@ -50,7 +50,7 @@ export function checkLists(lists: readonly unknown[]): void {
 
 const isLength = (length: unknown): boolean => Number.isInteger(length) && (length as number) >= 0;
 
-/** The caller may fill a list again, above all a typed array. */
+/** A copy, because the caller may refill its list, above all a typed array. */
 export function copyOf(list: ArrayLike<number>): ArrayLike<number> {
   return list instanceof Int32Array ? new Int32Array(list) : Array.from(list);
 }

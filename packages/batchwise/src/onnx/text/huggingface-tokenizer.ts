@@ -1,8 +1,8 @@
 /**
- * Reads the `tokenizer.json` that comes with a trained model.
+ * Reads the `tokenizer.json` of a trained model.
  *
- * Guarantees: the marks around a text ([CLS], <s>, ...) are those that the file asks for; a file
- * that cannot be read is refused with its path. Does not truncate.
+ * Guarantees: the special tokens around a text ([CLS], <s>, ...) are the ones in the file. A file
+ * that cannot be read is refused, and the error names its path. Does not truncate.
  */
 
 import { readFile } from "node:fs/promises";
@@ -11,19 +11,20 @@ import { tokenizersLoadError } from "../errors.ts";
 import { isRecord, readJsonIfPresent } from "./json-file.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
-/** Where a tokenizer is, and how its texts are prepared. Goes to threads. */
+/** A tokenizer's file, and the preparation of its texts. Can be sent to threads. */
 export interface TokenizerFile {
-  /** A `tokenizer.json`. */
+  /** The path of a `tokenizer.json`. */
   readonly path: string;
   /**
-   * Texts are lowered before, as sentence-transformers does where the tokenizer leaves case alone.
+   * True: lower-case texts first, as sentence-transformers does if the tokenizer does not change
+   * case.
    */
   readonly lowers: boolean;
 }
 
 export async function loadHuggingFaceTokenizer({ path, lowers }: TokenizerFile): Promise<Tokenizer> {
   const definition = await readDefinition(path);
-  // The package wants the sibling file too, but all that encoding needs stands in tokenizer.json.
+  // The package needs the sibling file as an argument, but encoding uses only tokenizer.json.
   const config = (await readJsonIfPresent(join(dirname(path), "tokenizer_config.json"))) ?? {};
   const tokenizer = construct(await loadPackage(), path, definition, config);
   let vocabularySize = 0;
@@ -44,16 +45,16 @@ export async function loadHuggingFaceTokenizer({ path, lowers }: TokenizerFile):
 }
 
 /**
- * A space, or SentencePiece's sign for it, that follows no white space: such a token spans two
- * words.
+ * A space, or SentencePiece's sign for it, that follows a character other than white space: such a
+ * token spans two words.
  */
 const SPACE_WITHIN = /[^\s\u2581][ \u2581]/;
-/** The same, with the signs of byte-level BPE for a space, a tab and line breaks. */
+/** The same, with byte-level BPE's signs for a space, a tab and line breaks. */
 const SPACE_WITHIN_BPE = /[^\s\u2581\u0120\u0109\u010a\u010d][ \u2581\u0120]/;
 
 type Json = Record<string, unknown>;
 
-/** What is used of the package's class. */
+/** The used members of the package's class. */
 type TokenizerClass = new (
   definition: Json,
   config: Json,
@@ -106,7 +107,7 @@ function truncationSide(definition: Record<string, unknown>, config: Record<stri
   return String(side).toLowerCase() === "left" ? "left" : "right";
 }
 
-/** Any id does, since padding is masked out; the file's own is kept where it names one. */
+/** Padding is masked out, so any id works; uses the file's own if it names one. */
 function paddingId(definition: Record<string, unknown>): number {
   const padding = definition.padding;
   if (!isRecord(padding)) return 0;

@@ -1,4 +1,4 @@
-/** Reading JSON files that may be absent, and looking into values of unknown shape. */
+/** Reads JSON files that may be absent, and looks into values of unknown shape. */
 
 import { readFile } from "node:fs/promises";
 
@@ -6,9 +6,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/**
- * The value in a JSON file; undefined when there is no such file. A file without JSON in it throws.
- */
+/** The value in a JSON file; undefined if there is no such file. Throws if the file is not JSON. */
 export async function readJson(path: string): Promise<unknown> {
   let text: string;
   try {
@@ -25,8 +23,8 @@ export async function readJson(path: string): Promise<unknown> {
 }
 
 /**
- * The object in a JSON file; undefined when there is no such file. A file with anything else in it
- * throws.
+ * The object in a JSON file; undefined if there is no such file. Throws if the file is anything but
+ * a JSON object.
  */
 export async function readJsonIfPresent(path: string): Promise<Record<string, unknown> | undefined> {
   const value = await readJson(path);

@@ -1,8 +1,8 @@
 /**
- * From the user's options to a model on disk with its tokenizer.
+ * Finds a model on disk, and its tokenizer, from the user's options.
  *
- * Guarantees: says which file is missing; a model's limit comes from its own files when they name
- * one. Does not download anything.
+ * Guarantees: an error says which file is missing. A model's limit comes from its own files if they
+ * name one. Does not download anything.
  */
 
 import { stat } from "node:fs/promises";
@@ -14,36 +14,37 @@ import { readReadout } from "./sentence-modules.ts";
 import { readLimits, tooLong } from "./token-limit.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
-/** A model that is described by you, and not by files beside it. */
+/** A model described by the user instead of by files beside it. */
 export interface TextModel {
   /** The .onnx file. */
   readonly path: string;
   readonly tokenizer: Tokenizer;
-  /** Longest text in tokens, marks included. */
+  /** Longest text in tokens, special tokens included. */
   readonly maxTokens: number;
-  /** How the vectors of tokens become one, where the graph does not pool. Default: their mean. */
+  /** How the vectors of tokens become one, if the graph does not pool. Default: their mean. */
   readonly pooling?: Pooling;
   /** The position of a text's first token, for graphs with an input `position_ids`. Default 0. */
   readonly firstPosition?: number;
 }
 
-/** Where the files of a model are. */
+/** The paths of a model's files. */
 export interface ModelFileOptions {
   /**
    * An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`, as sentence-transformers and
-   * optimum export it; or a description.
+   * optimum export it, or a description.
    */
   readonly model: string | TextModel;
-  /** The model's `tokenizer.json`. Unset: beside the model, or one folder up. */
+  /** The model's `tokenizer.json`. Default: beside the model, or one folder up. */
   readonly tokenizer?: string | undefined;
-  /** A name for statistics and messages. Default: after the file, or its folder. */
+  /** A name for statistics and messages. Default: the name of the file or its folder. */
   readonly name?: string | undefined;
   /**
-   * Longest text in tokens, marks included. Default: the least that the model's files say, or what
-   * it takes of 512. More than the model takes is refused.
+   * Longest text in tokens, special tokens included. Default: the smallest limit in the model's
+   * files; if they have none, 512 or the most that the model takes, whichever is less. A limit
+   * above what the model takes is refused.
    */
   readonly maxTokens?: number | undefined;
-  /** How the vectors of tokens become one; in place of what the model's files say. */
+  /** How the vectors of tokens become one; overrides the model's files. */
   readonly pooling?: Pooling | undefined;
 }
 
@@ -51,21 +52,21 @@ export interface ModelSource {
   readonly name: string;
   readonly path: string;
   readonly tokenizer: Tokenizer;
-  /** Where threads find the tokenizer. Undefined for one that is no file. */
+  /** The tokenizer's file, for threads. Undefined for a tokenizer that is an object. */
   readonly tokenizerFile?: TokenizerFile;
   readonly maxTokens: number;
-  /** The user asked for `maxTokens`. */
+  /** True if the user set `maxTokens`. */
   readonly isLimitAsked: boolean;
-  /** How many tokens have a position by its config.json. */
+  /** Number of positions by its config.json. */
   readonly positions?: number | undefined;
-  /** The position of a text's first token, for graphs that are told positions. */
+  /** The position of a text's first token, for graphs with an input for positions. */
   readonly firstPosition: number;
   readonly readout: Readout;
-  /** How many labels its config.json names, where it does: those of a classifier. */
+  /** Number of labels in its config.json, if any: then it is a classifier. */
   readonly labels?: number;
-  /** How many ids its config.json says that it takes. */
+  /** Number of token ids by its config.json. */
   readonly vocabulary?: number;
-  /** What sentence-transformers would put before every text. */
+  /** The prompt that sentence-transformers would put before every text. */
   readonly defaultPrompt?: string;
 }
 
@@ -137,7 +138,10 @@ function defaultPromptIn({ prompts, default_prompt_name: name }: Record<string, 
   return typeof prompt === "string" ? { defaultPrompt: prompt } : {};
 }
 
-/** `all-minilm` for all-minilm.onnx, all-minilm/model.onnx and all-minilm/onnx/model.onnx. */
+/**
+ * For example `all-minilm` for all-minilm.onnx, all-minilm/model.onnx and
+ * all-minilm/onnx/model.onnx.
+ */
 function nameFrom(path: string): string {
   const file = basename(path, ".onnx");
   if (file !== "model") return file;

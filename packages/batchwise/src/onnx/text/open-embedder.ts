@@ -1,4 +1,4 @@
-// The function that opens a text model, and what is tried on it before it is used.
+// Opens a text model and checks it before it is used.
 
 import {
   aBoolean,
@@ -59,24 +59,25 @@ const aTokenizerPath: Rule = {
 };
 
 /**
- * Opens a text model in worker threads of Node.js: `embed(texts)` gives each text the vector that
- * it has alone, of length 1, and texts of all callers share batches.
+ * Opens a text model in worker threads of Node.js. `embed(texts)` gives each text the vector, of
+ * length 1, that it would have in a batch of its own; texts of all callers share batches.
  *
- * The model's own files say how texts are tokenised (`tokenizer.json`, read with
+ * The model's files define how texts are tokenised (`tokenizer.json`, read with
  * `@huggingface/tokenizers`), how long they may be, and how the vectors of tokens become one
- * (`modules.json`, `1_Pooling`, `2_Dense`, `3_Normalize`). What they ask for is done, or the model
- * is refused. Random texts are run alone and together: where the vectors differ, as those of
- * dynamically quantised graphs do, texts run one at a time and `warnings` says so.
+ * (`modules.json`, `1_Pooling`, `2_Dense`, `3_Normalize`). A model that needs a step which is not
+ * supported is refused. At the start, random texts run one at a time and together: if the vectors
+ * differ, as those of dynamically quantised graphs do, texts run one at a time and `warnings` says
+ * so.
  *
- * A text goes through these stages: it is tokenised, in this thread for some 4 ms in each pass of
- * the event loop, or in a thread for texts of more than 512 characters; it waits with others; a
- * batch is padded here and handed to a thread, which runs the model and pools; its rows are split
- * here.
+ * A text goes through these stages: tokenising, in this thread for about 4 ms of each pass of the
+ * event loop, or in another thread if it has more than 512 characters; the queue; padding in this
+ * thread; the model's run and pooling in a worker thread; splitting in this thread.
  *
- * @throws rejects with `code: "INVALID_OPTION"` for an option that is unknown or out of range, with
- * MODEL_LOAD for a file that cannot be loaded, a `maxTokens` above what the model takes or with no
- * room beside the special tokens, and a model that gives no vectors of texts or is not the
- * tokenizer's; the message says what was expected and what came. Nothing is left running then.
+ * @throws rejects with `code: "INVALID_OPTION"` for an option that is unknown or out of range, and
+ * with MODEL_LOAD for a file that cannot be loaded, a `maxTokens` that is above the model's limit
+ * or leaves no room beside the special tokens, a model that returns no vectors of texts, or a
+ * tokenizer of another model. The message says what was expected and what came. All threads have
+ * ended then.
  *
  * @example
  * ```ts
@@ -120,7 +121,7 @@ async function openFound(found: ModelSource, options: EmbedderOptions): Promise<
   }
 }
 
-/** The batcher and the threads check theirs. */
+/** Checks the options that neither the batcher nor the threads check. */
 function checkOptions(options: EmbedderOptions): void {
   checkIsObject("options", options);
   const { model, tokenizer, name, maxTokens, pooling, batchAnyway, truncate } = options ?? {};
@@ -140,7 +141,7 @@ function checkOptions(options: EmbedderOptions): void {
   if (truncate !== undefined) check("truncate", aBoolean, truncate);
 }
 
-/** A wrong one would else show at the first text, or as vectors that nobody meant. */
+/** Otherwise an error would show at the first text only, or as wrong vectors. */
 function checkDescription(model: TextModel): void {
   const { path, tokenizer, maxTokens, pooling, firstPosition } = model;
   refuseUnknown(model, DESCRIPTION, "model.");
@@ -152,7 +153,7 @@ function checkDescription(model: TextModel): void {
   if (firstPosition !== undefined) check("model.firstPosition", finiteIntegerFrom(0), firstPosition);
 }
 
-/** It may have members besides: it is often of a class. */
+/** Other members are allowed: it is often an instance of a class. */
 function checkTokenizer({ vocabularySize, paddingId, truncationSide, splitsAtSpaces }: Tokenizer): void {
   check("model.tokenizer.vocabularySize", finiteIntegerFrom(1), vocabularySize);
   check("model.tokenizer.paddingId", finiteIntegerFrom(0), paddingId);

@@ -1,17 +1,17 @@
 /**
- * From what a model gives to one vector a text: pooling over tokens, then the steps that the
- * model's files ask for.
+ * Makes one vector per text from a model's output: pools over tokens, then applies the steps that
+ * the model's files name.
  *
- * Guarantees: every vector has length 1, except in rows that are named: those with a number that is
- * not finite, and those of zeros; padding has no part in it; what the files ask for is done, or the
- * model is refused.
+ * Guarantees: every vector has length 1, except in the listed rows: rows with a number that is not
+ * finite, and rows of zeros. Padding has no effect. A model that needs an unsupported step is
+ * refused.
  */
 
 import { countOf } from "../../core/contract/errors.ts";
 import type { Activation, DenseStep, Pooling, Readout, ReadoutStep } from "./readout.ts";
 import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
-/** A tensor as the runtime gives it. */
+/** A tensor as the runtime returns it. */
 export interface OutputTensor {
   readonly type: string;
   readonly data: unknown;
@@ -31,7 +31,7 @@ interface Tokens {
   readonly data: Float32Array;
 }
 
-/** What to do about a model that gives no vectors of texts. */
+/** Advice for a model that returns no vectors of texts. */
 export const ANOTHER_EXPORT =
   "Export its encoder instead (optimum-cli export onnx --task feature-extraction), or serve another model";
 
@@ -39,8 +39,8 @@ const POOLED_OUTPUTS = ["sentence_embedding", "embedding", "embeddings"];
 const TOKEN_OUTPUTS = ["last_hidden_state", "token_embeddings"];
 
 /**
- * Which of the model's outputs to read: pooled by the model itself before one vector a token,
- * unless the option asks.
+ * Chooses the output to read: one that the graph has pooled before one with a vector per token,
+ * unless the option `pooling` is given.
  */
 export function chooseOutput(names: readonly string[], { source }: Pick<Readout, "source">): string {
   const wanted = source === "option" ? TOKEN_OUTPUTS : [...POOLED_OUTPUTS, ...TOKEN_OUTPUTS];
@@ -54,7 +54,7 @@ export function chooseOutput(names: readonly string[], { source }: Pick<Readout,
   throw new Error(`The model gives ${names.join(", ")}; expected one of ${wanted.join(", ")}`);
 }
 
-/** Reads [rows, width] as it is and pools [rows, tokens, width]; both come out at length 1. */
+/** Takes [rows, width] as it is and pools [rows, tokens, width]; scales both to length 1. */
 export function vectorsFrom(output: OutputTensor, batch: TokenBatch, readout: Readout): VectorBlock {
   const { data, dims, type } = output;
   if (!(data instanceof Float32Array)) throw new Error(`The model gives ${type} numbers; expected float32`);
@@ -76,7 +76,7 @@ export function vectorsFrom(output: OutputTensor, batch: TokenBatch, readout: Re
   );
 }
 
-/** A graph that pools is expected to do all that the files ask for. */
+/** A graph that pools is expected to do everything that the files name. */
 function checkPooled(width: number, { source, steps }: Readout): void {
   if (source === "option") {
     throw new Error("A way of pooling was named, but the model gives pooled vectors only; leave `pooling` out");
@@ -108,7 +108,7 @@ function poolTokens(tokens: Tokens, poolings: readonly Pooling[]): Rows {
   return { width, data };
 }
 
-/** Tokens stand first in a row, padding after them. */
+/** In a row the tokens come first, then the padding. */
 function lengthOf({ mask, columns }: TokenBatch, row: number): number {
   let length = 0;
   while (length < columns && mask[row * columns + length] !== 0n) length += 1;
@@ -195,8 +195,8 @@ function normalizeRows(rows: number, { width, data }: Rows): Omit<VectorBlock, "
 }
 
 /**
- * Scales a vector to length 1 in place; a zero vector stays. False, and nothing changed, when a
- * number is not finite.
+ * Scales a vector to length 1 in place; a zero vector does not change. Returns false and changes
+ * nothing if a number is not finite.
  *
  * @example
  * ```ts
@@ -208,7 +208,7 @@ function normalizeRows(rows: number, { width, data }: Rows): Omit<VectorBlock, "
 export function normalize(vector: Float32Array): boolean {
   let squares = 0;
   for (const value of vector) squares += value * value;
-  // The squares of float32 numbers do not overflow here.
+  // Squares of float32 numbers do not overflow in double precision.
   if (!Number.isFinite(squares)) return false;
   if (squares === 0) return true;
   const scale = 1 / Math.sqrt(squares);

@@ -1,12 +1,12 @@
 /**
- * How the numbers that a model gives for its tokens become one vector a text; plain data, which
- * travels to the threads.
+ * Describes how a model's numbers for tokens become one vector per text. Plain data, which is sent
+ * to the threads.
  */
 
-/** Ways of pooling, in the order in which several are put one behind the other. */
+/** The ways of pooling, in the order in which several are concatenated. */
 export const POOLINGS = ["cls", "max", "mean", "mean-sqrt-len", "weighted-mean", "last-token"] as const;
 
-/** How the vectors of tokens become that of their text. */
+/** How the vectors of tokens become the vector of their text. */
 export type Pooling = (typeof POOLINGS)[number];
 
 export type Activation = "identity" | "tanh" | "relu" | "sigmoid";
@@ -19,7 +19,7 @@ export interface DenseStep {
   readonly outputs: number;
   /** outputs x inputs. */
   readonly weights: Float32Array;
-  /** One a number of the output, or none. */
+  /** One number per output, or null. */
   readonly bias: Float32Array | null;
   readonly activation: Activation;
 }
@@ -27,24 +27,24 @@ export interface DenseStep {
 export type ReadoutStep = DenseStep | { readonly kind: "normalize" };
 
 export interface Readout {
-  /** Where the pooling comes from: the option, the model's files, or nowhere, which is the mean. */
+  /** Source of the pooling: the option, the model's files, or none, which means the mean. */
   readonly source: "option" | "files" | "none";
-  /** Several are put one behind the other. */
+  /** Several are concatenated. */
   readonly poolings: readonly Pooling[];
-  /** What happens to a pooled vector, in order. */
+  /** Steps applied to a pooled vector, in order. */
   readonly steps: readonly ReadoutStep[];
   /**
-   * The model's modules.json has no Normalize, so its authors' vectors are of other lengths than 1.
+   * True if the model's modules.json has no Normalize: its authors' vectors have lengths other than
+   * 1.
    */
   readonly isUnscaled?: boolean;
-  /** Width of a token's vector by the model's files. */
+  /** Width of a token's vector, by the model's files. */
   readonly tokenWidth?: number;
   /**
-   * Why vectors of tokens cannot be made into those of texts as the files ask; a graph that pools
-   * by itself may be used.
+   * Why tokens cannot be pooled as the files say. A graph that pools by itself can still be used.
    */
   readonly problem?: string;
 }
 
-/** For a model without files that say more. */
+/** For a model whose files do not describe pooling. */
 export const MEAN_READOUT: Readout = { source: "none", poolings: ["mean"], steps: [] };

@@ -2,8 +2,8 @@
  * Reads the tensors of a .safetensors file as float32: 8 bytes of header length, a JSON header, the
  * data.
  *
- * Guarantees: a file that is cut, or of another form, is refused by its path; float16 and bfloat16
- * come out exactly.
+ * Guarantees: a file that is cut off or has another form is refused, and the error names its path.
+ * float16 and bfloat16 are converted exactly.
  */
 
 import { readFile } from "node:fs/promises";
@@ -69,7 +69,7 @@ function fromFloat16(bits: number): number {
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
-/** The upper half of a float32. */
+/** A bfloat16 is the upper half of a float32. */
 function fromBfloat16(view: DataView, at: number): number {
   const whole = new DataView(new ArrayBuffer(4));
   whole.setUint16(0, view.getUint16(at, true));

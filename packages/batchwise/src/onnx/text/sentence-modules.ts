@@ -1,9 +1,9 @@
 /**
- * Reads what a sentence-transformers export says about how its tokens become a vector:
+ * Reads the files in which a sentence-transformers export describes how tokens become a vector:
  * `modules.json`, `1_Pooling/config.json`, `2_Dense` and `3_Normalize`.
  *
- * Guarantees: everything that the files ask for is in the readout, or is its `problem`, by name.
- * The option `pooling` takes the place of the pooling module and of nothing else.
+ * Guarantees: everything in the files is either in the readout or named in its `problem`. The
+ * option `pooling` replaces only the pooling module.
  */
 
 import { readdir } from "node:fs/promises";
@@ -21,9 +21,9 @@ import {
 import { type NamedTensor, readSafetensors } from "./safetensors.ts";
 
 interface Module {
-  /** The class, such as `sentence_transformers.models.Pooling`. */
+  /** The class, for example `sentence_transformers.models.Pooling`. */
   readonly type: string;
-  /** Its folder in the model's. */
+  /** Its folder inside the model's folder. */
   readonly path: string;
 }
 
@@ -35,7 +35,7 @@ interface PoolingConfig {
 
 const PACKAGE = "sentence_transformers.";
 
-/** The files' names of the ways of pooling, with and without `pooling_mode_` before them. */
+/** The files' names for the ways of pooling, without the prefix `pooling_mode_`. */
 const POOLING_NAMES: Readonly<Record<string, Pooling>> = {
   cls: "cls",
   cls_token: "cls",
@@ -56,22 +56,22 @@ const ACTIVATIONS: Readonly<Record<string, Activation>> = {
   Sigmoid: "sigmoid",
 };
 
-/** The readout by the files of the first of the folders that has any. */
+/** The readout from the first folder that has any of these files. */
 export async function readReadout(folders: readonly string[], asked: Pooling | undefined): Promise<Readout> {
   for (const folder of folders) {
     const listed = await listedModules(folder);
     const modules = listed ?? (await modulesByFolders(folder));
     if (modules === undefined) continue;
     const readout = await readModules(folder, modules, asked);
-    // Of the folders' names nothing is known: a Normalize has no files, so its folder is often
-    // lost.
+    // Unknown if only the folders' names are there: a Normalize has no files, so its folder is
+    // often lost.
     const isUnscaled = listed?.every((module) => kindOf(module) !== "Normalize") ?? false;
     return { ...readout, isUnscaled };
   }
   return asked === undefined ? MEAN_READOUT : { source: "option", poolings: [asked], steps: [] };
 }
 
-/** As `modules.json` lists them. */
+/** The modules in `modules.json`. */
 async function listedModules(folder: string): Promise<Module[] | undefined> {
   const listed = await readJson(join(folder, "modules.json"));
   if (listed === undefined) return undefined;
@@ -82,7 +82,7 @@ async function listedModules(folder: string): Promise<Module[] | undefined> {
   });
 }
 
-/** As the folders are named, where an export has left `modules.json` out. */
+/** The modules by the names of the folders, for an export without `modules.json`. */
 async function modulesByFolders(folder: string): Promise<Module[] | undefined> {
   const numbered = (await readdir(folder).catch(() => [])).filter((name) => /^\d+_[A-Z]/.test(name));
   if (!numbered.some((name) => name.endsWith("_Pooling"))) return undefined;
@@ -91,7 +91,7 @@ async function modulesByFolders(folder: string): Promise<Module[] | undefined> {
   return [{ type: `${PACKAGE}models.Transformer`, path: "" }, ...others];
 }
 
-/** What was found so far. */
+/** The readout so far. */
 interface Found {
   poolings: readonly Pooling[] | undefined;
   tokenWidth: number | undefined;
@@ -124,7 +124,7 @@ async function readModules(folder: string, modules: readonly Module[], asked: Po
   };
 }
 
-/** The class without its package; empty for one of another package. */
+/** The class without its package; "" for a class of another package. */
 function kindOf({ type }: Module): string {
   return type.startsWith(PACKAGE) ? type.slice(type.lastIndexOf(".") + 1) : "";
 }
@@ -167,7 +167,7 @@ async function readPooling(folder: string): Promise<PoolingConfig> {
   };
 }
 
-/** From one `pooling_mode`, or from a flag for each. */
+/** Reads one `pooling_mode`, or a flag for each mode. */
 function modeNames(config: Record<string, unknown>): string[] {
   const mode = config.pooling_mode;
   if (typeof mode === "string") return mode.toLowerCase().split("+");
@@ -177,7 +177,7 @@ function modeNames(config: Record<string, unknown>): string[] {
   return set.map((key) => key.slice(flag.length));
 }
 
-/** The step, or why it cannot be done. */
+/** The step, or the reason why it is not supported. */
 async function readDense(folder: string, name: string): Promise<DenseStep | string> {
   const config = (await readJsonIfPresent(join(folder, "config.json"))) ?? {};
   const function_ = String(config.activation_function ?? "torch.nn.modules.activation.Tanh");

@@ -1,14 +1,14 @@
 /**
- * The special tokens that a tokenizer puts around every text, such as [CLS] and [SEP], and whether
- * a list of ids has them.
+ * Finds the special tokens that a tokenizer puts around every text, such as [CLS] and [SEP], and
+ * checks a list of ids for them.
  *
- * Guarantees: they are found by what a few short texts have in common, so any tokenizer will do.
- * Does not tell the ids of two tokenizers apart that use the same special tokens, or none.
+ * Guarantees: works with any tokenizer, because it compares the ids of a few short texts. Cannot
+ * tell the ids of two tokenizers apart that use the same special tokens, or none.
  */
 
 import { modelInputError } from "../errors.ts";
 
-/** The ids around those of every text; empty where the tokenizer puts none there. */
+/** The ids before and after those of every text; empty if the tokenizer adds none there. */
 export interface SpecialTokens {
   readonly before: readonly number[];
   readonly after: readonly number[];
@@ -18,14 +18,14 @@ interface Encoder {
   encode(text: string): readonly number[];
 }
 
-/** They begin and end in different ways: what they have in common belongs to none of them. */
+/** They begin and end differently, so ids that all have in common come from none of the texts. */
 const SAMPLES = ["", "a", "the", "1", ","] as const;
 
 const known = new WeakMap<Encoder, SpecialTokens>();
 
 /**
- * Undefined where it cannot be known: the tokenizer gives all samples the same ids, or throws on
- * all of them.
+ * Undefined if it cannot be known: the tokenizer gives all samples the same ids, or throws on all
+ * of them.
  */
 export function specialTokensOf(tokenizer: Encoder): SpecialTokens | undefined {
   const found = known.get(tokenizer) ?? find(tokenizer);
@@ -41,7 +41,7 @@ function find(tokenizer: Encoder): SpecialTokens | undefined {
   return lists.length === 0 ? undefined : { before, after: sharedStart(rests).reverse() };
 }
 
-/** A list of the ids, or none where the tokenizer has no ids for the text. */
+/** A list with the ids, or an empty list if the tokenizer has no ids for the text. */
 function encoded(tokenizer: Encoder, text: string): (readonly number[])[] {
   try {
     return [tokenizer.encode(text)];
@@ -58,7 +58,7 @@ function sharedStart([first = [], ...others]: readonly (readonly number[])[]): n
   return first.slice(0, length);
 }
 
-/** Throws MODEL_INPUT where the ids are not between these special tokens. */
+/** Throws MODEL_INPUT if the ids are not between these special tokens. */
 export function checkSpecialTokens(name: string, ids: ArrayLike<number>, { before, after }: SpecialTokens): void {
   const end = ids.length - after.length;
   const isMarked =

@@ -1,10 +1,10 @@
 /**
- * Turns texts into vectors: a batcher over tokenised texts in front of threads with a model. Texts
- * of all callers share batches.
+ * Turns texts into vectors: a batcher of tokenised texts in front of threads with a model. Texts of
+ * all callers share batches.
  *
- * Guarantees: vectors in the order of the texts; a text that the model cannot take, or for which it
- * gives numbers that are not finite or nothing but zeros, fails alone; a caller whose signal aborts
- * leaves the queue at once; `close` finishes what was accepted.
+ * Guarantees: vectors are in the order of the texts. A text that the model cannot take, or whose
+ * vector is not finite or is all zeros, fails only its own call. A caller whose signal aborts
+ * leaves the queue at once. `close` finishes accepted texts.
  */
 
 import { bindMethods } from "../../core/contract/bind-methods.ts";
@@ -34,9 +34,9 @@ type Tokens = ArrayLike<number>;
 const NO_SPECIAL_TOKENS: SpecialTokens = { before: [], after: [] };
 type Caps = "maxBatchSize" | "maxBatchCost";
 
-/** Where `maxBatchTokens` is given. */
+/** Used if `maxBatchTokens` is given. */
 const DEFAULT_MAX_BATCH_SIZE = 64;
-/** Calls of at most this many texts do not wait behind a call of thousands. */
+/** Calls of at most this many texts go before calls of thousands. */
 const SMALL_CALL = 8;
 
 export class ThreadedEmbedder implements TextEmbedder {
@@ -73,8 +73,8 @@ export class ThreadedEmbedder implements TextEmbedder {
         fairBy: (list) => this.#callers.get(list) ?? "",
         oversize: "alone",
         maxWaitMs: options.maxWaitMs,
-        // Of a small model most of a run is the way to its thread: texts of many sockets go there
-        // together.
+        // With a small model, sending a batch to its thread takes most of the time, so texts of
+        // many sockets share a batch.
         gather: "tick",
         maxQueueSize: options.maxQueueSize,
         onFull: options.onFull,
@@ -145,7 +145,7 @@ export class ThreadedEmbedder implements TextEmbedder {
     );
   }
 
-  /** Rejects with the first failure, and then takes the lists that still wait out of the queue. */
+  /** Rejects with the first failure, and removes the call's waiting lists from the queue. */
   async #embed(lists: readonly Tokens[], { signal, priority, timeoutMs, caller }: EmbedOptions): Promise<Vector[]> {
     if (caller !== undefined) for (const list of lists) this.#callers.set(list, caller);
     const [only, ...others] = lists;
@@ -175,8 +175,8 @@ export class ThreadedEmbedder implements TextEmbedder {
       );
     }
     const { notFinite, zeros } = block;
-    // In some graphs one such row spoils its neighbours; failing the batch has its halves tried
-    // again.
+    // In some graphs such a row spoils its neighbours. Failing the batch makes the batcher try its
+    // halves.
     if (lists.length > 1 && notFinite.length + zeros.length === lists.length) {
       throw notFinite.length > 0 ? notFiniteError() : zeroVectorError();
     }
@@ -187,14 +187,14 @@ export class ThreadedEmbedder implements TextEmbedder {
   }
 }
 
-/** With a thread for long texts, where the tokenizer is a file that it can load. */
+/** Uses a thread for long texts if the tokenizer is a file that the thread can load. */
 function tokenisingOf(source: ModelSource, { truncate = false, workerOptions }: EmbedderOptions): Tokenising {
   const { tokenizer, tokenizerFile: file, maxTokens } = source;
   const limit = { maxTokens, truncate };
   return { tokenizer, limit, thread: file && new TokenThread({ file, limit }, workerOptions) };
 }
 
-/** The caps of a batch. */
+/** The limits of a batch. */
 function sizesOf({ maxBatchTokens, maxBatchSize }: EmbedderOptions): Pick<BatchOptions<Tokens, Vector>, Caps> {
   if (maxBatchTokens === undefined) return { maxBatchSize, maxBatchCost: "learn" };
   return { maxBatchSize: maxBatchSize ?? DEFAULT_MAX_BATCH_SIZE, maxBatchCost: maxBatchTokens };

@@ -1,26 +1,25 @@
 /**
- * Shares the event loop among pieces of work, each of which runs without a stop.
+ * Shares the event loop among synchronous pieces of work.
  *
- * Guarantees: all work that is given here takes about `SLICE_MS` of each pass of the event loop
- * together, or one piece where that takes longer, however much of it there is at a time. Short work
- * goes before long work, but every other pass begins with a piece of long work; pieces of either go
- * in the order in which they came.
+ * Guarantees: all pieces together take about `SLICE_MS` of each pass of the event loop, or one
+ * piece if that takes longer, however many there are. Short work goes before long work, but every
+ * other pass begins with a piece of long work. Pieces of the same kind run in order of arrival.
  */
 
-/** How long other requests may be kept from the event loop. */
+/** Longest time in ms for which this work blocks the event loop in one pass. */
 const SLICE_MS = 4;
 
 type Piece = () => void;
 
-/** When work began in this pass of the event loop; undefined before it has. */
+/** Start of the work in this pass of the event loop; undefined before. */
 let startedAt: number | undefined;
 const short: Piece[] = [];
 const long: Piece[] = [];
 let longIsFirst = false;
 
 /**
- * Runs a piece of work now, or in a later pass where this one has had its share. Rejects with what
- * the work throws. `isShort`: it is all that its caller has to do.
+ * Runs a piece of work now, or in a later pass if this pass has used its time. Rejects with the
+ * work's error. `isShort`: the caller has no other pieces.
  */
 export function inSlices<Value>(work: () => Value, isShort: boolean): Promise<Value> {
   return new Promise((resolve, reject) => {
@@ -37,7 +36,7 @@ export function inSlices<Value>(work: () => Value, isShort: boolean): Promise<Va
   });
 }
 
-/** Whether this pass has had its share. The first who asks in a pass begins it. */
+/** True if this pass has used its time. The first call in a pass starts it. */
 function isOver(): boolean {
   if (startedAt !== undefined) return performance.now() - startedAt >= SLICE_MS;
   startedAt = performance.now();

@@ -1,8 +1,8 @@
 /**
  * Several token lists as one padded block, the form in which a model takes them.
  *
- * Guarantees: row i holds list i, then padding to the longest list; the mask is 1 on tokens and 0
- * on padding.
+ * Guarantees: row i holds list i, then padding up to the length of the longest list. The mask is 1
+ * on tokens and 0 on padding.
  */
 
 export interface TokenBatch {
@@ -20,11 +20,11 @@ export interface VectorBlock {
   readonly rows: number;
   readonly width: number;
   readonly data: Float32Array<ArrayBuffer>;
-  /** Rows in which a number is not finite, in ascending order. */
+  /** Rows with a number that is not finite, in ascending order. */
   readonly notFinite: readonly number[];
   /** Rows of zeros, which cannot be scaled to length 1, in ascending order. */
   readonly zeros: readonly number[];
-  /** Who made one vector a text out of one a token: the model's graph, or its readout here. */
+  /** Where the vectors of tokens became one: in the model's graph, or in its readout here. */
   readonly pooledBy: "graph" | "readout";
 }
 
@@ -44,7 +44,7 @@ export function padTokens(lists: readonly ArrayLike<number>[], paddingId: number
 }
 
 /**
- * One vector a row, each with its own memory, so that keeping one does not keep the whole batch.
+ * One vector per row, each in its own memory, so that keeping one does not keep the whole batch.
  */
 export function splitRows(block: Pick<VectorBlock, "rows" | "width" | "data">): Float32Array<ArrayBuffer>[] {
   const vectors: Float32Array<ArrayBuffer>[] = [];

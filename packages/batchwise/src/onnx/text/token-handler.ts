@@ -1,4 +1,4 @@
-// What the thread for long texts runs: a copy of the tokenizer, at the priority of the model's
+// The handler of the thread for long texts: a copy of the tokenizer, at the priority of the model's
 // threads.
 
 import { workerData } from "node:worker_threads";
@@ -6,7 +6,7 @@ import { letOthersGoFirst } from "../low-priority.ts";
 import { loadHuggingFaceTokenizer, type TokenizerFile } from "./huggingface-tokenizer.ts";
 import { type NamedText, type TokenCount, type Tokenizer, type TokenLimit, tokensOf } from "./tokenizer.ts";
 
-/** In `workerData`. */
+/** The `workerData`. */
 export interface TokenThreadData {
   readonly file: TokenizerFile;
   readonly limit: TokenLimit;

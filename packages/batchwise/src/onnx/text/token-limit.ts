@@ -1,23 +1,26 @@
 /**
- * How many tokens a model takes, by the files that exports carry beside it.
+ * Reads how many tokens a model takes from the files of its export.
  *
- * Guarantees: the smallest limit that any of the files names; a table of positions of which the
- * first are not for tokens counts without those.
+ * Guarantees: the smallest limit that any of the files names. Positions that are reserved and
+ * belong to no token are not counted.
  */
 
 import { join } from "node:path";
 import { readJsonIfPresent } from "./json-file.ts";
 
 export interface PositionLimits {
-  /** Undefined when no file names one. */
+  /** Undefined if no file names a limit. */
   readonly maxTokens: number | undefined;
-  /** How many tokens have a position by its config.json; undefined where that does not say. */
+  /** Number of positions by its config.json; undefined if it does not say. */
   readonly positions: number | undefined;
   /** The position of a text's first token. */
   readonly firstPosition: number;
 }
 
-/** RoBERTa and its kin: the table's first rows, up to that of the padding, belong to no token. */
+/**
+ * RoBERTa and related models: the table's first rows, up to the row of the padding, belong to no
+ * token.
+ */
 const PADDED_POSITIONS: ReadonlySet<string> = new Set([
   "camembert",
   "data2vec-text",
@@ -30,7 +33,7 @@ const PADDED_POSITIONS: ReadonlySet<string> = new Set([
   "xlm-roberta-xl",
   "xmod",
 ]);
-/** `<pad>` in all of them, where config.json leaves it out. */
+/** The id of `<pad>` in all of them, if config.json does not name it. */
 const ROBERTA_PADDING = 1;
 
 export async function readLimits(folders: readonly string[]): Promise<PositionLimits> {
@@ -50,7 +53,7 @@ export async function readLimits(folders: readonly string[]): Promise<PositionLi
   return { maxTokens: leastOf([...tables, ...limits]), positions: leastOf(tables), firstPosition };
 }
 
-/** What to say of a `maxTokens` that is more than the model takes. */
+/** The message for a `maxTokens` above the model's limit. */
 export function tooLong(asked: number, most: number): string {
   return `\`maxTokens\` asks for texts of ${asked} tokens, but the model takes at most ${most}`;
 }
@@ -65,7 +68,7 @@ function leastOf(limits: readonly number[]): number | undefined {
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-/** Some tokenizers have 1e30 for none. */
+/** Some tokenizers use 1e30 for "no limit". */
 function limitIn(config: Record<string, unknown> | undefined, name: string): number[] {
   const limit = config?.[name];
   return typeof limit === "number" && Number.isSafeInteger(limit) && limit > 0 ? [limit] : [];

@@ -2,11 +2,11 @@
  * The thread that tokenises long texts, with a copy of the tokenizer. It starts with the first
  * text.
  *
- * Guarantees: texts go one after the other, in the order in which they came; one that takes longer
- * than `MAX_TEXT_MS` ends the thread and fails alone, with MODEL_INPUT, and the next one gets a new
- * thread; a caller whose signal aborts is answered at once, and its text is not begun where it
- * still waits. Does not end the thread for a caller who has left: to load a tokenizer takes longer
- * than most texts.
+ * Guarantees: texts are tokenised one at a time, in order of arrival. A text that takes longer than
+ * `MAX_TEXT_MS` ends the thread and rejects with MODEL_INPUT, and the next text gets a new thread.
+ * A caller whose signal aborts gets its answer at once, and its text is dropped if it still waits.
+ * A running text of such a caller is finished, because loading a tokenizer takes longer than most
+ * texts.
  */
 
 import type { WorkerOptions } from "node:worker_threads";
@@ -18,7 +18,7 @@ import { tokenizerFailedError } from "../errors.ts";
 import type { TokenThreadData } from "./token-handler.ts";
 import type { NamedText, TokenCount } from "./tokenizer.ts";
 
-/** A text of words that fits is done in a tenth of it. */
+/** A text of words that fits takes a tenth of this. */
 const MAX_TEXT_MS = 5_000;
 
 const HERE: string = import.meta.url;
@@ -53,7 +53,7 @@ export class TokenThread {
     }
   }
 
-  /** Tokenises the texts that it was given, then ends the thread. Idempotent. */
+  /** Finishes accepted texts, then ends the thread. Idempotent. */
   close(): Promise<void> {
     return this.#pool.close();
   }

@@ -1,8 +1,9 @@
 /**
- * Tokenises many texts without holding up the event loop: short ones in this thread, in slices;
- * long ones in a thread.
+ * Tokenises many texts without blocking the event loop: short texts in slices of this thread, long
+ * texts in another thread.
  *
- * Guarantees: counts in the order of the texts; once the signal aborts, no further text is begun.
+ * Guarantees: counts are in the order of the texts. Once the signal aborts, no further text is
+ * started.
  */
 
 import { inSlices } from "./time-slices.ts";
@@ -11,30 +12,30 @@ import { type NamedText, type TokenCount, type Tokenizer, type TokenLimit, token
 
 /** Options of one call of `tokenize`. */
 export interface TokenizeOptions {
-  /** Once it aborts, no further text is tokenised, and the call rejects with its reason. */
+  /** When it aborts, no further text is tokenised, and the call rejects with its reason. */
   readonly signal?: AbortSignal | undefined;
-  /** What errors call the text at an index. Default: `texts[0]` and so on. */
+  /** Names the text at an index in errors. Default: `texts[0]` and so on. */
   readonly nameOf?: ((index: number) => string) | undefined;
 }
 
-/** How texts are tokenised. */
+/** The tokenizer, the limit, and the thread for long texts. */
 export interface Tokenising {
   readonly tokenizer: Tokenizer;
   readonly limit: TokenLimit;
-  /** For long texts. Undefined: they are tokenised in this thread, too. */
+  /** The thread for long texts. Undefined: they are tokenised in this thread, too. */
   readonly thread?: TokenThread | undefined;
 }
 
 /**
- * Longer texts go to the thread. The way there and back costs this thread 0.1 to 0.25 ms, as much
- * as WordPiece takes for so many characters of words; and no text of so many takes more than some 5
- * ms, whatever is in it.
+ * Longer texts go to the thread. A round trip costs this thread 0.1 to 0.25 ms, as much as
+ * WordPiece takes for this many characters of words; and no text of this length takes more than
+ * about 5 ms, whatever it contains.
  */
 const MAX_CHARACTERS_HERE = 512;
 
 /**
- * Tokenises texts in order. Rejects with MODEL_INPUT for a text on which the tokenizer throws, for
- * which it gives an id that is none, or which takes the thread too long.
+ * Tokenises texts in order. Rejects with MODEL_INPUT for a text on which the tokenizer throws, that
+ * gets an id which the model does not have, or that takes too long.
  */
 export async function tokenizeAll(
   { tokenizer, limit, thread }: Tokenising,
@@ -42,7 +43,7 @@ export async function tokenizeAll(
   { signal, nameOf = (index) => `texts[${index}]` }: TokenizeOptions = {},
 ): Promise<TokenCount[]> {
   const counts: TokenCount[] = [];
-  // Callers of one text do not wait for those of thousands.
+  // Calls of one text go before calls of thousands.
   const isShort = texts.length === 1;
   for (const [index, text] of texts.entries()) {
     const named: NamedText = { name: nameOf(index), text };
@@ -51,7 +52,7 @@ export async function tokenizeAll(
       continue;
     }
     const next = await inSlices(() => {
-      // Looked at here, because a slice may begin long after it was asked for.
+      // Checked again here, because a slice may start long after the call.
       signal?.throwIfAborted();
       return tokensOf(tokenizer, named, limit);
     }, isShort);

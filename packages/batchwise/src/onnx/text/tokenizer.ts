@@ -1,9 +1,9 @@
 /**
- * What is needed of a tokenizer, and the ids of one text: all of them, or with truncation the first
+ * The interface of a tokenizer, and the ids of one text: all of them, or with truncation the first
  * that fit.
  *
- * Guarantees: a text is cut only for truncation, and only where the ids that are kept are those of
- * the whole text.
+ * Guarantees: a text is cut only for truncation, and only where the kept ids are those of the whole
+ * text.
  */
 
 import { describe } from "../../core/contract/errors.ts";
@@ -11,26 +11,26 @@ import { estimateTokens } from "../../tokens/estimate-tokens.ts";
 import { modelInputError, tokenizerFailedError } from "../errors.ts";
 import { specialTokensOf } from "./special-tokens.ts";
 
-/** Texts to token ids. */
+/** Converts texts to token ids. */
 export interface Tokenizer {
   /** Ids run from 0 to `vocabularySize - 1`. */
   readonly vocabularySize: number;
   readonly paddingId: number;
-  /** Where a text that is too long loses its tokens. Default: right. */
+  /** The end at which a text that is too long loses its tokens. Default: right. */
   readonly truncationSide?: "left" | "right";
   /**
-   * True where no token spans two words, so that a part of a text that ends before a space has the
-   * ids that it has in the whole text, but for those of its last word. Then truncation looks at a
-   * part of a long text. Default: false.
+   * True if no token spans two words. Then a part of a text that ends before a space has the same
+   * ids as in the whole text, except for its last word, and truncation tokenises only a part of a
+   * long text. Default: false.
    */
   readonly splitsAtSpaces?: boolean;
-  /** The ids of a text, with the marks that the model expects around it. */
+  /** The ids of a text, with the special tokens that the model expects around it. */
   encode(text: string): readonly number[];
 }
 
 /**
- * The ids, if a model with so many tokens can have a row for each; no other number has a vector.
- * Throws MODEL_INPUT.
+ * Returns the ids if each is a row number of a table with `vocabulary` rows. Throws MODEL_INPUT for
+ * any other.
  */
 export function checkIds<Ids extends ArrayLike<number>>(name: string, ids: Ids, vocabularySize: number): Ids {
   for (let index = 0; index < ids.length; index += 1) {
@@ -44,35 +44,33 @@ export function checkIds<Ids extends ArrayLike<number>>(name: string, ids: Ids, 
   return ids;
 }
 
-/** How many tokens texts have, special ones included. */
+/** Number of tokens of a text, special tokens included. */
 export interface TokenCount {
-  /** The text's ids, or null when it is too long for the model. */
+  /** The text's ids; null if it is too long for the model. */
   readonly ids: readonly number[] | null;
-  /** Exact when `ids` is there; otherwise exact or an estimate. */
+  /** Exact if `ids` is given; otherwise exact or an estimate. */
   readonly tokens: number;
 }
 
-/** What the model takes, and what becomes of a text that is longer. */
+/** The model's limit, and whether longer texts are cut. */
 export interface TokenLimit {
   readonly maxTokens: number;
-  /** Keep the tokens that fit. */
+  /** True: cut a longer text to the tokens that fit. */
   readonly truncate: boolean;
 }
 
-// No tokenizer of ours packs more than about 100 characters into one token; past this a text cannot
-// fit, and finding out exactly how far it is over would take a thread that others wait for.
+// No known tokenizer packs more than about 100 characters into one token. A text above this cannot
+// fit, and counting its tokens exactly would block a thread that others need.
 const MAX_CHARACTERS_PER_TOKEN = 100;
-/** Words have some 4 characters a token: a part with so many is mostly enough to fill the model. */
+/** Words have about 4 characters per token, so a part of this length mostly fills the model. */
 const LOOKED_AT_PER_TOKEN = 8;
 /** Shorter texts are tokenised in one piece. */
 const SMALL_TEXT = 16_384;
-/**
- * With so many times the tokens that fit, the last word of a part is none of those that are kept.
- */
+/** With this many times the tokens that fit, no kept token belongs to the last word of a part. */
 const SURELY_TOO_LONG = 1.25;
 const TOKENS_OF_A_WORD = 16;
 
-/** The ids of a text, with what `name` calls it in errors. Throws MODEL_INPUT. */
+/** The ids of a text; `name` stands for it in errors. Throws MODEL_INPUT. */
 export function tokensOf(
   tokenizer: Tokenizer,
   { name, text }: NamedText,
@@ -97,7 +95,7 @@ function counting(name: string, count: () => TokenCount): TokenCount {
   }
 }
 
-/** Tokenises one text, giving up early on one that cannot fit. */
+/** Tokenises one text; stops early for a text that cannot fit. */
 export function countTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
   const isHopeless = text.length > maxTokens * MAX_CHARACTERS_PER_TOKEN;
   if (isHopeless) return { ids: null, tokens: Math.max(maxTokens + 1, estimateTokens(text)) };
@@ -106,10 +104,7 @@ export function countTokens(tokenizer: Tokenizer, text: string, maxTokens: numbe
   return { ids: null, tokens: isPart ? Math.max(ids.length, estimateTokens(text)) : ids.length };
 }
 
-/**
- * Tokenises as much of one text as fits, with the special tokens around it that are around a whole
- * one.
- */
+/** Tokenises as much of a text as fits, with the special tokens of a whole text around it. */
 export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: number): TokenCount {
   const left = tokenizer.truncationSide === "left";
   const { ids } = idsOf(tokenizer, text, maxTokens, tokenizer.splitsAtSpaces === true && !left);
@@ -126,13 +121,14 @@ export function truncateTokens(tokenizer: Tokenizer, text: string, maxTokens: nu
 
 interface Ids {
   readonly ids: readonly number[];
-  /** They are those of a part of the text, which has more than fit. */
+  /** True if they are the ids of a part of the text that has more tokens than fit. */
   readonly isPart: boolean;
 }
 
 /**
- * The ids of a text; where it may be cut, those of a first part that is too long already. Parts
- * double, until one is. Throws TextTooLongError for a text of more characters than are looked at.
+ * The ids of a text. If it may be cut, the ids of a first part that is already too long: parts
+ * double in length until one is. Throws TextTooLongError for a text with more characters than the
+ * limit.
  */
 function idsOf(tokenizer: Tokenizer, text: string, maxTokens: number, mayCut: boolean): Ids {
   const most = Math.max(SMALL_TEXT, maxTokens * MAX_CHARACTERS_PER_TOKEN);
@@ -153,7 +149,7 @@ class TextTooLongError extends Error {
 
 /**
  * The longest part of a text that ends before a space or line break and has at most `length`
- * characters; "" if none.
+ * characters; "" if there is none.
  */
 function beforeSpace(text: string, length: number): string {
   let end = length;
@@ -164,13 +160,13 @@ function beforeSpace(text: string, length: number): string {
 
 const WHITE_SPACE = /\s/;
 
-/** Shorter texts are normalised in no time, whatever is in them. */
+/** Shorter texts are normalised quickly, whatever they contain. */
 const SHORT_TEXT = 1024;
 
 /**
- * Unicode's Stream-Safe Text Format (UAX 15): a joiner after each 30 combining marks in a row,
- * which no language has. To normalise a row of marks takes time that grows with its square, minutes
- * for 800,000 of them, and no thread can be ended meanwhile.
+ * Unicode's Stream-Safe Text Format (UAX 15): inserts a joiner after each 30 combining marks in a
+ * row, which no language has. Normalising a row of marks takes time that grows with its square
+ * (minutes for 800,000 marks), and the thread cannot be ended meanwhile.
  */
 function streamSafe(text: string): string {
   return text.length <= SHORT_TEXT ? text : text.replace(/\p{M}{30}(?=\p{M})/gu, "$&\u034f");

@@ -1,5 +1,5 @@
-// What the threads of a text model run: a session whose outputs they make into one vector a text,
-// so that neither the run nor the pooling is the event loop's work.
+// The handler of a text model's threads: runs a session and pools its outputs to one vector per
+// text, so that neither takes time on the event loop.
 
 import { workerData } from "node:worker_threads";
 import { modelFailedError, modelLoadError } from "../errors.ts";
@@ -8,7 +8,7 @@ import { chooseOutput, type OutputTensor, vectorsFrom } from "./pooling.ts";
 import type { Readout } from "./readout.ts";
 import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
-/** In `workerData`. */
+/** The `workerData`. */
 export interface VectorData extends SessionData {
   readonly readout: Readout;
   /** The position of a text's first token. */
@@ -55,7 +55,9 @@ class VectorThread {
     await this.#session?.release();
   }
 
-  /** The tensor for one of the model's inputs; the inputs of BERT-like models are known by name. */
+  /**
+   * The tensor for one of the model's inputs; inputs of BERT-like models are recognised by name.
+   */
   #feedOf(name: string, batch: TokenBatch): never {
     const data = dataOf(name, batch, this.#data.firstPosition);
     return { type: "int64", data, dims: [batch.rows, batch.columns], location: "cpu" } as never;

@@ -1,8 +1,8 @@
-// Threads that make padded texts into vectors, behind one `run`.
+// Threads that turn padded texts into vectors, behind one `run`.
 //
-// Guarantees: every `run` settles exactly once; a thread that dies rejects the run it had, with
-// THREAD_ENDED, and is replaced; `close` waits for what was given to `run`. Does not batch: a run
-// goes to one thread as it is, and waits its turn while all are busy.
+// Guarantees: every `run` settles exactly once. If a thread dies, its run rejects with THREAD_ENDED
+// and the thread is replaced. `close` waits for all calls of `run`. Does not batch: each run goes
+// to one thread unchanged, and waits while all are busy.
 
 import { ModelThreads, type ModelThreadsOptions } from "../model-threads.ts";
 import { MEAN_READOUT, type Readout } from "./readout.ts";
@@ -10,7 +10,7 @@ import type { TokenBatch, VectorBlock } from "./token-batch.ts";
 
 export interface VectorThreadsOptions extends ModelThreadsOptions {
   readonly path: string;
-  /** How outputs become vectors. Default: as the graph pools them, else by the mean. */
+  /** How outputs become vectors. Default: the graph's own pooling, else the mean. */
   readonly readout?: Readout;
   /** The position of a text's first token. Default: 0. */
   readonly firstPosition?: number;

@@ -1,8 +1,8 @@
 /**
- * What is tried on a model before it serves: whether its output is a vector of a text, and whether
- * it knows the tokenizer's ids.
+ * Tries a model before it serves: whether its output is one vector per text, and whether it has a
+ * row for each id of the tokenizer.
  *
- * Guarantees: a refusal names what was expected, what came, and the way out.
+ * Guarantees: an error says what was expected, what came, and what to do.
  */
 
 import { describe } from "../../../core/contract/errors.ts";
@@ -14,7 +14,7 @@ import type { Tokenizer } from "../tokenizer.ts";
 import type { VectorThreads } from "../vector-threads.ts";
 import { isThreadEnded, trialRun } from "./trial-run.ts";
 
-/** Runs a text and refuses a model that cannot give vectors for this tokenizer. */
+/** Runs a text; throws for a model that cannot give vectors for this tokenizer. */
 export async function firstRun(source: ModelSource, pool: VectorThreads): Promise<VectorBlock> {
   const { tokenizer, labels } = source;
   const ids = encoded(tokenizer, "warm up");
@@ -30,8 +30,8 @@ export async function firstRun(source: ModelSource, pool: VectorThreads): Promis
 }
 
 /**
- * The ids of a text. Throws where there is no list of numbers; words that the tokenizer does not
- * know may have no id.
+ * The ids of a text. Throws if the tokenizer does not return a list of numbers. Words that it does
+ * not know may have no id.
  */
 function encoded(tokenizer: Tokenizer, text: string): readonly number[] {
   let ids: unknown;
@@ -51,8 +51,8 @@ function encoded(tokenizer: Tokenizer, text: string): readonly number[] {
 type Trial = readonly [tokens: number, block: VectorBlock];
 
 /**
- * A graph with one number a token, or with a score for each pair of tokens, gives wider vectors to
- * longer texts.
+ * Throws if the width depends on the text's length: a graph with one number per token, or a score
+ * per pair of tokens, gives longer texts wider vectors.
  */
 async function checkWidth(
   shorter: Trial,
@@ -76,7 +76,8 @@ async function checkWidth(
 }
 
 /**
- * A graph fails on an id past its table of words; better now than at the first text that has it.
+ * A graph fails on an id beyond its table of words; this finds it before the first text with such
+ * an id.
  */
 async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Promise<VectorBlock> {
   const largest = tokenizer.vocabularySize - 1;
@@ -84,7 +85,7 @@ async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Pr
     return await trialRun(pool, [[largest]], tokenizer.paddingId);
   } catch (error) {
     if (isThreadEnded(error)) throw error;
-    // Fails too where the model fails on everything, for which this is not the reason.
+    // If this fails, too, the model fails on everything, and the large id is not the reason.
     await trialRun(pool, [[0]], tokenizer.paddingId);
     throw new Error(
       `The tokenizer has ids up to ${largest}, but the model does not take that id (${messageOf(error)}). They belong to different models: name the model's own with \`tokenizer\``,
@@ -94,8 +95,8 @@ async function tryLargestId({ tokenizer }: ModelSource, pool: VectorThreads): Pr
 }
 
 /**
- * A table of words is often somewhat larger than the tokenizer, rounded up; this much larger it is
- * another's.
+ * A table of words is often a little larger than the tokenizer, because it is rounded up. Below
+ * this share it belongs to another tokenizer.
  */
 const LEAST_SHARE = 0.9;
 
@@ -107,8 +108,8 @@ function vocabularyWarning({ tokenizer, vocabulary }: ModelSource): string[] {
 }
 
 /**
- * A text without the prompt that the model was trained with has another vector than its authors
- * mean.
+ * Without the prompt that the model was trained with, a text's vector differs from the one that the
+ * authors intend.
  */
 function promptWarning({ defaultPrompt }: ModelSource): string[] {
   if (defaultPrompt === undefined || defaultPrompt === "") return [];
@@ -118,7 +119,7 @@ function promptWarning({ defaultPrompt }: ModelSource): string[] {
 }
 
 /**
- * A model made for the dot product says something by the length of a vector, which is lost here.
+ * In a model made for the dot product, the length of a vector has a meaning, which scaling removes.
  */
 function scaleWarning({ readout }: ModelSource): string[] {
   if (readout.isUnscaled !== true) return [];

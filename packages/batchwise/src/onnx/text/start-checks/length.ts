@@ -1,12 +1,11 @@
 /**
- * How long a text the model takes, tried where its files do not say that it takes as many tokens as
- * are wanted: a table of positions ends somewhere, and the first long text is no time to learn
- * where.
+ * Finds the longest text that a model takes, if its files do not guarantee `maxTokens`. A table of
+ * positions ends somewhere, and the first long text must not be the one that finds the end.
  *
- * Guarantees: where more was asked for than the model takes, it is refused with both numbers; a
- * limit that nobody asked for is lowered to what it takes. It is tried for ten seconds at most, and
- * nothing is begun that would take longer by what the last trial took; what has not failed by then
- * counts as taken. A limit that leaves no token beside the special ones is refused.
+ * Guarantees: if the user set a limit above what the model takes, the error has both numbers; a
+ * default limit is lowered instead. The trials take at most ten seconds; a trial that would take
+ * longer, judged by the last, is not started, and untried lengths count as taken. Throws for a
+ * limit that leaves no token beside the special tokens.
  */
 
 import { modelLoadError } from "../../errors.ts";
@@ -19,17 +18,17 @@ import { isThreadEnded, trialRunOf } from "./trial-run.ts";
 
 const MOST_TRIAL_MS = 10_000;
 /**
- * Longer ones are come to by doubling, so that no trial takes far more memory than the last that
- * went well.
+ * Longer ones are reached by doubling, so that no trial needs far more memory than the last
+ * successful one.
  */
 const FIRST_LENGTH = 512;
 
-/** The model, with a limit that it keeps. Throws MODEL_LOAD. */
+/** Returns the model with a limit that it can keep. Throws MODEL_LOAD. */
 export async function withLimitTried(source: ModelSource, pool: VectorThreads): Promise<ModelSource> {
   const { maxTokens, positions = 0, tokenizer, isLimitAsked, path } = source;
   if (maxTokens <= positions) return source;
   const { vocabularySize, paddingId } = tokenizer;
-  // Padding counts as no position in some graphs.
+  // In some graphs padding has no position, so the id must be another one.
   const id = vocabularySize - 1 === paddingId ? vocabularySize - 2 : vocabularySize - 1;
   const { taken, error } = await longestTaken(maxTokens, async (length) => {
     await trialRunOf(pool, () => repeated(id, length));
@@ -42,7 +41,7 @@ export async function withLimitTried(source: ModelSource, pool: VectorThreads): 
 }
 
 /**
- * Throws where the tokenizer's special tokens leave a text no token. They may be unknown; then all
+ * Throws if the tokenizer's special tokens leave no token for a text. If they are unknown, all
  * limits pass.
  */
 export function checkRoomForText({ maxTokens, isLimitAsked, tokenizer }: ModelSource): void {
@@ -63,11 +62,11 @@ function repeated(id: number, length: number): TokenBatch {
 
 interface Tried {
   readonly taken: number;
-  /** Of the shortest that failed; undefined where none did. */
+  /** The error of the shortest length that failed; undefined if none did. */
   readonly error: unknown;
 }
 
-/** One of a single token has been tried. */
+/** A text of one token has been tried before. */
 async function longestTaken(most: number, run: (length: number) => Promise<void>): Promise<Tried> {
   const end = performance.now() + MOST_TRIAL_MS;
   let taken = 1;
@@ -77,7 +76,7 @@ async function longestTaken(most: number, run: (length: number) => Promise<void>
   while (over - taken > 1) {
     const length = error === undefined ? Math.min(most, Math.max(FIRST_LENGTH, taken * 2)) : (taken + over) >> 1;
     const start = performance.now();
-    // Attention takes time that grows with the square of the length.
+    // The time of attention grows with the square of the length.
     if (start >= end || tookMs * (length / taken) ** 2 > end - start) break;
     const outcome = await outcomeOf(run(length), end);
     if (outcome === "late") break;
@@ -92,7 +91,7 @@ async function longestTaken(most: number, run: (length: number) => Promise<void>
   return { taken, error };
 }
 
-/** Rejects where it is not the model that failed. */
+/** Rejects if the failure is not the model's. */
 async function outcomeOf(work: Promise<void>, end: number): Promise<"taken" | "late" | { readonly error: unknown }> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<"late">((resolve) => {

@@ -1,9 +1,9 @@
 /**
- * Whether a text's vector depends on the other texts of its batch, found out by running random rows
- * alone and together. A dynamically quantised graph takes one scale for a whole batch; a graph
+ * Finds out whether a text's vector depends on the other texts of its batch: runs random rows one
+ * at a time and together. A dynamically quantised graph uses one scale for a whole batch; a graph
  * without a mask counts padding.
  *
- * Guarantees: the same rows on every start; what float rounding does is not called a difference.
+ * Guarantees: the same rows on every start. Rounding of floats does not count as a difference.
  */
 
 import type { ModelSource } from "../model-files.ts";
@@ -11,11 +11,11 @@ import { splitRows, type VectorBlock } from "../token-batch.ts";
 import type { VectorThreads } from "../vector-threads.ts";
 import { isThreadEnded, trialRun } from "./trial-run.ts";
 
-/** How far the vector of a row in a batch was from that of the row alone, at worst. */
+/** The largest difference between a row's vector in a batch and its vector in a batch of one. */
 export interface NeighbourEffect {
   readonly cosine: number;
   readonly difference: number;
-  /** Why the batch could not be run, where rows alone could. */
+  /** Why the batch failed, if the single rows did not. */
   readonly failure?: string;
 }
 
@@ -26,8 +26,8 @@ const LEAST_COSINE = 0.999_999;
 const LARGEST_DIFFERENCE = 1e-4;
 
 /**
- * Runs random rows of different lengths alone and together. Undefined while the two agree within
- * float rounding.
+ * Runs random rows of different lengths one at a time and together. Undefined if they agree within
+ * the rounding of floats.
  */
 export async function neighbourEffect(source: ModelSource, pool: VectorThreads): Promise<NeighbourEffect | undefined> {
   const { tokenizer, maxTokens } = source;
@@ -59,7 +59,7 @@ export async function neighbourEffect(source: ModelSource, pool: VectorThreads):
   return cosine >= LEAST_COSINE && difference <= LARGEST_DIFFERENCE ? undefined : { cosine, difference };
 }
 
-/** Throws where no text has a vector. */
+/** Throws if no text has a vector. */
 function checkVectors(blocks: readonly VectorBlock[]): void {
   if (blocks.some(({ notFinite, zeros }) => notFinite.length + zeros.length === 0)) return;
   const got = [
@@ -69,7 +69,10 @@ function checkVectors(blocks: readonly VectorBlock[]): void {
   throw new Error(`The model gives ${got} for each of ${blocks.length} random texts`);
 }
 
-/** Of vectors of length 1, by their distance: exact for equal ones, and 1 for two zero vectors. */
+/**
+ * The cosine of two vectors of length 1, from their distance: exact for equal vectors, and 1 for
+ * two zero vectors.
+ */
 function cosineOf(a: ArrayLike<number>, b: ArrayLike<number>): number {
   let squares = 0;
   for (let index = 0; index < a.length; index += 1) squares += ((a[index] ?? 0) - (b[index] ?? 0)) ** 2;

@@ -1,8 +1,8 @@
 /**
- * Runs lists of ids to find out what the model does with them.
+ * Runs lists of ids to find out how the model treats them.
  *
- * Guarantees: a thread that dies says nothing about the model, so its run is tried once more. A
- * second death rejects with THREAD_ENDED, which is for the caller of `openEmbedder`.
+ * Guarantees: the death of a thread says nothing about the model, so the run is tried once more. A
+ * second death rejects with THREAD_ENDED, which reaches the caller of `openEmbedder`.
  */
 
 import { padTokens, type TokenBatch, type VectorBlock } from "../token-batch.ts";
@@ -16,7 +16,7 @@ export function trialRun(
   return trialRunOf(pool, () => padTokens(lists, paddingId));
 }
 
-/** `batch` is called for each run, which hands the buffers over to a thread. */
+/** `batch` is called for each run, because a run transfers its buffers to a thread. */
 export async function trialRunOf(pool: VectorThreads, batch: () => TokenBatch): Promise<VectorBlock> {
   try {
     return await pool.run(batch());
@@ -26,7 +26,7 @@ export async function trialRunOf(pool: VectorThreads, batch: () => TokenBatch): 
   }
 }
 
-/** A property of the process at that time, where any other failure is one of the model. */
+/** True for a failure of the process at that time; any other failure is the model's. */
 export function isThreadEnded(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "THREAD_ENDED";
 }
