@@ -1,7 +1,7 @@
-// A method decorator, standard (TC39) and legacy (`experimentalDecorators`): the calls of all
-// callers of a method that takes an array and returns a promise of one merge into batches, per
-// instance. Standard: an instance's batcher is made when the instance is constructed. Legacy: at
-// the first call. Options are checked when the class is defined.
+// A method decorator, standard (TC39) and legacy (`experimentalDecorators`). It decorates a method
+// that takes an array and returns a promise of an array, and merges the calls of all callers into
+// batches, per instance. Standard: the batcher of an instance is made when the instance is
+// constructed; legacy: at the first call. Options are checked when the class is defined.
 
 import type { BatchOptions } from "../core/contract/options.ts";
 import { PreparedOptions } from "../core/contract/resolve-options.ts";
@@ -35,20 +35,21 @@ export interface BatchedDecorator<Item, Result> {
 }
 
 /**
- * A function has a `name`, as options may: the method below a bare `@batched` is not its options.
+ * A type that excludes functions. A function has a `name`, as options may, so the method below a
+ * bare `@batched` would pass as options.
  */
 interface NotAFunction {
   readonly bind?: never;
 }
 
 /**
- * Decorates a method that takes an array and returns a promise of an array, one result per item:
- * calls of all callers are merged into batches, per instance, and each call gets its own part back.
- * `@batched` alone takes the defaults.
+ * Decorates a method that takes an array and returns a promise of an array, one result per item.
+ * Calls of all callers are merged into batches, per instance, and each call gets its own part back.
+ * `@batched` without arguments uses the defaults.
  *
- * The method finds the batch's {@link BatchContext} in its second parameter. A second argument of a
- * call is {@link SubmitOptions}, for its items alone; a method whose callers give one declares a
- * {@link BatchedCall}. {@link batcherOf} gives the batcher behind the method.
+ * The method receives the batch's {@link BatchContext} as second parameter. The second argument of
+ * a call is its {@link SubmitOptions}, which apply only to its items; a method whose callers pass
+ * one declares a {@link BatchedCall}. {@link batcherOf} returns the batcher behind the method.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, when the class is defined: for an
  * option that is unknown or out of range, and for anything that is not a method.
@@ -75,14 +76,14 @@ export const batched: (<Item, Result>(
   BatchedDecorator<unknown, unknown> = (...args: readonly unknown[]): never => {
   const isBare = args.length > 1 || typeof args[0] === "function";
   if (isBare) return decorate(args, PreparedOptions.of(undefined)) as never;
-  // Mistakes are reported when the class is defined, and later changes of the object are kept out.
+  // Errors are thrown when the class is defined; later changes of the object have no effect.
   const options = PreparedOptions.of(args[0]);
   return ((...decorated: readonly unknown[]) => decorate(decorated, options)) as never;
 };
 
 /**
- * Compilers call a standard decorator with two arguments and a legacy one with three; of a class it
- * is one or two.
+ * Compilers call a standard decorator with two arguments and a legacy one with three; for a class
+ * it is one or two.
  */
 function decorate(args: readonly unknown[], options: PreparedOptions): unknown {
   const [first, second, third] = args;
@@ -106,8 +107,8 @@ function decorateStandard(
 }
 
 /**
- * There is no hook at construction: the prototype or class gets the method, and a call makes the
- * batcher.
+ * There is no hook at construction, so the method is put on the prototype or class, and a call
+ * makes the batcher.
  */
 function decorateLegacy(target: unknown, name: unknown, given: unknown, options: PreparedOptions): PropertyDescriptor {
   if (typeof given === "number") throw notAMethod("parameter");
@@ -132,7 +133,7 @@ function decoratedMethod(given: unknown, name: string | symbol, options: Prepare
   const shown = shownName(name);
   return {
     name,
-    // The one place that makes a batcher of an instance.
+    // The only place that makes the batcher of an instance.
     makeBatcher(owner: object): Batcher<unknown, unknown> {
       const handler = (items: unknown[], context: BatchContext): Promise<Places<unknown>> =>
         Reflect.apply(given, owner, [items, context]) as Promise<Places<unknown>>;
@@ -141,7 +142,7 @@ function decoratedMethod(given: unknown, name: string | symbol, options: Prepare
   };
 }
 
-/** `Class.method`: what the batcher of a method is called where its options give no name. */
+/** `Class.method`: the name of a method's batcher if its options give none. */
 function labelOf(owner: object, method: string): string {
   const { name }: { readonly name?: unknown } = typeof owner === "function" ? owner : (owner.constructor ?? {});
   return typeof name === "string" && name !== "" ? `${name}.${method}` : method;
@@ -152,8 +153,7 @@ function shownName(name: string | symbol): string {
 }
 
 /**
- * The function that takes the place of the method `given`. It never throws: mistakes of a call
- * reject it.
+ * The function that replaces the method `given`. Never throws: errors of a call reject its promise.
  */
 function merged(method: DecoratedMethod, given: object): AnyFunction {
   const name = shownName(method.name);
@@ -182,8 +182,8 @@ function isContext(options: object | undefined): options is BatchContext {
 }
 
 /**
- * An override passed the context of its batch on: its cost is that of all items, so it is no option
- * for each of them.
+ * An override has passed on the context of its batch. Its cost is that of all items, so it is not
+ * an option of each of them.
  */
 function optionsOf({ signal, key }: BatchContext): SubmitOptions {
   return { signal, key };

@@ -1,4 +1,4 @@
-// From an object and the name of a decorated method to the batcher behind it.
+// Finds the batcher behind a decorated method, by object and method name.
 
 import { describe } from "../core/contract/errors.ts";
 import type { Batcher } from "../core/contract/types.ts";
@@ -18,8 +18,8 @@ export type BatcherOfMethod<Method> = Method extends (
  * statistics, events, `pause`, `flush`, `close`.
  *
  * @param instance the instance, or the class for a static method.
- * @param method the method's name; of a private one with its `#`.
- * @throws TypeError with `code: "INVALID_OPTION"`, when the object has no decorated method of that
+ * @param method the method's name; for a private method with its `#`.
+ * @throws TypeError with `code: "INVALID_OPTION"` if the object has no decorated method of that
  * name.
  *
  * @example
@@ -41,7 +41,7 @@ export function batcherOf<Instance extends object, Name extends keyof Instance>(
   method: Name,
 ): BatcherOfMethod<Instance[Name]>;
 /**
- * For private methods, whose type the compiler does not show: give the types of an item and of a
+ * For private methods, whose types the compiler does not show: give the types of an item and of a
  * result.
  */
 export function batcherOf<Item = unknown, Result = unknown>(

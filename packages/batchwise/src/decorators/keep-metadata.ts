@@ -1,6 +1,5 @@
-// What other decorators have put on a method, for the function that takes its place: properties of
-// the function, its length, and metadata of `Reflect.defineMetadata`, where a program has loaded
-// that.
+// Copies the marks of other decorators from a method to the function that replaces it: own
+// properties, length, and metadata of `Reflect.defineMetadata` if the program has loaded that.
 
 interface ReflectMetadata {
   getOwnMetadataKeys?(target: object): unknown[];
@@ -8,7 +7,7 @@ interface ReflectMetadata {
   defineMetadata?(key: unknown, value: unknown, target: object): void;
 }
 
-/** What each function has of its own. */
+/** Own properties that every function has. */
 const OF_FUNCTIONS: readonly PropertyKey[] = ["name", "prototype", "arguments", "caller"];
 
 export function keepMetadata(method: object, replacement: object): void {

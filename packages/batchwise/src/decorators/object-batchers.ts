@@ -1,12 +1,12 @@
-// Which batchers an object has: one for each decorated method, for an instance or, of static
-// methods, for a class. A Proxy of an instance and an object that inherits from one have the
+// Keeps the batchers of an object: one per decorated method, for an instance, or for a class with
+// static methods. A Proxy of an instance, and an object that inherits from one, share the
 // instance's batchers; a subclass has its own. Only the object itself holds its batchers.
 
 import type { Batcher } from "../core/contract/types.ts";
 
 type AnyBatcher = Batcher<unknown, unknown>;
 
-/** A method that was decorated, once for all objects. */
+/** A decorated method, once for all objects. */
 export interface DecoratedMethod {
   readonly name: string | symbol;
   /** Makes the batcher that calls the method on `owner`. */
@@ -18,21 +18,21 @@ interface Entry {
   batcher: AnyBatcher | undefined;
 }
 
-/** Not a registered symbol: two copies of the package do not read each other's property. */
+/** Not a registered symbol: two copies of the package must not read each other's property. */
 const BATCHERS = Symbol("batchwise.batchers");
 
-/** For objects that take no new property. */
+/** For objects that cannot be extended. */
 const unextendable = new WeakMap<object, ObjectBatchers>();
 
 /**
- * Set by the property's function. It is not returned, because some proxies wrap what a function
- * returns.
+ * Set by the property's function. Not returned, because some proxies wrap the return values of
+ * functions.
  */
 let lastRead: ObjectBatchers | undefined;
 
 export class ObjectBatchers {
   readonly #owner: object;
-  /** In order of decoration: a subclass comes after its base. */
+  /** In order of decoration: a subclass's entry follows its base's. */
   readonly #entries: Entry[];
 
   private constructor(owner: object, inherited: readonly Entry[]) {
@@ -41,8 +41,8 @@ export class ObjectBatchers {
   }
 
   /**
-   * Adds a method that was just decorated. `owner` is an instance, a class, or the prototype of a
-   * class, whose instances then make their batchers when they need them.
+   * Adds a newly decorated method. `owner` is an instance, a class, or a class's prototype;
+   * instances of that class make their batchers when they need them.
    */
   static add(owner: object, method: DecoratedMethod): ObjectBatchers {
     const batchers = ownedBy(owner) ?? ObjectBatchers.#create(owner, readFrom(owner));
@@ -51,8 +51,8 @@ export class ObjectBatchers {
   }
 
   /**
-   * The batchers that a call on `receiver` uses; undefined when no class with decorated methods
-   * made the object.
+   * The batchers for a call on `receiver`; undefined if the object's class has no decorated
+   * methods.
    */
   static of(receiver: unknown): ObjectBatchers | undefined {
     if (!isObject(receiver)) return undefined;
@@ -73,21 +73,18 @@ export class ObjectBatchers {
     return batchers;
   }
 
-  /**
-   * Whether these are the batchers of `receiver`, which they were read from, and not those of its
-   * class or base.
-   */
+  /** True if these are the receiver's own batchers, not those of its class or base. */
   isOf(receiver: object): boolean {
     if (typeof receiver === "function") return Object.hasOwn(receiver, BATCHERS);
     return !isPrototypeOfClass(this.#owner);
   }
 
-  /** The batcher of a method; it is made when there is none yet. */
+  /** The batcher of a method; makes it if there is none yet. */
   get(method: DecoratedMethod): AnyBatcher | undefined {
     return this.#batcherOf(this.#entries.find((entry) => entry.method === method));
   }
 
-  /** The batcher of the method of that name; of a method and its override, the override's. */
+  /** The batcher of the method of that name; if it is overridden, the override's. */
   named(name: string | symbol): AnyBatcher | undefined {
     return this.#batcherOf(this.#entries.findLast(({ method }) => method.name === name));
   }
@@ -103,7 +100,7 @@ function isObject(value: unknown): value is object {
   return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
-/** Reads the property as any other: through proxies and prototypes. */
+/** Reads the property like any other: through proxies and prototypes. */
 function readFrom(object: object): ObjectBatchers | undefined {
   lastRead = undefined;
   (object as { [BATCHERS]?: () => void })[BATCHERS]?.();
@@ -116,7 +113,7 @@ function ownedBy(object: object): ObjectBatchers | undefined {
   return Object.hasOwn(object, BATCHERS) ? readFrom(object) : unextendable.get(object);
 }
 
-/** The instance that an object is or inherits from. A class is its own. */
+/** The instance that an object is or inherits from. A class owns itself. */
 function ownerOf(object: object): object {
   if (typeof object === "function") return object;
   let owner = object;

@@ -1,9 +1,9 @@
-// A token bucket: a level that rises at a constant rate up to a capacity. It is full at first. A
-// debt makes it negative. It knows no clock: its owner tells it how much time has passed.
+// A token bucket: a level that rises at a constant rate up to a capacity. It starts full. A debt
+// makes the level negative. It has no clock: its owner passes the elapsed time.
 
 /**
- * What is missing for a nanosecond only counts as there, so that rounding never makes a timer a
- * millisecond later.
+ * An amount that arrives within a nanosecond counts as present, so that rounding never delays a
+ * timer by a millisecond.
  */
 const NEGLIGIBLE_MS = 1e-6;
 
@@ -19,20 +19,23 @@ export class Bucket {
     this.#level = capacity;
   }
 
-  /** Lets the level rise for this long. */
+  /** Raises the level by `elapsedMs` at its rate. */
   refill(elapsedMs: number): void {
     this.#level = Math.min(this.#capacity, this.#level + elapsedMs * this.#perMs);
   }
 
-  /** How long until `amount` is there or the bucket is full, whichever comes first. 0: now. */
+  /**
+   * Time in ms until the level reaches `amount` or the capacity, whichever comes first; 0 if it
+   * has.
+   */
   waitFor(amount: number): number {
     const missing = Math.min(amount, this.#capacity) - this.#level;
     return missing <= 0 ? 0 : Math.max(0, missing / this.#perMs - NEGLIGIBLE_MS);
   }
 
   /**
-   * Takes `amount`, or a full bucket where that is less. Returns what was taken. Call it when
-   * `waitFor` says 0.
+   * Takes `amount`, or the capacity if that is less, and returns the amount taken. Call it when
+   * `waitFor` returns 0.
    */
   take(amount: number): number {
     const taken = Math.min(amount, this.#capacity);
@@ -40,7 +43,7 @@ export class Bucket {
     return taken;
   }
 
-  /** Puts `amount` back, up to the capacity. A negative amount leaves a debt. */
+  /** Returns `amount`, up to the capacity. A negative amount leaves a debt. */
   add(amount: number): void {
     this.#level = Math.min(this.#capacity, this.#level + amount);
   }

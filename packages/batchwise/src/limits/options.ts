@@ -1,5 +1,5 @@
-// The options of a rate limiter: validated once, filled in and frozen. Mistakes throw a TypeError
-// or RangeError with `code: "INVALID_OPTION"`.
+// The options of a rate limiter: validated once, filled in and frozen. Throws TypeError or
+// RangeError with `code: "INVALID_OPTION"`.
 
 import {
   aboveZero,
@@ -12,25 +12,25 @@ import {
 } from "../core/contract/validate.ts";
 import { type Clock, systemClock } from "../core/time/clock.ts";
 
-/** At least one of the two rates must be given. */
+/** Options of `rateLimiter`. At least one of the two rates is required. */
 export interface RateLimiterOptions {
-  /** Calls of the handler a minute, retries included. > 0. Default: no limit. */
+  /** Calls of the handler per minute, retries included. > 0. Default: no limit. */
   readonly callsPerMinute?: number | undefined;
   /**
-   * Cost of all batches a minute, in the unit of the batcher's `cost` (tokens, rows). > 0. Default:
-   * no limit.
+   * Cost of all batches per minute, in the unit of the batcher's `cost` (tokens, rows). > 0.
+   * Default: no limit.
    */
   readonly costPerMinute?: number | undefined;
   /**
-   * How much of its rate a bucket holds, in milliseconds. A bucket of calls holds at least one. >
-   * 0. Default 1,000.
+   * Size of a bucket: the time in ms for which its rate fills it, > 0. A bucket of calls holds at
+   * least one call. Default 1,000.
    */
   readonly burstMs?: number | undefined;
-  /** Time, for tests and simulation. */
+  /** The clock, for tests and simulation. */
   readonly clock?: Clock | undefined;
 }
 
-/** The options in force: Infinity where there is no limit. */
+/** The resolved options: Infinity means no limit. */
 export interface ResolvedRateLimiterOptions {
   readonly callsPerMinute: number;
   readonly costPerMinute: number;
@@ -38,7 +38,7 @@ export interface ResolvedRateLimiterOptions {
   readonly clock: Clock;
 }
 
-/** Names that people bring from providers, and what they are here. */
+/** Names of providers' limits, and the options to use instead. */
 export const HINTS: Readonly<Record<string, string>> = {
   tokensPerMinute: "tokens are a batch's cost; use `costPerMinute`",
   tpm: "tokens are a batch's cost; use `costPerMinute`",

@@ -1,7 +1,7 @@
-// Limits of calls and of cost a minute, for one batcher or for several that share them. Token
-// buckets: in any stretch of time no more is granted than the rate times its length and one full
-// bucket. Clients are served in the order in which they asked. It holds for this process only, and
-// counts what is granted, not what a provider counts.
+// Limits calls and cost per minute, for one batcher or for several that share the limiter. Token
+// buckets: in any interval it grants at most the rate times its length, plus one full bucket.
+// Clients are served in the order in which they asked. It counts only this process, and grants
+// rather than the provider's own count.
 
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../core/contract/limiter.ts";
 import { LONGEST_RETRY_AFTER_MS } from "../core/contract/retry-after.ts";
@@ -10,11 +10,11 @@ import { type RateLimiterOptions, type ResolvedRateLimiterOptions, resolveRateLi
 import { WakeTimer } from "./wake-timer.ts";
 
 /**
- * Makes a limiter for the option `limiter` of one batcher or of several.
+ * Makes a limiter for the option `limiter` of one or more batchers.
  *
- * It holds a bucket of calls and a bucket of cost. Each fills at its rate, up to what flows in
- * within `burstMs` (calls: at least one), and is full at first. A batch waits until a call and its
- * cost are there; one that costs more than a full bucket is cut to it.
+ * It has a bucket of calls and a bucket of cost. Each starts full, fills at its rate, and holds the
+ * amount that flows in within `burstMs` (calls: at least one). A batch waits until a call and its
+ * cost are available. A batch that costs more than a full bucket is charged a full bucket.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
  *
@@ -33,16 +33,16 @@ export function rateLimiter(options: RateLimiterOptions): RateLimiter {
 
 const WAIT: LimiterAnswer = Object.freeze({ granted: false });
 
-/** `isEmpty`: the buckets are empty at first, not full. */
+/** `isEmpty`: true if the buckets start empty instead of full. */
 export class BucketLimiter implements RateLimiter {
   readonly #calls: Bucket | undefined;
   readonly #cost: Bucket | undefined;
   readonly #timer: WakeTimer;
-  /** Who waits, in the order in which they asked, with the cost that each asked for last. */
+  /** Waiting clients in the order in which they asked, with the cost of their last request. */
   readonly #waiting: Map<LimiterClient, number> = new Map();
   #heldForMs = 0;
   #isServing = false;
-  /** Whose `retry` runs and has not asked again. */
+  /** The client whose `retry` is running and has not asked again yet. */
   #retrying: LimiterClient | undefined;
 
   constructor({ callsPerMinute, costPerMinute, burstMs, clock }: ResolvedRateLimiterOptions, isEmpty = false) {
@@ -89,15 +89,12 @@ export class BucketLimiter implements RateLimiter {
     this.#wakeForNext();
   }
 
-  /**
-   * The timer has fired: clients ask again, the one that waits longest first, until one of them has
-   * to wait on.
-   */
+  /** Called by the timer: lets clients ask again, oldest first, until one has to wait. */
   #serve(elapsedMs: number): void {
     this.#refill(elapsedMs);
     this.#isServing = true;
-    // Each client is asked once a timer at most, so that clients that withdraw and ask anew cannot
-    // keep this loop going.
+    // Each client asks at most once per timer, so that clients which withdraw and ask again cannot
+    // keep this loop running.
     for (let left = this.#waiting.size; left > 0; left -= 1) {
       const client = this.#next();
       if (client === undefined || this.#waitFor(this.#waiting.get(client) ?? 0) > 0) break;
@@ -108,8 +105,7 @@ export class BucketLimiter implements RateLimiter {
   }
 
   /**
-   * A client that neither asks again nor withdraws waits no longer, or it would block those behind
-   * it.
+   * Removes a client that neither asks again nor withdraws; it would block the clients behind it.
    */
   #retry(client: LimiterClient): void {
     this.#retrying = client;
@@ -122,7 +118,7 @@ export class BucketLimiter implements RateLimiter {
     this.#retrying = undefined;
   }
 
-  /** Sets the timer to the moment at which the next client can be granted what it asked for. */
+  /** Sets the timer to the time at which the next client's request can be granted. */
   #wakeForNext(leastMs = 0): void {
     if (this.#isServing) return;
     const next = this.#next();
@@ -146,8 +142,8 @@ export class BucketLimiter implements RateLimiter {
 }
 
 /**
- * A bucket of what flows in within `burstMs`, at least of `least`; full unless told otherwise. None
- * without a limit.
+ * A bucket of the amount that flows in within `burstMs`, at least of `least`; null without a limit.
+ * Starts full unless `isEmpty`.
  */
 function bucketOf(perMinute: number, burstMs: number, least: number, isEmpty: boolean): Bucket | undefined {
   const perMs = perMinute / 60_000;

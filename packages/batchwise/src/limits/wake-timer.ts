@@ -1,16 +1,17 @@
-// Time as the limiter needs it: how much has passed since it last looked, and one timer to be woken
-// by. A clock that throws, is not a number, goes back, jumps or stands still cannot stop it: see
-// SteadyClock.
+// Time for a limiter: how much has passed since the last reading, and one timer. A clock that
+// throws, is not a number, goes back, jumps or stands still cannot stop it: see SteadyClock.
 
 import { captureAsyncContext } from "../core/time/async-context.ts";
 import { type Clock, SteadyClock } from "../core/time/clock.ts";
 
-/** Platform timers hold their delay in 31 bits. A longer wait takes several timers. */
+/**
+ * Longest delay in ms of a platform timer, which has 31 bits. A longer wait takes several timers.
+ */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 /**
- * SteadyClock moves a clock that stands still on by its timers, but only by those that are longer
- * than 2 ms.
+ * SteadyClock advances a clock that stands still by its timers, but only by timers longer than 2
+ * ms.
  */
 const BELIEVED_MS = 3;
 
@@ -18,25 +19,25 @@ export class WakeTimer {
   readonly #clock: SteadyClock;
   readonly #onWake: (elapsedMs: number) => void;
   #readAt: number;
-  /** No time had passed when the timer fired last. */
+  /** True if no time had passed when the timer last fired. */
   #stoodStill = false;
-  /** The timer that counts: a clock may fire one that was cleared, or fire it twice. */
+  /** Identity of the current timer: a clock may fire a cleared timer, or fire one twice. */
   #armed: object | null = null;
   #handle: unknown;
   /**
-   * The platform's function when the timer was set. Fake timers replace it, and lose what was set
-   * with them.
+   * The platform's timer function when the timer was set. Fake timers replace it, and lose timers
+   * set before.
    */
   #platform: unknown;
 
-  /** `onWake` gets the time since the last look, as of `elapsed`. */
+  /** `onWake` receives the time since the last reading, as from `elapsed`. */
   constructor(clock: Clock, onWake: (elapsedMs: number) => void) {
     this.#clock = new SteadyClock(clock, captureAsyncContext());
     this.#onWake = onWake;
     this.#readAt = this.#clock.now();
   }
 
-  /** True where fake timers were switched on or off since the timer was set: it may never fire. */
+  /** True if fake timers were installed or removed since the timer was set: it may never fire. */
   get mayBeLost(): boolean {
     return this.#armed !== null && this.#platform !== setTimeout;
   }
@@ -49,10 +50,10 @@ export class WakeTimer {
     return elapsedMs;
   }
 
-  /** Wakes once in this many milliseconds or later, in place of what was set before. */
+  /** Fires once, after this many milliseconds or later. Replaces a timer set before. */
   set(delayMs: number): void {
     this.clear();
-    // The timer counts from the last reading.
+    // The timer counts from the last reading, so read the clock now.
     this.#clock.now();
     const timer = {};
     const least = this.#stoodStill ? BELIEVED_MS : 0;
@@ -64,7 +65,7 @@ export class WakeTimer {
     );
   }
 
-  /** Turns the timer off and lets go of it. */
+  /** Clears the timer and drops its references. */
   clear(): void {
     if (this.#armed === null) return;
     this.#clock.clearTimeout(this.#handle);

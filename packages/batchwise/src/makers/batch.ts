@@ -1,4 +1,4 @@
-// The two ways to make a batcher: as an object, and as a function that submits one item.
+// Makes a batcher as an object, or as a function that submits one item.
 
 import type { SubmitOptions } from "../core/contract/types.ts";
 import { BatcherCore } from "../core/engine/batcher.ts";
@@ -7,8 +7,8 @@ import type { BatcherMaker } from "./batcher-maker.ts";
 import { callable } from "./callable.ts";
 
 /**
- * Makes a batcher: single items go in, `handler` gets full batches, every caller gets its own
- * result.
+ * Makes a batcher: callers submit single items, `handler` gets full batches, every caller gets its
+ * own result.
  *
  * @param handler answers a batch with one result per item, in order; see `HandlerFunction` and
  * `HandlerObject`.
@@ -29,7 +29,7 @@ export const createBatcher: BatcherMaker<"object"> = (handler: unknown, options?
 
 /**
  * Makes a function that batches: `fn(item)` submits one item and returns a promise of its result.
- * Everything that a `Batcher` has is on the function as well.
+ * The function has all members of a `Batcher`.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
  * out of range.

@@ -1,5 +1,5 @@
-// The signatures of the functions that make batchers: the types of items and results follow from
-// the handler.
+// The signatures of the functions that make batchers. The types of items and results are inferred
+// from the handler.
 
 import type { BatchOptions } from "../core/contract/options.ts";
 import type {
@@ -18,7 +18,7 @@ import type {
 } from "../core/contract/types.ts";
 import type { TokenBatcher, TokenBatcherOptions } from "../tokens/token-options.ts";
 
-/** Each kind of batcher, and the options that it takes. */
+/** Each kind of batcher, and its options. */
 interface Kinds<Item, Result> {
   readonly object: { readonly made: Batcher<Item, Result>; readonly options: BatchOptions<Item, Result> };
   readonly function: { readonly made: BatchFunction<Item, Result>; readonly options: BatchOptions<Item, Result> };
@@ -26,9 +26,9 @@ interface Kinds<Item, Result> {
 }
 
 /**
- * Makes a batcher of one kind; a signature for each form of handler. The last takes every form,
- * because of more than three signatures that do not fit compilers report the last: a misspelt
- * option is reported where it stands.
+ * Makes a batcher of one kind; one signature for each form of handler. The last takes every form:
+ * if more than three signatures do not fit, compilers report the last, so a misspelt option is
+ * reported at its place.
  */
 export interface BatcherMaker<Kind extends keyof Kinds<unknown, unknown>> {
   <Item, Numbers extends NumericArray>(
@@ -59,15 +59,15 @@ type AnyFunction<Item, Result> = (
 ) => ArrayWithOneResultPerItem<Result> | PromiseLike<ArrayWithOneResultPerItem<Result>>;
 
 /**
- * The items of a function; any, while they are not inferred. Compilers check options before they
- * read such a function.
+ * The items of a function; `never` while they are not inferred. Compilers check options before they
+ * infer such a function.
  */
 type Reported<Item> = unknown extends Item ? never : Item;
 
 /**
- * An array or a numeric typed array, and no text. Its name stands in what a compiler says about
- * another answer. Without the two methods of a promise, compilers compare an answer with
- * `PromiseLike` and say ten lines.
+ * An array or a numeric typed array, but not a string. Its name appears in compilers' messages
+ * about another answer. Without the two methods of a promise, compilers compare an answer with
+ * `PromiseLike` and print ten lines.
  */
 interface ArrayWithOneResultPerItem<Result> {
   readonly then?: never;

@@ -1,6 +1,6 @@
-// A function that is a batcher as well. Making one costs next to nothing: the members are those of
-// one prototype, and each is taken from its batcher when it is first asked for; `const { submit } =
-// batch(…)` works.
+// Makes a function that is also a batcher. This is cheap: all functions share one prototype with
+// the members, and each member is read from its batcher at first use; `const { submit } = batch(…)`
+// works.
 
 const CORE: unique symbol = Symbol("batcher");
 
@@ -10,7 +10,7 @@ interface OfCore {
 
 const prototypes: WeakMap<object, object> = new WeakMap();
 
-/** Puts every public member of a batcher, and its name, on a function. */
+/** Adds every public member of a batcher, and its name, to a function. */
 export function callable<Core extends object, Call extends object>(core: Core, call: Call, name: string): Call & Core {
   const members = Object.getPrototypeOf(core) as object;
   let prototype = prototypes.get(members);
@@ -33,9 +33,9 @@ function prototypeOf(members: object): object {
         const core = this[CORE];
         const member: unknown = Reflect.get(core, name, core);
         if (typeof member !== "function") return member;
-        // Those with a name are bound (`bindMethods`).
+        // Named members are bound (`bindMethods`).
         const value = typeof name === "symbol" ? unbound(core, member as (...args: never[]) => unknown) : member;
-        // A frozen function cannot keep the member: the getter makes it anew.
+        // A frozen function cannot keep the member: the getter makes it on each use.
         Reflect.defineProperty(this, name, { ...shown, value });
         return value;
       };
@@ -45,7 +45,7 @@ function prototypeOf(members: object): object {
   return prototype;
 }
 
-/** For Symbol.asyncDispose: V8 refuses a bound function as the end of an `await using` block. */
+/** For Symbol.asyncDispose: V8 refuses a bound function at the end of an `await using` block. */
 function unbound(core: object, member: (...args: never[]) => unknown): unknown {
   return (...args: never[]) => Reflect.apply(member, core, args);
 }

@@ -1,6 +1,6 @@
-// Spans of batches. A batch serves callers of many traces, so its span belongs to none of them: it
-// begins a trace of its own and links to the span that was active in each caller's submit. While
-// the handler runs, the batch's span is active, so what the handler does is part of it.
+// Spans of batches. A batch serves callers of many traces, so its span starts a trace of its own
+// and links to the span that was active in each caller's submit. While the handler runs, the
+// batch's span is active, so the handler's spans are its children.
 
 import {
   type Attributes,
@@ -42,10 +42,7 @@ export class SpansObserver implements Observer {
   spared(): void {}
 }
 
-/**
- * What identifies the span that is active where it is called. The span itself, and its context, are
- * not kept.
- */
+/** The ids of the active span at the call. Keeps neither the span nor its context. */
 function activeSpan(): SpanContext | undefined {
   const spanContext = trace.getSpanContext(context.active());
   return spanContext !== undefined && isSpanContextValid(spanContext) ? spanContext : undefined;
@@ -88,7 +85,7 @@ class BatchSpan implements BatchWatch {
   }
 }
 
-/** One link for each span: the items of one call have the same. */
+/** One link per span: the items of one call have the same span. */
 function linksTo(spans: readonly SpanContext[]): Link[] {
   const byId = new Map(spans.map((span) => [`${span.traceId}-${span.spanId}`, span]));
   return [...byId.values()].map((span) => ({ context: span }));

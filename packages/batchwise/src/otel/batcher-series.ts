@@ -136,7 +136,7 @@ export const BATCHER_SERIES = {
   },
 } as const;
 
-/** The labels of these series, and of spans. */
+/** The labels of these series and of spans. */
 export const BATCHER_LABELS = {
   name: "batchwise.batcher.name",
   key: "batchwise.batch.key",

@@ -1,8 +1,9 @@
-// What is read of batchers when metrics are collected. Batchers of one name and meter share series,
-// so their numbers are added up: a decorated method has a batcher for each instance, all with the
-// same name.
+// Reads batchers when metrics are collected. Batchers with the same name and meter share series, so
+// their numbers are added up: a decorated method has a batcher per instance, all with the same
+// name.
 //
-// A batcher is held weakly: one that nobody uses any more is collected, instrumented or not.
+// Holds each batcher weakly, so that an unused batcher is garbage-collected even if it is
+// instrumented.
 
 import type { Attributes, Meter } from "@opentelemetry/api";
 import type { BatcherStats } from "../core/contract/stats.ts";
@@ -12,7 +13,7 @@ import { GaugeWriter, type TellGauge } from "./gauge-writer.ts";
 import { type Instruments, labelsText, makeInstruments, observedOf, toSeconds } from "./series.ts";
 import { ofMeter } from "./shared.ts";
 
-/** What is read of a batcher. */
+/** The members of a batcher that are read. */
 export interface ReadBatcher {
   readonly options: {
     readonly name: string;
@@ -34,7 +35,7 @@ interface Watched {
   readonly labels: string;
 }
 
-/** The sums over a group's batchers. */
+/** The sums over the batchers of a group. */
 class Sums {
   waiting = 0;
   blocked = 0;
@@ -87,8 +88,8 @@ export class BatcherMetrics {
   }
 
   /**
-   * Reads the batcher until the function that it returns is called, or until the batcher is closed
-   * and at rest.
+   * Reads the batcher until the returned function is called, or until the batcher is closed and
+   * idle.
    */
   watch(batcher: ReadBatcher, attributes: Attributes): () => void {
     const watched = { batcher: new WeakRef(batcher), attributes, labels: labelsText(attributes) };
@@ -128,7 +129,7 @@ export class BatcherMetrics {
   }
 }
 
-/** The same for each call with the same meter. */
+/** Returns the same object for each call with the same meter. */
 export function batcherMetricsOf(meter: Meter): BatcherMetrics {
   return ofMeter(meter, "batchers", (own) => new BatcherMetrics(own));
 }

@@ -1,4 +1,4 @@
-// What a dispatcher's process has done: each event, counted.
+// Counts the events of one dispatcher's process.
 
 import type { Attributes } from "@opentelemetry/api";
 import type { DispatcherEventName, DispatcherListener, SubmitEvent, UsageEvent } from "../dispatch/contract/events.ts";
@@ -11,7 +11,7 @@ type DispatcherInstruments = Instruments<typeof DISPATCHER_SERIES>;
 /** Listens to one event. */
 type Listen = <Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>) => void;
 
-/** What listeners count on, and the labels that all series have. */
+/** The event source, the instruments, and the labels of all series. */
 export interface CounterParts {
   readonly on: Listen;
   readonly to: DispatcherInstruments;
@@ -28,7 +28,7 @@ export function countEvents(parts: CounterParts): void {
   countDeliveries(parts);
 }
 
-/** From requests to batches, and what batches came to. */
+/** Events from requests to batches, and outcomes of batches. */
 function countRequests({ on, to, attributes, hasTenant }: CounterParts): void {
   on("enqueue", ({ stored, existing, conflicts }) => {
     const results = Object.entries({ stored, existing, conflict: conflicts });
@@ -64,7 +64,7 @@ function countUsage(to: DispatcherInstruments, usage: UsageEvent, of: Attributes
   if (usage.price !== null) to.price.add(usage.price, of);
 }
 
-/** Calls of providers. */
+/** Calls to providers. */
 function countCalls({ on, to, attributes, types }: CounterParts): void {
   const ofCall = ({
     account,
@@ -103,7 +103,7 @@ function countCalls({ on, to, attributes, types }: CounterParts): void {
   });
 }
 
-/** What an operator should know of. */
+/** Events that an operator should see. */
 function countTrouble({ on, to, attributes, types }: CounterParts): void {
   on("leaseLost", ({ account, reason }) => {
     to.leasesLost.add(1, { ...attributes, [LABEL.account]: account, [LABEL.reason]: reason });

@@ -1,7 +1,7 @@
-// What one dispatcher shows of its store: lanes, open batches, accounts, deliveries. Told by events
-// while the loops of this process run; the rest is read by `stats()` after such an event, every ten
-// seconds at most, so that collecting metrics never waits for the store. An age goes on growing
-// while nothing new is told, so a loop that is stuck shows.
+// The gauges of one dispatcher's store: lanes, open batches, accounts, deliveries. Events supply
+// them while the loops of this process run; the rest is read by `stats()` after such an event, at
+// most every ten seconds, so that collecting metrics never waits for the store. An age keeps
+// growing while no event comes, so a stuck loop is visible.
 
 import type { Attributes } from "@opentelemetry/api";
 import type { BatchesEvent, DispatcherEventName, DispatcherListener, LanesEvent } from "../dispatch/contract/events.ts";
@@ -10,7 +10,7 @@ import { type GaugeSeries, DISPATCHER_LABELS as LABEL } from "./dispatcher-serie
 import type { TellGauge } from "./gauge-writer.ts";
 import { type Instruments, toSeconds } from "./series.ts";
 
-/** A dispatcher, as it is instrumented. */
+/** The members of a dispatcher that are instrumented. */
 export interface InstrumentedDispatcher {
   on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void;
   stats(): Promise<DispatcherStats>;
@@ -18,7 +18,7 @@ export interface InstrumentedDispatcher {
 
 const STATS_EVERY_MS = 10_000;
 
-/** Something that was told, and when. */
+/** An event, and when it came. */
 interface Told<Event> {
   readonly event: Event;
   readonly at: number;
@@ -45,15 +45,15 @@ export class DispatcherGauges {
   }
 
   /**
-   * Only running loops tell of lanes, so this shows those that were started before they were
-   * listened to.
+   * Only running loops emit lanes, so this also detects loops that were started before the listener
+   * was added.
    */
   lanes(event: LanesEvent): void {
     this.started();
     this.#lanes = { event, at: performance.now() };
     if (this.#statsAt + STATS_EVERY_MS > performance.now()) return;
     this.#statsAt = performance.now();
-    // The dispatcher itself tells of a store that gives no answer.
+    // The dispatcher itself reports a store that does not answer.
     this.#dispatcher.stats().then(
       (stats) => {
         this.#stats = stats;
@@ -66,7 +66,7 @@ export class DispatcherGauges {
     this.#batches = { event, at: performance.now() };
   }
 
-  /** What is known now. */
+  /** Writes the values that are known now. */
   observe(tell: TellGauge): void {
     const now = performance.now();
     tell(this.#to.running, this.#isRunning ? 1 : 0, this.#attributes);

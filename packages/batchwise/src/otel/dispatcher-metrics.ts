@@ -1,6 +1,6 @@
-// The instruments of one meter for dispatchers, and one reader for the gauges of all of them:
-// dispatchers that show the same store write the same series, and one of them that ends must not
-// write 0 over what the others show.
+// The instruments of one meter for dispatchers, and one reader for all their gauges. Dispatchers on
+// the same store write the same series, so one of them that ends must not write 0 over the others'
+// values.
 
 import type { Meter } from "@opentelemetry/api";
 import type { DispatcherGauges } from "./dispatcher-gauges.ts";
@@ -34,8 +34,7 @@ export class DispatcherMetrics {
   }
 
   /**
-   * Shows these gauges until the function that it returns is called. They are 0 then, and nothing
-   * of them is kept.
+   * Shows these gauges until the returned function is called. They are 0 after that, and dropped.
    */
   show(gauges: DispatcherGauges): () => void {
     this.#shown.add(gauges);
@@ -45,7 +44,7 @@ export class DispatcherMetrics {
   }
 }
 
-/** The same for each call with the same meter. */
+/** Returns the same object for each call with the same meter. */
 export function dispatcherMetricsOf(meter: Meter): DispatcherMetrics {
   return ofMeter(meter, "dispatchers", (own) => new DispatcherMetrics(own));
 }

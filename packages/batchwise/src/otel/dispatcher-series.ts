@@ -1,7 +1,6 @@
-// Every series of a dispatcher, in two tables: what this process has done, and what the store
-// shows.
+// Every series of a dispatcher, in two tables: counts of this process, and the state of the store.
 
-/** Told by events. Add them up over the processes. */
+/** From events. Add them up over the processes. */
 export const DISPATCHER_SERIES = {
   enqueued: {
     kind: "counter",
@@ -199,7 +198,7 @@ export const DISPATCHER_SERIES = {
   },
 } as const;
 
-/** Of this process: add it up. */
+/** Gauges of this process: add them up. */
 export const PROCESS_SERIES = {
   running: {
     kind: "observedCount",
@@ -209,7 +208,7 @@ export const PROCESS_SERIES = {
   },
 } as const;
 
-/** Read of the store while the loops run. The same in every process: take the maximum. */
+/** Read from the store while the loops run. The same in every process: take the maximum. */
 export const STORE_SERIES = {
   laneRequests: {
     kind: "observedGauge",
@@ -276,7 +275,7 @@ export const STORE_SERIES = {
 /** All gauges of a dispatcher. */
 export type GaugeSeries = typeof PROCESS_SERIES & typeof STORE_SERIES;
 
-/** The labels of these series, and of spans. */
+/** The labels of these series and of spans. */
 export const DISPATCHER_LABELS = {
   account: "batchwise.account",
   endpoint: "batchwise.endpoint",

@@ -1,6 +1,6 @@
-// A span for each batch that ends: from the moment it was formed, hours ago and perhaps in another
-// process, to now. It begins a trace of its own; the requests in it came from many, and the store
-// does not keep those.
+// Records a span for each batch that ends: from the time when it was formed, perhaps hours ago and
+// in another process, until now. It starts a trace of its own, because its requests come from many
+// traces, which the store does not keep.
 
 import { type Attributes, SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import type { BatchEvent } from "../dispatch/contract/events.ts";

@@ -1,30 +1,30 @@
-// The label `error.type` of OpenTelemetry: a short name of what went wrong. Each value makes series
-// that last as long as the process, so those of one meter are few: all codes of this package, and
-// of others the first that come.
+// The label `error.type` of OpenTelemetry: a short name of an error. Each value creates series that
+// last as long as the process, so one meter has few values: all codes of this package, and the
+// first few others.
 
 import { BatchwiseError } from "../core/contract/errors.ts";
 
-/** What stands for all that come later. */
+/** Stands for all further values. */
 const OTHER = "_OTHER";
 
 /**
- * The error's code where it has one, else its name; "_OTHER" for what is no error. For spans: there
- * is no limit.
+ * The error's code if it has one, else its name; "_OTHER" for a value that is not an error. For
+ * spans, which have no limit on values.
  */
 export function errorType(error: unknown): string {
   const { code, name } = partsOf(error);
   return code ?? name ?? OTHER;
 }
 
-/** The types of errors in the series of one meter. */
+/** The values of `error.type` in the series of one meter. */
 export class ErrorTypes {
   readonly #codes: FirstValues = new FirstValues(20);
   readonly #names: FirstValues = new FirstValues(20);
   readonly #providerCodes: FirstValues = new FirstValues(100);
 
   /**
-   * As `errorType`: a foreign error whose code is one too many has its name, and "_OTHER" where
-   * that is too.
+   * As `errorType`, within the limit: a foreign error beyond the limit of codes gets its name;
+   * beyond the limit of names, "_OTHER".
    */
   of(error: unknown): string {
     if (error instanceof BatchwiseError) return error.code;
@@ -33,13 +33,13 @@ export class ErrorTypes {
     return name !== undefined && this.#names.keeps(name) ? name : OTHER;
   }
 
-  /** The code of what went wrong at a provider; "_OTHER" for one too many. */
+  /** The code of a provider's error; "_OTHER" beyond the limit. */
   ofProvider(code: string): string {
     return this.#providerCodes.keeps(code) ? code : OTHER;
   }
 }
 
-/** The first so many different values. */
+/** Keeps the first `most` different values. */
 class FirstValues {
   readonly #most: number;
   readonly #kept: Set<string> = new Set();
@@ -54,7 +54,7 @@ class FirstValues {
   }
 }
 
-/** Code and name, where they are texts and not empty. */
+/** Code and name, if they are non-empty strings. */
 function partsOf(error: unknown): { readonly code: string | undefined; readonly name: string | undefined } {
   const { code, name } = (typeof error === "object" && error !== null ? error : {}) as Record<string, unknown>;
   return { code: textOf(code), name: textOf(name) };

@@ -1,11 +1,11 @@
 // Writes gauges whose labels come and go. The SDK repeats the last value of a series, so a series
-// that is told no more is written as 0 once, and forgotten. Of several values for one series the
-// largest is written, or their sum.
+// without a new value is written as 0 once and then dropped. Several values for one series become
+// their maximum, or their sum.
 
 import type { Attributes, BatchObservableResult, Observable } from "@opentelemetry/api";
 import { labelsText } from "./series.ts";
 
-/** Tells the value of a gauge now. */
+/** Sets the value of a gauge for this collection. */
 export type TellGauge = (gauge: Observable, value: number, attributes: Attributes) => void;
 
 interface Told {
@@ -19,12 +19,12 @@ export class GaugeWriter {
   readonly #added: readonly Observable[];
   #before: Map<Observable, ByLabels> = new Map();
 
-  /** `added`: the gauges whose values are added up. */
+  /** `added`: the gauges whose values are summed. */
   constructor(added: readonly Observable[] = []) {
     this.#added = added;
   }
 
-  /** Calls `tellAll` with a function that takes the values of now, and writes them. */
+  /** Calls `tellAll` with a function that sets values, and writes them. */
   write(result: BatchObservableResult, tellAll: (tell: TellGauge) => void): void {
     const now: Map<Observable, ByLabels> = new Map();
     tellAll((gauge, value, attributes) => {

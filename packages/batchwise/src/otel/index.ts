@@ -1,5 +1,5 @@
-// The entry "batchwise/otel": names only. Its one import from outside is the optional peer
-// @opentelemetry/api.
+// The entry "batchwise/otel": names only. Its only outside import is `@opentelemetry/api`, an
+// optional peer dependency.
 
 export type { InstrumentedDispatcher } from "./dispatcher-gauges.ts";
 export { type InstrumentedBatcher, instrument } from "./instrument.ts";

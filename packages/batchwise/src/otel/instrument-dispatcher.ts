@@ -13,27 +13,26 @@ import { type Detach, detachAll, type InstrumentDispatcherOptions, resolveTeleme
 const aDispatcher = objectWith("on", "stats");
 
 /**
- * Gives a dispatcher metrics and spans of OpenTelemetry; the series are listed in docs/metrics.md.
- * Counters say what this process has done: add them up. Gauges say what the whole store shows, in
- * each process whose loops run: take the maximum. A span of each batch is recorded when it ends, by
- * the process that ends it.
+ * Adds OpenTelemetry metrics and spans to a dispatcher; docs/metrics.md lists the series. Counters
+ * count the work of this process: add them up. Gauges show the whole store, in each process whose
+ * loops run: take the maximum. The process that ends a batch records its span then.
  *
  * When the dispatcher stops, its gauges become 0: other processes may still work on the store.
  *
  * Dispatchers with the same meter and `attributes` share series, and a gauge shows the largest of
  * their values. Give dispatchers of different stores different `attributes`. A dispatcher that is
  * instrumented again with the same meter or tracer and the same `attributes` is observed once, with
- * the first `tenantLabel`, until the last of the functions returned is called.
+ * the first `tenantLabel`, until all returned functions have been called.
  *
- * Instrument each process that runs the loops. Listening costs a look at the store's open batches
- * every ten seconds, its statistics as often, and reading the members of each batch once more when
- * it ends.
+ * Instrument each process that runs the loops. It costs one read of the store's open batches and
+ * one of its statistics every ten seconds, and one more read of a batch's members when the batch
+ * ends.
  *
- * @param dispatcher what `createDispatcher` returned, before or after `start`.
- * @param options where metrics and spans go, and their labels.
- * @returns a function that ends it, which is a `Disposable` too.
- * @throws TypeError with `code: "INVALID_OPTION"` for what is not a dispatcher, an unknown option,
- * or one of the wrong type.
+ * @param dispatcher the return value of `createDispatcher`, before or after `start`.
+ * @param options the meter and tracer, and their labels.
+ * @returns a function that ends the instrumentation; it is also a `Disposable`.
+ * @throws TypeError with `code: "INVALID_OPTION"` for a value that is not a dispatcher, an unknown
+ * option, or an option of the wrong type.
  *
  * @example
  * ```ts

@@ -12,7 +12,7 @@ import { observe } from "./observers.ts";
 import { type Detach, detachAll, type InstrumentOptions, resolveTelemetry } from "./options.ts";
 
 /**
- * Any batcher of this package: of `batch`, `createBatcher`, `batchStream`, `batchTensors`,
+ * Any batcher of this package: from `batch`, `createBatcher`, `batchStream`, `batchTensors`,
  * `batcherOf` and the others.
  */
 export interface InstrumentedBatcher extends ReadBatcher {
@@ -20,26 +20,26 @@ export interface InstrumentedBatcher extends ReadBatcher {
 }
 
 /**
- * Gives a batcher metrics and spans of OpenTelemetry, under the option `name` of the batcher as
- * label. The series are listed in docs/metrics.md; durations are in seconds.
+ * Adds OpenTelemetry metrics and spans to a batcher; its option `name` is a label. docs/metrics.md
+ * lists the series; durations are in seconds.
  *
- * Each batch has a span that begins a trace of its own, links to the spans that were active in its
- * callers' submits, and is active while the handler runs. Batchers of one name share series. One
- * that is not used any more needs no detaching.
+ * Each batch has a span that starts a trace of its own, links to the spans that were active in its
+ * callers' submits, and is active while the handler runs. Batchers with the same name share series.
+ * An unused batcher need not be detached.
  *
  * A batcher that is instrumented again with the same meter or tracer and the same `attributes` is
- * observed once, with the first `keyLabel`, until the last of the functions returned is called.
+ * observed once, with the first `keyLabel`, until all returned functions have been called.
  *
- * Set the SDK up first: a meter provider that is registered later is not seen. (A tracer provider
- * is.)
+ * Set up the SDK first: a meter provider that is registered later has no effect. (A tracer provider
+ * has.)
  *
- * @param batcher any batcher of this package in this thread; of a connection to another thread,
+ * @param batcher any batcher of this package in this thread. For a connection to another thread,
  * instrument the batcher there.
- * @param options where metrics and spans go, and their labels.
- * @returns a function that ends it, which is a `Disposable` too. Batches that run then are still
- * told to their end.
- * @throws TypeError with `code: "INVALID_OPTION"` for what is not a batcher, an unknown option, or
- * one of the wrong type.
+ * @param options the meter and tracer, and their labels.
+ * @returns a function that ends the instrumentation; it is also a `Disposable`. Running batches are
+ * still recorded to their end.
+ * @throws TypeError with `code: "INVALID_OPTION"` for a value that is not a batcher, an unknown
+ * option, or an option of the wrong type.
  *
  * @example
  * ```ts

@@ -1,5 +1,5 @@
-// Observes a batcher or dispatcher once, however often it is instrumented: a second observer of the
-// same meter or tracer would count everything twice.
+// Observes a batcher or dispatcher once, however often it is instrumented: a second observer with
+// the same meter or tracer would count everything twice.
 
 import type { Attributes } from "@opentelemetry/api";
 import { labelsText } from "./series.ts";
@@ -9,16 +9,16 @@ interface Joined {
   readonly to: unknown;
   readonly labels: string;
   readonly end: () => void;
-  /** How many have not called the function that was returned to them. */
+  /** Number of callers that have not called their returned function. */
   uses: number;
 }
 
 /**
- * Calls `begin`, unless the subject is observed already for the same meter or tracer with the same
- * attributes. Call the function that it returns once; the last such call calls what `begin`
+ * Calls `begin`, unless the subject is already observed for the same meter or tracer with the same
+ * attributes. Call the returned function once; the last such call calls the function that `begin`
  * returned.
  *
- * @param to what tells the meter or tracer from others.
+ * @param to identifies the meter or tracer.
  */
 export function join(subject: object, to: unknown, attributes: Attributes, begin: () => () => void): () => void {
   const bySubject = shared("joined", () => new WeakMap<object, Joined[]>());

@@ -1,4 +1,4 @@
-// What happens in a batcher, recorded by instruments.
+// Records the events of a batcher with instruments.
 
 import type { Attributes } from "@opentelemetry/api";
 import type { BatchEvent } from "../core/contract/events.ts";
@@ -11,7 +11,7 @@ import type { Observer, StartedBatch } from "./observers.ts";
 import type { ResolvedTelemetry } from "./options.ts";
 import { toSeconds } from "./series.ts";
 
-/** What is told, and to whom. */
+/** The batcher's options, the instruments and the labels. */
 export interface ObserverParts extends Pick<ResolvedTelemetry, "hasLabel" | "attributes"> {
   readonly options: () => ReadBatcher["options"];
   readonly instruments: BatcherInstruments;
@@ -61,7 +61,7 @@ function recordStart(
   started.add(1, { ...attributes, [BATCHER_LABELS.reason]: batch.reason });
 }
 
-/** An item above `maxBatchCost` goes alone and fills its batch. */
+/** An item above `maxBatchCost` runs without others and fills its batch. */
 function fillOf({ size, cost }: StartedBatch, { maxBatchSize, maxBatchCost }: ReadBatcher["options"]): number {
   const byCost = typeof maxBatchCost === "number" && maxBatchCost < Infinity ? cost / maxBatchCost : 0;
   return Math.min(1, Math.max(size / maxBatchSize, byCost));

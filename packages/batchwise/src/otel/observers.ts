@@ -1,5 +1,5 @@
-// All that observe one batcher. A meter and a tracer are the user's: what they throw is a warning,
-// and concerns nobody else.
+// All observers of one batcher. A meter and a tracer are the user's: an error that they throw
+// becomes a warning and does not stop the other observers.
 
 import type { BatchEvent, RunningBatch } from "../core/contract/events.ts";
 import type { BatchObserver, BatchWatch, Observable, ObservedBatch, ObservedItem } from "../core/contract/observer.ts";
@@ -9,15 +9,15 @@ import { attempt } from "../core/contract/thenable.ts";
 
 /** A batch that is about to run. */
 export interface StartedBatch extends Omit<RunningBatch, "startedAt"> {
-  /** How long each of its items has waited, in milliseconds. */
+  /** The wait of each of its items, in milliseconds. */
   readonly waitedMs: readonly number[];
-  /** The longest of these. */
+  /** The longest wait, in milliseconds. */
   readonly waitMs: number;
-  /** What this observer's `capture` returned for its callers. */
+  /** The return values of this observer's `capture` for the batch's callers. */
   readonly captured: readonly unknown[];
 }
 
-/** One of those that observe. */
+/** One observer of a batcher. */
 export interface Observer {
   /** Called inside each submit, in the caller's async context. */
   readonly capture: (() => unknown) | undefined;
@@ -26,7 +26,7 @@ export interface Observer {
   spared(by: "dedupe" | "cache", callers: number): void;
 }
 
-/** Observes until the function that it returns is called. */
+/** Observes until the returned function is called. */
 export function observe(batcher: Observable, observer: Observer): () => void {
   batcher[OBSERVE]((before, warn) => {
     return new Observers([...allOf(before), observer], warn);
@@ -39,14 +39,14 @@ export function observe(batcher: Observable, observer: Observer): () => void {
   };
 }
 
-/** Under this, all observers are found that another copy of the package has put there. */
+/** The key under which another copy of the package finds the observers. */
 const ALL: unique symbol = Symbol.for("batchwise.otel.1.observers");
 
 function allOf(before: BatchObserver | null): readonly Observer[] {
   return before !== null && ALL in before ? (before as Observers)[ALL] : [];
 }
 
-/** What one observer captured for one caller. */
+/** The value that one observer captured for one caller. */
 interface Captured {
   readonly observer: Observer;
   readonly value: unknown;

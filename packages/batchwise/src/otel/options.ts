@@ -1,49 +1,48 @@
-// The options of both functions, checked once.
+// The options of `instrument` and `instrumentDispatcher`, checked once.
 
 import { type Attributes, type Meter, metrics, type Tracer, trace } from "@opentelemetry/api";
 import { aBoolean, check, checkIsObject, objectWith, refuseUnknown } from "../core/contract/validate.ts";
 
-/** What metrics and spans go to. */
+/** The meter and tracer, and labels. */
 export interface TelemetryOptions {
   /**
-   * Makes the metrics. Default: that of the global meter provider, as it is now. null for no
+   * Makes the metrics. Default: the meter of the global provider at the time of the call. null: no
    * metrics.
    */
   readonly meter?: Meter | null | undefined;
-  /** Makes the spans. Default: that of the global tracer provider. null for no spans. */
+  /** Makes the spans. Default: the tracer of the global provider. null: no spans. */
   readonly tracer?: Tracer | null | undefined;
-  /** Further labels of every series and span. */
+  /** More labels for every series and span. */
   readonly attributes?: Attributes | undefined;
 }
 
 /** Options of `instrument`. */
 export interface InstrumentOptions extends TelemetryOptions {
   /**
-   * Whether series of batches have the batch's `key` as a label. Default false: each key makes
-   * series of its own.
+   * True: series of batches have the batch's `key` as a label. Default false, because each key
+   * creates its own series.
    */
   readonly keyLabel?: boolean | undefined;
 }
 
 /** Options of `instrumentDispatcher`. */
 export interface InstrumentDispatcherOptions extends TelemetryOptions {
-  /** Whether tokens, prices and ended requests have their tenant as a label. Default true. */
+  /** True (default): tokens, prices and ended requests have their tenant as a label. */
   readonly tenantLabel?: boolean | undefined;
 }
 
-/** Ends what it was returned for. The same as a `Disposable`, for `using`. */
+/** Ends an instrumentation. Also a `Disposable`, for `using`. */
 export interface Detach {
   (): void;
   [Symbol.dispose](): void;
 }
 
-/** The options in force. */
+/** The resolved options. */
 export interface ResolvedTelemetry {
   readonly meter: Meter | null;
   readonly tracer: Tracer | null;
   /**
-   * What tells the tracer from others. Before a provider is registered, each call makes another
-   * global tracer.
+   * Identifies the tracer. Before a provider is registered, each call makes another global tracer.
    */
   readonly tracerId: unknown;
   readonly attributes: Attributes;
@@ -56,7 +55,10 @@ const SCOPE = "batchwise";
 const aMeter = objectWith("createHistogram", "createCounter", "createObservableGauge", "addBatchObservableCallback");
 const aTracer = objectWith("startSpan");
 
-/** `label`: the option that switches a label on or off, and its default. Throws INVALID_OPTION. */
+/**
+ * `label`: the option that switches a label on or off; `byDefault`: its default. Throws
+ * INVALID_OPTION.
+ */
 export function resolveTelemetry(given: unknown, label: string, byDefault: boolean): ResolvedTelemetry {
   checkIsObject("options", given);
   const options: Readonly<Record<string, unknown>> = { ...given };
@@ -76,7 +78,7 @@ export function resolveTelemetry(given: unknown, label: string, byDefault: boole
   };
 }
 
-/** The function that calls all of these, once. */
+/** A function that calls all of these, once. */
 export function detachAll(ends: readonly (() => void)[]): Detach {
   let left = ends;
   const detach = (): void => {

@@ -1,4 +1,4 @@
-// How series are written down, and how a meter makes instruments of them. Names and units follow
+// Describes series, and makes a meter's instruments from the descriptions. Names and units follow
 // OpenTelemetry's rules: dots between namespaces, no unit in the name, seconds, `{thing}` for
 // counts.
 
@@ -12,22 +12,22 @@ import type {
   ObservableUpDownCounter,
 } from "@opentelemetry/api";
 
-/** The instruments by their kind. Those that are observed are read when metrics are collected. */
+/** The instruments by kind. Observed ones are read when metrics are collected. */
 interface Kinds {
   readonly histogram: Histogram;
   readonly counter: Counter;
-  /** A number of things now, which may be added up over batchers and processes. */
+  /** A current number of things, which may be added up over batchers and processes. */
   readonly observedCount: ObservableUpDownCounter;
   readonly observedGauge: ObservableGauge;
 }
 
-/** The upper ends of a histogram's buckets. */
+/** The upper bounds of a histogram's buckets. */
 const BOUNDARIES = {
-  /** Seconds, for what happens within one process: half a millisecond to five minutes. */
+  /** Seconds, for durations within one process: half a millisecond to five minutes. */
   seconds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
-  /** Seconds, for calls of a provider. */
+  /** Seconds, for calls to a provider. */
   callSeconds: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
-  /** Seconds, for what a provider takes a day for. */
+  /** Seconds, for work that takes a provider up to a day. */
   daySeconds: [1, 10, 60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 57_600, 86_400, 93_600, 172_800],
   items: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048, 4_096],
   cost: [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576],
@@ -45,7 +45,7 @@ export interface Series {
   readonly buckets?: keyof typeof BOUNDARIES;
 }
 
-/** The instruments of a table of series, under the same names. */
+/** The instruments of a table of series, under the table's names. */
 export type Instruments<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends { readonly kind: infer Kind extends keyof Kinds }
     ? Kinds[Kind]
@@ -77,7 +77,7 @@ function makeInstrument(meter: Meter, { kind, name, unit, description, buckets }
   }
 }
 
-/** Those of the instruments that are read when metrics are collected. */
+/** The instruments that are read when metrics are collected. */
 export function observedOf<Table extends Readonly<Record<string, Series>>>(
   table: Table,
   instruments: Instruments<Table>,
@@ -90,7 +90,7 @@ export function toSeconds(milliseconds: number): number {
   return milliseconds / 1_000;
 }
 
-/** The same text for the same labels, in whatever order they are given. */
+/** The same text for the same labels, in any order. */
 export function labelsText(attributes: Attributes): string {
   return JSON.stringify(Object.entries(attributes).sort(([one], [other]) => (one < other ? -1 : 1)));
 }

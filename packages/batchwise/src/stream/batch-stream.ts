@@ -1,5 +1,5 @@
 // Batching of streaming handlers: every caller gets its own stream out of one generator's rounds.
-// Waiting, packing, slots, deadlines and statistics are the engine's. A stream is never computed
+// The engine does the waiting, packing, slots, deadlines and statistics. A stream is never computed
 // twice, so nothing is retried or shared.
 
 import { NO_NAME } from "../core/contract/errors.ts";
@@ -26,28 +26,28 @@ import { Submitter } from "./submitter.ts";
 
 export type { StreamOptions } from "./stream-options.ts";
 
-/** One round of a streaming handler: a place per item of the batch, always full length. */
+/** One round of a streaming handler: one place per item of the batch, always full length. */
 export type Round<Chunk> = readonly (Chunk | typeof DONE | typeof SKIP | Error)[];
 
 /**
  * Yields rounds. An Error in a place ends that caller's stream with it; DONE ends it; SKIP gives it
- * nothing.
+ * no chunk.
  */
 export type StreamHandler<Item, Chunk> = (
   items: Item[],
   context: BatchContext,
 ) => AsyncIterable<Round<Chunk>> | Iterable<Round<Chunk>> | PromiseLike<AsyncIterable<Round<Chunk>>>;
 
-/** Everything of a batcher, with streams for answers. */
+/** A batcher whose answers are streams. */
 export interface StreamBatcher<Item, Chunk> extends BatcherControls {
-  /** Submits at once; the stream fails with what a plain submit would reject with. */
+  /** Submits at once. The stream fails with the error with which a plain submit would reject. */
   submit(item: Item, options?: SubmitOptions): AsyncIterableIterator<Chunk, undefined>;
   /**
-   * Submits many and collects each one's chunks. Rejects with the first failure while the others go
-   * on.
+   * Submits many and collects the chunks of each. Rejects with the first failure; the other streams
+   * continue.
    */
   submitMany(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<Chunk[][]>;
-  /** Submits many and collects each one's chunks or failure. */
+  /** Submits many and collects the chunks or the failure of each. */
   submitSettled(items: readonly Item[], options?: SubmitManyOptions<Item>): Promise<PromiseSettledResult<Chunk[]>[]>;
   readonly options: ResolvedStreamOptions;
 }
@@ -63,8 +63,8 @@ export interface StreamFunction<Item, Chunk> extends StreamBatcher<Item, Chunk> 
  *
  * The handler yields rounds: arrays with one place per item of the batch, always full length. A
  * chunk in a place goes to that caller; {@link DONE} ends that caller's stream, {@link SKIP} gives
- * it nothing, an Error fails it alone. The next round is asked for while no caller has more than
- * `maxBufferedChunks` unread chunks. A caller who stops reading (`break`) leaves the batch;
+ * it no chunk, an Error fails only its stream. The next round is requested while no caller has more
+ * than `maxBufferedChunks` unread chunks. A caller who stops reading (`break`) leaves the batch;
  * `context.signal` aborts when all have left.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
@@ -101,15 +101,15 @@ export function batchStream<Item, Chunk>(
   const slotWaitMs = core[WATCH_SLOTS](() => {
     for (const stall of stalls) stall.look();
   });
-  // Kept warnings go to the first listener while it is added: in the async context of the code that
-  // adds it.
+  // Warnings raised before there is a listener are delivered to the first one while it is added, in
+  // the async context of the code that adds it.
   const warnings = new Events(captureAsyncContext(), printedName(core.options));
   const submitter = new Submitter(core, maxBufferedChunks);
   const submit = (item: Item, given?: SubmitOptions): AsyncIterableIterator<Chunk, undefined> =>
     submitter.submit(item, given);
   return Object.defineProperties(callable(core, submit, core.options.name), {
     submit: { value: submit, enumerable: true },
-    // Of the batcher below, whose items are streams.
+    // Hides `map` of the batcher below, whose items are streams.
     map: { value: undefined },
     submitMany: { value: submitter.submitMany.bind(submitter), enumerable: true },
     submitSettled: { value: submitter.submitSettled.bind(submitter), enumerable: true },
@@ -118,7 +118,7 @@ export function batchStream<Item, Chunk>(
   }) as unknown as StreamFunction<Item, Chunk>;
 }
 
-/** The batcher's `on`, whose "warning" also hears what streams warn of. */
+/** The batcher's `on`; its "warning" also receives the warnings of streams. */
 function listener(core: BatcherControls, warnings: Events): BatcherControls["on"] {
   return <Name extends EventName>(name: Name, listen: Listener<Name>): (() => void) => {
     const ends = [core.on(name, listen)];

@@ -1,6 +1,6 @@
-// The AbortSignals that callers submit with. One listener per signal, however many streams share
-// it: a listener per stream is quadratic in the number of streams, and old runtimes warn about it.
-// The listener is removed with the signal's last stream.
+// The AbortSignals of callers. Adds one listener per signal, however many streams share it: one per
+// stream takes quadratic time, and old runtimes warn about it. The listener is removed with the
+// signal's last stream.
 
 import { reasonOf } from "../core/submit/abort-signals.ts";
 
@@ -11,8 +11,8 @@ export class CallerSignals {
   readonly #bySignal: Map<AbortSignal, SharedSignal> = new Map();
 
   /**
-   * Calls `abort` when the signal aborts, at once where it has. Returns the function that ends
-   * this.
+   * Calls `abort` when the signal aborts, or at once if it has. Returns a function that stops
+   * following.
    */
   follow(signal: AbortSignal, abort: Abort): () => void {
     if (signal.aborted) {
@@ -41,8 +41,8 @@ class SharedSignal {
   }
 
   /**
-   * Removes the listener. The callers are being answered: what a signal of the user's own throws
-   * here is ignored.
+   * Removes the listener. The callers have their answers, so an error thrown by a user's own signal
+   * is ignored.
    */
   end(): void {
     try {

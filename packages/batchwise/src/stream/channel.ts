@@ -1,18 +1,18 @@
-// One caller's stream. Chunks wait in it until the caller reads them; it tells its owner when the
-// caller reads, ends or leaves. Chunks that came before an end or an error are read before it. A
-// caller who leaves drops its unread chunks. It limits nothing by itself: the owner stops filling
-// it while it is behind.
+// One caller's stream. It buffers chunks until the caller reads them, and calls its owner when the
+// caller reads, ends or leaves. Chunks that came before an end or an error are read before it. When
+// a caller leaves, its unread chunks are dropped. The channel sets no limit: its owner stops
+// filling it while it is behind.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 
-/** Fills a channel. Nothing is called after `closed`, except `left`. */
+/** Callbacks of the owner, which fills the channel. After `closed`, only `left` is called. */
 export interface ChannelOwner {
-  /** The caller was behind and is not any more. */
+  /** The caller was behind and has caught up. */
   caughtUp(): void;
-  /** The caller begins to wait for a chunk. */
+  /** The caller starts to wait for a chunk. */
   waits(): void;
   /**
-   * The stream has ended, failed, or lost its reader. Called once. `wasBehind`: its caller was
+   * The stream has ended, failed, or lost its reader. Called once. `wasBehind`: the caller was
    * behind.
    */
   closed(wasBehind: boolean): void;
@@ -27,7 +27,7 @@ interface Reader<Chunk> {
 
 const END: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
 
-/** Read chunks leave the list when they are half of it, and at least this many. */
+/** Read chunks are removed from the list when they are half of it, and at least this many. */
 const CUT_FROM = 1024;
 
 export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
@@ -64,7 +64,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
       reader.resolve({ done: false, value: chunk });
       return;
     }
-    // A promise may reject before the reader gets it. The reader sees the rejection all the same.
+    // A promise may reject before the reader gets it. The reader still sees the rejection.
     ignoreIfPromise(chunk);
     this.#chunks.push(chunk);
   }
@@ -74,7 +74,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     for (const reader of this.#readers.splice(0)) reader.resolve(END);
   }
 
-  /** One reader gets the error; for all others the stream has ended. */
+  /** One reader gets the error; later reads see the end of the stream. */
   fail(reason: unknown): void {
     if (this.#owner === null) return;
     const first = this.#readers.shift();
@@ -96,7 +96,9 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     });
   }
 
-  /** The reader leaves: its part of the batch ends, and its unread chunks are dropped. */
+  /**
+   * Called when the reader leaves: its part of the batch ends, and its unread chunks are dropped.
+   */
   return(): Promise<IteratorReturnResult<undefined>> {
     const owner = this.#owner;
     this.end();
@@ -108,7 +110,7 @@ export class Channel<Chunk> implements AsyncIterableIterator<Chunk, undefined> {
     return Promise.resolve(END);
   }
 
-  /** Leaves, as a generator that does not catch the error would. */
+  /** Leaves, as a generator does that does not catch the error. */
   throw(error?: unknown): Promise<never> {
     void this.return();
     return Promise.reject(error);

@@ -1,5 +1,5 @@
-// One place of a round: a chunk, DONE, SKIP or an Error goes to its caller's stream. Reading a
-// place may call the user's code; what it throws fails that caller alone.
+// Delivers one place of a round: a chunk, DONE, SKIP or an Error goes to its caller's stream.
+// Reading a place may call the user's code; an error thrown there fails only that caller.
 
 import { isError, nameError } from "../core/contract/errors.ts";
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
@@ -7,17 +7,17 @@ import type { Channel } from "./channel.ts";
 import { holeError } from "./errors.ts";
 import { DONE, SKIP } from "./marks.ts";
 
-/** What went wrong. An object of its own, because what is thrown may be undefined. */
+/** A wrapped error: an object of its own, because the thrown value may be undefined. */
 export interface Failure {
   readonly error: unknown;
 }
 
-/** What one place of a round did to its caller's stream. */
+/** Effect of one place of a round on its caller's stream. */
 export type Delivered = "open" | "ended" | Failure;
 
 /**
- * Gives one place to its caller. An Error, a hole, or a place that cannot be read, concerns that
- * caller alone. `name`: the batcher's, for errors.
+ * Delivers one place to its caller. An Error, a hole, or a place that cannot be read affects only
+ * that caller. `name`: the batcher's name, for errors.
  */
 export function deliver<Chunk>(
   channel: Channel<Chunk>,
@@ -43,7 +43,7 @@ export function deliver<Chunk>(
   return "open";
 }
 
-/** The place of a caller whose stream is over. */
+/** Ignores the place of a caller whose stream has ended. */
 export function ignorePlace(round: ArrayLike<unknown>, index: number): void {
   try {
     ignoreIfPromise(round[index]);

@@ -1,21 +1,21 @@
-// The errors of the stream layer. What a streaming handler can get wrong has the code BATCH_RESULT,
-// as the same mistakes of a plain handler have.
+// The errors of the stream layer. Mistakes of a streaming handler have the code BATCH_RESULT, as
+// the same mistakes of a plain handler do.
 
 import { BatchwiseError, countOf, describe, namelessError, resultLength } from "../core/contract/errors.ts";
 
-/** The handler returned something that gives no rounds. */
+/** For a handler that returns a value without rounds. */
 export function noRoundsError(returned: unknown): BatchwiseError {
   return batchResult(`Expected the handler to return an async iterable of rounds, got ${describe(returned)}.`);
 }
 
-/** The handler's own iterator answered with something else than a step. */
+/** For a handler whose iterator returns a value that is not an iterator result. */
 export function noStepError(step: unknown): BatchwiseError {
   return batchResult(`Expected the handler's iterator to give objects with done and value, got ${describe(step)}.`);
 }
 
 /**
- * The handler yielded something that is no round for `expected` callers. `isList`: it had returned
- * an array.
+ * For a handler that yields a value which is not a round for `expected` callers. `isList`: the
+ * handler returned an array.
  */
 export function roundError(round: unknown, expected: number, isList: boolean): BatchwiseError {
   const length = resultLength(round);

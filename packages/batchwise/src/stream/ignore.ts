@@ -1,9 +1,9 @@
-// Promises that nobody will read: a chunk for a caller who has left, a round that cannot be
-// delivered. Their rejections are swallowed here, because an unhandled one ends the process.
+// Handles promises that no caller will read: a chunk for a caller who has left, or a round that
+// cannot be delivered. Swallows their rejections, because an unhandled one ends the process.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 
-/** For a round and each of its places, or for a list of rounds. */
+/** Takes a round, whose places are ignored, too, or a list of rounds. */
 export function ignoreRejections(round: unknown): void {
   ignoreIfPromise(round);
   try {

@@ -1,8 +1,8 @@
-// Runs one streaming batch: asks the handler for a round, gives each caller its place, and asks for
-// the next round while no caller is behind, that is, has more than `maxBufferedChunks` unread
-// chunks. So a slow reader holds the handler, and memory stays bounded. A reader for whom others
-// have waited too long is ended (stall.ts). It does not end a handler that hangs: the batch's time
-// limit frees its slot.
+// Runs one streaming batch: requests a round from the handler, gives each caller its place, and
+// requests the next round while no caller is behind, that is, has more than `maxBufferedChunks`
+// unread chunks. So a slow reader holds the handler back, and memory stays bounded. A reader for
+// whom others have waited too long is ended (stall.ts). A handler that hangs is not ended here: the
+// batch's time limit frees its slot.
 
 import { nameError } from "../core/contract/errors.ts";
 import type { BatchContext } from "../core/contract/types.ts";
@@ -12,19 +12,22 @@ import { Rounds } from "./rounds.ts";
 import { type BatchMate, Stall, type StallServices } from "./stall.ts";
 import type { StreamBatch, StreamItem } from "./stream-item.ts";
 
-/** A batch that has waited this long for its readers warns. */
+/** Time in ms after which a batch that waits for its readers warns. */
 const WARN_AFTER_MS = 1000;
 
-/** What all batches of one stream function share. */
+/** Services shared by all batches of one stream function. */
 export interface ProducerServices extends StallServices {
-  /** The batcher's, for errors. */
+  /** The batcher's name, for errors. */
   readonly name: string;
   readonly maxBufferedChunks: number;
   /** Reports a batch that waits for its readers. */
   warn(message: string): void;
 }
 
-/** A caller's place in the answer to the engine. Only the first call of either counts. */
+/**
+ * Settles a caller's place in the answer to the engine. Only the first call of either method
+ * counts.
+ */
 interface Place {
   resolve(): void;
   reject(error: unknown): void;
@@ -36,13 +39,13 @@ export class Producer<Item, Chunk> implements StreamBatch {
   readonly #services: ProducerServices;
   readonly #signal: AbortSignal;
   readonly #places: Place[] = [];
-  /** Settles the last caller, when the handler has stopped: until then the batch holds its slot. */
+  /** Settles the last caller when the handler has stopped; until then the batch holds its slot. */
   #settleLast: () => void = () => {};
-  /** Callers whose streams are open, and how many of them are behind. */
+  /** Number of callers with open streams, and how many of them are behind. */
   #open: number;
   #behind = 0;
   #hasWarned = false;
-  /** Made when the batch has waited long for its readers; null while it goes on. */
+  /** Set while the batch has waited long for its readers; null otherwise. */
   #stall: Stall | null = null;
   #wake: () => void = () => {};
 
@@ -55,8 +58,8 @@ export class Producer<Item, Chunk> implements StreamBatch {
   }
 
   /**
-   * Starts. One promise a caller: settled when the caller's stream has ended, the last one when the
-   * handler has.
+   * Starts. Returns one promise per caller, settled when the caller's stream has ended; the last
+   * one settles when the handler has stopped.
    */
   start(callHandler: () => unknown): Promise<void>[] {
     const places = this.#items.map((item) => {
@@ -64,7 +67,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
       const place = new Promise<void>((resolve, reject) => {
         this.#places.push({ resolve, reject });
       });
-      // Nobody waits for the places of a batch that was closed while it started.
+      // If the batch was closed while it started, its places have no readers.
       place.catch(() => {});
       return place;
     });
@@ -123,8 +126,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
   }
 
   /**
-   * Resolves when no caller is behind, or the batch was aborted. A batch that waits long warns,
-   * once in its life.
+   * Resolves when no caller is behind, or the batch is aborted. A batch that waits long warns once.
    */
   async #waitForReaders(): Promise<void> {
     const { clock, maxStallMs } = this.#services;
@@ -141,7 +143,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
             Math.min(WARN_AFTER_MS, maxStallMs),
           );
     while (this.#mustWait()) {
-      // A listener may read or leave: what it changed is looked at before the next wait.
+      // A listener may read or leave, so check again before the next wait.
       if (isOverdue && !this.#hasWarned) this.#warn(clock.now() - since);
       else if (isOverdue && this.#stall === null) this.#stall = this.#stallSince(since);
       else await this.#change();
@@ -160,7 +162,10 @@ export class Producer<Item, Chunk> implements StreamBatch {
     );
   }
 
-  /** Ends the callers who are behind. They find what they have not read, and then the error. */
+  /**
+   * Ends the streams of callers who are behind. They read their buffered chunks, and then the
+   * error.
+   */
   #endStalled(): void {
     const { name, maxStallMs, maxBufferedChunks } = this.#services;
     const settles: (() => void)[] = [];
@@ -174,7 +179,7 @@ export class Producer<Item, Chunk> implements StreamBatch {
     this.#settleAll(settles);
   }
 
-  /** Resolves when something happened that may end the wait. */
+  /** Resolves on an event that may end the wait. */
   #change(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
@@ -193,8 +198,8 @@ export class Producer<Item, Chunk> implements StreamBatch {
   }
 
   /**
-   * Gives every caller its place. Callers who end are settled at once, except the last of the
-   * batch.
+   * Gives every caller its place. A caller whose stream ends is settled at once, except the batch's
+   * last.
    */
   #deliver(round: ArrayLike<unknown>): void {
     const settles: (() => void)[] = [];
@@ -221,8 +226,8 @@ export class Producer<Item, Chunk> implements StreamBatch {
   }
 
   /**
-   * The handler has stopped. After an abort the engine has answered the callers, and their streams
-   * end by that.
+   * The handler has stopped. After an abort the engine has answered the callers, which ends their
+   * streams.
    */
   #end(failure: Failure | null): void {
     this.#signal.removeEventListener("abort", this.#aborted);

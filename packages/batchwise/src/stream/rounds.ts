@@ -1,5 +1,5 @@
-// The rounds that a handler gives: finds their iterator, asks for the next round, stops it. Async
-// and sync iterables are read alike. What is no source of rounds, or no round, is BATCH_RESULT.
+// Reads a handler's rounds: finds the iterator, requests rounds, stops it. Treats async and sync
+// iterables alike. A value that is not a source of rounds, or not a round, is BATCH_RESULT.
 
 import { resultLength } from "../core/contract/errors.ts";
 import { noRoundsError, noStepError, roundError } from "./errors.ts";
@@ -15,10 +15,10 @@ interface Source {
 export class Rounds {
   readonly #iterator: RoundIterator;
   readonly #size: number;
-  /** What the handler returned, where that is an array, as handlers that do not stream return. */
+  /** The handler's return value if it is an array, as from a handler that does not stream. */
   readonly #list: unknown;
 
-  /** `size`: places in a round. Throws BATCH_RESULT, or what the handler's own iterable throws. */
+  /** `size`: places in a round. Throws BATCH_RESULT, or the error of the handler's own iterable. */
   constructor(returned: unknown, size: number) {
     const source = typeof returned === "string" ? undefined : (returned as Source | null | undefined);
     const iterator = source?.[Symbol.asyncIterator]?.() ?? source?.[Symbol.iterator]?.();
@@ -28,7 +28,7 @@ export class Rounds {
     this.#list = resultLength(returned) === undefined ? undefined : returned;
   }
 
-  /** The next step of the iterator. Throws what the handler throws. */
+  /** The iterator's next result. Throws the handler's error. */
   async next(): Promise<IteratorResult<unknown>> {
     const step: unknown = await this.#iterator.next();
     if (typeof step !== "object" || step === null) throw noStepError(step);
@@ -43,7 +43,7 @@ export class Rounds {
     throw roundError(round, this.#size, this.#list !== undefined);
   }
 
-  /** Lets the handler clean up. What it throws then is ignored: every caller has been answered. */
+  /** Lets the handler clean up. An error thrown then is ignored: every caller has been answered. */
   async stop(): Promise<void> {
     try {
       await this.#iterator.return?.();

@@ -1,14 +1,14 @@
-// The time that others have waited for the callers of a batch who do not read. When somebody has
-// waited `maxStallMs`, those callers are ended. Time in which nobody waits does not count, and
+// Measures how long others have waited for the callers of a batch who do not read. After
+// `maxStallMs` those callers' streams are ended. Time in which no one waits does not count, and
 // needs no timer.
 
 import { type Clock, Timer } from "../core/time/clock.ts";
 
-/** Somebody of the same batch who may wait for a chunk. */
+/** Another caller of the same batch, who may wait for a chunk. */
 export interface BatchMate {
   /** True while its reader waits for a chunk. */
   readonly isWaiting: boolean;
-  /** When that began. */
+  /** When it began to wait. */
   waitsSince: number;
 }
 
@@ -16,11 +16,11 @@ export interface StallServices {
   readonly clock: Clock;
   readonly maxStallMs: number;
   /**
-   * How the queue waits for a slot that a batch holds: how many ms ago its oldest item came, where
-   * a batch could go; below 0 where a batch can only go in so many ms, -Infinity where none can.
+   * State of the queue's wait for a slot that a batch holds: ms since its oldest item came, if a
+   * batch could go now; negative if a batch can go only in that many ms; -Infinity if none can.
    */
   slotWaitMs(): number;
-  /** The batches that wait for their readers: each step of the batcher looks at them. */
+  /** Batches that wait for their readers; checked in each step of the batcher. */
   readonly stalls: Set<Stall>;
 }
 
@@ -29,11 +29,11 @@ export class Stall {
   readonly #mates: () => Iterable<BatchMate>;
   readonly #since: number;
   readonly #timer: Timer;
-  /** Since when the queue wants a slot; Infinity where it does not. It may be a time to come. */
+  /** Time from which the queue wants a slot; Infinity if it does not. May be in the future. */
   #slotWantedAt: number;
 
   /**
-   * `since`: when the batch began to wait for its readers. `end` is called when somebody has waited
+   * `since`: when the batch began to wait for its readers. `end` is called when others have waited
    * too long.
    */
   constructor(services: StallServices, since: number, mates: () => Iterable<BatchMate>, end: () => void) {
@@ -49,7 +49,7 @@ export class Stall {
     this.look();
   }
 
-  /** To be called when somebody may have begun to wait. */
+  /** Call when a caller or the queue may have begun to wait. */
   look(): void {
     const { clock, maxStallMs } = this.#services;
     if (maxStallMs === Infinity) return;
@@ -57,15 +57,15 @@ export class Stall {
     this.#timer.set(now + maxStallMs - this.#waitedMs(now), now);
   }
 
-  /** The batch goes on. */
+  /** Call when the batch continues. */
   over(): void {
     this.#services.stalls.delete(this);
     this.#timer.clear();
   }
 
   /**
-   * The longest that anybody who waits now has waited since the batch stands still; below 0 where
-   * somebody will only wait in so many ms, -Infinity where nobody will.
+   * Longest wait of another caller or the queue since the batch stopped; negative if a wait begins
+   * only in that many ms, -Infinity if none does.
    */
   #waitedMs(now: number): number {
     const stalledMs = now - this.#since;
@@ -76,7 +76,7 @@ export class Stall {
     return longest;
   }
 
-  /** An item may have come long before a batch could go with it. */
+  /** An item may arrive long before a batch could take it. */
   #queueWaitedMs(now: number): number {
     const waitMs = this.#services.slotWaitMs();
     this.#slotWantedAt = waitMs < 0 ? now - waitMs : Math.min(this.#slotWantedAt, now);

@@ -1,19 +1,19 @@
-// An item on its way through the engine, with the stream of the caller who submitted it. It tells
-// the batch what the caller does, and lets go of the stream when that is over: the engine keeps the
-// item until its batch has ended.
+// An item in the engine, with the stream of the caller who submitted it. It forwards the caller's
+// actions to the batch, and drops the stream when that has ended, because the engine keeps the item
+// until its batch ends.
 
 import { estimateOf } from "../core/submit/read-item.ts";
 import { Channel, type ChannelOwner } from "./channel.ts";
 import type { BatchMate } from "./stall.ts";
 import type { Departure } from "./submission.ts";
 
-/** The batch that a caller is in, once it runs. */
+/** The running batch of a caller. */
 export interface StreamBatch {
-  /** A caller was behind and is not any more. */
+  /** A caller was behind and has caught up. */
   caughtUp(): void;
-  /** A caller begins to wait for a chunk. */
+  /** A caller starts to wait for a chunk. */
   waits(item: BatchMate): void;
-  /** A caller's stream is over. */
+  /** A caller's stream has ended. */
   closed(wasBehind: boolean): void;
 }
 
@@ -22,7 +22,9 @@ export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
   #channel: Channel<Chunk> | null = null;
   readonly #departure: Departure;
   #batch: StreamBatch | null = null;
-  /** When its reader began to wait, where that was while the batch waited for other readers. */
+  /**
+   * When its reader began to wait while the batch waited for other readers; -Infinity otherwise.
+   */
   waitsSince: number = -Infinity;
 
   constructor(item: Item, departure: Departure) {
@@ -30,14 +32,14 @@ export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
     this.#departure = departure;
   }
 
-  /** The caller's stream; null before it was opened and when it is over. */
+  /** The caller's stream; null before it is opened and after it has ended. */
   get channel(): Channel<Chunk> | null {
     return this.#channel;
   }
 
   /**
-   * The item's own estimate, in the order in which the engine asks an item for it. The engine calls
-   * this when there is no `cost` option, and checks what it returns.
+   * The item's own estimate, read in the engine's order. The engine calls this if there is no
+   * `cost` option, and checks the result.
    */
   estimateCost(): unknown {
     return estimateOf(this.item);

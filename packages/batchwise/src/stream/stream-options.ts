@@ -1,6 +1,6 @@
-// The options of a stream function: those of a batcher, without the ones that need an answer which
-// can be computed twice or shared, and with `maxBufferedChunks`. Validates that one; the engine
-// validates the rest.
+// The options of a stream function: a batcher's options, without those that need an answer which
+// can be computed twice or shared, and with `maxBufferedChunks` and `maxStallMs`. Validates those
+// two; the engine validates the rest.
 
 import type { BatchOptions, ShownOptions } from "../core/contract/options.ts";
 import {
@@ -14,8 +14,8 @@ import {
 } from "../core/contract/validate.ts";
 
 /**
- * A stream cannot be computed twice or shared, and each is a call of one item: these options do not
- * apply to it.
+ * Options that do not apply: a stream cannot be computed twice or shared, and each is a call of one
+ * item.
  */
 type NotForStreams = "dedupe" | "cache" | "retry" | "isolateFailures" | "smallCallFirst";
 
@@ -24,27 +24,27 @@ const NOT_FOR_STREAMS: readonly NotForStreams[] = ["dedupe", "cache", "retry", "
 /** Options of `batchStream`. */
 export interface StreamOptions<Item> extends Omit<BatchOptions<Item, never>, NotForStreams> {
   /**
-   * Unread chunks kept for a caller while its batch goes on. A chunk more, and the batch waits
-   * until the caller reads; `1` keeps the handler close to the slowest reader. Integer >= 1 or
-   * Infinity. Default 16.
+   * Most unread chunks per caller while its batch continues. With one more, the batch waits until
+   * the caller reads; `1` keeps the handler close to the slowest reader. Integer >= 1 or Infinity.
+   * Default 16.
    */
   readonly maxBufferedChunks?: number | undefined;
   /**
-   * How long others wait for a caller who does not read: another caller of its batch, or the queue
-   * while no slot is free. Then that caller's stream ends with STREAM_STALLED and the batch goes
-   * on. Time in which nobody waits does not count. In milliseconds, > 0; Infinity turns it off.
-   * Default 30,000.
+   * Longest time that others wait for a caller who does not read: another caller of its batch, or
+   * the queue while no slot is free. Then that caller's stream ends with STREAM_STALLED and the
+   * batch continues. Time in which no one waits does not count. In milliseconds, > 0; Infinity
+   * turns it off. Default 30,000.
    */
   readonly maxStallMs?: number | undefined;
 }
 
-/** The options in force. */
+/** The resolved options. */
 export interface ResolvedStreamOptions extends ShownOptions {
   readonly maxBufferedChunks: number;
   readonly maxStallMs: number;
 }
 
-/** What carries an item through the engine. */
+/** Wraps an item in the engine. */
 interface Carrier<Item> {
   readonly item: Item;
 }
@@ -52,13 +52,13 @@ interface Carrier<Item> {
 export interface StreamSetup<Item, Carried extends Carrier<Item>> {
   readonly maxBufferedChunks: number;
   readonly maxStallMs: number;
-  /** The options for the engine: the user's functions get the items, not what carries them. */
+  /** The options for the engine: the user's functions receive the items, not their wrappers. */
   readonly engine: BatchOptions<Carried, void>;
 }
 
 const OWN_NAMES = ["maxBufferedChunks", "maxStallMs"];
 
-/** Throws INVALID_OPTION for what concerns streams. */
+/** Throws INVALID_OPTION for options of streams. */
 export function resolveStreamOptions<Item, Carried extends Carrier<Item>>(
   options: StreamOptions<Item> | undefined,
 ): StreamSetup<Item, Carried> {
@@ -80,7 +80,7 @@ function refuseOptions(options: object): void {
     if ((options as Record<string, unknown>)[name] === undefined) continue;
     throw invalidOption(TypeError, `Expected no \`${name}\`: it does not apply to a stream`);
   }
-  // The engine knows nothing of these options, so a misspelt one would get a wrong hint there.
+  // The engine does not know these options, so its hint for a misspelt one would be wrong.
   const misspelt = Object.entries(options).filter(([name]) => /chunk|buffer|stal/i.test(name));
   refuseUnknown(Object.fromEntries(misspelt), OWN_NAMES);
 }

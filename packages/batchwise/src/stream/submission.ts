@@ -1,14 +1,14 @@
-// What one stream is submitted with: the caller's options, with a signal of the stream's own in
-// place of the caller's. That signal aborts when the reader leaves and when the caller's signal
-// aborts, so the engine watches one thing. Nothing here throws: with options that are not valid the
-// engine gets some that it refuses with the right error.
+// Prepares the options with which one stream is submitted: the caller's options, with the stream's
+// own signal instead of the caller's. That signal aborts when the reader leaves or the caller's
+// signal aborts, so the engine watches one signal. Nothing here throws: for invalid options the
+// engine receives options that it refuses with the right error.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import { reasonOf } from "../core/submit/abort-signals.ts";
 import type { CallerSignals } from "./caller-signals.ts";
 
-/** A caller's way out of the queue, or out of a running batch. */
+/** Removes a caller from the queue or from a running batch. */
 export class Departure {
   readonly #controller: AbortController = new AbortController();
   #unfollow: (() => void) | null = null;
@@ -18,8 +18,8 @@ export class Departure {
   }
 
   /**
-   * The streams of one signal leave one after the other. The engine asks a signal before it hands
-   * an item over: this one says from the first moment on what the caller's says.
+   * Streams of one signal leave one at a time. The engine reads a signal before it hands an item
+   * over, so this one reports the caller's state from the start.
    */
   follow(signal: AbortSignal, signals: CallerSignals): void {
     const own = this.#controller.signal;
@@ -35,7 +35,7 @@ export class Departure {
     this.#controller.abort();
   }
 
-  /** The stream is over: lets go of the caller's signal. */
+  /** Call when the stream has ended: stops following the caller's signal. */
   end(): void {
     this.#unfollow?.();
     this.#unfollow = null;
@@ -43,8 +43,8 @@ export class Departure {
 }
 
 /**
- * The options of a call of many, each read once: a getter may say something else the next time.
- * What comes back throws for each item what reading them threw.
+ * The options of a call with many items, each read once, because a getter may return another value
+ * the next time. If reading threw, the result throws the same error for each item.
  */
 export function readOnce<Item>(given: SubmitManyOptions<Item> | undefined): SubmitManyOptions<Item> | undefined {
   if (given === undefined || !isObject(given)) return given;
@@ -57,7 +57,7 @@ export function readOnce<Item>(given: SubmitManyOptions<Item> | undefined): Subm
 }
 
 /**
- * The options for the engine. The caller's are read once; an item of `submitMany` gets its own cost
+ * The options for the engine. Reads the caller's once; an item of `submitMany` gets its own cost
  * and priority.
  */
 export function optionsFor<Item>(
@@ -69,7 +69,7 @@ export function optionsFor<Item>(
   if (given === undefined) return { signal: departure.signal };
   if (!isObject(given)) return given as SubmitOptions;
   try {
-    // Names that are not known stay, for the engine to refuse them.
+    // Unknown names are kept, so that the engine refuses them.
     const { signal, priority, cost, timeoutMs, key, context, ...others } = given;
     const options = {
       ...others,

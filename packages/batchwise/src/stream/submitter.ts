@@ -1,5 +1,5 @@
-// Submits items of streams to the engine: one at a time with a stream for an answer, or many with
-// their chunks collected.
+// Submits items to the engine: one item with a stream for an answer, or many with their chunks
+// collected.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import type { Batcher, SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
@@ -19,7 +19,7 @@ export class Submitter<Item, Chunk> {
     this.#maxBufferedChunks = maxBufferedChunks;
   }
 
-  /** Never throws: what a plain submit would reject with, the stream fails with. */
+  /** Never throws: the stream fails with the error with which a plain submit would reject. */
   submit(item: Item, options: SubmitOptions | undefined): Channel<Chunk> {
     return this.#submit(item, options, null);
   }
@@ -50,7 +50,7 @@ export class Submitter<Item, Chunk> {
     return channel;
   }
 
-  /** Reads all items before the first is submitted: an array of the user's may throw half way. */
+  /** Reads all items before the first is submitted, because a user's array may throw half way. */
   #collectAll(items: readonly Item[], options: SubmitManyOptions<Item> | undefined): Promise<Chunk[]>[] {
     if (!Array.isArray(items)) throw expected("items", anArray, items);
     const all: Item[] = Array.from(items);
@@ -60,8 +60,8 @@ export class Submitter<Item, Chunk> {
   }
 
   /**
-   * True for a call that the queue can never hold at once. The engine sees streams one by one, so
-   * it cannot tell.
+   * True for a call that the queue can never hold at once. The engine sees single streams, so it
+   * cannot check this.
    */
   #neverFits(size: number): boolean {
     const { onFull, maxQueueSize } = this.#core.options;
@@ -85,7 +85,7 @@ export class Submitter<Item, Chunk> {
 async function collect<Chunk>(stream: AsyncIterable<Chunk>): Promise<Chunk[]> {
   const chunks: Chunk[] = [];
   for await (const chunk of stream) {
-    // The caller gets it, and sees its rejection, when the stream has ended.
+    // The caller gets the promise, and sees its rejection, when the stream has ended.
     ignoreIfPromise(chunk);
     chunks.push(chunk);
   }

@@ -1,6 +1,6 @@
-// What the handler gets for a batch of rows: one tensor for each feature. The memory of a single
-// call is handed through where nothing has to be padded; everything else is stacked into new
-// memory. A call that cannot be stacked has no say in the dimensions of the others.
+// Builds the handler's input for a batch of rows: one tensor per feature. If nothing has to be
+// padded, a single call's memory is passed on; everything else is stacked into new memory. A call
+// that cannot be stacked does not affect the dimensions of the others.
 
 import type { CheckedFeatures, TensorCall, TensorRow } from "./call.ts";
 import { allocate, fillOf } from "./dtype.ts";
@@ -18,10 +18,10 @@ export interface TensorForm {
 /** Throws for a call that the handler does not take. */
 export type CheckInputs = (forms: Readonly<Record<string, TensorForm>>) => void;
 
-/** The same, for a call as it is here. Asks the handler about each call once. */
+/** The same for a `TensorCall`. Calls the handler's check once per call. */
 export type InputCheck = (call: TensorCall) => void;
 
-/** Asks the handler about a call in the form that it would have in a batch of its own. */
+/** Passes the handler's check the form that a call would have in a batch of its own. */
 export function inputCheckOf(checkInputs: CheckInputs, padding: ResolvedPadding): InputCheck {
   const taken = new WeakSet<TensorCall>();
   return (call) => {
@@ -38,22 +38,22 @@ interface Run {
   to: number;
 }
 
-/** A batch on its way to the handler. */
+/** The input of one batch. */
 export interface BatchInput {
-  /** None where every call is broken. */
+  /** Undefined if every call is broken. */
   readonly features: CheckedFeatures | undefined;
   readonly rows: readonly TensorRow[];
-  /** More than one call has rows in it. */
+  /** True if more than one call has rows in it. */
   readonly isShared: boolean;
   /**
-   * Calls whose memory has gone since the submit, those that the handler does not take, and those
-   * that the others cannot be padded to. Their rows are filled with zeros, so that all others keep
-   * their places.
+   * Calls whose memory has gone since the submit, that the handler does not take, or to which the
+   * others cannot be padded; with their errors. Their rows are filled with zeros, so that all other
+   * rows keep their places.
    */
   readonly broken: ReadonlyMap<TensorCall, unknown>;
 }
 
-/** Stacks the rows of a batch. `inputCheck` is the handler's, if it has one. */
+/** Stacks the rows of a batch. `inputCheck`: the handler's check, if it has one. */
 export function batchInput(
   rows: readonly TensorRow[],
   padding: ResolvedPadding,
@@ -94,14 +94,14 @@ function checkIsThere(name: string, { data, dims }: Checked): void {
   checkLength(`features.${name}`, data, dims);
 }
 
-/** What the handler would get of a call that has its batch to itself. */
+/** The form of a call in a batch of its own. */
 function formAlone(name: string, call: TensorCall, padding: ResolvedPadding): TensorForm {
   const { type, dims } = call.features[name] as Checked;
   const [rows = 0, ...rowDims] = dims;
   return { type, dims: [rows, ...roundedUp(rowDims, padding.multiplesOf(name))] };
 }
 
-/** As many rows of zeros as a tensor has, of the form of another. */
+/** A tensor of zeros with the row count of the first argument and the form of the second. */
 function blank({ dims: [rows = 0] }: Checked, { type, data, dims: [, ...rowDims] }: Checked): Checked {
   const dims = [rows, ...rowDims];
   return { type, data: allocate(data, sizeOf(dims)), dims };

@@ -1,19 +1,19 @@
-// What the handler answered for a batch, checked: a tensor, a list or a record of tensors, each
-// with as many rows as the batch has. And the part of it that belongs to one row.
+// Checks a handler's answer for a batch: a tensor, a list or a record of tensors, each with as many
+// rows as the batch has. Also cuts out the part of one row.
 
 import { BatchwiseError, countOf, describe, namelessError } from "../core/contract/errors.ts";
 import { type Checked, checkTensor, isTensor, textOf, wrong } from "./shape.ts";
 
 /**
- * Who else uses the memory of an answer. `"none"`: the handler alone. `"batch"`: callers of other
- * rows. `"row"`: a row itself may be the answer to several callers, or stay in a cache. `"call"`:
- * nobody, it is a copy for one call.
+ * Other users of an answer's memory. `"none"`: only the handler. `"batch"`: callers of other rows.
+ * `"row"`: a row itself may be the answer to several callers, or stay in a cache. `"call"`: no
+ * other, it is a copy for one call.
  */
 export type Sharing = "none" | "batch" | "row" | "call";
 
 /**
- * The tensors of an answer by name; those of a list by their place, and the name of a tensor alone
- * is empty.
+ * The tensors of an answer by name. The names of a list are its indexes; the name of a single
+ * tensor is "".
  */
 export interface BatchOutput {
   readonly shape: "tensor" | "list" | "record";
@@ -21,7 +21,7 @@ export interface BatchOutput {
   readonly sharing: Sharing;
 }
 
-/** The result of one row, until it is put together with the others of its call. */
+/** The result of one row, until it is joined with the other rows of its call. */
 export class RowResult {
   readonly output: BatchOutput;
   readonly row: number;
@@ -33,7 +33,7 @@ export class RowResult {
 }
 
 /**
- * Checks what a handler returned. Throws BATCH_RESULT, with both numbers where rows are missing.
+ * Checks the return value of a handler. Throws BATCH_RESULT, with both numbers if rows are missing.
  */
 export function readOutput(given: unknown, rows: number, sharing: Sharing): BatchOutput {
   try {

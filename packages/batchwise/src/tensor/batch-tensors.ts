@@ -1,4 +1,4 @@
-// The function that makes a tensor batcher, and its types.
+// Makes tensor batchers; declares their types.
 
 import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
 import type { Mapped, MapSource } from "../core/contract/map-options.ts";
@@ -15,7 +15,9 @@ import type { ResolvedTensorOptions, TensorBatchOptions } from "./options.ts";
 import { TensorBatcherCore } from "./tensor-batcher.ts";
 import type { Features, FeaturesOf, Outputs, OutputsOf, ResultOf, Tensor } from "./types.ts";
 
-/** Answers a batch: one tensor for each feature, stacked and padded, with all rows of the batch. */
+/**
+ * Answers a batch: receives one tensor per feature, stacked and padded, with all rows of the batch.
+ */
 export type TensorFunction<Inputs, Output> = (features: Inputs, context: BatchContext) => Output | PromiseLike<Output>;
 
 /**
@@ -29,53 +31,58 @@ export interface TensorHandlerObject<Inputs, Output, Input = Inputs, Raw = Outpu
   open?(): void | PromiseLike<void>;
   close?(): void | PromiseLike<void>;
   /**
-   * True where the handler changes its input or transfers it to a thread: it then always gets
-   * memory of its own.
+   * True if the handler changes its input or transfers it to a thread: then it always gets its own
+   * memory.
    */
   readonly copyInputs?: boolean;
   /**
-   * Throws for a call that the handler does not take: it rejects with that error, alone. It is
-   * asked at the submit, before the batcher's functions of an item get the call (while the handler
-   * is not open: when the call is stacked), with the types and dimensions that its features would
-   * have in a batch of their own.
+   * Throws for a call that the handler does not take; only that call rejects, with this error.
+   * Called at the submit, before the batcher's functions of an item (while the handler is not open:
+   * when the call is stacked), with the types and dimensions that the call's features would have in
+   * a batch of their own.
    */
   checkInputs?(forms: Readonly<Record<string, TensorForm>>): void;
   /**
-   * Options that suit this handler, where the caller gives none of their own; see
+   * Defaults that suit this handler; the caller's options override them. See
    * {@link HandlerDefaults}.
    */
   readonly defaults?: HandlerDefaults;
 }
 
-/** A handler object whose `run` does it all. */
+/** A handler object with only `run`. */
 interface WholeHandlerObject<Inputs, Output> extends Omit<TensorHandlerObject<Inputs, Output>, "prepare" | "finish"> {
   readonly prepare?: undefined;
   readonly finish?: undefined;
 }
 
-/** What callers pass: by default any tensors, or just those that the handler says it takes. */
+/**
+ * The callers' argument: any tensors by default, or the tensors that the handler's type declares.
+ */
 type Given<Inputs> = string extends keyof Inputs ? Features : Inputs;
 
 /**
  * A function that batches calls of tensors, with the members of any batcher. Its items are rows:
- * `stats()`, events, `inspect()` and the caps count rows, and `context.requests` of the handler has
- * one entry a row.
+ * `stats()`, events, `inspect()` and the limits count rows, and the handler's `context.requests`
+ * has one entry per row.
  */
 export interface TensorBatcher<Inputs, Output> extends BatcherControls {
   /**
    * Adds the rows of one record to the next batches.
-   * @returns the rows' results, in order, in the shape of the handler's answer. Rejects with the
+   * @returns the rows' results, in order, in the form of the handler's answer. Rejects with the
    * first failure of a row.
    */
   (features: Given<Inputs>, options?: SubmitOptions): Promise<ResultOf<Output>>;
-  /** The same. */
+  /** The same as calling the function. */
   submit(features: Given<Inputs>, options?: SubmitOptions): Promise<ResultOf<Output>>;
-  /** Adds the rows of many records; the result of each, in order. */
+  /** Adds the rows of many records; resolves with the result of each, in order. */
   submitMany(
     records: readonly Given<Inputs>[],
     options?: SubmitManyOptions<Given<Inputs>>,
   ): Promise<ResultOf<Output>[]>;
-  /** Adds the rows of many records; the outcome of each, in order. Never rejects for a record. */
+  /**
+   * Adds the rows of many records; resolves with the outcome of each, in order. Never rejects
+   * because of a record.
+   */
   submitSettled(
     records: readonly Given<Inputs>[],
     options?: SubmitManyOptions<Given<Inputs>>,
@@ -92,8 +99,8 @@ export interface TensorBatcher<Inputs, Output> extends BatcherControls {
 }
 
 /**
- * A method, since compilers check options while a function's inputs are not inferred, and compare
- * methods' both ways.
+ * A method, because compilers check options before they infer a function's inputs, and compare
+ * methods bivariantly.
  */
 interface Reported<Inputs, Output> {
   run(...args: Parameters<TensorFunction<Inputs, Output>>): ReturnType<TensorFunction<Inputs, Output>>;
@@ -101,21 +108,22 @@ interface Reported<Inputs, Output> {
 
 /**
  * Batches a handler of tensors. Callers pass records of tensors whose first dimension is their rows
- * (a tensor of rank 1 is one row); the handler gets one record, stacked and padded to the longest;
- * every caller gets its own rows back.
+ * (a tensor of rank 1 is one row). The handler gets one record, stacked and padded to the longest
+ * row. Every caller gets its own rows back.
  *
- * The handler returns a tensor, a list or a record of tensors, each with a row for each row that it
- * was given; of rank 1, each element is a row. Types are kept exactly. The rows of one call may
- * travel in several batches.
+ * The handler returns a tensor, a list or a record of tensors, each with one row per input row; in
+ * a tensor of rank 1, each element is a row. Types are kept exactly. The rows of one call may be in
+ * several batches.
  *
  * @param handler a function, or an object with `run`; see {@link TensorFunction} and
  * {@link TensorHandlerObject}.
- * @param options those of any batcher, and how features are padded; see {@link TensorBatchOptions}.
- * `maxBatchSize` counts rows. Without a `cost`, a row costs its length and a batch rows x longest
- * (`batchCost: "padded"`), so that `maxBatchCost` is a cap on padded elements.
+ * @param options any batcher's options, and the padding of features; see
+ * {@link TensorBatchOptions}. `maxBatchSize` counts rows. Without a `cost`, a row costs its length
+ * and a batch costs rows x longest row (`batchCost: "padded"`), so `maxBatchCost` limits padded
+ * elements.
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
- * out of range. A call rejects with one where its tensors are malformed, and with BATCH_RESULT
- * where the handler's rows do not match.
+ * out of range. A call rejects with one if its tensors are malformed, and with BATCH_RESULT if the
+ * handler's rows do not match.
  *
  * @example
  * ```ts
@@ -151,7 +159,7 @@ export function batchTensors<
   handler: TensorHandlerObject<Inputs, Output, Input, Raw>,
   options?: TensorBatchOptions<Inputs, ResultOf<Output>>,
 ): TensorBatcher<Inputs, Output>;
-// Compilers report the last signature: see `BatcherMaker`.
+// Compilers report errors of the last signature: see `BatcherMaker`.
 export function batchTensors<
   Inputs extends FeaturesOf<Inputs> = Readonly<Record<string, Tensor>>,
   Output extends OutputsOf<Output> = Outputs,

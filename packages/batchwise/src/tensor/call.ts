@@ -7,20 +7,20 @@ import { tagOf } from "./dtype.ts";
 import { viewRows } from "./join.ts";
 import { type Checked, checkTensor, isTensor, textOf, wrong } from "./shape.ts";
 
-/** Rows without elements take no memory of the caller's, but each is an item. */
+/** Rows without elements take no memory of the caller, but each is an item. */
 const MOST_EMPTY_ROWS = 65_536;
 
 export type CheckedFeatures = Readonly<Record<string, Checked>>;
 
-/** The features of a call, all of rank 2 or more, with a row in common. */
+/** The features of a call, all of rank 2 or more, with the same number of rows. */
 export class TensorCall {
   readonly features: CheckedFeatures;
   readonly names: readonly string[];
-  /** The rows, in order; never none. */
+  /** The rows, in order; at least one. */
   readonly rows: readonly TensorRow[];
-  /** Names, types and ranks. Calls that differ in these cannot share a batch. */
+  /** Names, types and ranks. Calls with different signatures cannot share a batch. */
   readonly signature: string;
-  /** The cost of each row, where it depends on the dimensions alone; -1 until it is known. */
+  /** The cost of each row if it depends only on the dimensions; -1 until it is known. */
   rowCost: number = -1;
 
   /** Throws INVALID_OPTION. */
@@ -47,7 +47,7 @@ export class TensorRow {
     this.index = index;
   }
 
-  /** The row as a record of tensors of one row each, as users' functions get it. */
+  /** The row as a record of tensors of one row each, for users' functions. */
   get features(): CheckedFeatures {
     const { call, index } = this;
     if (call.rows.length === 1) return call.features;
@@ -69,7 +69,7 @@ function readFeatures(given: unknown): CheckedFeatures {
   );
 }
 
-/** A tensor whose first dimension is its rows: one of rank 1 is one row. */
+/** The tensor with its rows as first dimension: a tensor of rank 1 becomes one row. */
 function withRows(name: string, tensor: Checked): Checked {
   const { type, data, dims } = tensor;
   if (dims.length === 0) throw wrong(`${name}.dims`, "of rank 1 or more", textOf(dims));

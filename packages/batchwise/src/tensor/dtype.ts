@@ -1,13 +1,13 @@
-// What is known of each element type: the arrays that may hold it, and which value stands for a pad
-// token in them. Arrays are told by their tag, so that those of another realm count, and a Buffer
-// is the Uint8Array that it is.
+// Describes each element type: the arrays that may hold it, and the value of a pad token in them.
+// Recognises arrays by their tag, so arrays of another realm are accepted, and a Buffer counts as
+// the Uint8Array that it is.
 
 import { describe } from "../core/contract/errors.ts";
 import { invalidOption } from "../core/contract/validate.ts";
 import { float16Bits } from "./float16.ts";
 import type { PadToken } from "./types.ts";
 
-/** The typed arrays, as far as they are alike. */
+/** The common members of the typed arrays. */
 interface NumberArray extends ArrayLike<number | bigint> {
   readonly length: number;
   set(source: ArrayLike<never>, offset?: number): void;
@@ -47,13 +47,14 @@ const KINDS: Readonly<Record<string, Kind>> = {
 
 export const TYPE_NAMES: readonly string[] = Object.keys(KINDS);
 
-/** The arrays that may hold elements of a type; undefined for a type that is not known. */
+/** The arrays that may hold elements of a type; undefined for an unknown type. */
 export function arraysOf(type: string): readonly string[] | undefined {
   return Object.hasOwn(KINDS, type) ? KINDS[type]?.arrays : undefined;
 }
 
 /**
- * The name of the array that a value is: "Float32Array", "Array"; something else where it is none.
+ * The name of the array that a value is: "Float32Array", "Array"; another string if it is not an
+ * array.
  */
 export function tagOf(value: unknown): string {
   return Object.prototype.toString.call(value).slice("[object ".length, -1);
@@ -61,10 +62,10 @@ export function tagOf(value: unknown): string {
 
 type Constructor = new (length: number) => NumberArray;
 
-/** A new array like `data`, with `length` elements: zeros, or `fill` where that is given. */
+/** A new array of the type of `data`, with `length` elements: zeros, or `fill` if it is given. */
 export function allocate(data: Data, length: number, fill?: Fill): Data {
   if (Array.isArray(data)) return new Array<string>(length).fill(fill === undefined ? "" : String(fill));
-  // By its tag and not its constructor: a Buffer would come out of a pool that others share.
+  // By the tag, not the constructor: a Buffer would come out of a shared pool.
   const make = (globalThis as unknown as Readonly<Record<string, Constructor>>)[tagOf(data)] as Constructor;
   const array = new make(length);
   if (fill !== undefined && !Object.is(fill, 0) && fill !== 0n) array.fill(fill as never);
@@ -82,8 +83,8 @@ export function copyElements(target: Data, at: number, source: Data, from: numbe
 }
 
 /**
- * The value to fill an array of this type with. Throws INVALID_OPTION where the type cannot hold
- * the token exactly (a float rounds it).
+ * The value with which to fill an array of this type. Throws INVALID_OPTION if the type cannot hold
+ * the token exactly (a float type rounds it).
  */
 export function fillOf(name: string, type: string, data: Data, token: PadToken | undefined): Fill {
   const { least, most } = KINDS[type] as Kind;

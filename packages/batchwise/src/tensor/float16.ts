@@ -1,4 +1,4 @@
-// Half precision for platforms and runtimes that hold it as bits.
+// Half precision, for platforms and runtimes that hold it as bits.
 
 const FLOAT = new Float32Array(1);
 const BITS = new Uint32Array(FLOAT.buffer);
@@ -16,7 +16,7 @@ export function float16Bits(value: number): number {
   if (exponent === 0xff) return sign | 0x7c00 | (fraction === 0 ? 0 : 0x200);
   const half = exponent - 112;
   if (half >= 31) return sign | 0x7c00;
-  // Rounding may carry into the exponent, up to infinity: the bits are in that order.
+  // Rounding may carry into the exponent, up to infinity, because the bits are in that order.
   if (half > 0) return sign | roundedShift((half << 23) | fraction, 13);
   return half < -10 ? sign : sign | roundedShift(0x80_0000 | fraction, 14 - half);
 }

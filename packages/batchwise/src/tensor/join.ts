@@ -1,11 +1,11 @@
-// Rows of several tensors as one tensor. Rows that are shorter than the result are filled up on one
-// side of every dimension. The result has memory of its own.
+// Joins rows of several tensors into one tensor. Rows that are shorter than the result are padded
+// on one side of every dimension. The result has its own memory.
 
 import { allocate, copyElements, type Data } from "./dtype.ts";
 import { areEqual, type Checked, sizeOf } from "./shape.ts";
 import type { PaddingSide } from "./types.ts";
 
-/** The rows `from` to `to`, without `to`, of a tensor. */
+/** The rows `from` up to, not including, `to` of a tensor. */
 export interface Part {
   readonly tensor: Checked;
   readonly from: number;
@@ -18,8 +18,8 @@ export interface Padding {
 }
 
 /**
- * One tensor of all rows, each of the dimensions `rowDims`. The parts are of one type and no row is
- * longer than that.
+ * One tensor of all rows, each with the dimensions `rowDims`. The parts have one type, and no row
+ * is longer than `rowDims`.
  */
 export function join(parts: readonly [Part, ...Part[]], rowDims: readonly number[], padding: Padding): Checked {
   const { type, data } = parts[0].tensor;
@@ -53,8 +53,8 @@ function copyRows(target: Data, start: number, rowDims: readonly number[], part:
 }
 
 /**
- * A block that is copied into a corner of a larger one: the first corner, or with the side "left"
- * the last one.
+ * A block that is copied into a corner of a larger one: the first corner, or with side "left" the
+ * last one.
  */
 class Block {
   readonly #target: Data;
@@ -62,7 +62,7 @@ class Block {
   readonly #source: Data;
   readonly #dims: readonly number[];
   readonly #side: PaddingSide;
-  /** The last dimension that differs: from there on the elements are in one run. */
+  /** The last dimension that differs: from there on the elements are contiguous. */
   readonly #last: number;
 
   constructor(target: Data, targetDims: readonly number[], source: Data, dims: readonly number[], side: PaddingSide) {
@@ -89,7 +89,7 @@ class Block {
   }
 }
 
-/** Rows of one tensor, over the same memory where the elements are in a typed array. */
+/** Rows of one tensor. Shares the memory if the elements are in a typed array. */
 export function viewRows({ type, data, dims }: Checked, from: number, to: number): Checked {
   if (from === 0 && to === dims[0]) return { type, data, dims };
   const size = sizeOf(dims.slice(1));

@@ -1,4 +1,4 @@
-// The options of a tensor batcher: those of any batcher, and how features are padded. Validated
+// The options of a tensor batcher: any batcher's options, and the padding of features. Validated
 // once, filled in and frozen.
 
 import { type HandlerDefaults, mergeDefaults } from "../core/contract/handler-defaults.ts";
@@ -16,57 +16,56 @@ import {
 import { checkPaddingSide, checkToken, multiplesOf } from "./padding.ts";
 import type { Features, PaddingSide, PadToken } from "./types.ts";
 
-/** When a caller's result has memory of its own; see {@link TensorBatchOptions.copyOutputs}. */
+/** When a caller's result has its own memory; see {@link TensorBatchOptions.copyOutputs}. */
 export type CopyOutputs = "shared" | "always" | "never";
 
 type Multiples = number | readonly number[];
 
 /**
- * The options of `batchTensors`. Where a function of the user takes an item (`cost`, `key`,
- * `dedupe`, `fairBy`, …), the item is one row: a record of tensors whose first dimension is 1.
+ * The options of `batchTensors`. For a user's function of an item (`cost`, `key`, `dedupe`,
+ * `fairBy`, …) the item is one row: a record of tensors whose first dimension is 1.
  */
 export interface TensorBatchOptions<Inputs, Result> extends BatchOptions<Inputs, Result> {
   /**
-   * What fills the places of a row that is shorter than the longest of its batch, by feature.
-   * Default 0 for each, or "" for strings. Of a float16 feature the number, also where its bits are
-   * in a `Uint16Array`.
+   * The pad value of each feature, for rows shorter than the longest of their batch. Default 0, or
+   * "" for strings. For a float16 feature a number, also if its bits are in a `Uint16Array`.
    */
   readonly padTokens?: Readonly<Record<string, PadToken>> | undefined;
-  /** On which side rows are padded, in every dimension. Default `"right"`. */
+  /** The side on which rows are padded, in every dimension. Default `"right"`. */
   readonly paddingSide?: PaddingSide | undefined;
   /**
-   * Rounds padded lengths up, so that a model sees few different shapes. A number is for the second
-   * dimension of each feature, a list for each dimension after the rows (1 leaves one as it is); a
-   * record gives them to the features that it names, and no others. Integers >= 1. Default: none.
+   * Rounds padded lengths up, so that a model sees few different shapes. A number applies to the
+   * second dimension of each feature; a list to each dimension after the rows (1 does not change
+   * it); a record applies only to the features that it names. Integers >= 1. Default: none.
    */
   readonly padToMultipleOf?: Multiples | Readonly<Record<string, Multiples>> | undefined;
   /**
-   * The length of a row, which is its cost where there is no `cost`. Default: the number of
-   * elements of its largest feature, with what `padToMultipleOf` adds. Finite and >= 0.
+   * The length of a row, which is its cost if there is no `cost`. Default: the number of elements
+   * of its largest feature, rounded up by `padToMultipleOf`. Finite and >= 0.
    */
   readonly lengthOf?: ((row: Inputs) => number) | undefined;
   /**
    * True: the handler always gets memory that nothing else refers to, and may change it or transfer
-   * it to a thread. False (default): where a batch is rows of a single call and nothing has to be
-   * padded, it gets the caller's own memory. A handler object may ask for copies with a property of
-   * this name.
+   * it to a thread. False (default): if a batch has the rows of a single call and needs no padding,
+   * the handler gets the caller's own memory. A handler object may request copies with a property
+   * of this name.
    */
   readonly copyInputs?: boolean | undefined;
   /**
-   * When a result is copied out of the handler's answer: `"shared"` (default), where the answer has
-   * rows of more than one call, so that a caller may keep, change or transfer what it got;
-   * `"always"`, for a handler that uses its output memory again; `"never"`, views. Rows that come
-   * from several batches are always copied, and so are results by `dedupe`.
+   * When a result is copied out of the handler's answer. `"shared"` (default): if the answer has
+   * rows of more than one call, so that a caller may keep, change or transfer its result.
+   * `"always"`: for a handler that reuses its output memory. `"never"`: views. Rows that come from
+   * several batches, and results shared by `dedupe`, are always copied.
    */
   readonly copyOutputs?: CopyOutputs | undefined;
 }
 
-/** The options in force. */
+/** The resolved options. */
 export interface ResolvedTensorOptions extends ShownOptions {
   readonly padTokens: Readonly<Record<string, PadToken>>;
   readonly paddingSide: PaddingSide;
   readonly padToMultipleOf: Multiples | Readonly<Record<string, Multiples>>;
-  /** Undefined where the number of elements is the length. */
+  /** Undefined if the length is the number of elements. */
   readonly lengthOf: ((row: never) => number) | undefined;
   readonly copyInputs: boolean;
   readonly copyOutputs: CopyOutputs;
@@ -76,13 +75,13 @@ type Own = "padTokens" | "paddingSide" | "padToMultipleOf" | "lengthOf" | "copyI
 
 const OWN: readonly Own[] = ["padTokens", "paddingSide", "padToMultipleOf", "lengthOf", "copyInputs", "copyOutputs"];
 
-/** Names that people bring from elsewhere. */
+/** Names of other libraries' options, and the options to use instead. */
 const HINTS: Readonly<Record<string, string>> = {
   spreadKwargs: "the handler gets one record and spreads it itself: `({ input_ids, attention_mask }) => …`",
   padToken: "it is `padTokens`, a token for each feature: `{ input_ids: 0 }`",
 };
 
-/** How the features of a batch are padded. */
+/** The padding of a batch's features. */
 export class ResolvedPadding {
   readonly own: Pick<ResolvedTensorOptions, Own>;
   readonly paddingSide: PaddingSide;
@@ -112,13 +111,13 @@ export class ResolvedPadding {
 
 export interface SplitOptions {
   readonly own: Pick<ResolvedTensorOptions, Own>;
-  /** What the batcher below takes. It checks these. */
+  /** The options for the batcher below, which checks them. */
   readonly others: BatchOptions<unknown, unknown>;
 }
 
 /**
- * Checks what a tensor batcher has of its own and fills it in. `defaults` are those of the handler.
- * Throws INVALID_OPTION.
+ * Checks and fills in the options that only a tensor batcher has. `defaults`: the handler's. Throws
+ * INVALID_OPTION.
  */
 export function splitOptions(given: unknown, defaults: HandlerDefaults = {}): SplitOptions {
   checkIsObject("options", given);

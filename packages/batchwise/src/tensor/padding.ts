@@ -1,4 +1,4 @@
-// The options that say how features are padded, checked.
+// Checks the options of padding.
 
 import { check, finiteIntegerFrom, invalidOption, oneOf, type Rule } from "../core/contract/validate.ts";
 import type { PaddingSide, PadToken } from "./types.ts";
@@ -16,7 +16,7 @@ export function checkToken(name: string, token: unknown): asserts token is PadTo
   throw invalidOption(TypeError, `Expected \`${name}\` to be a number, bigint, boolean or string, got ${typeof token}`);
 }
 
-/** The multiples of the dimensions after the rows. A number is that of the first of them. */
+/** The multiples of the dimensions after the rows. A number applies to the first of them. */
 export function multiplesOf(name: string, given: number | readonly number[] | undefined): readonly number[] {
   if (given === undefined) return [];
   const multiples = Array.isArray(given) ? (given as readonly number[]) : [given as number];

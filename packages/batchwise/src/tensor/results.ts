@@ -1,4 +1,4 @@
-// What a call is given: its rows out of one batch, or out of several, in their order.
+// Builds the result of a call: its rows from one batch or several, in order.
 
 import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 import { type BatchOutput, messageOf, RowResult, readOutput } from "./batch-output.ts";
@@ -23,8 +23,8 @@ interface Run {
 }
 
 /**
- * The results of a call's rows as one. Throws BATCH_RESULT where two batches answered in different
- * shapes.
+ * The results of a call's rows as one. Throws BATCH_RESULT if two batches answered in different
+ * forms.
  */
 export function collect(results: readonly RowResult[], rules: ResultRules): Outputs {
   const runs = runsOf(results);
@@ -41,8 +41,8 @@ export function collect(results: readonly RowResult[], rules: ResultRules): Outp
 }
 
 /**
- * The results of a batch's rows in new memory, one for consecutive rows of one call. For a handler
- * that uses the memory of its answer again.
+ * Copies the results of a batch's rows to new memory, once for consecutive rows of one call. For a
+ * handler that reuses the memory of its answer.
  */
 export function copyResults(output: BatchOutput, rows: readonly TensorRow[]): RowResult[] {
   const results: RowResult[] = [];
@@ -73,8 +73,8 @@ function view({ tensor, from, to }: Part): Checked {
 }
 
 /**
- * Rows of several batches as one tensor. They may be padded to different lengths: zeros make up for
- * that.
+ * Rows of several batches as one tensor. Pads with zeros if the batches were padded to different
+ * lengths.
  */
 function joined(name: string, parts: readonly [Part, ...Part[]], { paddingSide }: ResultRules): Checked {
   const [{ tensor: first }, ...others] = parts;
@@ -115,15 +115,12 @@ function runsOf(results: readonly RowResult[]): Run[] {
   return runs;
 }
 
-/**
- * A result in memory of its own, as a cache keeps it: a view would keep the memory of its whole
- * batch.
- */
+/** A copy of a result for a cache: a view would keep the memory of its whole batch. */
 export function ownResult(result: RowResult, paddingSide: PaddingSide): Outputs {
   return collect([result], { copyOutputs: "always", paddingSide });
 }
 
-/** A result of one row that a cache has kept. Throws BATCH_RESULT where it is none. */
+/** A row's result out of a cache. Throws BATCH_RESULT if the value is not one. */
 export function keptResult(kept: unknown): RowResult {
   return new RowResult(readOutput(kept, 1, "row"), 0);
 }

@@ -1,12 +1,11 @@
-// Dimensions, and the check that makes a plain tensor of what a user passes.
+// Dimensions, and the check that turns a user's value into a plain tensor.
 
 import { countOf, describe } from "../core/contract/errors.ts";
 import { invalidOption } from "../core/contract/validate.ts";
 import { arraysOf, type Data, TYPE_NAMES, tagOf } from "./dtype.ts";
 
 /**
- * A tensor that has been checked: `data` is the right array for `type` and has as many elements as
- * `dims` say.
+ * A checked tensor: `data` is the right array for `type` and has as many elements as `dims` says.
  */
 export interface Checked {
   readonly type: string;
@@ -27,7 +26,7 @@ export function areEqual(a: readonly number[], b: readonly number[]): boolean {
   return true;
 }
 
-/** The least dimensions that hold all of these, which have the same rank. */
+/** The smallest dimensions that hold all of these, which have the same rank. */
 export function largestOf(all: readonly (readonly number[])[]): number[] {
   const largest = [...(all[0] ?? [])];
   for (const dims of all) {
@@ -38,7 +37,7 @@ export function largestOf(all: readonly (readonly number[])[]): number[] {
   return largest;
 }
 
-/** Dimensions rounded up to multiples; those without one stay. */
+/** Dimensions rounded up to multiples; a dimension without a multiple does not change. */
 export function roundedUp(dims: readonly number[], multiples: readonly number[]): number[] {
   return dims.map((dim, index) => {
     const multiple = multiples[index] ?? 1;
@@ -50,13 +49,13 @@ export function textOf(dims: readonly number[]): string {
   return `[${dims.join(", ")}]`;
 }
 
-/** True for what looks like a tensor: no record of tensors has a list for its `dims`. */
+/** True for a value that looks like a tensor: no record of tensors has a list under `dims`. */
 export function isTensor(value: unknown): boolean {
   return typeof value === "object" && value !== null && Array.isArray((value as { dims?: unknown }).dims);
 }
 
 /**
- * Reads each member of a tensor once. Throws INVALID_OPTION, naming what was expected and what
+ * Reads each member of a tensor once. Throws INVALID_OPTION, which says what was expected and what
  * came.
  */
 export function checkTensor(name: string, value: unknown): Checked {
@@ -71,7 +70,7 @@ export function checkTensor(name: string, value: unknown): Checked {
   return { type: type as string, data: data as Data, dims: [...dims] };
 }
 
-/** Throws where the data does not fill the dimensions, as after a transfer to another thread. */
+/** Throws if the data does not fill the dimensions, as after a transfer to another thread. */
 export function checkLength(name: string, data: Data, dims: readonly number[]): void {
   const size = sizeOf(dims);
   if (data.length === size) return;

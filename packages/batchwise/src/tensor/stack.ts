@@ -1,5 +1,5 @@
-// Tensors put together and taken apart, as pure functions. What is put together has memory of its
-// own; what is taken apart shares the memory of the whole, strings excepted.
+// Joins and splits tensors, as pure functions. Joined tensors have their own memory; parts share
+// the memory of the whole, except strings.
 
 import { invalidOption } from "../core/contract/validate.ts";
 import { fillOf, tagOf } from "./dtype.ts";
@@ -8,29 +8,30 @@ import { checkPaddingSide, checkToken, multiplesOf } from "./padding.ts";
 import { areEqual, type Checked, checkTensor, largestOf, roundedUp, textOf, wrong } from "./shape.ts";
 import type { PaddingSide, PadToken, Plain, TensorLike } from "./types.ts";
 
-/** How tensors that differ in length are made equal. */
+/** How tensors of different lengths are padded. */
 export interface PadOptions {
-  /** What fills the places that are added. Default 0, or "" for strings. */
+  /** Value of the added places. Default 0, or "" for strings. */
   readonly padToken?: PadToken | undefined;
-  /** Where they are added, in every dimension. Default `"right"`. */
+  /** The side on which places are added, in every dimension. Default `"right"`. */
   readonly paddingSide?: PaddingSide | undefined;
 }
 
-/** How tensors of different lengths become one. */
+/** Options of `stack` and `concat`. */
 export interface StackOptions extends PadOptions {
   /**
-   * Rounds the dimensions after the first of the result up: a number, the second dimension alone
-   * (the length of a sequence); a list, each of them, where 1 leaves one as it is. Default: none.
+   * Rounds up the dimensions of the result after the first. A number applies only to the second
+   * dimension (the length of a sequence); a list to each of them (1 does not change it). Default:
+   * none.
    */
   readonly padToMultipleOf?: number | readonly number[] | undefined;
 }
 
 /**
- * Puts tensors of one type and rank on top of one another: n tensors of dims `[a, b]` are one of
- * `[n, a, b]`. Where they differ, each is padded to the longest.
+ * Stacks tensors of one type and rank: n tensors of dims `[a, b]` become one of `[n, a, b]`.
+ * Tensors of different sizes are padded to the longest.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an empty list, tensors of
- * different types or ranks, and a pad token that the type cannot hold.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an empty list, for tensors of
+ * different types or ranks, and for a pad token that the type cannot hold.
  *
  * @example
  * ```ts
@@ -49,8 +50,8 @@ export function stack<Given extends TensorLike>(tensors: readonly Given[], optio
 }
 
 /**
- * Puts the rows of tensors of one type and rank behind one another: `[2, a]` and `[3, a]` are
- * `[5, a]`. Where their rows differ, each is padded to the longest.
+ * Concatenates the rows of tensors of one type and rank: `[2, a]` and `[3, a]` become `[5, a]`.
+ * Rows of different sizes are padded to the longest.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`, as {@link stack} does, and for a
  * tensor of rank 0.
@@ -70,8 +71,8 @@ export function concat<Given extends TensorLike>(tensors: readonly Given[], opti
 }
 
 /**
- * Takes a tensor of dims `[n, a, b]` apart into n tensors of `[a, b]`. They share its memory, so
- * that a change in one is seen in the whole. A tensor of strings is copied.
+ * Splits a tensor of dims `[n, a, b]` into n tensors of `[a, b]`. They share its memory, so a
+ * change in one is visible in the whole. A tensor of strings is copied.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for a tensor of rank 0.
  *
@@ -93,11 +94,11 @@ export function unstack<Given extends TensorLike>(tensor: Given): Plain<Given>[]
 }
 
 /**
- * Makes a tensor larger: each dimension becomes that of `dims`. A tensor that has these dimensions
- * shares its memory with the result; any other is copied.
+ * Enlarges a tensor: each dimension becomes that of `dims`. A tensor that already has these
+ * dimensions shares its memory with the result; any other is copied.
  *
- * @throws TypeError or RangeError with `code: "INVALID_OPTION"` where a dimension is smaller than
- * the tensor's or the rank is another.
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"` if a dimension is smaller than the
+ * tensor's or the rank differs.
  *
  * @example
  * ```ts
@@ -152,8 +153,7 @@ function checkAlike(tensors: readonly TensorLike[]): Checked[] {
 }
 
 /**
- * Throws unless two tensors may stand in one: they have a type and a rank in common, and a kind of
- * array.
+ * Throws unless two tensors can be parts of one: they have the same type, rank and kind of array.
  */
 export function checkIsLike(name: string, tensor: Checked, first: Checked): void {
   if (tensor.type !== first.type) throw wrong(`${name}.type`, `${first.type} as the first`, tensor.type);

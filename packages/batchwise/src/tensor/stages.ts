@@ -1,5 +1,5 @@
-// The user's handler of tensors, as a handler of rows: `prepare` stacks them, `finish` gives each
-// its own.
+// Adapts the user's handler of tensors to a handler of rows: `prepare` stacks the rows, `finish`
+// splits the answer.
 
 import { isError } from "../core/contract/errors.ts";
 import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
@@ -13,10 +13,7 @@ import type { TensorRow } from "./call.ts";
 import type { ResolvedPadding } from "./options.ts";
 import { copyResults } from "./results.ts";
 
-/**
- * What `run` and `finish` are given: the value of the stage before, and the batch that it belongs
- * to.
- */
+/** The argument of `run` and `finish`: the value of the previous stage, and its batch. */
 interface Staged {
   readonly value: unknown;
   readonly batch: BatchInput;
@@ -30,7 +27,7 @@ export interface RowHandler {
   close?: () => void;
 }
 
-/** The parts of the user's handler. Throws INVALID_OPTION. */
+/** The stages of the user's handler. Throws INVALID_OPTION. */
 export function tensorStages(handler: unknown): Stages {
   const stages = resolveHandler(handler);
   if (stages.prepareItem === undefined) return stages;
@@ -38,12 +35,12 @@ export function tensorStages(handler: unknown): Stages {
   throw invalidOption(TypeError, message);
 }
 
-/** True where a handler object says that it changes or transfers what it is given. */
+/** True if a handler object says that it changes or transfers its input. */
 export function wantsCopies(handler: unknown): boolean {
   return typeof handler === "object" && (handler as { copyInputs?: unknown } | null)?.copyInputs === true;
 }
 
-/** The options that a handler object asks for. Throws INVALID_OPTION where that is no object. */
+/** The defaults of a handler object. Throws INVALID_OPTION if they are not an object. */
 export function defaultsOf(handler: unknown): HandlerDefaults {
   const defaults = typeof handler === "object" ? (handler as { defaults?: unknown } | null)?.defaults : undefined;
   checkIsObject("handler.defaults", defaults);
@@ -51,8 +48,7 @@ export function defaultsOf(handler: unknown): HandlerDefaults {
 }
 
 /**
- * The handler's own check of what a call may look like, if it has one. Throws INVALID_OPTION where
- * that is no function.
+ * The handler's own check of a call, if it has one. Throws INVALID_OPTION if it is not a function.
  */
 export function checkInputsOf(handler: unknown): CheckInputs | undefined {
   const given = (handler as { checkInputs?: unknown } | null)?.checkInputs;
@@ -64,7 +60,7 @@ export function checkInputsOf(handler: unknown): CheckInputs | undefined {
 interface RowHandlerOptions {
   readonly padding: ResolvedPadding;
   readonly inputCheck: InputCheck | undefined;
-  /** One row may be the answer to more than one call. */
+  /** True if one row may be the answer to more than one call. */
   readonly sharesRows: boolean;
   /** Called when the handler's own `open` is done. */
   readonly onOpen: () => void;
@@ -75,8 +71,8 @@ export function rowHandler(stages: Stages, options: RowHandlerOptions): RowHandl
   const { prepare, run, finish, open, close } = stages;
   const copiesAll = padding.own.copyOutputs === "always";
   const read = (output: unknown, batch: BatchInput): unknown[] => placesOf(output, batch, sharesRows, copiesAll);
-  // A handler that uses its output memory again may do so in its next call: its answer is copied at
-  // once, by the last stage.
+  // A handler that reuses its output memory may do so in its next call, so the last stage copies
+  // its answer at once.
   const readsInRun = copiesAll && finish === undefined;
   return {
     async prepare(rows, context) {

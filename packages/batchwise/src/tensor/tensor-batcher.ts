@@ -1,5 +1,5 @@
-// The batcher below takes rows; this one takes calls of rows. It changes what goes in and what
-// comes out, and decides nothing about batches.
+// Adapts calls of rows to a batcher of rows: converts the arguments and the results, and decides
+// nothing about batches.
 
 import { bindOnRead } from "../core/contract/bind-methods.ts";
 import { NO_NAME, nameError } from "../core/contract/errors.ts";
@@ -25,15 +25,16 @@ export class TensorBatcherCore extends BatcherCore {
   }
 
   readonly #padding: ResolvedPadding;
-  /** Begins the messages of errors. */
+  /** Prefix of error messages. */
   readonly #name: string;
   readonly #inputCheck: InputCheck | undefined;
   /**
-   * Before that the handler does not know what it takes: calls are checked when they are stacked.
+   * False until the handler is open. Before, it does not know its inputs, so calls are checked when
+   * they are stacked.
    */
   #isOpen: boolean;
   /**
-   * Of the first call. Those that differ in it go in lanes of their own, since they cannot be
+   * The first call's signature. Calls with another one are in other lanes, because they cannot be
    * stacked with it.
    */
   #signature: string | undefined;
@@ -70,7 +71,7 @@ export class TensorBatcherCore extends BatcherCore {
     return this.#collect(await super.submitMany(call.rows, this.#optionsFor(call, ofRows(options))));
   }
 
-  /** Nothing is submitted where one of the records is malformed. */
+  /** Submits nothing if one of the records is malformed. */
   override async submitMany(items: readonly unknown[], options?: ManyOptions): Promise<unknown[]> {
     if (!Array.isArray(items)) return super.submitMany(items);
     const calls = items.map((item) => this.#read(item));
@@ -94,10 +95,7 @@ export class TensorBatcherCore extends BatcherCore {
     );
   }
 
-  /**
-   * Submits the rows of all calls, those that are alike together, and finds the answers to each
-   * call.
-   */
+  /** Submits the rows of all calls, grouped by signature, and collects the answer to each call. */
   async #submitGroups<Answer>(
     calls: readonly TensorCall[],
     submit: (rows: readonly TensorRow[], options: never) => Promise<Answer[]>,
@@ -129,9 +127,7 @@ export class TensorBatcherCore extends BatcherCore {
     return this.#named(() => collect(results as readonly RowResult[], this.#padding.own));
   }
 
-  /**
-   * What is thrown here has not passed through the batcher below, which puts its name to errors.
-   */
+  /** Adds the batcher's name to errors that do not pass through the batcher below. */
   #named<Value>(work: () => Value): Value {
     try {
       return work();
@@ -143,7 +139,7 @@ export class TensorBatcherCore extends BatcherCore {
 
   /**
    * The features of a call, checked before any function of the user gets them. Throws
-   * INVALID_OPTION, and what the handler's own check throws.
+   * INVALID_OPTION, and the error of the handler's own check.
    */
   #read(features: unknown): TensorCall {
     return this.#named(() => this.#readChecked(features));
@@ -162,16 +158,16 @@ export class TensorBatcherCore extends BatcherCore {
   }
 
   /**
-   * A key that reads like a lane of another signature gets a signature too: no two lanes read the
-   * same.
+   * A key that looks like a lane of another signature gets a signature, too, so that no two lanes
+   * have the same name.
    */
   #laneOf(key: string, { signature }: TensorCall): string {
     return signature === this.#signature && !key.includes(' with "') ? key : `${key} with ${signature}`;
   }
 
-  /** The options for the rows of a call, or of several that are alike. */
+  /** The options for the rows of one call, or of several with the same signature. */
   #optionsFor(call: TensorCall, options: ManyOptions): never {
-    // Where there is a function for the key, it adds the signature.
+    // A function for the key adds the signature itself.
     const hasNoKey = call.signature !== this.#signature && super.options.key === undefined;
     const { key = hasNoKey ? "" : undefined } = options ?? {};
     return (typeof key === "string" ? { ...options, key: this.#laneOf(key, call) } : options) as never;
@@ -196,8 +192,8 @@ function valueOrThrow(settled: PromiseSettledResult<unknown>): unknown {
 }
 
 /**
- * `submitMany` options whose functions take a record, for rows. Their owner's mistakes are left to
- * the batcher below.
+ * `submitMany` options for rows: wraps functions that take a record. The batcher below refuses
+ * invalid ones.
  */
 function ofRows(options: ManyOptions): ManyOptions {
   if (typeof options !== "object" || options === null) return options;

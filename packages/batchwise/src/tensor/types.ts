@@ -1,11 +1,13 @@
-// The shapes of tensors, structurally those of onnxruntime and transformers.js: a tensor of either
-// is one of these.
+// The types of tensors, structurally compatible with onnxruntime and transformers.js: a tensor of
+// either library is one of these.
 
-/** Which array holds the elements of each type, in row-major order. A bool is a byte of 0 or 1. */
+/**
+ * The array that holds the elements of each type, in row-major order. A bool is a byte of 0 or 1.
+ */
 export interface TensorDataOf {
   readonly float32: Float32Array;
   readonly float64: Float64Array;
-  /** The bits of each number. A `Float16Array` is taken too, where the platform has it. */
+  /** The bits of each number. A `Float16Array` is accepted, too, if the platform has it. */
   readonly float16: Uint16Array;
   readonly int8: Int8Array;
   readonly int16: Int16Array;
@@ -29,7 +31,7 @@ export interface Tensor<Type extends TensorType = TensorType> {
   readonly dims: readonly number[];
 }
 
-/** Anything that has the members of a tensor. What they hold is checked when it is used. */
+/** Any object with the members of a tensor. Their values are checked when they are used. */
 export interface TensorLike {
   readonly type: string;
   readonly data: ArrayLike<unknown>;
@@ -37,40 +39,37 @@ export interface TensorLike {
 }
 
 /**
- * The tensors of a call, by name. The first of each tensor's `dims` is the number of rows, the same
- * for all of them.
+ * The tensors of a call, by name. The first of each tensor's `dims` is the number of rows, which is
+ * the same for all.
  */
 export type Features = Readonly<Record<string, TensorLike>>;
 
 /**
- * What a handler returns: one tensor, a list, or a record of them, each with a row for each row
- * that it was given.
+ * The return value of a handler: one tensor, a list, or a record of them, each with one row per
+ * input row.
  */
 export type Outputs = TensorLike | readonly TensorLike[] | Features;
 
-/** A record of tensors, as a type or an interface with names of its own. */
+/** A record of tensors, as a type or an interface with its own names. */
 export type FeaturesOf<Inputs> = { readonly [Name in keyof Inputs]: TensorLike | undefined };
 
-/** The same of what a handler returns. */
+/** The return types of a handler, for a type or an interface with its own names. */
 export type OutputsOf<Output> = TensorLike | readonly TensorLike[] | FeaturesOf<Output>;
 
-/** The members of a tensor and nothing else. */
+/** Only the members of a tensor. */
 export interface Plain<Given extends TensorLike> {
   readonly type: Given["type"];
   readonly data: Given["data"];
   readonly dims: readonly number[];
 }
 
-/** What a caller gets of `Given`: the same shape, with plain tensors. */
+/** A caller's result for an answer of type `Given`: the same form, with plain tensors. */
 export type ResultOf<Given> = Given extends TensorLike
   ? Plain<Given>
   : { [Name in keyof Given]: Given[Name] extends TensorLike ? Plain<Given[Name]> : Given[Name] };
 
-/**
- * What stands where one row is shorter than another. For float16 a number, whichever array holds
- * it.
- */
+/** The value of padded places. For float16 a number, whichever array holds the elements. */
 export type PadToken = number | bigint | boolean | string;
 
-/** The side on which short rows are filled up. */
+/** The side on which short rows are padded. */
 export type PaddingSide = "right" | "left";

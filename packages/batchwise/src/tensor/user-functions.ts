@@ -1,5 +1,5 @@
-// The user's functions of an item, made functions of a row. What is no function is left for the
-// batcher below to refuse.
+// Adapts the user's functions of an item to functions of a row. A value that is not a function is
+// passed on, and the batcher below refuses it.
 
 import type { BatchCache, BatchOptions } from "../core/contract/options.ts";
 import { isThenable } from "../core/contract/thenable.ts";
@@ -29,7 +29,7 @@ export function rowOptions(
     typeof batchCost !== "function"
       ? batchCost
       : (rows: readonly unknown[]) => batchCost((rows as readonly TensorRow[]).map(({ features }) => features));
-  // A cost that the user worked out adds up, as anywhere; lengths of rows that are padded do not.
+  // A user's cost adds up, as in any batcher; lengths of padded rows do not.
   if (cost !== undefined) return { ...rest, ...given, batchCost: measure, cost: ofRow(cost) };
   const lengthOf = own.lengthOf === undefined ? (row: TensorRow) => elementsOf(row, padding) : ofRow(own.lengthOf);
   return { ...rest, ...given, batchCost: measure ?? "padded", cost: lengthOf as OfItem<number> as never };
@@ -37,8 +37,8 @@ export function rowOptions(
 
 /**
  * The number of elements of the row's largest feature, padded to its multiples. The same for all
- * rows of a call. A dimension of 0 counts as 1: it hides the others, to which the rest of a batch
- * would be padded.
+ * rows of a call. A dimension of 0 counts as 1, because it would hide the other dimensions, to
+ * which the rest of a batch would be padded.
  */
 function elementsOf({ call }: TensorRow, padding: ResolvedPadding): number {
   if (call.rowCost >= 0) return call.rowCost;
@@ -58,11 +58,11 @@ function ofKey(key: unknown, laneOf: (key: string, row: TensorRow) => string): n
   }) as never;
 }
 
-/** A cache of results that users see, behind one of rows. */
+/** A user's cache of results, as a cache of rows. */
 function ofResults(cache: BatchCache<unknown> | undefined, { paddingSide }: SplitOptions["own"]): never {
   const { get, set, delete: remove } = (cache ?? {}) as Partial<BatchCache<unknown>>;
   if (typeof get !== "function" || typeof set !== "function") return cache as never;
-  // A row's result is never null: the cache's null is a miss, whatever it says.
+  // A row's result is never null: a cache's null is a miss.
   const kept = (value: unknown): unknown => (value === undefined || value === null ? undefined : keptResult(value));
   return {
     get: (key: string): unknown => {

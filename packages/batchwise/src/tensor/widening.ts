@@ -1,17 +1,15 @@
-// A feature without elements costs its caller no memory, but may have dimensions to which the
-// others of its batch would be padded. One that would make them far larger costs its own caller
-// alone.
+// Finds calls that would make a batch far larger. A feature without elements costs its caller no
+// memory, but its dimensions are those to which the other features of the batch would be padded.
+// Such a call fails without the others.
 
 import { invalidOption } from "../core/contract/validate.ts";
 import type { TensorCall } from "./call.ts";
 import { type Checked, largestOf, sizeOf, textOf } from "./shape.ts";
 
-/** So many elements more than the batch has without it. */
+/** Most elements that such a feature may add to a batch. */
 const MOST_ADDED = 2 ** 24;
 
-/**
- * The calls that would make a batch of so many rows too large with a feature that has no elements.
- */
+/** Calls that would make a batch of `rows` rows too large with a feature without elements. */
 export function tooWideFor(rows: number, calls: readonly TensorCall[]): Map<TensorCall, unknown> {
   const refused = new Map<TensorCall, unknown>();
   for (const name of calls[0]?.names ?? []) {

@@ -1,8 +1,8 @@
-// A handler that does nothing by itself: it records each call and answers when the test says so.
+// A handler for tests: it records each call and answers when the test says so.
 
 import type { BatchContext, HandlerFunction, Place } from "../core/contract/types.ts";
 
-/** One call of the handler, waiting for its answer. */
+/** One call of the handler, which waits for its answer. */
 export interface PuppetCall<Item, Result> {
   readonly items: readonly Item[];
   readonly context: BatchContext;
@@ -10,16 +10,16 @@ export interface PuppetCall<Item, Result> {
   readonly isOpen: boolean;
   /** Answers with one place per item. */
   resolve(results: readonly Place<Result>[]): void;
-  /** Answers each item by a function. */
+  /** Answers each item with the function's result. */
   answer(by: (item: Item) => Place<Result>): void;
   reject(error: unknown): void;
 }
 
 /** A handler that records its calls and leaves them open until a test answers them. */
 export interface PuppetHandler<Item, Result> extends HandlerFunction<Item, Result> {
-  /** Every call so far, the first one first. */
+  /** Every call so far, in order. */
   readonly calls: readonly PuppetCall<Item, Result>[];
-  /** The calls that have not been answered. */
+  /** The calls without an answer. */
   readonly open: readonly PuppetCall<Item, Result>[];
   /** The items of every call so far. */
   readonly batches: readonly (readonly Item[])[];
@@ -85,7 +85,7 @@ class Call<Item, Result> implements PuppetCall<Item, Result> {
   }
 
   reject(error: unknown): void {
-    // Nobody would wait for the rejected promise.
+    // No one would handle the rejected promise.
     if (!this.isOpen) return;
     this.isOpen = false;
     this.#settle(Promise.reject(error));

@@ -1,6 +1,6 @@
-// A clock that stands still until a test moves it. Timers ring in the order of their time, and
-// between two of them every promise job, turn and immediate of the program under test runs to its
-// end, so a test sees exactly what a quiet machine would do, in no time at all.
+// A clock that moves only when a test moves it. Timers fire in the order of their time. Between two
+// timers, every promise job, turn and immediate of the program under test runs to its end, so a
+// test sees what an idle machine would do, without waiting.
 
 import { bindMethods } from "../core/contract/bind-methods.ts";
 import type { Clock } from "../core/time/clock.ts";
@@ -8,43 +8,41 @@ import { Heap, HeapNode } from "../core/time/heap.ts";
 
 /** A clock that moves when a test says so. */
 export interface VirtualClock extends Clock {
-  /**
-   * Runs the callback in the next `settle` or `advance`, when all promise jobs and turns have run.
-   */
+  /** Runs the callback in the next `settle` or `advance`, after all promise jobs and turns. */
   setImmediate(callback: () => void): void;
   /**
-   * Lets everything that is due now happen, without time passing: promise jobs, turns, immediates,
-   * work that is held.
+   * Runs everything that is due now, without moving time: promise jobs, turns, immediates, held
+   * work.
    */
   settle(): Promise<void>;
   /**
-   * Time stands still until this work ends, or for `atMostMs` of real time (default Infinity): a
-   * call of a real server that a test makes. Returns its result. A dispatcher holds its calls of
-   * the store by itself, and its other calls for a moment.
+   * Holds time until this work ends, or for `atMostMs` of real time (default Infinity): for a
+   * test's own call of a real server. Returns the work's result. A dispatcher holds its store calls
+   * itself, and its other calls for a moment.
    */
   hold<Value>(work: Promise<Value>, atMostMs?: number): Promise<Value>;
-  /** Moves time on by this many milliseconds, through every timer on the way. */
+  /** Moves time forward by this many milliseconds, and fires every timer on the way. */
   advance(ms: number): Promise<void>;
   /**
-   * Moves time on from timer to timer until none is left, at most `limit` of them (default
+   * Moves time from timer to timer until none is left, through at most `limit` timers (default
    * 100,000).
    */
   runAll(limit?: number): Promise<void>;
-  /** When the next timer rings; Infinity where none is set. */
+  /** Time of the next timer; Infinity if none is set. */
   readonly nextAt: number;
-  /** Timers set and not yet rung or cleared. */
+  /** Number of timers that are set and have neither fired nor been cleared. */
   readonly timers: number;
 }
 
-/** No test needs more of them in one step. */
+/** A limit against endless loops: no test needs more in one step. */
 const MAX_IMMEDIATES = 100_000;
 
-/** Of equal times the heap keeps the order in which they were set. */
+/** The heap keeps timers of equal time in the order in which they were set. */
 type Timer = HeapNode<() => void>;
 
 /**
- * Makes a virtual clock that starts at `startAt` milliseconds (default 0). Give it to a batcher, a
- * limiter or a dispatcher as its `clock`; for a dispatcher `startAt` is in epoch milliseconds.
+ * Makes a virtual clock that starts at `startAt` milliseconds (default 0). Pass it to a batcher, a
+ * limiter or a dispatcher as `clock`; for a dispatcher `startAt` is in epoch milliseconds.
  *
  * @example
  * ```ts
@@ -64,7 +62,7 @@ export function virtualClock(startAt = 0): VirtualClock {
 class SteppedClock implements VirtualClock {
   readonly #timers: Heap<() => void> = new Heap();
   readonly #immediates: (() => void)[] = [];
-  /** Until when in real time each piece of work is waited for. */
+  /** Real time until which each piece of work is awaited. */
   readonly #held: Map<object, number> = new Map();
   #now: number;
 
@@ -79,7 +77,7 @@ class SteppedClock implements VirtualClock {
 
   setTimeout(callback: () => void, delayMs: number): unknown {
     const timer: Timer = new HeapNode(callback);
-    // As the platform does, also where there is no number of milliseconds.
+    // A delay that is not a number counts as 0, as on the platform.
     this.#timers.add(timer, this.#now + (delayMs > 0 ? delayMs : 0));
     return timer;
   }
@@ -128,7 +126,7 @@ class SteppedClock implements VirtualClock {
       this.#ring(timer);
       await this.settle();
     }
-    // Another `advance` may have moved time further meanwhile.
+    // Another `advance` may have moved time further.
     if (until > this.#now) this.#now = until;
   }
 
@@ -161,7 +159,7 @@ interface Tasks {
   readonly setImmediate?: (callback: () => void) => unknown;
 }
 
-/** Resolves in a later task of the platform, when all promise jobs and turns have run. */
+/** Resolves in a later task of the platform, after all promise jobs and turns. */
 function nextTask(): Promise<void> {
   return new Promise((resolve) => {
     const { setImmediate } = globalThis as Tasks;

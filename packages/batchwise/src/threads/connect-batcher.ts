@@ -1,8 +1,8 @@
-// The other end of a connection: a batcher of another thread, blocking or not.
+// The client side of a connection to a batcher in another thread; calls may block.
 //
-// Guarantees: every submit settles once, with its own answer, also when the batcher's thread closes
-// or ends; answers to other submits that come while this thread is blocked are delivered and lost
-// to nobody. The port keeps this thread alive only while a submit waits.
+// Guarantees: every submit settles once, with its own answer, even if the batcher's thread closes
+// or ends. Answers to other submits that arrive while this thread is blocked are delivered
+// afterwards. The port keeps this thread alive only while a submit waits.
 
 import { type MessagePort, receiveMessageOnPort, threadId } from "node:worker_threads";
 import { bindMethods } from "../core/contract/bind-methods.ts";
@@ -32,8 +32,8 @@ import {
 
 /**
  * Connects to the batcher behind a port that `shareBatcher(…).port()` made in another thread. A
- * port is for one connection. Throws INVALID_OPTION for any other port, and for one that is
- * connected.
+ * port serves one connection. Throws INVALID_OPTION for any other port, and for a port that is
+ * already connected.
  *
  * @example
  * ```ts
@@ -66,15 +66,15 @@ function notAPort(got: string): Error {
   return invalidOption(TypeError, `Expected \`port\` to be a new port of shareBatcher(…).port(), got ${got}`);
 }
 
-/** One who waits here for an answer. */
+/** A submit that waits for its answer. */
 interface Waiter {
   readonly settle: (answer: Answer) => void;
   readonly close: () => void;
 }
 
 /**
- * How much later than its deadline a blocked submit gives up by itself: the batcher's own answer is
- * to come first.
+ * Time in ms after its deadline at which a blocked submit gives up, so that the batcher's own
+ * answer can come first.
  */
 const GRACE_MS = 25;
 
@@ -84,7 +84,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
   readonly #isOwnThread: boolean;
   readonly #waiters: Map<number, Waiter> = new Map();
   #lastId = 0;
-  /** The port keeps this thread alive. */
+  /** True while the port keeps this thread alive. */
   #isKept = false;
   #isClosed = false;
 
@@ -93,7 +93,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     this.#cells = cells;
     this.#isOwnThread = hostThread === threadId;
     port.on("message", (answer: Answer) => this.#take(answer));
-    // What cannot be read has an id that nobody knows.
+    // A message that cannot be read has an unknown id, so no single submit can be rejected.
     port.on("messageerror", () => this.close());
     port.on("close", () => this.#end());
     port.unref();
@@ -151,9 +151,10 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     this.#post(request, packed, split);
   }
 
-  /** Throws where the request cannot be cloned. */
+  /** Throws if the request cannot be cloned. */
   #post(request: OneRequest | ManyRequest, packed: Packed, { transfer }: SplitOptions): void {
-    // What the caller gives away must be possible: no second attempt hides a mistake.
+    // A failed transfer of the caller's buffers must throw: a second attempt would hide the
+    // mistake.
     if (transfer.length > 0) this.#port.postMessage(request, [...transfer, ...packed.transfer]);
     else post(this.#port, request, packed.transfer);
   }
@@ -197,7 +198,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     signal?.addEventListener("abort", abort);
   }
 
-  /** Sends, and sleeps until the answer is there. See protocol.ts for why it misses none. */
+  /** Sends, and sleeps until the answer has come. protocol.ts explains why it misses none. */
   #block(timeoutMs: number | undefined, send: (id: number) => void): unknown {
     if (this.#isOwnThread) throw sameThreadError();
     if (this.closed) throw connectionClosedError();
@@ -240,7 +241,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     this.#port.unref();
   }
 
-  /** Takes what has come while no event could tell. */
+  /** Takes messages that arrived while this thread was blocked and could get no events. */
   #takeAll(): void {
     for (;;) {
       const received = receiveMessageOnPort(this.#port);
@@ -249,7 +250,7 @@ class Connection implements ConnectedBatcher<unknown, unknown> {
     }
   }
 
-  /** Nobody waits any more for the answer to a request that was cancelled. */
+  /** The answer to a cancelled request has no waiter any more. */
   #take(answer: Answer): void {
     this.#waiters.get(answer.id)?.settle(answer);
   }
@@ -269,7 +270,7 @@ function isPlain({ plain, each }: SplitOptions): boolean {
   return plain === undefined && each === undefined;
 }
 
-/** What of a request is not there in a plain one. */
+/** The optional parts of a request. */
 function extrasOf({ plain, each }: SplitOptions, isCancellable: boolean): Omit<ManyRequest, "id" | "items"> {
   return {
     ...(plain === undefined ? {} : { options: plain }),

@@ -1,7 +1,7 @@
-// Errors on their way between threads. Structured clone keeps an Error's message alone of what
-// programs look at; here class, name, code, retryable, cause, stack and every own property that can
-// be cloned arrive as they were. Classes that both threads have (BatchwiseError, those of the
-// language, DOMException) are the same class afterwards, others are an Error with their name.
+// Sends errors between threads. Structured clone keeps little more than an Error's message; here
+// class, name, code, retryable, cause, stack and every own property that can be cloned are kept.
+// Classes that both threads have (BatchwiseError, the language's own, DOMException) keep their
+// class; other errors become an Error with their name.
 
 import { BatchwiseError, describe, isError } from "../core/contract/errors.ts";
 
@@ -13,9 +13,9 @@ export interface EncodedReason {
   readonly message: string;
   readonly stack: string | undefined;
   readonly cause: EncodedReason | undefined;
-  /** Those of an AggregateError. */
+  /** The errors of an AggregateError. */
   readonly errors: readonly EncodedReason[] | undefined;
-  /** Other properties; of kind "value", the value itself. */
+  /** Other properties; for kind "value", the value itself. */
   readonly own: Readonly<Record<string, unknown>>;
 }
 
@@ -28,15 +28,13 @@ const BASES: Readonly<Record<string, ErrorConstructor>> = {
   URIError,
 };
 
-/** A chain of causes that is longer is cut. */
+/** A longer chain of causes is cut. */
 const LONGEST_CHAIN = 8;
-/**
- * Most errors and values of one reason, its causes and parts together; further ones are left out.
- */
+/** Most errors and values of one reason, with its causes and parts; further ones are dropped. */
 const MOST_PARTS = 100;
 const READ_BY_NAME: ReadonlySet<string> = new Set(["name", "message", "stack", "cause", "errors"]);
 
-/** What has been encoded of one reason. */
+/** State of encoding one reason. */
 interface Progress {
   /** By error; undefined while its causes and parts are being encoded. */
   readonly errors: Map<Error, EncodedReason | undefined>;
@@ -44,7 +42,7 @@ interface Progress {
 }
 
 /**
- * Never throws, whatever was thrown. Encodes an error once, and leaves out a cause or part that
+ * Never throws, whatever the reason is. Encodes each error once, and drops a cause or part that
  * leads back to it.
  */
 export function encodeReason(reason: unknown): EncodedReason {
@@ -52,7 +50,7 @@ export function encodeReason(reason: unknown): EncodedReason {
   return encode(reason, progress, 0) ?? withoutParts(`Expected an error, got ${describe(reason)}`);
 }
 
-/** Undefined where it is to be left out. */
+/** Undefined if the value is dropped. */
 function encode(reason: unknown, progress: Progress, depth: number): EncodedReason | undefined {
   try {
     if (!isError(reason)) return progress.count++ < MOST_PARTS ? encodeValue(reason) : undefined;
@@ -94,7 +92,7 @@ function partsOf(error: Error, progress: Progress, depth: number): Parts {
 function encodeAll(reasons: readonly unknown[], progress: Progress, depth: number): EncodedReason[] {
   const encoded: EncodedReason[] = [];
   for (const reason of reasons) {
-    // Also ends at a list of one error many times.
+    // Also stops at a list that repeats one error.
     if (encoded.length >= MOST_PARTS) break;
     const one = encode(reason, progress, depth);
     if (one !== undefined) encoded.push(one);
@@ -121,7 +119,7 @@ function kindOf(error: Error): EncodedReason["kind"] {
   return error instanceof DOMException ? "dom" : "error";
 }
 
-/** The nearest class of the language. Of another realm's error, its name says. */
+/** The nearest class of the language; for another realm's error, its name. */
 function baseOf(error: Error): string {
   for (const [name, Base] of Object.entries(BASES)) if (error instanceof Base) return name;
   const { name } = error;
@@ -149,7 +147,7 @@ function isCloneable(value: unknown): boolean {
 
 type Decoded = Map<EncodedReason, unknown>;
 
-/** An error that came in several places is one object again. */
+/** An error that occurred in several places is one object again. */
 export function decodeReason(encoded: EncodedReason): unknown {
   return decode(encoded, new Map());
 }

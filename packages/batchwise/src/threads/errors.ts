@@ -1,10 +1,10 @@
-// The errors of the threads layer: BatchwiseError with the codes of the core and two of its own.
+// The errors of the threads layer: BatchwiseError with the core's codes and two more.
 
 import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
 
 /**
- * `THREAD_ENDED`: a thread of `threadHandler` died in a batch. `SAME_THREAD`: a blocking submit
- * would wait for itself.
+ * `THREAD_ENDED`: a thread of `threadHandler` died while it ran a batch. `SAME_THREAD`: a blocking
+ * submit would wait for its own thread.
  */
 export type ThreadsErrorCode = "THREAD_ENDED" | "SAME_THREAD";
 
@@ -21,13 +21,13 @@ export function sameThreadError(): BatchwiseError {
   return new BatchwiseError({ code: "SAME_THREAD" satisfies ThreadsErrorCode, message, retryable: false });
 }
 
-/** For callers of a connection that was closed, on either side, or whose other side has ended. */
+/** For callers of a connection that was closed, on either side, or whose other thread has ended. */
 export function connectionClosedError(): BatchwiseError {
   return new BatchwiseError({ code: "CLOSED", message: "The connection to the batcher is closed.", retryable: false });
 }
 
 /**
- * The reason with which items of a caller are cancelled whose thread has ended or closed its
+ * The reason with which items are cancelled when their caller's thread ends or closes its
  * connection.
  */
 export function callerGoneError(): BatchwiseError {

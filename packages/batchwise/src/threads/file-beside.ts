@@ -1,10 +1,10 @@
-// Where the files are that threads of this library start from.
+// Finds the files from which threads of this library start.
 
 /**
- * The URL of `file` (without its extension) beside the module whose `import.meta.url` is `here`. It
- * has the extension of that module: .ts when Node.js runs the sources, .js once they are built.
- * Throws where a bundler has put the library into a CommonJS file: then nothing says where the
- * library's own files are.
+ * The URL of `file` (without its extension) beside the module whose `import.meta.url` is `here`.
+ * Uses the extension of that module: .ts if Node.js runs the sources, .js in a build. Throws if a
+ * bundler has put the library into a CommonJS file, because then the library's own files cannot be
+ * located.
  */
 export function fileBeside(here: string, file: string): URL {
   if (here === "") {

@@ -1,9 +1,10 @@
-// One worker thread with the user's handler in it, seen from the batcher's side.
+// One worker thread with the user's handler, seen from the batcher's side.
 //
-// Guarantees: a run settles exactly once, by its own answer, also when the thread dies and when the
-// module sends messages of its own; errors keep class, code and message. The thread keeps the
-// process alive only while it loads, runs or closes. It is asked to end and terminated only where
-// the user said so: ending a thread inside native code can abort the whole process.
+// Guarantees: a run settles exactly once, with its own answer, even if the thread dies or the
+// module sends messages of its own. Errors keep class, code and message. The thread keeps the
+// process alive only while it loads, runs or closes. It is terminated only if the user allows it;
+// otherwise it gets a message to end, because ending a thread inside native code can abort the
+// whole process.
 
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import { BatchwiseError, namelessError } from "../core/contract/errors.ts";
@@ -17,13 +18,11 @@ import type { Answer, FromThread, PlainPlaces, ToThread } from "./thread-protoco
 
 export interface HandlerThreadOptions {
   readonly url: string;
-  /** Buffers that an item owns whole are given to the thread, and are empty here afterwards. */
+  /** True: buffers that an item owns whole are transferred, and are empty here afterwards. */
   readonly movesItems: boolean;
   readonly movesResults: boolean;
   readonly terminateAfterMs: number;
-  /**
-   * A run that takes longer ends the thread, and rejects with THREAD_ENDED. Default: no run does.
-   */
+  /** A run that takes longer ends the thread and rejects with THREAD_ENDED. Default: no limit. */
   readonly maxRunMs?: number;
   readonly workerOptions: WorkerOptions;
 }
@@ -41,7 +40,7 @@ export class HandlerThread {
   readonly #terminateAfterMs: number;
   readonly #maxRunMs: number | undefined;
   readonly #movesItems: boolean;
-  /** Loading, the run, or closing: there is one at a time. */
+  /** The current task: loading, a run, or closing. */
   #task: Task | undefined;
   #tasks = 0;
   #exitCode: number | undefined;
@@ -56,7 +55,7 @@ export class HandlerThread {
     this.#movesItems = movesItems;
     this.#worker = new Worker(fileBeside(HERE, "handler-worker"), { name: "batchwise-handler", ...workerOptions });
     this.#worker.on("message", (answer: FromThread | null | undefined) => {
-      // All else is a message of the module's own, or late.
+      // Any other message is the module's own, or late.
       if (answer?.task !== undefined && answer.task === this.#task?.name) this.#take()?.resolve(answer);
     });
     this.#worker.on("messageerror", (error: Error) => {
@@ -68,19 +67,19 @@ export class HandlerThread {
     this.ended = new Promise((resolve) => {
       this.#worker.once("exit", (code: number) => {
         this.#exitCode = code;
-        // First, so that who runs again on hearing of the failure finds a new thread.
+        // First, so that a caller who retries after the failure finds a new thread.
         resolve();
         this.#take()?.reject(threadEndedError(code, this.#failure));
       });
     });
   }
 
-  /** True when it has done at least one run: a thread that dies before it has would do so again. */
+  /** True after the first run: a thread that dies before it would die again when restarted. */
   get hasAnswered(): boolean {
     return this.#answered;
   }
 
-  /** Loads the module and opens its handler. Rejects, with the thread ended, where that fails. */
+  /** Loads the module and opens its handler. If that fails, ends the thread and rejects. */
   async load({ url, movesResults }: HandlerThreadOptions): Promise<void> {
     const answer = await this.#ask((task) => this.#post({ type: "load", task, url, movesResults }));
     clearTimeout(this.#killer);
@@ -92,7 +91,7 @@ export class HandlerThread {
   async run(items: readonly unknown[], context: BatchContext): Promise<Places<unknown>> {
     let sent: SentBatch | undefined;
     const { signal } = context;
-    // It may have aborted while the thread was started.
+    // The signal may have aborted while the thread started.
     if (signal.aborted) throw signal.reason;
     const stop = (): void => this.#abort();
     const limit = this.#limitRun();
@@ -123,8 +122,8 @@ export class HandlerThread {
   }
 
   /**
-   * Closes the handler and ends the thread. Rejects, with the thread ended, where the handler's
-   * `close` failed.
+   * Closes the handler and ends the thread. If the handler's `close` fails, ends the thread and
+   * rejects.
    */
   async close(): Promise<void> {
     if (this.#exitCode !== undefined) return;
@@ -136,7 +135,7 @@ export class HandlerThread {
     if (answer?.type === "closeFailed") throw thrownThere(answer.error);
   }
 
-  /** Waits for the thread, and keeps the process alive meanwhile. */
+  /** Waits for the thread's end, and keeps the process alive until then. */
   #end(): Promise<void> {
     this.#worker.ref();
     return this.ended;
@@ -147,7 +146,10 @@ export class HandlerThread {
     this.terminateLater();
   }
 
-  /** Where the user has allowed it: unless what it does now ends before. */
+  /**
+   * Terminates the thread after `terminateAfterMs`, unless its task ends before. Only if the user
+   * has allowed it.
+   */
   terminateLater(): void {
     clearTimeout(this.#killer);
     if (this.#terminateAfterMs === Number.POSITIVE_INFINITY) return;
@@ -182,7 +184,10 @@ export class HandlerThread {
   }
 }
 
-/** The answer of a thread, with its errors and those of items that never went in their places. */
+/**
+ * The thread's answer, with its errors, and the errors of items that were not sent, in their
+ * places.
+ */
 function placesOf(
   { values, errors }: PlainPlaces,
   { indexes, errors: unsent }: SentBatch,
@@ -196,12 +201,12 @@ function placesOf(
   return places;
 }
 
-/** A place rejects its caller where it holds an Error. */
+/** A place that holds an Error rejects its caller. */
 function errorOf(reason: unknown): unknown {
   return reason instanceof Error ? reason : Promise.reject(reason);
 }
 
-/** What was thrown in a thread, where the batcher's name is not known. */
+/** An error thrown in a thread, which does not know the batcher's name. */
 function thrownThere(reason: EncodedReason): unknown {
   const thrown = decodeReason(reason);
   return thrown instanceof BatchwiseError ? namelessError(thrown) : thrown;

@@ -1,7 +1,7 @@
-// What runs in a thread of `threadHandler`: loads the user's module and runs its default export.
+// Runs in a thread of `threadHandler`: loads the user's module and runs its default export.
 //
-// Guarantees: answers every run once; a run that fails answers with its error and the thread goes
-// on; a result that cannot be sent is its caller's error alone. Ends by itself after `close`.
+// Guarantees: answers every run once. If a run fails, the answer is its error and the thread
+// continues. A result that cannot be sent rejects only its caller. Ends by itself after `close`.
 
 import { type MessagePort, parentPort } from "node:worker_threads";
 import { batchHoleError, batchResultError, describe, isError, NO_NAME, resultLength } from "../core/contract/errors.ts";
@@ -27,8 +27,8 @@ async function load(url: string): Promise<Stages> {
 }
 
 /**
- * All stages, one after the other: an item's errors in `prepareItem` fail it alone, as they do
- * without threads.
+ * Runs all stages in sequence. An item's error in `prepareItem` fails only that item, as without
+ * threads.
  */
 async function runStages(stages: Stages, items: readonly unknown[], context: BatchContext): Promise<PlainPlaces> {
   const { prepareItem, prepare, run, finish } = stages;
@@ -62,7 +62,7 @@ async function runPrepared(stages: Stages, items: readonly unknown[], context: B
   return { values, errors };
 }
 
-/** The handler's answer, with each place settled. Throws BATCH_RESULT where it is no answer. */
+/** The handler's answer with each place settled. Throws BATCH_RESULT if it is not an answer. */
 async function settleAll(output: unknown, size: number): Promise<PlainPlaces> {
   if (resultLength(output) !== size) throw batchResultError(NO_NAME, output, size);
   if (!Array.isArray(output)) return { values: output as ArrayLike<unknown>, errors: [] };
@@ -128,7 +128,7 @@ class HandlerWorker {
 
   #answer(task: string, places: PlainPlaces): void {
     try {
-      // Reads the results' properties, and those of the user may throw.
+      // Reads the results' properties, which may throw.
       const packed = pack(places.values, this.#movesResults);
       const answer = { ...places, type: "done", task, values: packed.value } as FromThread;
       post(this.#port, answer, packed.transfer);
@@ -146,7 +146,7 @@ class HandlerWorker {
     this.#end();
   }
 
-  /** What the module left running does not keep the thread. */
+  /** Work that the module has left running does not keep the thread alive. */
   #end(): void {
     process.exit(0);
   }

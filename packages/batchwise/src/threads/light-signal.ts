@@ -1,7 +1,7 @@
-// An abort signal for the batcher alone, without the price of an EventTarget: the batcher joins and
-// leaves it for each item that is the only one of its connection.
+// An abort signal for the batcher only, without the cost of an EventTarget: the batcher adds and
+// removes a listener for each item that is the only one of its connection.
 
-/** Anything with a `handleEvent`, as the batcher adds it, or a function. */
+/** A listener: an object with `handleEvent`, as the batcher adds it, or a function. */
 type Listener = { handleEvent(): void } | (() => void);
 
 export class LightSignal {
@@ -17,7 +17,7 @@ export class LightSignal {
     this.#listeners.delete(listener);
   }
 
-  /** Once: a second call does nothing. */
+  /** Aborts once: a second call has no effect. */
   abort(reason: unknown): void {
     if (this.aborted) return;
     this.aborted = true;

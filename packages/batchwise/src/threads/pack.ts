@@ -1,23 +1,23 @@
-// What of a value goes to another thread. Structured clone copies the whole buffer under a view: of
-// 32 rows that are views into one block each would take the block along, and a small Buffer the 8
-// KB that it was cut from. Here a view that is a part of its buffer takes its own bytes alone.
-// Shared memory is shared; nothing else of a value changes.
+// Prepares a value for another thread. Structured clone copies the whole buffer under a view: each
+// of 32 rows that are views of one block would take the block with it, and a small Buffer the 8 KB
+// from which it was cut. Here a view of a part of its buffer takes only its own bytes. Shared
+// memory stays shared; nothing else of a value changes.
 
 export interface Packed {
   readonly value: unknown;
-  /**
-   * Buffers that go over by transfer: those that were cut out here, and the value's own where they
-   * are to move.
-   */
+  /** Buffers to transfer: copies made here, and the value's own if they are moved. */
   readonly transfer: ArrayBuffer[];
 }
 
-/** A tensor in a record of tensors, in a list of results. What lies deeper is cloned as it is. */
+/**
+ * Deep enough for a tensor in a record of tensors in a list of results. Deeper values are cloned
+ * unchanged.
+ */
 const DEPTH = 4;
-/** Below this a second copy costs less than handing the memory over. */
+/** Below this, a second copy costs less than a transfer. */
 const LEAST_TRANSFER_BYTES = 16_384;
 
-/** `moves`: buffers that the value owns whole are given away, and are empty here afterwards. */
+/** `moves`: buffers that the value owns whole are transferred, and are empty here afterwards. */
 export function pack(value: unknown, moves: boolean): Packed {
   if (typeof value !== "object" || value === null) return { value, transfer: NOTHING };
   const packer = new Packer(moves);
@@ -28,7 +28,7 @@ const NOTHING: ArrayBuffer[] = [];
 
 class Packer {
   readonly #buffers: Set<ArrayBuffer> = new Set();
-  /** One for each view, however often it stands in the value. */
+  /** One copy per view, however often it occurs in the value. */
   readonly #cut: Map<ArrayBufferView, ArrayBufferView> = new Map();
   readonly #moves: boolean;
 
@@ -101,8 +101,8 @@ class Packer {
 }
 
 /**
- * Posts a message; where it cannot go with what it gives away (memory of WebAssembly, of an earlier
- * transfer), all of it is cloned. Throws where it cannot be cloned either.
+ * Posts a message. If a buffer cannot be transferred (WebAssembly's memory, or one transferred
+ * before), clones everything instead. Throws if the message cannot be cloned either.
  */
 export function post(port: Poster, message: unknown, transfer: readonly ArrayBuffer[]): void {
   if (transfer.length > 0) {
@@ -110,7 +110,7 @@ export function post(port: Poster, message: unknown, transfer: readonly ArrayBuf
       port.postMessage(message, transfer);
       return;
     } catch {
-      // Nothing has been given away: tried again below.
+      // Nothing has been transferred; cloned below.
     }
   }
   port.postMessage(message);

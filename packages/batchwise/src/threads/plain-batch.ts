@@ -1,12 +1,12 @@
-// A batch on its way to a thread. An item that cannot be cloned costs its own caller alone: the
-// others go without it.
+// Sends a batch to a thread. An item that cannot be cloned rejects only its own caller: the others
+// are sent without it.
 
 import type { BatchContext } from "../core/contract/types.ts";
 import { pack } from "./pack.ts";
 import type { PlainContext, ToThread } from "./thread-protocol.ts";
 
 export interface SentBatch {
-  /** The items' places in the batch that was given, where some are missing. */
+  /** The sent items' places in the batch; undefined if all were sent. */
   readonly indexes: readonly number[] | undefined;
   readonly errors: ReadonlyMap<number, unknown>;
 }
@@ -16,19 +16,22 @@ const WHOLE: SentBatch = { indexes: undefined, errors: new Map() };
 type Post = (message: ToThread, transfer: readonly ArrayBuffer[]) => void;
 
 interface BatchToSend {
-  /** The run's name, which its answer repeats. */
+  /** The run's id, which its answer repeats. */
   readonly task: string;
   readonly items: readonly unknown[];
   readonly context: BatchContext;
-  /** Buffers that an item owns whole are given away. */
+  /** True: buffers that an item owns whole are transferred. */
   readonly moves: boolean;
 }
 
-/** Posts a run of the items that can be cloned. Of a context that cannot, `undefined` goes. */
+/**
+ * Posts a run of the items that can be cloned. A context that cannot be cloned is sent as
+ * `undefined`.
+ */
 export function sendBatch({ task, items, context, moves }: BatchToSend, post: Post): SentBatch {
   const plain = plainContext(context);
   try {
-    // Reads the items' properties, and those of the user may throw.
+    // Reads the items' properties, which may throw.
     const packed = pack(items, moves);
     post({ type: "run", task, items: packed.value as readonly unknown[], context: plain }, packed.transfer);
     return WHOLE;

@@ -1,8 +1,8 @@
-// A batcher for other threads: `port()` makes one end of a connection, to be sent to the thread
-// that calls `connectBatcher` with it.
+// Makes a batcher usable from other threads: `port()` returns one end of a connection, to send to
+// the thread that calls `connectBatcher` with it.
 //
-// Guarantees: no port keeps this thread alive unless a caller behind it waits; the batcher may be
-// used here as before.
+// Guarantees: a port keeps this thread alive only while a caller behind it waits. The batcher can
+// still be used in this thread.
 
 import { MessageChannel, type MessagePort, threadId } from "node:worker_threads";
 import { bindMethods } from "../core/contract/bind-methods.ts";
@@ -12,11 +12,10 @@ import { SharedConnection } from "./shared-connection.ts";
 
 /**
  * Lets worker threads submit to a batcher of this thread, blocking or not, so that the items of all
- * threads meet in common batches. Each thread gets a port of its own and calls
- * {@link connectBatcher} with it.
+ * threads share batches. Each thread gets its own port and calls {@link connectBatcher} with it.
  *
- * Items and results are structured clones: objects of classes arrive as plain objects, functions
- * cannot go.
+ * Items and results are structured clones: objects of classes arrive as plain objects, and
+ * functions cannot be sent.
  *
  * @example
  * ```ts

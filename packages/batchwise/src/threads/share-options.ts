@@ -1,11 +1,11 @@
-// What can be shared with other threads, how, and what its owner holds.
+// The options of sharing a batcher with other threads, and the object that its owner gets.
 
 import type { MessagePort } from "node:worker_threads";
 import { aBoolean, check, checkIsObject, invalidOption, objectWith, refuseUnknown } from "../core/contract/validate.ts";
 
 /**
- * What is needed of a batcher: every batcher of this library that answers with single results has
- * it.
+ * The members of a batcher that are needed: every batcher of this library that answers with single
+ * results has them.
  */
 export interface ShareableBatcher<Item, Result> {
   submit(item: Item, options?: object): Promise<Result>;
@@ -13,27 +13,27 @@ export interface ShareableBatcher<Item, Result> {
   readonly options?: object;
 }
 
-/** How results go to the other threads. */
+/** Options of `shareBatcher`. */
 export interface ShareOptions {
   /**
    * True: typed arrays and ArrayBuffers in a result (up to a tensor in a record of tensors) that
-   * own their whole memory are handed over without a copy, and are empty in this thread afterwards.
+   * own their whole memory are transferred without a copy, and are empty in this thread afterwards.
    * The handler must not use them again. Refused for a batcher with `dedupe`, which gives one
-   * result to many. Default false: results are copied.
+   * result to many callers. Default false: results are copied.
    */
   readonly transferResults?: boolean | undefined;
 }
 
-/** A batcher as other threads reach it. */
+/** A batcher that other threads can use. */
 export interface SharedBatcher {
   /**
-   * A new port, for one `connectBatcher` in one thread. Send it in `workerData` or by
-   * `postMessage`, and name it in the list of what is transferred.
+   * Makes a port for one `connectBatcher` in one thread. Send it in `workerData` or by
+   * `postMessage`, and put it into the transfer list.
    */
   port(): MessagePort;
   /**
-   * Ends all connections: their waiting items are cancelled, their callers get CLOSED. The batcher
-   * stays as it is. Idempotent.
+   * Ends all connections: cancels their waiting items, whose callers get CLOSED. Does not close the
+   * batcher. Idempotent.
    */
   close(): void;
 }
@@ -42,7 +42,7 @@ const aBatcher = { ...objectWith("submit", "submitMany"), expected: "a batcher" 
 
 /** Throws INVALID_OPTION. */
 export function resolveShareOptions(batcher: unknown, options: ShareOptions | undefined): Required<ShareOptions> {
-  // The function that `batch` makes is a batcher too.
+  // The function that `batch` makes is a batcher, too.
   check("batcher", typeof batcher === "function" ? { ...aBatcher, type: "function" } : aBatcher, batcher);
   checkIsObject("options", options);
   if (options !== undefined) refuseUnknown(options, ["transferResults"]);

@@ -1,7 +1,7 @@
-// One connected thread, seen from the batcher's side: takes its requests, posts its answers.
+// One connected thread, seen from the batcher's side: takes its requests and posts its answers.
 //
-// Guarantees: each request is answered once while the connection stands; a result that cannot be
-// sent rejects its caller alone; when the thread ends, its items leave the batcher. The port keeps
+// Guarantees: each request is answered once while the connection is open. A result that cannot be
+// sent rejects only its caller. When the thread ends, its items leave the batcher. The port keeps
 // this thread alive only while a caller waits.
 
 import type { MessagePort } from "node:worker_threads";
@@ -33,9 +33,9 @@ export class SharedConnection {
   readonly #parts: ConnectionParts;
   readonly #onEnd: () => void;
   readonly #offExit: () => void;
-  /** Aborts when the connection ends. The signal of all requests that have none of their own. */
+  /** Aborts when the connection ends. The signal of all requests without one of their own. */
   readonly #gone: LightSignal = new LightSignal();
-  /** Of the requests that can be cancelled one by one. */
+  /** The signals of requests that can be cancelled one by one. */
   readonly #cancellable: Map<number, LightSignal> = new Map();
   #waiting = 0;
   #isOver = false;
@@ -45,8 +45,8 @@ export class SharedConnection {
     this.#onEnd = onEnd;
     const { port } = parts;
     port.on("message", (request: unknown) => this.#take(request));
-    // What cannot be read has an id that nobody knows: its caller hears of it by the end of the
-    // connection.
+    // A message that cannot be read has an unknown id, so its caller gets the end of the connection
+    // as its answer.
     port.on("messageerror", () => this.close());
     port.on("close", () => this.#end());
     port.unref();
@@ -101,7 +101,7 @@ export class SharedConnection {
     }
   }
 
-  /** Throws where the answer cannot be cloned; then nothing has changed. */
+  /** Throws if the answer cannot be cloned; nothing has changed then. */
   #settle(answer: Answer, transfer: readonly ArrayBuffer[] = []): void {
     if (this.#isOver) return;
     const { port, cells } = this.#parts;
@@ -132,7 +132,7 @@ export class SharedConnection {
   }
 }
 
-/** Code in the other thread that has the port can post anything on it. */
+/** Any code of the other thread that has the port can post on it. */
 function isRequest(message: unknown): message is Request {
   return typeof message === "object" && message !== null && ("cancel" in message || "id" in message);
 }
@@ -144,7 +144,10 @@ function wake(cells: Int32Array): void {
 
 const toWake: Set<Int32Array> = new Set();
 
-/** After all answers of a batch have been posted: a thread that wakes may take this one's core. */
+/**
+ * Runs after all answers of a batch have been posted, because a thread that wakes may take this
+ * thread's core.
+ */
 function wakeLater(cells: Int32Array): void {
   if (toWake.size === 0) {
     queueMicrotask(() => {
@@ -156,8 +159,8 @@ function wakeLater(cells: Int32Array): void {
 }
 
 /**
- * Options that give each item the value that was read of it over there. Equal items have equal
- * values.
+ * Options that give each item the value that was computed for it in the other thread. Equal items
+ * have equal values.
  */
 function functionsOf({ items, each }: ManyRequest): PlainOptions | undefined {
   if (each === undefined) return undefined;
@@ -166,7 +169,8 @@ function functionsOf({ items, each }: ManyRequest): PlainOptions | undefined {
     const byItem = new Map(items.map((item, index) => [item, values[index]]));
     functions[name] = (item: unknown) => {
       if (byItem.has(item)) return byItem.get(item);
-      // A batcher of tensors asks row by row, and a function of another thread knows records alone.
+      // A batcher of tensors calls the function per row, and a function of another thread knows
+      // only records.
       throw invalidOption(TypeError, `Expected \`${name}\` to be no function: this batcher does not ask item by item`);
     };
   }

@@ -1,5 +1,6 @@
-// Calls what must still happen when this thread ends. One listener of the process, however many
-// ask, and none when nobody does. A thread that is ended by `worker.terminate()` tells nobody.
+// Calls functions when this thread ends. Adds one listener to the process, however many functions
+// there are, and none if there are none. They are not called in a thread that ends by
+// `worker.terminate()`.
 
 const callbacks: Set<() => void> = new Set();
 
@@ -7,7 +8,7 @@ function callAll(): void {
   for (const callback of callbacks) callback();
 }
 
-/** Returns the function that ends it. */
+/** Returns a function that removes the callback. */
 export function onThreadExit(callback: () => void): () => void {
   if (callbacks.size === 0) process.on("exit", callAll);
   callbacks.add(callback);

@@ -1,5 +1,5 @@
 // A handler object whose batches run in worker threads, so that a synchronous or CPU-heavy handler
-// does not stop the event loop of the thread in which the batcher is.
+// does not block the event loop of the batcher's thread.
 
 import { isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -20,43 +20,40 @@ import {
 import type { HandlerThreadOptions } from "./handler-thread.ts";
 import { ThreadPool } from "./thread-pool.ts";
 
-/** All optional. */
+/** Options of `threadHandler`; all are optional. */
 export interface ThreadHandlerOptions {
   /**
-   * Threads, each of which runs one batch at a time: the batcher's `concurrency` where you give
-   * none. Default 1.
+   * Number of threads; each runs one batch at a time. It is the batcher's `concurrency` unless you
+   * set that. Default 1.
    */
   readonly workers?: number | undefined;
   /**
-   * True: typed arrays and ArrayBuffers in a result that own their whole memory are handed over
+   * True: typed arrays and ArrayBuffers in a result that own their whole memory are transferred
    * without a copy; the module must not use them again. Default false: results are copied.
    */
   readonly transferResults?: boolean | undefined;
   /**
-   * A thread that still runs a batch, or loads for it, this many milliseconds after its signal has
-   * aborted is terminated and replaced. So is one that has not closed its handler so long after it
-   * was asked to, without replacement. For handlers in plain JavaScript: terminating a thread
-   * inside native code (onnxruntime) can abort the process. Default Infinity: a thread is never
+   * Time in ms. A thread that still runs a batch, or loads for it, this long after the batch's
+   * signal has aborted is terminated and replaced. A thread that has not closed its handler this
+   * long after it should is terminated. For handlers in plain JavaScript: terminating a thread
+   * inside native code (onnxruntime) can abort the process. Default Infinity: no thread is
    * terminated.
    */
   readonly terminateAfterMs?: number | undefined;
-  /** For `new Worker`: `workerData`, `env`, `resourceLimits` and so on. */
+  /** Options of `new Worker`: `workerData`, `env`, `resourceLimits` and so on. */
   readonly workerOptions?: Omit<WorkerOptions, "eval"> | undefined;
 }
 
-/**
- * A handler object for `batch` and `createBatcher`. It is for one batcher: that one opens and
- * closes it.
- */
+/** A handler object for one `batch` or `createBatcher`, which opens and closes it. */
 export interface ThreadHandler<Item, Result> {
-  /** `concurrency` is `workers` where the batcher's own options do not have it. */
+  /** `concurrency` is `workers` unless the batcher's own options set it. */
   readonly defaults: Readonly<{ concurrency: number }>;
   /** Starts the threads and loads the module in each. Rejects with the module's own error. */
   open(): Promise<void>;
   run(items: Item[], context: BatchContext): Promise<Places<Result>>;
-  /** Finishes what runs, closes the module's handler in each thread, ends the threads. */
+  /** Finishes running batches, closes the module's handler in each thread, ends the threads. */
   close(): Promise<void>;
-  /** Threads that were started in place of dead ones. */
+  /** Number of threads that were started to replace dead ones. */
   readonly restarts: number;
 }
 
@@ -65,13 +62,13 @@ export interface ThreadHandler<Item, Result> {
  * or a handler object with its stages, as `batch` takes it. Each thread has its own copy of the
  * module.
  *
- * Items and results are structured clones. An item or a result that cannot be cloned rejects its
- * caller alone. A thread that dies fails its batch with THREAD_ENDED (`retryable`) and is replaced.
- * `context.signal` aborts in the thread too, where a handler that is synchronous cannot see it
- * before it ends.
+ * Items and results are structured clones. An item or a result that cannot be cloned rejects only
+ * its caller. If a thread dies, its batch fails with THREAD_ENDED (`retryable`) and the thread is
+ * replaced. `context.signal` aborts in the thread, too; a synchronous handler cannot see it before
+ * it ends.
  *
- * @param url of the module: `new URL("./handler.js", import.meta.url)`, a `file:` or `data:` URL as
- * text, or an absolute path.
+ * @param url the module's URL: `new URL("./handler.js", import.meta.url)`, a `file:` or `data:` URL
+ * as text, or an absolute path.
  *
  * @example
  * ```ts
@@ -152,7 +149,7 @@ class Threads implements ThreadHandler<unknown, unknown> {
     return this.#pool?.restarts ?? 0;
   }
 
-  /** The pool, once. After a failure the next call tries again. */
+  /** Opens the pool once. After a failure the next call tries again. */
   #opened(): Promise<ThreadPool> {
     this.#opening ??= this.#start().catch((error: unknown) => {
       this.#opening = undefined;

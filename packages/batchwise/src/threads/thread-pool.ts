@@ -1,9 +1,8 @@
 // Several threads with one handler, behind one `run`.
 //
-// Guarantees: every run settles exactly once; a thread that dies fails the run that it had and is
-// replaced, at once if it had answered before, else when it is needed; `close` waits for what was
-// given to `run`. Does not batch: a run goes to one thread as it is, and waits its turn while all
-// are busy.
+// Guarantees: every run settles exactly once. If a thread dies, its run fails and the thread is
+// replaced: at once if it had answered before, else when it is needed. `close` waits for all runs.
+// Does not batch: each run goes to one thread unchanged, and waits while all are busy.
 
 import { closedError, NO_NAME, namelessError } from "../core/contract/errors.ts";
 import type { BatchContext, Places } from "../core/contract/types.ts";
@@ -22,17 +21,17 @@ export class ThreadPool {
     this.#idle = [...this.#places];
   }
 
-  /** True while at least one thread has its module loaded, until `close`. */
+  /** True while at least one thread has loaded its module, until `close`. */
   get ready(): boolean {
     return this.#closing === undefined && this.#places.some((place) => place.isLoaded);
   }
 
-  /** How many threads were started to replace dead ones. */
+  /** Number of threads that were started to replace dead ones. */
   get restarts(): number {
     return this.#places.reduce((sum, place) => sum + place.restarts, 0);
   }
 
-  /** Starts every thread. Rejects, with all of them ended, where one cannot load the module. */
+  /** Starts every thread. If one cannot load the module, ends all of them and rejects. */
   async open(): Promise<void> {
     const outcomes = await Promise.allSettled(this.#places.map((place) => place.open()));
     const failure = outcomes.find((outcome) => outcome.status === "rejected");
@@ -52,8 +51,7 @@ export class ThreadPool {
   }
 
   /**
-   * Finishes what was given to `run`, then closes the handlers and ends the threads. Rejects if a
-   * `close` failed.
+   * Finishes all runs, then closes the handlers and ends the threads. Rejects if a `close` failed.
    */
   close(): Promise<void> {
     this.#closing ??= this.#end();
@@ -67,7 +65,7 @@ export class ThreadPool {
     if (failure !== undefined) throw failure.reason;
   }
 
-  /** Resolves when a thread is free. Rejects when the signal aborts first. */
+  /** Resolves when a thread is free. Rejects if the signal aborts first. */
   #turn(signal?: AbortSignal): Promise<ThreadPlace> {
     return new Promise((resolve, reject) => {
       const take: Turn = (place) => {
@@ -95,7 +93,7 @@ export class ThreadPool {
   }
 }
 
-/** One of the pool's places: the thread that is there now, or the way to get one. */
+/** One of the pool's places: its current thread, or the means to start one. */
 class ThreadPlace {
   readonly #options: HandlerThreadOptions;
   #thread: Promise<HandlerThread> | undefined;

@@ -3,18 +3,15 @@
 import type { BatchContext } from "../core/contract/types.ts";
 import type { EncodedReason } from "./encode-reason.ts";
 
-/** What of a batch's context goes over; the thread has a signal of its own. */
+/** The part of a batch's context that is sent; the thread has its own signal. */
 export type PlainContext = Omit<BatchContext, "signal">;
 
-/**
- * The user's module may send messages over the same port. An answer is told from those by the task
- * it names.
- */
+/** The user's module may send messages on the same port. The task's id marks ours. */
 interface OfTask {
   readonly task: string;
 }
 
-/** To a thread. It is given one run at a time. */
+/** To a thread, which gets one run at a time. */
 export type ToThread =
   | (OfTask & { readonly type: "load"; readonly url: string; readonly movesResults: boolean })
   | (OfTask & { readonly type: "run"; readonly items: readonly unknown[]; readonly context: PlainContext })
@@ -22,7 +19,7 @@ export type ToThread =
   /** Sent when nothing runs: the thread closes its handler and ends. */
   | (OfTask & { readonly type: "close" });
 
-/** The places of one batch: a value each, or an error for those that are listed. */
+/** The places of one batch: one value each, or an error for the listed places. */
 export interface PlainPlaces {
   readonly values: ArrayLike<unknown>;
   readonly errors: readonly (readonly [index: number, reason: EncodedReason])[];

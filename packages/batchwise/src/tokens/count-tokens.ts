@@ -1,5 +1,5 @@
-// How many tokens an item has, for a token batcher. A count that is not a finite number >= 0 throws
-// INVALID_OPTION; what a user's function throws is passed on.
+// Counts the tokens of an item, for a token batcher. A count that is not a finite number >= 0
+// throws INVALID_OPTION; an error of a user's function is passed on.
 
 import { ignoreIfPromise } from "../core/contract/thenable.ts";
 import { aCost, isCost, rangeError } from "../core/contract/validate.ts";
@@ -8,9 +8,9 @@ import { estimateTokens } from "./estimate-tokens.ts";
 const TEXT_FIELDS: readonly string[] = ["messages", "input", "prompt", "text"];
 
 /**
- * Counts the tokens of an item. Asks, in this order: the `estimateTokens` option; the item's own
- * `estimateTokens()` or `estimateCost()`; the rough estimate, where the item is a text, an array or
- * a body with text; `defaultTokens`.
+ * Counts the tokens of an item. Uses the first of these that applies: the `estimateTokens` option;
+ * the item's own `estimateTokens()` or `estimateCost()`; the rough estimate, if the item is a text,
+ * an array or a body with text; `defaultTokens`.
  */
 export function countTokens(
   item: unknown,
@@ -28,12 +28,12 @@ export function countTokens(
 }
 
 /**
- * Returns a count that a user's function gave. Throws a RangeError that names the function where it
- * is no count.
+ * Returns a count from a user's function. Throws a RangeError that names the function if it is not
+ * a count.
  */
 export function checkCount(name: string, count: unknown): number {
   if (isCost(count)) return count;
-  // A function that is async by mistake: its rejection would end the process.
+  // For a function that is async by mistake: its rejection would end the process.
   ignoreIfPromise(count);
   throw rangeError(name, aCost, count);
 }

@@ -2,23 +2,23 @@
 // a real tokenizer is about 11 % at the median and 31 % at the 90th percentile for English text;
 // far off for long unbroken runs.
 
-/** A common English token is four characters; other scripts need about one token a character. */
+/** A common English token is four characters; other scripts need about one token per character. */
 const ASCII_CHARACTERS_A_TOKEN = 4;
-/** Role and separators that every chat message adds. */
+/** Role and separators of each chat message. */
 const TOKENS_A_MESSAGE = 4;
 /**
- * About the most that one image costs where it is cut down to size: 1,445 in eight tiles, 1,600 by
+ * The approximate maximum for an image that providers scale down: 1,445 in eight tiles, 1,600 by
  * its area.
  */
 const TOKENS_AN_IMAGE = 1_600;
 const NOT_ASCII = /[\u0080-\uffff]/;
 
 /**
- * Roughly how many tokens a value is: of a string, of an array of strings, or of a chat body (its
- * `messages`, or its `input` or `prompt`). At least 1. An `image_url` part of a message counts as
- * 1,600, however it is written; models that count images otherwise need a count of your own.
- * Anything else counts as its JSON text; what has none counts as 1, and so does what is nested more
- * than 1,000 deep.
+ * A rough number of tokens for a string, an array of strings, or a chat body (its `messages`, or
+ * its `input` or `prompt`). At least 1. An `image_url` part of a message counts as 1,600, in any
+ * form; for models that count images differently, pass your own count. Any other value counts as
+ * its JSON text; a value without one counts as 1, and so does one that is nested more than 1,000
+ * levels deep.
  *
  * @example
  * ```ts
@@ -31,14 +31,14 @@ export function estimateTokens(value: unknown): number {
   return estimate(value, measureText);
 }
 
-/** The same number, sooner, for a value whose texts are known to be ASCII. */
+/** The same number, computed faster, for a value whose texts are known to be ASCII. */
 export function estimateAsciiTokens(value: unknown): number {
   return estimate(value, measureAscii);
 }
 
 type MeasureText = (text: string) => number;
 
-/** No body nests its texts so deep: what does is a cycle, or would overflow the stack. */
+/** No body nests its texts this deep: a deeper value is a cycle, or would overflow the stack. */
 const MAX_DEPTH = 1_000;
 
 function estimate(value: unknown, ofText: MeasureText): number {
@@ -81,7 +81,7 @@ function measureAscii(text: string): number {
 }
 
 /**
- * Most texts are ASCII throughout, and a search tells it several times as fast as a look at each
+ * Most texts are all ASCII, and one search detects it several times as fast as a test of each
  * character.
  */
 function measureText(text: string): number {
@@ -94,7 +94,7 @@ function measureText(text: string): number {
 
 type Measure = (value: unknown, ofText: MeasureText, depth: number) => number;
 
-/** Stops at what is nested too deep: in a cycle, going on would take for ever. */
+/** Stops at values that are nested too deep; a cycle has no end. */
 function sum(values: readonly unknown[], of: Measure, ofText: MeasureText, depth: number): number {
   let total = 0;
   for (const value of values) {

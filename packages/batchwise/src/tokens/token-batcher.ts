@@ -1,5 +1,5 @@
-// A batcher in the words of language models: its cost is tokens. It is the same batcher; this file
-// changes the words of what goes in and of what is refused, and nothing else.
+// A batcher in the terms of language models: its cost is tokens. It only renames options and the
+// names in errors, and is otherwise the same batcher.
 
 import { bindOnRead } from "../core/contract/bind-methods.ts";
 import { NO_NAME, tooManyTokensError } from "../core/contract/errors.ts";
@@ -23,15 +23,15 @@ import {
 } from "./token-options.ts";
 
 /**
- * `createBatcher` with token words: a batch closes at `maxBatchTokens` (default 32,000) or at
- * `maxBatchSize` items (default 256). A submit may give an exact count as `tokens`.
+ * `createBatcher` with options in tokens: a batch closes at `maxBatchTokens` (default 32,000) or at
+ * `maxBatchSize` items (default 256). A submit may pass an exact count as `tokens`.
  *
- * The result is a batcher with all members, so code that takes any batcher takes this one: the
- * names in `stats()`, `inspect()`, events and the handler's context stay, and every `cost` in them
+ * The result has all members of a batcher, so code that takes any batcher takes it, too. The names
+ * in `stats()`, `inspect()`, events and the handler's context are the same, and every `cost` there
  * is a number of tokens.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`. `cost` and `maxBatchCost` are
- * refused, with the token word in the message.
+ * refused, and the message names the option to use.
  *
  * @example
  * ```ts
@@ -46,7 +46,7 @@ import {
 export const createTokenBatcher: BatcherMaker<"tokens"> = (handler: unknown, options?: unknown) =>
   new TokenBatcherCore(handler, splitOptions(options)) as never;
 
-/** What a submit says, read once, in the words of the batcher below. */
+/** The options of a submit, read once, with the names of the batcher below. */
 type CostOptions = Omit<SubmitOptions, "cost" | "priority"> & { priority?: unknown; cost?: unknown };
 
 class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unknown> {
@@ -95,12 +95,11 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
   }
 
   /**
-   * Submit options in cost words. Never throws: an error stands where the batcher below reads
-   * `cost`, so that it fails or rejects the item as it does for any mistake in a submit, and counts
-   * it.
+   * Submit options with `cost` for `tokens`. Never throws: the batcher below finds an error when it
+   * reads `cost`, and rejects and counts the item as for any mistake in a submit.
    */
   #inCost(given: TokenSubmitManyOptions<unknown> | undefined, isMany: boolean): SubmitOptions | undefined {
-    // What is not an object goes below as it is, and is refused there.
+    // A value that is not an object is passed on unchanged, and refused below.
     if (typeof given !== "object" || given === null || Array.isArray(given)) return given as undefined;
     let options: CostOptions = {};
     try {
@@ -125,12 +124,12 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
   }
 
   /**
-   * Refuses an item that is over the cap by itself. The batcher below does so once it has prepared
-   * the item.
+   * Refuses an item that exceeds the limit by itself. The batcher below does so only after it has
+   * prepared the item.
    */
   #fit(tokens: number): number {
     const { maxBatchCost, oversize, batchCost } = this.#options;
-    // A function decides what such an item costs; the batcher below asks it.
+    // A function defines the cost of such an item; the batcher below calls it.
     const isCounted = typeof batchCost !== "function";
     if (isCounted && maxBatchCost !== "learn" && tokens > maxBatchCost && oversize === "reject")
       throw tooManyTokensError(this.#given.others.name ?? NO_NAME, tokens, maxBatchCost);

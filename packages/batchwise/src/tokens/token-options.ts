@@ -1,6 +1,6 @@
-// The options of a token batcher: those of a batcher with `maxBatchTokens`, `estimateTokens` and
-// `tokens` in place of `maxBatchCost` and `cost`. A name that belongs to the other kind of batcher
-// is refused with the one that was meant.
+// The options of a token batcher: a batcher's, with `maxBatchTokens`, `estimateTokens` and `tokens`
+// instead of `maxBatchCost` and `cost`. A name of the other kind of batcher is refused, and the
+// message has the right one.
 
 import type { Mapped, MapSource, MapWindow } from "../core/contract/map-options.ts";
 import type { BatchOptions, ConfigureOptions, ShownOptions } from "../core/contract/options.ts";
@@ -19,40 +19,37 @@ import {
 
 /** Options of `createTokenBatcher`: those of a batcher, in tokens. */
 export interface TokenBatcherOptions<Item, Result> extends Omit<BatchOptions<Item, Result>, "maxBatchCost" | "cost"> {
-  /**
-   * Hard cap on items per batch. Integer >= 1. Default 256, and 1,024 where `maxBatchTokens` is
-   * `"learn"`.
-   */
+  /** Most items per batch. Integer >= 1. Default 256, or 1,024 if `maxBatchTokens` is `"learn"`. */
   readonly maxBatchSize?: number | undefined;
   /**
-   * Hard cap on the tokens of a batch, exceeded only by a single oversize item that runs alone.
-   * More than 0. Default 32,000. With `"learn"` the batcher finds it by itself, as
-   * `maxBatchCost: "learn"` does, and refuses no item as too large.
+   * Most tokens per batch; only a single larger item, which runs without others, may exceed it.
+   * More than 0. Default 32,000. With `"learn"` the batcher finds the limit itself, as with
+   * `maxBatchCost: "learn"`, and refuses no item as too large.
    */
   readonly maxBatchTokens?: number | "learn" | undefined;
   /**
    * The tokens of an item: finite, >= 0. Default: the item's own `estimateTokens()` or
-   * `estimateCost()` where it has one, else the exported `estimateTokens(item)` for texts, arrays
-   * and chat bodies, else `defaultTokens`.
+   * `estimateCost()` if it has one, else the exported `estimateTokens(item)` for texts, arrays and
+   * chat bodies, else `defaultTokens`.
    */
   readonly estimateTokens?: ((item: Item) => number) | undefined;
-  /** The tokens of an item that has no text to estimate. Finite, >= 0. Default 1. */
+  /** The tokens of an item without text. Finite, >= 0. Default 1. */
   readonly defaultTokens?: number | undefined;
 }
 
-/** The limits that may change while a token batcher runs. */
+/** The limits that can change while a token batcher runs. */
 export interface TokenConfigureOptions extends Omit<ConfigureOptions, "maxBatchCost"> {
-  /** Hard cap on the tokens of a batch. > 0, or `"learn"`. */
+  /** Most tokens per batch. > 0, or `"learn"`. */
   readonly maxBatchTokens?: number | "learn" | undefined;
 }
 
-/** What a caller may say about one submit to a token batcher. */
+/** Options of one submit to a token batcher. */
 export interface TokenSubmitOptions extends Omit<SubmitOptions, "cost"> {
-  /** The item's tokens, in place of an estimate. Finite, >= 0. */
+  /** The item's tokens, instead of an estimate. Finite, >= 0. */
   readonly tokens?: number | undefined;
 }
 
-/** What a caller may say about the items of one `submitMany` or `submitSettled`. */
+/** Options of one `submitMany` or `submitSettled`. */
 export interface TokenSubmitManyOptions<Item> extends Omit<SubmitManyOptions<Item>, "cost"> {
   /** The tokens of each item, or a function that counts them. */
   readonly tokens?: number | ((item: Item) => number) | undefined;
@@ -64,8 +61,7 @@ export interface TokenMapOptions<Item, Settled extends boolean = boolean>
     MapWindow<Settled> {}
 
 /**
- * The options in force. `maxBatchCost` is the same number as `maxBatchTokens`, for code that takes
- * any batcher.
+ * The resolved options. `maxBatchCost` equals `maxBatchTokens`, for code that takes any batcher.
  */
 export interface ResolvedTokenOptions extends ShownOptions {
   readonly maxBatchTokens: number | "learn";
@@ -75,7 +71,7 @@ export interface ResolvedTokenOptions extends ShownOptions {
 
 /**
  * A batcher that counts tokens. It has every member of a {@link Batcher}; `cost` and
- * `averageBatchCost` in what it reports (`stats()`, `inspect()`, events, the handler's context) are
+ * `averageBatchCost` in its reports (`stats()`, `inspect()`, events, the handler's context) are
  * tokens.
  */
 export interface TokenBatcher<Item, Result> extends Batcher<Item, Result> {
@@ -93,7 +89,7 @@ export interface TokenBatcher<Item, Result> extends Batcher<Item, Result> {
   readonly options: ResolvedTokenOptions;
 }
 
-/** Names of other batchers that a token batcher has words of its own for. */
+/** Names of other batchers' options, and the options to use instead. */
 const HINTS: Readonly<Record<string, string>> = {
   "maxBatchCost targetBatchTokens targetBatchCost maxTokens maxBatchLength":
     "it is `maxBatchTokens` here: the most tokens of a batch",
@@ -106,7 +102,7 @@ const SUBMIT_HINTS: Readonly<Record<string, string>> = {
   "cost estimatedTokens estimatedCost": "it is `tokens` here: the tokens of the item",
 };
 
-/** A token batcher has words of its own for these. */
+/** A token batcher has its own names for these. */
 const isOurs = (name: string): boolean => name !== "maxBatchCost" && name !== "cost";
 const TOKEN_LIMIT_NAMES: readonly string[] = [...Object.keys(LIMITS).filter(isOurs), "maxBatchTokens"];
 const TOKEN_OPTION_NAMES: readonly string[] = [
@@ -116,7 +112,7 @@ const TOKEN_OPTION_NAMES: readonly string[] = [
   "defaultTokens",
 ];
 
-/** A record, so that the compiler finds a submit option that is missing here. */
+/** A record, so that the compiler finds a missing submit option. */
 const TOKEN_SUBMIT_OPTIONS: Readonly<Record<keyof TokenSubmitOptions, true>> = {
   signal: true,
   priority: true,
@@ -129,14 +125,14 @@ const TOKEN_SUBMIT_NAMES: readonly string[] = Object.keys(TOKEN_SUBMIT_OPTIONS);
 
 const TOKEN_CAP: Rule = { ...aboveZero, expected: 'a number > 0 or "learn"' };
 
-/** The options of a token batcher, apart: its own, and those that the batcher below it takes. */
+/** The options of a token batcher, split: its own, and those of the batcher below. */
 export interface SplitOptions
   extends Pick<ResolvedTokenOptions, "maxBatchTokens" | "estimateTokens" | "defaultTokens"> {
   readonly others: BatchOptions<unknown, unknown>;
 }
 
 /**
- * Checks the token words and fills them in; the batcher below checks the others. Throws
+ * Checks and fills in the token options; the batcher below checks the others. Throws
  * INVALID_OPTION.
  */
 export function splitOptions(given: unknown): SplitOptions {
@@ -151,7 +147,7 @@ export function splitOptions(given: unknown): SplitOptions {
   return { maxBatchTokens, estimateTokens, defaultTokens, others: { ...others, maxBatchSize } };
 }
 
-/** The changes for the batcher below. Throws INVALID_OPTION where a token word is wrong. */
+/** The changes for the batcher below. Throws INVALID_OPTION if a token option is wrong. */
 export function costChanges(changes: TokenConfigureOptions): ConfigureOptions {
   checkIsObject("changes", changes);
   refuseUnknown(changes ?? {}, TOKEN_LIMIT_NAMES, "", HINTS);
