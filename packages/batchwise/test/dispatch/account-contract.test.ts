@@ -1,6 +1,5 @@
-// What the dispatcher makes of the parts that an account may have beside the usual operations:
-// input chosen by size, finding by tag, groups that share parameters, cleaning up, endpoints of its
-// own.
+// Optional parts of an account in the dispatcher: input chosen by size, finding by tag, groups with
+// shared parameters, cleaning up, endpoints of its own.
 
 import { describe, expect, test } from "vitest";
 import type { Account, BatchName, CleanupInput, Failure } from "../../src/dispatch/contract/account.ts";
@@ -27,7 +26,7 @@ async function run(here: World & { rest(): Promise<void> }, account: Account, co
   return dispatcher;
 }
 
-/** The first create is done, or not, and its answer lost. */
+/** The first create succeeds, or not, and its answer is lost. */
 function lostOnce(drop: "before" | "after"): (operation: string) => Fate {
   let creates = 0;
   return (operation) => {
@@ -78,7 +77,7 @@ describe("an account that takes small batches inline and large ones as files", (
       await here.start({ accounts: [account], thresholds, owner: "second" });
       await here.rest();
       expect(here.sim.executions).toHaveLength(count);
-      // What may have been sent is searched for before it is sent again.
+      // A batch that may exist is searched for before it is sent again.
       const waitedMs = (here.sim.batches[0]?.createdAt ?? 0) - begunAt;
       expect(waitedMs >= 5 * MINUTE).toBe(count === 2);
     }
@@ -117,7 +116,7 @@ describe("an account that can be asked for a tag", () => {
 
   test("is asked by the sweep for each of a few batches, and a late duplicate is cancelled", async () => {
     let creates = 0;
-    // The first create is done long after it was given up.
+    // The first create succeeds long after it was given up.
     const fate = (operation: string): Fate => {
       if (operation !== "create") return {};
       creates += 1;

@@ -1,5 +1,5 @@
-// `batchFetch` with `streams: "whole"`: the official clients read the stream, and put together the
-// answer that they get without a stream.
+// `batchFetch` with `streams: "whole"`: the official clients read the stream and assemble the same
+// answer as without a stream.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";

@@ -1,5 +1,5 @@
-// batchFetch under the official clients, as their users write them, against the strict fake
-// provider in virtual time.
+// `batchFetch` in the official clients, as users write them, against the strict fake provider in
+// virtual time.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";

@@ -1,5 +1,4 @@
-// OpenAI counts the inputs of all requests of an embeddings batch, 50,000 at most: no batch is sent
-// that has more.
+// OpenAI limits the inputs of an embeddings batch to 50,000: no batch has more.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
@@ -92,7 +91,7 @@ describe("a batch of requests of so many inputs takes so many", () => {
     [1, 50_000, 50_000],
     [16, 50_000, 3_125],
     [2_048, 50_000, 24],
-    // One of at most 2,000 inputs is in this lane too, and was let in.
+    // A request of at most 2,000 inputs may be in this lane.
     [2_048, 2_000, 1],
     [2_048, undefined, 50_000],
   ])("%i at most, where %s are allowed: %i", (inputs, maxInputs, requests) => {

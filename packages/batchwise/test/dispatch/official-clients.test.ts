@@ -1,6 +1,5 @@
 // The dispatcher with the real adapters over the official clients, against the strict fake
-// provider, in virtual time: what the scenarios show with a provider in a few lines holds with the
-// wire formats in between.
+// provider, in virtual time. The scenarios hold with real wire formats too.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
@@ -24,7 +23,7 @@ interface Case {
   readonly name: string;
   readonly create: "batches.create" | "messages.create" | "gemini.create" | "jobs.create" | "vertex.create";
   readonly fake: FakeOptions;
-  /** A batch that expires gives nothing, although it has run some. */
+  /** An expired batch gives no results, even of requests that ran. */
   readonly expiresEmpty?: boolean;
   account(fake: FakeProvider): Account;
 }
@@ -78,7 +77,7 @@ const cases: readonly Case[] = [
   vertexCase("Llama", "meta"),
 ];
 
-/** One bucket for all tests: a batch has folders of its own there. */
+/** One bucket for all tests: each batch has folders of its own. */
 function vertexCase(model: string, publisher: string): Case {
   const storage = fakeGcs();
   const account = (fake: FakeProvider): Account => vertexInProcess(fake, storage, publisher);
@@ -161,7 +160,7 @@ describe.each(cases)("at $name", (each) => {
       facts.index === 0 ? { runMs: (each.expiresEmpty === true ? 50 : 26) * 60 * MINUTE, expiredShare: 0.5 } : {};
     const { fake, outcomes } = await dispatchAll(each, { plan }, () => {});
     expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
-    // What had run in a batch that gives nothing runs again.
+    // Requests that ran in a batch without results run again.
     const [again, twice] = each.expiresEmpty === true ? [20, 10] : [10, 0];
     expect(outcomes.filter(({ attempts }) => attempts === 2)).toHaveLength(again);
     const runs = [...fake.runs().values()];
@@ -285,6 +284,6 @@ test("a file that Gemini has let go of before its create could come is uploaded 
   });
   expect(outcomes.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
   expect([...fake.runs().values()]).toEqual(names(50).map(() => 1));
-  // Two calls each: the first three files, and what of them was gone.
+  // Two calls each: the first three files, and the lost ones again.
   expect(fake.calls("geminiFiles.upload")).toBeGreaterThan(6);
 });

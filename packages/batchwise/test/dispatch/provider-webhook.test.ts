@@ -1,5 +1,5 @@
-// Events of providers, signed by another implementation of Standard Webhooks: what OpenAI's client
-// accepts is accepted.
+// Provider events, signed by another implementation of Standard Webhooks: events that OpenAI's
+// client accepts are accepted.
 
 import { createHmac, randomBytes } from "node:crypto";
 import { GoogleGenAI } from "@google/genai";
@@ -16,7 +16,7 @@ import { seeded } from "./support/world.ts";
 const HOUR = 3_600_000;
 const secrets = [`whsec_${randomBytes(24).toString("base64")}`, "a secret in plain text"] as const;
 
-/** Two batches that ended at the provider, an hour before they are polled again. */
+/** Two batches that have ended at the provider, an hour before their next poll. */
 async function rig() {
   const time = virtualClock(Date.now());
   const fake = fakeProvider({ clock: time, plan: { validateMs: 0, runMs: HOUR / 2, finalizeMs: 0 } });

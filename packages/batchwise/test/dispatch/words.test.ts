@@ -1,4 +1,4 @@
-// What a first program gets wrong, answered with what to write instead.
+// Common mistakes of first programs, and the errors that explain them.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { Bedrock } from "@aws-sdk/client-bedrock";

@@ -1,4 +1,4 @@
-// Table: the tokens of a body's text, images, audio and files.
+// Estimated tokens of a body's text, images, audio and files.
 
 import { estimateTokens } from "batchwise";
 import { describe, expect, test } from "vitest";
@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../../../src/dispatch/contract/types.ts";
 import { tokensOf } from "../../../src/dispatch/format/body-tokens.ts";
 import { imageSize } from "../../../src/dispatch/format/image-size.ts";
 
-/** A file of so many bytes that starts with these. */
+/** A base64 file of this many bytes with this beginning. */
 function fileOf(start: readonly number[] | string, bytes = 300): string {
   const file = Buffer.alloc(bytes);
   (typeof start === "string" ? Buffer.from(start, "latin1") : Buffer.from(start)).copy(file);
@@ -24,7 +24,7 @@ const png = (width: number, height: number, bytes = 300): string =>
 const gif = (width: number, height: number): string => fileOf([...letters("GIF89a"), ...le16(width), ...le16(height)]);
 const webp = (kind: string, ...rest: number[]): string =>
   fileOf([...letters("RIFF....WEBP"), ...letters(kind), ...rest]);
-/** A JPEG with a comment of so many bytes before its frame. */
+/** A JPEG with a comment of this many bytes before its frame. */
 const jpeg = (width: number, height: number, comment = 20, frame = 0xc0): string =>
   fileOf(
     [

@@ -1,4 +1,4 @@
-// The words of errors: the innermost cause of a connection that failed, with its host and code.
+// Messages of errors: the innermost cause of a failed connection, with its host and code.
 
 import { describe, expect, test } from "vitest";
 import { withInnermostCause, wordsOf } from "../../../src/dispatch/format/client-error.ts";

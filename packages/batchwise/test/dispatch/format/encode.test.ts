@@ -1,4 +1,4 @@
-// Names, lines and counts: what must come out the same everywhere.
+// Names, lines and counts that must be equal on every machine.
 
 import { expect, test } from "vitest";
 import { laneProper } from "../../../src/dispatch/contract/lanes.ts";
@@ -81,6 +81,6 @@ test("a lane's name is read back, whatever the model is called", () => {
     expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
     expect(encode.parseLane(laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
   }
-  // What was stored before inputs were counted.
+  // A lane that was stored before inputs were counted.
   expect(encode.laneName(encode.parseLane("/v1/embeddings  m"))).toBe("/v1/embeddings  m");
 });

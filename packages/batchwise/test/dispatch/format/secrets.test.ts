@@ -1,4 +1,4 @@
-// Secrets in texts and errors: what is blanked, and what stays as it was.
+// Secrets in texts and errors: which are removed, and which texts are unchanged.
 
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -76,7 +76,7 @@ describe("an error", () => {
     expect(told.cause).toBeInstanceOf(TypeError);
     expect(told.cause).toMatchObject({ code: "EX", body: { deep: ["x[secret]"] } });
     expect(inspect(told, { depth: 10, showHidden: true })).not.toContain(KEY);
-    // The client's own object stays as it is.
+    // The client's own object is unchanged.
     expect(error.message).toContain(KEY);
   });
 

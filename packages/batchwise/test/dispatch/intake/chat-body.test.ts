@@ -1,5 +1,5 @@
-// What OpenAI's types refuse in a chat body at enqueue, and what passes: dialects, other endpoints,
-// what is stored already.
+// Which chat bodies OpenAI's types refuse at enqueue, and which pass: dialects, other endpoints,
+// stored bodies.
 
 import { createDispatcher, type DispatcherOptions, type JsonObject, memoryStore, runBatch } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";

@@ -1,4 +1,4 @@
-// How much a store is given at once, and how much it is asked for: bounded by count and by bytes.
+// The size of store calls is bounded by count and by bytes, for reads and writes.
 
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";

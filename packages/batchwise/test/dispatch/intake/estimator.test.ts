@@ -1,4 +1,4 @@
-// What requests would take, told before any of them is sent.
+// Estimates of requests before any is sent.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
@@ -18,7 +18,7 @@ const fake = fakeProvider({ clock: here.time });
 const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
 const claude = new Anthropic({ apiKey: "key", baseURL: "http://fake.test", fetch: fake.fetch });
 
-/** Of 100 characters: 25 tokens and 4 for the message. */
+/** A request of 100 characters: 25 tokens and 4 for the message. */
 const ask = (model: string, more: object = {}): DispatchRequest => ({
   body: { model, messages: [{ role: "user", content: "x".repeat(100) }], ...more },
 });

@@ -1,4 +1,5 @@
-// What enqueue and createDispatcher refuse: a clear error, and nothing stored.
+// Requests and options that enqueue and createDispatcher refuse with a clear error, storing
+// nothing.
 
 import { describe, expect, test } from "vitest";
 import type { BatchLine, DispatchRequest } from "../../../src/dispatch/contract/types.ts";

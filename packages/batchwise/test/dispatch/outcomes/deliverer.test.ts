@@ -1,5 +1,4 @@
-// Callbacks and webhooks: at least once each, signed, with a log, and never in the way of the
-// outcome itself.
+// Callbacks and webhooks: delivered at least once, signed and logged, without delaying the outcome.
 
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
-// Callbacks and webhooks that are down for long, with the official client: what cannot be delivered
-// is kept, shown, and delivered in the end.
+// Long outages of callbacks and webhooks, with the official client: deliveries are kept, listed,
+// and made in the end.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
@@ -31,7 +31,7 @@ async function dispatched(options: (clock: Now) => Partial<DispatcherOptions>) {
   return { dispatcher, errors, until, rest };
 }
 
-/** A receiver that answers 503 until then. */
+/** A receiver that answers 503 until this time. */
 function receiver(upAt: number) {
   const taken: string[] = [];
   let posts = 0;

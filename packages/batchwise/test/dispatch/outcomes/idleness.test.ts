@@ -1,5 +1,5 @@
-// What looking for the end of a job costs the store while its batches are quarantined, and what a
-// wait that was given up leaves behind.
+// Store calls that detect the end of a job while its batches are quarantined, and the state that an
+// abandoned wait leaves.
 
 import { expect, test } from "vitest";
 import type { OutcomeQuery } from "../../../src/dispatch/contract/outcome-rows.ts";

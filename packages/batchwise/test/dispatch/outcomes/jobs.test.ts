@@ -1,4 +1,4 @@
-// The outcomes of one job: which they are, and when there are no more to wait for.
+// Outcomes of one job: which they are, and when the iteration ends.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
@@ -16,7 +16,7 @@ interface Read {
   end: unknown;
 }
 
-/** Reads a job's outcomes until it is idle; `end` is "ended" or what it rejects with. */
+/** Reads a job's outcomes until it is idle; `end` is "ended" or the rejection. */
 function reading(dispatcher: Dispatcher, job: string, untilIdle: true | Promise<void> = true): Read {
   const read: Read = { ids: [], end: null };
   const work = async (): Promise<void> => {

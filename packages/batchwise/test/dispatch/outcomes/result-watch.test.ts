@@ -1,4 +1,4 @@
-// A `result` that waits in vain is reported, in virtual time; one that is right is not.
+// A `result` that waits in vain is reported, in virtual time; an ordinary one is not.
 
 import { expect, test } from "vitest";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";

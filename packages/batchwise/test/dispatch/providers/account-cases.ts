@@ -1,4 +1,4 @@
-// The adapters under test, each over the official client that its users have.
+// The tested adapters, each over the official client of its provider.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
@@ -11,7 +11,7 @@ import { type FakeProvider, fakeFaults } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import type { Adapter } from "./account-suite.ts";
 
-/** The official class of one version, by the options that the tests make a client with. */
+/** The client class of one version, with the options that the tests use. */
 type OpenAiClass = new (options: {
   readonly apiKey: string;
   readonly baseURL: string;
@@ -32,7 +32,7 @@ export const openaiCaseOf = (name: string, Client: OpenAiClass): Adapter => ({
 
 export const openaiCase: Adapter = openaiCaseOf("the OpenAI account", OpenAI);
 
-/** A service of OpenAI's shape, which the fake speaks as a dialect of its own. */
+/** An OpenAI-compatible service, which is a dialect of the fake. */
 const serviceCase = (service: "azure" | "groq" | "together"): Adapter => ({
   name: `the OpenAI account at ${service}`,
   create: "batches.create",
@@ -61,13 +61,13 @@ export const anthropicCase: Adapter = {
   },
 };
 
-/** The official class of one version, by the options that the tests make a client with. */
+/** The client class of one version, with the options that the tests use. */
 type GoogleClass = new (options: {
   readonly apiKey: string;
   readonly httpOptions: { readonly baseUrl: string; readonly fetch?: FakeProvider["fetch"] };
 }) => GeminiClient;
 
-/** With all batches in files, or in the create where they are small enough. */
+/** All batches in files, or inline up to this size. */
 export const geminiCase = (name: string, maxInlineBytes: number, Client: GoogleClass = GoogleGenAI): Adapter => ({
   name,
   create: "gemini.create",

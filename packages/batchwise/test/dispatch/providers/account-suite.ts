@@ -1,5 +1,5 @@
-// The published account suite, run for each adapter with the official client of its provider
-// against the strict fake: once inside the process and once over real sockets.
+// Runs the published account suite for each adapter, with the official client of its provider,
+// against the strict fake: once in process and once over real sockets.
 
 import {
   type AccountRig,
@@ -13,14 +13,14 @@ import { virtualClock } from "batchwise/testing";
 import { afterEach, describe, test } from "vitest";
 import type { Account, BatchInput } from "../../../src/dispatch/contract/account.ts";
 
-/** What the suite needs to know of an adapter. */
+/** The facts about an adapter that the suite needs. */
 export interface Adapter {
   readonly name: string;
-  /** The fake's name of the call that makes a batch. */
+  /** The fake's operation that creates a batch. */
   readonly create: FakeOperation;
-  /** Where the provider differs from OpenAI and Anthropic. */
+  /** Differences of the provider from OpenAI and Anthropic. */
   readonly differs?: Pick<AccountRig, "noMoney" | "surface" | "windowMs" | "endsEmpty" | "neverExpires">;
-  /** What makes the fake this provider. */
+  /** Options that make the fake behave like this provider. */
   readonly fake?: FakeOptions;
   /** An account over the official client, which reaches the fake through `fetch` or at `url`. */
   account(target: { readonly fetch: FakeProvider["fetch"] } | { readonly url: string }): Account;

@@ -1,5 +1,4 @@
-// Result files of which some lines are no results: all others are read, through each official
-// client.
+// Result files with lines that are no results: all others are read, through each official client.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -14,7 +13,7 @@ const ANSWERED = { status_code: 200, body: { choices: [] } };
 
 let file = "";
 let url = "";
-/** Gives the file to a call for results, and to any other the batch that they belong to. */
+/** Answers a call for results with the file, and any other call with its batch. */
 const server = createServer((request, response) => {
   const isFile = /content|download|results/.test(request.url ?? "");
   const batch = { id: "b", processing_status: "ended", results_url: `${url}/results` };

@@ -1,5 +1,5 @@
-// `estimate` at each provider, with the prices that come with the library: a model that is in the
-// table has its price at that of batches, and one that is not is named and has none.
+// `estimate` at each provider, with the library's price table: a listed model has its batch price;
+// any other is named and has none.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { Bedrock } from "@aws-sdk/client-bedrock";
@@ -43,7 +43,7 @@ const accounts: Readonly<Record<string, () => Account>> = {
 
 const chat: JsonObject = { messages: [{ role: "user", content: "word ".repeat(100) }], max_tokens: 100 };
 
-/** Provider, model, and its list prices for a million tokens of input and output. */
+/** Provider, model, and its list prices per million tokens of input and output. */
 test.each([
   ["openai", "gpt-4o-mini", 0.15, 0.6],
   ["anthropic", "claude-haiku-4-5-20251001", 1, 5],

@@ -1,5 +1,4 @@
-// Fields that nobody knows, inside of what is converted: refused by name, none is dropped in
-// silence.
+// Unknown fields inside of converted objects are refused by name, never dropped.
 
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/dispatch/contract/types.ts";

@@ -34,8 +34,7 @@ function atAnthropic(result: JsonObject, isNative = false): ResultLine {
 const open = "publishers/meta/models/llama-4-scout";
 
 /**
- * The same body, as a line of each service of OpenAI's shape, and as the answer of a server of the
- * user's.
+ * The same body as a line of each OpenAI-compatible service, and as the answer of a user's server.
  */
 const shaped: readonly (readonly [string, (body: Json, endpoint?: string) => ResultLine])[] = [
   ["OpenAI", (body, endpoint = CHAT) => ofOpenAi(lineWith(body), endpoint)],

@@ -1,4 +1,4 @@
-// What the official clients do beside the calls of the storage: retries, parts, checksums, errors.
+// Effects of the official clients besides the storage's calls: retries, parts, checksums, errors.
 
 import { IdempotencyStrategy } from "@google-cloud/storage";
 import { describe, expect, test } from "vitest";

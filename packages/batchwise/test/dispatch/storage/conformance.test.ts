@@ -1,4 +1,4 @@
-// The published storage suite, over the official clients of S3 and Cloud Storage.
+// The published storage suite, over the official S3 and Cloud Storage clients.
 
 import { storageConformance } from "batchwise/dispatch/testing";
 import { describe, test } from "vitest";

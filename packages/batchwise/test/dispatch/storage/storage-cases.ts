@@ -1,5 +1,4 @@
-// The storages under test, each over the official client that its users have, at a strict fake over
-// real HTTP.
+// The tested storages, each over its usual official client, at a strict fake over real HTTP.
 
 import { S3, type S3ClientConfig } from "@aws-sdk/client-s3";
 import { Storage, type StorageOptions } from "@google-cloud/storage";

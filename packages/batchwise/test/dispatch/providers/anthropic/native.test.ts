@@ -9,7 +9,7 @@ import { drive } from "../../support/drive.ts";
 import { isAtRest, world } from "../../support/world.ts";
 
 const endpoint = "/v1/messages";
-/** A limit of 0 warms a cache; in OpenAI's shape it is refused. */
+/** A limit of 0 warms a cache. In OpenAI's format it is refused. */
 const body: JsonObject = {
   model: "claude-haiku-4-5",
   max_tokens: 0,

@@ -1,5 +1,4 @@
-// The published account suite for each family of models, over the official clients of Bedrock and
-// S3.
+// The published account suite for each model family, over the official Bedrock and S3 clients.
 
 import { type AccountRig, accountConformance } from "batchwise/dispatch/testing";
 import { afterEach, describe, test } from "vitest";

@@ -40,10 +40,7 @@ async function site(
   return { ...rig, dispatcher, errors, rest, pass, outcomesOf };
 }
 
-/**
- * The clients load a part of themselves with their first call, for which virtual time would not
- * wait.
- */
+/** The clients load modules at their first call, for which virtual time would not wait. */
 beforeAll(async () => {
   const { account } = localBedrock(virtualClock());
   const call = { signal: new AbortController().signal, timeoutMs: 60_000 };

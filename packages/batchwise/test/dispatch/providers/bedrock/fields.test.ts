@@ -1,4 +1,4 @@
-// Every field of a request in OpenAI's shape has a fate at each family of models.
+// The conversion of every field of a request in OpenAI's format, for each model family.
 
 import type OpenAI from "openai";
 import { describe, expect, test } from "vitest";
@@ -16,7 +16,7 @@ const tools = [{ type: "function", function: { name: "now" } }];
 
 const of = (model: string) => (body: object) => familyOf(model, null).toInput(body as JsonObject, 1_000);
 
-/** Fields that mean the same, or nothing, at Nova and Llama. */
+/** Fields that are equal, or have no effect, at Nova and Llama. */
 const alike = {
   audio: { value: { format: "wav", voice: "ash" }, refused: true },
   frequency_penalty: { value: 0.5, refused: true },

@@ -1,5 +1,4 @@
-// A request handler for Amazon's clients that stays in the process, so that a virtual clock sees
-// everything happen at once.
+// A request handler for Amazon's clients without a socket, which works under a virtual clock.
 
 import { Readable } from "node:stream";
 import type { BedrockClientConfig } from "@aws-sdk/client-bedrock";
@@ -7,7 +6,7 @@ import type { Fetch } from "batchwise/dispatch/testing";
 
 type Handler = NonNullable<BedrockClientConfig["requestHandler"]>;
 
-/** What the clients hand to a handler, as far as it is read. */
+/** The fields of a client's request that are used. */
 interface Sent {
   readonly method: string;
   readonly hostname: string;
@@ -19,7 +18,7 @@ interface Sent {
 
 export interface InProcess {
   handler(fetch: Fetch): Handler;
-  /** Calls without an answer. */
+  /** Number of open calls. */
   readonly open: number;
 }
 
@@ -30,7 +29,7 @@ export function inProcess(): InProcess {
     try {
       const { method, headers, body = null } = sent;
       const answer = await fetch(urlOf(sent), { method, headers, signal, body });
-      // Read at once: the fakes have whole answers, and one that is cut fails here.
+      // Read at once: the fakes' answers are complete, and a cut one fails here.
       const bytes = Buffer.from(await answer.arrayBuffer());
       return { statusCode: answer.status, headers: Object.fromEntries(answer.headers), body: Readable.from([bytes]) };
     } finally {

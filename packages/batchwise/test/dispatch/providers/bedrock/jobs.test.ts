@@ -1,4 +1,4 @@
-// What the account asks Bedrock for, and what it makes of jobs, over the official clients.
+// The account's calls to Bedrock and its reading of jobs, over the official clients.
 
 import { type BedrockClient, bedrockAccount } from "batchwise/dispatch/bedrock";
 import type { FakeLine } from "batchwise/dispatch/testing";

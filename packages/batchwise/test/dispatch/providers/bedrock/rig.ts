@@ -1,5 +1,5 @@
 // A Bedrock account over the official clients, at a fake Bedrock and a fake S3: over real sockets
-// or in the process.
+// or in process.
 
 import { Bedrock } from "@aws-sdk/client-bedrock";
 import { S3 } from "@aws-sdk/client-s3";
@@ -65,7 +65,7 @@ export async function bedrockRig(
   };
 }
 
-/** In the process, on this clock. */
+/** In process, on this clock. */
 export function localBedrock(
   clock: VirtualClock,
   options: FakeOptions = {},

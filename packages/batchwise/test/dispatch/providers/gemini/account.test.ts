@@ -185,7 +185,7 @@ describe.each([0, 200_000])("with %d bytes inline", (maxInlineBytes) => {
     await account.cleanup?.(input, call());
     expect(await account.retrieve(id, call())).toBeNull();
     expect(fake.calls("geminiFiles.delete")).toBe(maxInlineBytes === 0 ? 2 : 0);
-    // Once more, as the next process would after a kill.
+    // Once more, as another process would after a crash.
     await account.cleanup?.(input, call());
     expect(rig().account.cleanup).toBeUndefined();
   });

@@ -1,5 +1,5 @@
-// The suite of accounts that run lines themselves finds what is wrong with an account: each account
-// here has one fault, and fails the case that is about it.
+// The suite for accounts that run lines detects faults: each account here has one fault and fails
+// its case.
 
 import { type RunnerFactory, type RunnerRig, runnerConformance } from "batchwise/dispatch/testing";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -8,7 +8,7 @@ import { openHandler, openServer } from "./runner-cases.ts";
 
 type Execute = NonNullable<Account["execute"]>;
 
-/** The account with some of its methods in place of its own. */
+/** The account with some methods replaced. */
 function changed(account: Account, changes: (own: Execute) => Partial<Account>): Account {
   const own: Execute = (...call) => (account.execute as Execute)(...call);
   const methods = changes(own) as Readonly<Record<PropertyKey, unknown>>;
@@ -21,7 +21,7 @@ function changed(account: Account, changes: (own: Execute) => Partial<Account>):
   });
 }
 
-/** An account whose results are changed on their way. */
+/** An account with changed results. */
 function ofResults(change: (line: ResultLine, index: number) => readonly ResultLine[]): RunnerFactory {
   return withMethods((own) => ({
     async *execute(...call) {
@@ -44,7 +44,7 @@ async function* of(lines: readonly string[]): AsyncGenerator<string> {
   yield* lines;
 }
 
-/** Remembers what it has run. */
+/** An account that runs each line only once, over all of its passes. */
 const remembering: RunnerFactory = async (options) => {
   const ran = new Set<string>();
   const changes = (own: Execute): Partial<Account> => ({
@@ -231,7 +231,7 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
   ["measures lines wrongly", withMethods(() => ({ lineBytes: () => 1 })), "refuses what it cannot run"],
 ];
 
-/** Whether the account calls a real server, which fake timers would not wait for. */
+/** Cases that call a real server, for which fake timers would not wait. */
 const overSockets: ReadonlySet<string> = new Set(["blames lines for a server that is away"]);
 
 describe("an account that runs lines itself and", () => {

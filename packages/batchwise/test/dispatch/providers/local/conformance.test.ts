@@ -1,5 +1,5 @@
-// The published suite of accounts that run lines themselves: over a server of OpenAI's shape by
-// real HTTP, and over a function.
+// The published suite for accounts that run lines: over a server of OpenAI's format by real HTTP,
+// and over a function.
 
 import { runnerConformance } from "batchwise/dispatch/testing";
 import { describe, test } from "vitest";

@@ -1,6 +1,5 @@
-// The local account over a function in this process: what becomes of the requests when it is slow,
-// throws, or answers badly, and what users can still change about requests that wait for their
-// turn.
+// The local account over a function: requests when it is slow, throws or answers badly, and changes
+// to waiting requests.
 
 import { createBatcher } from "batchwise";
 import { memoryStore } from "batchwise/dispatch";
@@ -18,7 +17,7 @@ const said = (body: JsonObject): string =>
   String(((body.messages as readonly JsonObject[]).at(-1) as JsonObject).content);
 const echo = (body: JsonObject): JsonObject => ({ said: said(body) });
 
-/** A handler whose calls end when the test says so. */
+/** A handler whose calls end when the test lets them. */
 function held() {
   const running: string[] = [];
   const ends = new Map<string, () => void>();

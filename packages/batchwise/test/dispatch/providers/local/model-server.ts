@@ -1,4 +1,4 @@
-// A server of OpenAI's shape on a free port of this machine, which counts how often it ran what.
+// A server of OpenAI's format on a free local port. Counts calls and answers by text.
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -12,23 +12,23 @@ export interface Asked {
   readonly body: JsonObject;
   /** The text of the last message, or the input. */
   readonly said: string;
-  /** Which call for this text it is, from 1. */
+  /** Number of the call for this text, from 1. */
   readonly count: number;
 }
 
 export interface Said {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A text goes out as it is; "drop" closes the connection. */
+  /** A text is sent unchanged; "drop" closes the connection. */
   readonly body?: JsonObject | string | "drop" | null;
   readonly delayMs?: number;
 }
 
 export class ModelServer {
-  /** How often each text was asked for, and how often it was answered with a 200. */
+  /** Number of calls, and of answers with 200, by text. */
   readonly asked: Map<string, number> = new Map();
   readonly ran: Map<string, number> = new Map();
-  /** When calls came, in milliseconds. */
+  /** Times of the calls, in ms. */
   readonly times: number[] = [];
   most = 0;
   #open = 0;
@@ -44,7 +44,7 @@ export class ModelServer {
     return `http://127.0.0.1:${this.#port}/v1`;
   }
 
-  /** Takes a port at the first start, and the same one later. */
+  /** Takes a free port at the first start, and the same one later. */
   async start(): Promise<void> {
     const server = createServer((request, response) => {
       this.#serve(request, response).catch(() => response.destroy());

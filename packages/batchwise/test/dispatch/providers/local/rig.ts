@@ -9,7 +9,7 @@ import { type Asked, ModelServer, type Said } from "./model-server.ts";
 
 const open: (() => Promise<unknown>)[] = [];
 
-/** Call once in a test file: ends what its tests have begun. */
+/** Call once in a test file: stops everything that its tests have started. */
 export function endAll(): void {
   afterEach(async () => {
     for (const end of open.splice(0).reverse()) await end();

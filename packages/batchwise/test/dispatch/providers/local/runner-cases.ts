@@ -1,5 +1,5 @@
-// Local accounts for the suite of accounts that run lines themselves: over a server of OpenAI's
-// shape on a real socket, and over a function in this process.
+// Local accounts for the suite of accounts that run lines: over a server of OpenAI's format on a
+// real socket, and over a function.
 
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";

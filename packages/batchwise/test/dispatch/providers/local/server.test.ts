@@ -1,4 +1,4 @@
-// The local account over a real server of OpenAI's shape, which is busy, away, wrong or slow.
+// The local account over a real server of OpenAI's format that is busy, down, wrong or slow.
 
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,4 @@
-// The account over Mistral's official client, where the service answers in ways that its own client
-// does not expect.
+// The account over Mistral's official client, with answers that the client does not expect.
 
 import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import { type MistralAccountOptions, mistralAccount } from "batchwise/dispatch/mistral";
@@ -23,7 +22,7 @@ interface Rig {
   readonly clock: VirtualClock;
 }
 
-/** `change` sees each answer on its way to the client. */
+/** `change` may alter each answer before the client gets it. */
 function rig(
   options: Partial<MistralAccountOptions> = {},
   change: (url: URL, answer: Response) => Response | Promise<Response> = (_url, answer) => answer,

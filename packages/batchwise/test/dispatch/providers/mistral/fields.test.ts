@@ -1,6 +1,5 @@
-// Every field of OpenAI's own request types: converted, refused in words, or left out because it
-// cannot change the answer. The lists below do not compile when the SDK gains a field, and the test
-// holds them against the conversion.
+// The conversion of every field of OpenAI's request types: converted, refused, or omitted because
+// it cannot change the answer. The lists fail to compile when the SDK gains a field.
 
 import type OpenAI from "openai";
 import { describe, expect, test } from "vitest";
@@ -8,9 +7,7 @@ import type { Json, JsonObject } from "../../../../src/dispatch/contract/types.t
 import { toEmbeddingRequest, toModerationRequest } from "../../../../src/dispatch/providers/mistral/inputs.ts";
 import { toChatRequest } from "../../../../src/dispatch/providers/mistral/request.ts";
 
-/**
- * A value, and what becomes of it: Mistral's name of the field, or why it is refused or left out.
- */
+/** A value and its conversion: Mistral's name of the field, or why it is refused or omitted. */
 type Fate =
   | { readonly value: Json; readonly as: string }
   | { readonly value: Json; readonly refused: true }

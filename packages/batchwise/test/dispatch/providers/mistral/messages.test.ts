@@ -6,7 +6,7 @@ import { mistralFault } from "../../../../src/dispatch/testing/fake/mistral/bodi
 
 const user = { role: "user", content: "Hi" };
 
-/** Converts, and checks what came out against the fake's rules. */
+/** Converts, and checks the result by the fake's rules. */
 function convert(...messages: Json[]): JsonObject[] {
   const converted = toMessages(messages);
   const body = { model: "m", messages: converted };

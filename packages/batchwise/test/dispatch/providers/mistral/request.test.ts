@@ -7,7 +7,7 @@ const hi = [{ role: "user", content: "Hi" }];
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const weather = { type: "function", function: { name: "weather", description: "Weather", parameters, strict: true } };
 
-/** Converts, and checks what came out against the fake's rules. */
+/** Converts, and checks the result by the fake's rules. */
 function convert(body: JsonObject): JsonObject {
   const converted = toChatRequest({ model: "m", messages: hi, ...body });
   expect(mistralFault({ customId: "1", endpoint: "/v1/chat/completions", body: converted })).toBeNull();

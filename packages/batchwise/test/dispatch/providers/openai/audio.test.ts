@@ -1,6 +1,5 @@
-// Audio in batches at Groq and Together, each through a whole dispatcher, the official client and
-// real sockets: the lines are those that the service documents, and what is not documented is
-// refused at `enqueue`.
+// Audio batches at Groq and Together, each through a whole dispatcher, the official client and real
+// sockets: lines have the documented form, and undocumented fields are refused at `enqueue`.
 
 import { createDispatcher, type Dispatcher, type JsonObject, memoryStore } from "batchwise/dispatch";
 import { openaiAccount, openaiServices } from "batchwise/dispatch/openai";
@@ -16,7 +15,7 @@ const address = "https://example.com/a.wav";
 interface Rig {
   readonly dispatcher: Dispatcher;
   readonly fake: FakeProvider;
-  /** The lines that were uploaded. */
+  /** The uploaded lines. */
   readonly lines: JsonObject[];
 }
 

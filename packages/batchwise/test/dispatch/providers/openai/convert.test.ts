@@ -133,7 +133,7 @@ describe("a batch that failed as a whole", () => {
   });
 });
 
-/** As `fetch` tells it. */
+/** The error of `fetch`. */
 function unreachable(code: string, syscall: string): object {
   return { message: "Connection error.", cause: { message: "fetch failed", cause: { code, syscall } } };
 }

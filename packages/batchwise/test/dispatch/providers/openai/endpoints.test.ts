@@ -1,5 +1,5 @@
-// OpenAI's endpoints beside chat and embeddings, each through a whole dispatcher, the official
-// client and real sockets: what goes in comes out, with the tokens that the provider counted.
+// OpenAI's endpoints besides chat and embeddings, each through a whole dispatcher, the official
+// client and real sockets: the answer and its token counts arrive.
 
 import { createDispatcher, type Endpoint, type JsonObject, memoryStore } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => close());
 
 const text = "Why is the sky blue?";
-/** Endpoint, body, a part of the answer, and the usage that comes with it. */
+/** Endpoint, body, a part of the answer, and its usage. */
 const cases: readonly (readonly [Endpoint, JsonObject, JsonObject, object | null])[] = [
   [
     "/v1/responses",

@@ -1,6 +1,6 @@
-// A client that has the methods of Together's own, `together-ai` 0.52: no `files.create`, and lists
-// that take settings alone. The package is no dependency of this one, so OpenAI's client stands in
-// for it: both are generated from one template.
+// A client with the methods of `together-ai` 0.52: no `files.create`, and lists that take only
+// settings. OpenAI's client replaces it, because the package is not installed and both are
+// generated from one template.
 
 import { createDispatcher, memoryStore } from "batchwise/dispatch";
 import { openaiAccount, type TogetherClient } from "batchwise/dispatch/openai";
@@ -9,7 +9,7 @@ import OpenAI from "openai";
 import { expect, onTestFinished, test } from "vitest";
 import type { CallSettings } from "../../../../src/dispatch/providers/shapes/sdk-call.ts";
 
-/** With the settings of each call of a list. */
+/** `listed` gets the settings of each list call. */
 function togetherAt(url: string, listed: unknown[] = []): TogetherClient {
   const client = new OpenAI({ apiKey: "key", baseURL: `${url}/v1` });
   const list = (path: string, call: CallSettings): PromiseLike<unknown> => {

@@ -1,5 +1,5 @@
-// How files get to the provider: by the client's own method, as Together wants it, or by the user,
-// and what is added to uploads and creates on the way. Over the official client and real sockets.
+// Uploads by the client's own method, by Together's form or by the user, and fields added to
+// uploads and creates. Over the official client and real sockets.
 
 import { createDispatcher, memoryStore } from "batchwise/dispatch";
 import { type OpenAiAccountOptions, openaiAccount, openaiServices } from "batchwise/dispatch/openai";

@@ -1,5 +1,4 @@
-// What Claude, Nova and Llama make of fields of a chat that are no lists, and of values that ask
-// for nothing.
+// Chat fields with a wrong type, or with values that have no effect, at Claude, Nova and Llama.
 
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";

@@ -1,25 +1,21 @@
-// What becomes of each field of a type of an official SDK when a request is converted. The tables
-// are records over `keyof`, so that a field which a later SDK adds does not compile until somebody
-// has decided its fate.
+// The conversion of each field of an official SDK's type. The tables are records over `keyof`, so
+// that a new field fails to compile until it has an entry.
 
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 
-/** A value that asks for something, and where it ends. */
+/** A value with an effect, and its place in the converted request. */
 export type Fate =
   | { readonly value: unknown; readonly becomes: JsonObject }
-  /** Refused in words that hold these, or the field's name. */
+  /** Refused with this text, or with the field's name. */
   | { readonly value: unknown; readonly refused: true | string }
-  /** The answer is the same without it. */
+  /** Omitted, because the answer is the same. */
   | { readonly value: unknown; readonly leftOut: string };
 
-/** Exactly the fields of T, the optional ones too. */
+/** All fields of T, the optional ones too. */
 export type Fates<T> = { readonly [K in keyof Required<T>]: Fate };
 
-/**
- * One case a field: `convert` is asked with the field's value; `field` is its path as errors name
- * it.
- */
+/** One test per field: `convert` gets the field's value; `field` is its path in errors. */
 export function checkFates(
   what: string,
   fates: { readonly [name: string]: Fate },

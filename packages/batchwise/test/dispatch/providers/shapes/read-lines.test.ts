@@ -4,7 +4,7 @@ import { readJsonLines } from "../../../../src/dispatch/providers/shapes/read-li
 
 const encoder = new TextEncoder();
 
-/** The bytes in chunks of this size, as a web stream without an iterator of its own. */
+/** The bytes in chunks of this size, as a web stream without an iterator. */
 function stream(
   text: string,
   size: number,

@@ -1,4 +1,4 @@
-// Results out of several sources, some of which cannot be read.
+// Results from several sources, some of which are unreadable.
 
 import { expect, test } from "vitest";
 import type { ResultLine } from "../../../../src/dispatch/contract/account.ts";
@@ -8,7 +8,7 @@ import { readResults } from "../../../../src/dispatch/providers/shapes/read-resu
 const cut = new DispatchError("RESULTS_UNREADABLE", "cut");
 const reset = new Error("reset");
 
-/** Values of a source; one that is an error is thrown. */
+/** The values of a source; an error among them is thrown. */
 async function* source(values: readonly unknown[]): AsyncGenerator<unknown> {
   for (const value of values) {
     if (value instanceof Error) throw value;
@@ -22,7 +22,7 @@ function toLine(value: unknown): ResultLine {
   return { customId: String(value), response: null, error: null, usage: null };
 }
 
-/** What came, and what it ended with. */
+/** The results, and the error at the end. */
 async function read(sources: readonly (readonly unknown[])[]): Promise<unknown[]> {
   const seen: unknown[] = [];
   try {

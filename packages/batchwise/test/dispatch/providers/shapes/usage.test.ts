@@ -1,4 +1,4 @@
-// Table: what providers write under `usage`, and what we make of it.
+// Providers' `usage` objects and the token counts that we read from them.
 
 import { describe, expect, test } from "vitest";
 import { toUsage } from "../../../../src/dispatch/providers/shapes/usage.ts";

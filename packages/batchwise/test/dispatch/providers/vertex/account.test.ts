@@ -1,4 +1,4 @@
-// What the account suite does not ask of Vertex AI: addresses in the bucket, labels that come back,
+// Behaviour of Vertex AI that the account suite does not test: bucket addresses, returned labels,
 // cleaning up, limits.
 
 import { GoogleGenAI } from "@google/genai";
@@ -166,7 +166,7 @@ describe("Claude", () => {
   });
 });
 
-/** A client that calls itself one of another version. */
+/** A client that reports another version. */
 function dated(version: string): GoogleGenAI {
   const client = vertexClient("http://fake.test");
   const headers = { "x-goog-api-client": `google-genai-sdk/${version} gl-node/v24.9.0` };

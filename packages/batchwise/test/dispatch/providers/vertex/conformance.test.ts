@@ -1,5 +1,5 @@
-// The published account suite for each family of models, over the official clients of Vertex AI and
-// Cloud Storage.
+// The published account suite for each model family, over the official Vertex AI and Cloud Storage
+// clients.
 
 import { accountConformance, fakeFaults } from "batchwise/dispatch/testing";
 import { describe, test } from "vitest";

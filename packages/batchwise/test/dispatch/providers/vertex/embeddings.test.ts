@@ -1,5 +1,5 @@
-// Google's text embeddings at Vertex AI, whose lines have no ids: results are named by their texts,
-// through a whole account over the official clients, and what has no batches there is refused.
+// Google's text embeddings at Vertex AI, whose lines have no ids: results are identified by their
+// texts, through a whole account over the official clients. Models without batches are refused.
 
 import { gcsStorage } from "batchwise/dispatch/storage";
 import { vertexAccount } from "batchwise/dispatch/vertex";

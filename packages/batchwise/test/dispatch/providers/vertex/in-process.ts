@@ -1,6 +1,5 @@
-// A storage in a fake of Cloud Storage without a socket, so that a dispatcher in virtual time sees
-// all of it: the official client takes no `fetch`. And an account at Vertex AI over it, whose own
-// client does.
+// A storage in a fake Cloud Storage without a socket, for virtual time, because the official client
+// takes no `fetch`. And a Vertex AI account over it, whose own client does.
 
 import { GoogleGenAI } from "@google/genai";
 import type { ObjectStorage } from "batchwise/dispatch";
@@ -55,7 +54,7 @@ function storageOf({ fetch }: FakeStorage): ObjectStorage {
 
 const authClient = { getRequestHeaders: async () => new Headers({ authorization: "Bearer token" }) };
 
-/** Models of any name are of this publisher. */
+/** All models belong to this publisher. */
 export function vertexInProcess(fake: FakeProvider, gcs: FakeStorage, publisher: string): Account {
   const client = new GoogleGenAI({
     ...{ vertexai: true, project: "my-project", location: "us-central1" },

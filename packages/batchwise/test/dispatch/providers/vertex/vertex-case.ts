@@ -1,4 +1,4 @@
-// An account at Vertex AI over the official clients of Vertex and Cloud Storage, at fakes of both
+// A Vertex AI account over the official clients of Vertex AI and Cloud Storage, at fakes of both
 // over real HTTP.
 
 import { GoogleGenAI } from "@google/genai";
@@ -19,7 +19,7 @@ import type { Account } from "../../../../src/dispatch/contract/account.ts";
 const START: number = Date.UTC(2026, 0, 1);
 
 /**
- * The client asks for a token before each call; this one has it at once, where Google's would ask a
+ * The client gets a token before each call. This one returns it at once; Google's would call a
  * metadata server.
  */
 const authClient = { getRequestHeaders: async () => new Headers({ authorization: "Bearer token" }) };
@@ -36,7 +36,7 @@ export function vertexClient(url: string): GoogleGenAI {
   return new GoogleGenAI(vertexOptions(url));
 }
 
-/** The official classes of one version, by the options that the tests make their clients with. */
+/** The client classes of one version, with the options that the tests use. */
 export interface GoogleClients {
   readonly GoogleGenAI: new (options: ReturnType<typeof vertexOptions>) => VertexClient;
   readonly Storage: new (options: {

@@ -1,4 +1,4 @@
-// The fake of Bedrock's jobs, asked by the official client: it refuses what Bedrock refuses.
+// The fake Bedrock refuses the same calls as Bedrock, through the official client.
 
 import type { CreateModelInvocationJobCommandInput } from "@aws-sdk/client-bedrock";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";

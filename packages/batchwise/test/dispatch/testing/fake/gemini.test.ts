@@ -1,5 +1,5 @@
-// The fake's Gemini API through the official client, which uploads in chunks and converts what it
-// sends and gets.
+// The fake Gemini API through the official client, which uploads in chunks and converts requests
+// and answers.
 
 import { type ApiError, type BatchJob, GoogleGenAI, type InlinedRequest } from "@google/genai";
 import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";

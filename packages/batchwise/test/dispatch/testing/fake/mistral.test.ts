@@ -1,4 +1,4 @@
-// The fake as Mistral's official client sees it.
+// The fake through Mistral's official client.
 
 import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";

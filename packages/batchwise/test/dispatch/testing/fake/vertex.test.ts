@@ -1,4 +1,4 @@
-// What the fake of Vertex AI refuses, at once, when a job begins, and when a request runs.
+// Faults that the fake Vertex AI refuses at once, when a job begins, and when a request runs.
 
 import { type FakeOptions, fakeGcs, fakeProvider } from "batchwise/dispatch/testing";
 import { type VirtualClock, virtualClock } from "batchwise/testing";

@@ -1,4 +1,4 @@
-// Every field of an answer of Claude's, and every kind of block, comes back.
+// Every field and every kind of block in Claude's answer is returned.
 
 import type { BetaContentBlock, BetaMessage, BetaUsage } from "@anthropic-ai/sdk/resources/beta/messages";
 import { describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { paramsFault } from "../../../../../src/dispatch/testing/fake/anthropic/
 const at = (value: unknown, path: string): unknown =>
   path.split(".").reduce<unknown>((inner, name) => (inner as JsonObject | undefined)?.[name], value);
 
-/** What an answer says, and where OpenAI's shape has it. */
+/** A part of an answer, and its place in OpenAI's format. */
 interface Told {
   readonly value: unknown;
   readonly at: string;

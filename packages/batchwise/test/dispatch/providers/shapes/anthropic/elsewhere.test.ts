@@ -1,4 +1,4 @@
-// What of Anthropic's own a chat request to Claude at Bedrock or Vertex AI may hold.
+// Anthropic's own fields in a chat request to Claude at Bedrock or Vertex AI.
 
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../../src/dispatch/contract/types.ts";

@@ -1,4 +1,4 @@
-// Every field of a chat request in OpenAI's shape, and every one of Claude's own, has a fate.
+// The conversion of every field of a chat request in OpenAI's format, and of Claude's own.
 
 import type { BetaMessageParam, MessageCreateParamsNonStreaming } from "@anthropic-ai/sdk/resources/beta/messages";
 import type OpenAI from "openai";
@@ -18,7 +18,7 @@ const tools = [{ type: "function", function: { name: "now" } }];
 const ownTool = { type: "web_search_20250305", name: "web_search", max_uses: 2 };
 
 const convert = (body: object): JsonObject => toMessageParams(body as JsonObject, 1_000);
-/** The last block of the only turn, where `part` is its only part. */
+/** The last block of the only turn, whose only part is `part`. */
 const blockOf = (role: string, part: object): JsonObject => {
   const before = role === "user" ? [] : [HI];
   const { messages } = convert({ model: "m", messages: [...before, { role, content: [part] }] });

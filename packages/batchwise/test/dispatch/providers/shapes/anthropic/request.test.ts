@@ -15,7 +15,7 @@ const weather = {
 };
 const hi = [{ role: "user", content: "Hi" }];
 
-/** Converts, and checks what came out against the fake's rules. */
+/** Converts, and checks the result by the fake's rules. */
 function convert(body: JsonObject): JsonObject {
   const params = toMessageParams({ model: "model-a", ...body }, 1_000);
   expect(paramsFault(params)).toBeNull();

@@ -1,4 +1,4 @@
-// Answers to an embedding that hold no vector.
+// Answers to embeddings without a vector.
 
 import { expect, test } from "vitest";
 import { embeddingAnswer } from "../../../../../src/dispatch/providers/shapes/gemini/embedding.ts";

@@ -1,5 +1,5 @@
-// What becomes of every field that OpenAI's own types have. The tables are records over `keyof`: a
-// field that a later SDK adds does not compile until somebody has said what becomes of it.
+// The conversion of every field of OpenAI's types. The tables are records over `keyof`: a new field
+// fails to compile until it has an entry.
 
 import fc from "fast-check";
 import type OpenAI from "openai";
@@ -10,14 +10,14 @@ import { LEFT_OUT } from "../../../../../src/dispatch/providers/shapes/gemini/fi
 import { toGenerateContentRequest } from "../../../../../src/dispatch/providers/shapes/gemini/request.ts";
 
 /**
- * `converted`: the request says it. `leftOut`: the answer is the same without it. `refused`: in
- * words that name it.
+ * `converted`: its place in the request. `leftOut`: omitted, because the answer is the same.
+ * `refused`: with an error that names it.
  */
 interface Fate {
   readonly fate: "converted" | "leftOut" | "refused";
-  /** A value that asks for something. */
+  /** A value with an effect. */
   readonly value: unknown;
-  /** Where another field is needed beside it. */
+  /** Another field that it needs. */
   readonly beside?: JsonObject;
 }
 
@@ -177,7 +177,7 @@ describe("every field of OpenAI's types", () => {
 
   test("is left out of a body only for a reason that is written down", () => {
     const left = Object.entries(BODY).flatMap(([name, { fate }]) => (fate === "leftOut" ? [name] : []));
-    // The model stands in the address of a batch.
+    // The model is part of the batch's address.
     expect(left.filter((name) => name !== "model").toSorted()).toEqual([...LEFT_OUT.keys()].toSorted());
     expect([...LEFT_OUT.values()].every((reason) => reason.length > 10)).toBe(true);
   });

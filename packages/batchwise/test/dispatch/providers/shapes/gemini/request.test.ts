@@ -15,7 +15,7 @@ const weather = {
   },
 };
 
-/** Converts, and checks what came out against the fake's rules. */
+/** Converts, and checks the result by the fake's rules. */
 function convert(body: JsonObject): JsonObject {
   const request = toGenerateContentRequest({ model: "gemini-2.5-flash", messages: hi, ...body });
   expect([strangeName(request, false), geminiFault(request, false)]).toEqual([null, null]);

@@ -1,5 +1,4 @@
-// What Gemini signs in an answer, and where the signatures stand when the answer comes back as
-// history.
+// Signatures in Gemini's answers, and their places when an answer is sent back as history.
 
 import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../../../../src/dispatch/contract/types.ts";

@@ -1,4 +1,4 @@
-// What the fake of Cloud Storage refuses, by calls that the official client would not make.
+// Calls that the fake Cloud Storage refuses and the official client would not make.
 
 import { type FakeStorage, fakeGcs } from "batchwise/dispatch/testing";
 import { expect, onTestFinished, test } from "vitest";

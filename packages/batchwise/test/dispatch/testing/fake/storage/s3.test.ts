@@ -1,4 +1,4 @@
-// What the fake of S3 refuses, seen by the official client.
+// Calls that the fake S3 refuses, through the official client.
 
 import type { S3 } from "@aws-sdk/client-s3";
 import { fakeS3 } from "batchwise/dispatch/testing";
