@@ -1,4 +1,4 @@
-// The arguments of `batchwise demo-model`. It needs no runtime of models.
+// The arguments of `batchwise demo-model`. Needs no runtime of models.
 
 import { Command } from "commander";
 import { CommandError, EXIT } from "./common/failures.ts";

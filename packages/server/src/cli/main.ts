@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The `batchwise` command: reads the arguments and hands over. A wrong argument is refused with
- * what was expected. docs/command.md lists the exit codes.
+ * The `batchwise` command: parses the arguments and calls the action. The error of a wrong argument
+ * says what was expected. docs/command.md lists the exit codes.
  */
 
 import { readFileSync } from "node:fs";
@@ -19,14 +19,17 @@ const OUTPUT = {
   writeErr: (text: string): void => warn(linesOf(text)),
 };
 
-/** Subcommands ask for it too: commander does not pass it on to commands that were made apart. */
+/**
+ * Needed on subcommands, too: commander does not pass it on to commands that were created
+ * separately.
+ */
 function throwing(command: Command): Command {
   command.exitOverride().configureOutput(OUTPUT).showHelpAfterError("(--help lists the options)");
   for (const child of command.commands) throwing(child);
   return command;
 }
 
-/** The reader of standard output has left, as `| head` does. */
+/** True if the reader of standard output has closed it, as `| head` does. */
 function isUnread(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === "EPIPE";
 }
@@ -34,13 +37,15 @@ function isUnread(error: unknown): boolean {
 function exitCodeOf(error: unknown): number {
   if (isUnread(error)) return EXIT.done;
   if (error instanceof CommandError) return error.exitCode;
-  // Help and version are printed by way of an error with the code 0. What is wrong with arguments
-  // has been printed.
+  // commander throws an error with code 0 after it has printed help or the version. It has also
+  // printed errors of arguments.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
   return EXIT.failed;
 }
 
-/** Node.js says of each process that SQLite is new there. Other warnings stay. */
+/**
+ * Drops Node.js's warning in each process that SQLite is experimental. Other warnings are printed.
+ */
 function dropSqliteWarning(): void {
   const emit = process.emitWarning;
   process.emitWarning = (warning: string | Error, ...rest: unknown[]): void => {
@@ -49,16 +54,16 @@ function dropSqliteWarning(): void {
   };
 }
 
-/** Of this package. */
+/** The version of this package. */
 function version(): string {
-  // The same place from the sources and from dist.
+  // This path is the same from the sources and from dist.
   const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   return (manifest as { readonly version: string }).version;
 }
 
 async function main(): Promise<void> {
   dropSqliteWarning();
-  // A write to a reader that has left also ends here.
+  // A write to a closed pipe also emits an error here.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const program = new Command("batchwise").description("Single requests come in, full batches go out.");
   program.version(version());

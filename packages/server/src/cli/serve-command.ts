@@ -1,5 +1,5 @@
-// The arguments of `batchwise serve`. The service itself is loaded only when it is started, and its
-// models' runtime, an optional peer, need not be installed for other commands.
+// The arguments of `batchwise serve`. The service is loaded only when it starts, so that other
+// commands do not need its models' runtime, an optional peer dependency.
 
 import { POOLINGS, type Pooling } from "batchwise/onnx";
 import { Command, Option } from "commander";

@@ -1,5 +1,5 @@
 /**
- * `batchwise serve`: starts the service, says where it is and how to try it, and drains on Ctrl-C.
+ * `batchwise serve`: starts the service, prints its address and an example, and drains on Ctrl-C.
  *
  * Guarantees: exit code 0 after a drain; a second Ctrl-C ends the process at once.
  */
@@ -13,9 +13,9 @@ import { onStopSignal } from "./common/stop-signals.ts";
 import { linesOf, print, warn } from "./common/terminal.ts";
 
 export interface ServeOptions extends ServiceOptions {
-  /** True when the user named the port. */
+  /** True if the user set the port. */
   readonly portAsked: boolean;
-  /** Print a line a request; none unless given. */
+  /** Print one line per request, in this form. Default: none. */
   readonly accessLog?: "json" | "text";
 }
 
@@ -34,7 +34,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const host = options.host ?? "127.0.0.1";
   if (!isLoopback(host)) warn([exposure(host), ""]);
   for (const warning of service.embedder.warnings) warn(`Warning: ${warning}`);
-  // Before the greeting: its reader may stop the service at once.
+  // Before the greeting, because its reader may stop the service at once.
   const stopped = stopOnSignal(service);
   print(greeting(service));
   await stopped;
@@ -68,8 +68,8 @@ function greeting({ url, embedder }: Service): string[] {
 }
 
 /**
- * How to start this program again from here: npm, which finds it in a clone too, says that it has
- * started it.
+ * The command that starts this program again from here. npm, which finds it in a clone, too, sets a
+ * variable when it starts it.
  */
 function command(): string {
   if (process.env.npm_command !== undefined) return "npx batchwise";
@@ -77,7 +77,7 @@ function command(): string {
   return basename(file) === "batchwise" ? "batchwise" : `node ${relative(process.cwd(), file)}`;
 }
 
-/** Resolves once the service has drained after the first signal. */
+/** Resolves when the service has drained after the first signal. */
 function stopOnSignal(service: Service): Promise<void> {
   return new Promise((resolve, reject) => {
     const stopListening = onStopSignal(() => {

@@ -1,8 +1,8 @@
 /**
- * The routes of the service, as a function from Request to Response; sockets are `service.ts`.
+ * The routes of the service, as a function from Request to Response; `service.ts` has the sockets.
  *
- * Guarantees: every answer has an `x-request-id`; every failure has OpenAI's shape; nothing thrown
- * escapes.
+ * Guarantees: every answer has an `x-request-id`. Every failure has OpenAI's form. No error is
+ * thrown to the caller.
  */
 
 import { type Context, Hono, type MiddlewareHandler } from "hono";
@@ -26,54 +26,51 @@ import { newRequestId } from "./requests/request-id.ts";
 
 export interface AppOptions {
   readonly embedder: Embedder;
-  /** The address that the service listens on; unset: requests under any name are taken. */
+  /** The address on which the service listens. Unset: requests under any name are accepted. */
   readonly host?: string;
   /**
-   * Other names under which requests are taken, and whose pages may send them; "*" for requests
-   * under any name.
+   * More names under which requests are accepted, and whose pages may send them; "*" for any name.
    */
   readonly allowHost?: readonly string[];
   /**
    * Parses large bodies. The caller closes it. Default: the app starts its own parser thread, which
-   * never ends.
+   * is never ended.
    */
   readonly parser?: RequestParser;
   readonly maxBodyBytes?: number;
   /**
-   * Most that has come of the bodies of all connections together; half of it of one caller's.
-   * Default: eight of the largest.
+   * Most bytes received of unfinished bodies, over all connections; half of it for one caller.
+   * Default: eight bodies of the largest size.
    */
   readonly maxUploadBytes?: number;
   /**
-   * The longest time without a byte of a body; after it a body comes with at least 16,000 bytes a
-   * second. Default 30,000.
+   * Longest time in ms without a byte of a body; after it, a body must average at least 16,000
+   * bytes a second. Default 30,000.
    */
   readonly uploadStallMs?: number;
   /**
-   * Most that large answers which are being read have together, before more texts are refused.
-   * Default 256 MiB.
+   * Most bytes of all large answers that are being read; above it, new texts are refused. Default
+   * 256 MiB.
    */
   readonly maxAnswerBytes?: number;
-  /** The longest time in which a caller takes nothing of a large answer. Default 30,000. */
+  /** Longest time in ms in which a caller reads nothing of a large answer. Default 30,000. */
   readonly answerStallMs?: number;
   /**
-   * True from the moment the service was told to stop: health checks fail, so that load balancers
-   * go elsewhere.
+   * True after the service was told to stop: health checks fail, so that load balancers stop
+   * sending requests.
    */
   readonly leaving?: () => boolean;
-  /** True from the moment no more texts are taken. */
+  /** True when no more texts are accepted. */
   readonly draining?: () => boolean;
-  /**
-   * Connections that the socket has closed because too many were open, since the start. Default 0.
-   */
+  /** Number of connections closed since the start because too many were open. Default 0. */
   readonly droppedConnections?: () => number;
-  /** Told of failures that are the server's own, for the log. */
+  /** Called with failures of the server itself, for the log. */
   readonly onFailure?: (failure: unknown) => void;
-  /** Called for each request once all of its answer was sent, or its caller has left. */
+  /** Called for each request when its whole answer was sent, or its caller has left. */
   readonly onAccess?: (record: AccessRecord) => void;
 }
 
-/** Room for 2,048 texts of 512 tokens. */
+/** Enough for 2,048 texts of 512 tokens. */
 const DEFAULT_MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 const DEFAULT_UPLOADS = 8;
@@ -121,7 +118,7 @@ export function createApp(options: AppOptions): Hono {
   const metrics = new ServiceMetrics(embedder, Object.keys(METHODS), { answersTexts, droppedConnections });
   const app = new Hono();
 
-  // An id that comes with the request is kept where it is short and has no odd characters.
+  // A request's own id is kept if it is short and has only plain characters.
   app.use(requestId({ generator: newRequestId }));
   app.use(
     reportEndings((context, ending) => {
@@ -138,7 +135,7 @@ export function createApp(options: AppOptions): Hono {
   app.use(throwErrors);
   app.use(refuseAddresses);
 
-  // Before the check of hosts: load balancers ask for their health checks under any name, or none.
+  // Before the check of hosts, because load balancers send health checks under any name, or none.
   addHealthChecks(app, answersTexts, leaving);
   if (options.host !== undefined) app.use(onlyAllowedHosts(options.host, options.allowHost ?? []));
 
@@ -149,7 +146,7 @@ export function createApp(options: AppOptions): Hono {
     return answerEmbeddings(unread, services, (work) => context.set("work", work));
   });
   app.get("/v1/models", () => listModels(embedder.model, startedAt));
-  // A model's name may hold slashes.
+  // A model's name may contain slashes.
   app.get("/v1/models/:id{.+}", (context) => retrieveModel(context.req.param("id"), embedder.model, startedAt));
   app.get("/stats", (context) => answerStats(context.req.raw, { embedder, requests, startedAt }));
   app.get("/metrics", () => metrics.answer());
@@ -173,10 +170,7 @@ function addHealthChecks(app: Hono, answersTexts: () => boolean, leaving: () => 
   });
 }
 
-/**
- * Hono hands only errors to `onError`. The signal of a caller who has left has a text as its
- * reason.
- */
+/** Hono passes only errors to `onError`, but the reason of a caller's signal is a string. */
 const throwErrors: MiddlewareHandler = async (_, next) => {
   try {
     await next();
@@ -185,10 +179,10 @@ const throwErrors: MiddlewareHandler = async (_, next) => {
   }
 };
 
-/** Comes after the routes. */
+/** Must be added after the routes. */
 function refuseOtherMethods(app: Hono): void {
   for (const [path, allowed] of Object.entries(METHODS)) {
-    // Of a folder, the paths that have a name in it.
+    // For a folder: the paths with a name in it.
     app.all(path.replace("/*", "/:name{.+}"), (context) => {
       throw wrongMethod(context.req.method, context.req.path, allowed);
     });
@@ -196,8 +190,8 @@ function refuseOtherMethods(app: Hono): void {
 }
 
 /**
- * The route that a path with a wrong beginning or a slash too many ends like, as of a client with a
- * wrong base URL.
+ * The route that matches the end of a path with a wrong start or an extra slash, as from a client
+ * with a wrong base URL.
  */
 function routeLike(path: string): string | undefined {
   const segments = path.split("/").filter((segment) => segment !== "");
@@ -220,8 +214,8 @@ function answerFailure(
 }
 
 /**
- * Whether the failure is that the caller has left: the signal's reason, or one of a connection that
- * broke.
+ * True if the caller has left: the failure is the signal's reason, or an error of a broken
+ * connection.
  */
 function isDeparture(failure: unknown, { reason }: AbortSignal): boolean {
   if (failure === reason || !(failure instanceof Error)) return true;
@@ -231,7 +225,7 @@ function isDeparture(failure: unknown, { reason }: AbortSignal): boolean {
 
 const DEPARTURES: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE", "ABORT_ERR"]);
 
-/** How long the queue of now takes at the pace of now. */
+/** Time for the current queue at the current rate. */
 function secondsUntilRoom(embedder: Embedder): number {
   const seconds = Math.ceil(embedder.batcher.stats().waiting / Math.max(1, embedder.rates().texts));
   return Math.min(MAX_RETRY_AFTER_SECONDS, Math.max(1, seconds));

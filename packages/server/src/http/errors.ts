@@ -1,9 +1,9 @@
 /**
- * Errors in the shape that OpenAI's clients read: `{ error: { message, type, param, code } }`.
+ * Errors in the form that OpenAI's clients read: `{ error: { message, type, param, code } }`.
  *
- * Guarantees: every failure has one status and one code; a failure that the same request would meet
- * again carries `x-should-retry: false`, so that clients do not repeat it. Does not show stack
- * traces or file paths.
+ * Guarantees: every failure has one status and one code. A failure that the same request would get
+ * again has `x-should-retry: false`, so that clients do not repeat it. Contains no stack traces or
+ * file paths.
  */
 
 import { maxHeaderSize } from "node:http";
@@ -57,13 +57,13 @@ export function invalidRequest(message: string, param?: string, code?: string): 
   });
 }
 
-/** A caller that closes its side cannot be told from one that has left. */
+/** A caller that closes its side looks the same as one that has left. */
 export function halfClosed(): ApiError {
   const message = "The connection was closed on your side before the answer: keep it open until the answer has come.";
   return invalidRequest(message, undefined, "connection_half_closed");
 }
 
-/** 400: no HTTP, or no address can be made of its host and path. */
+/** 400: the request is not HTTP, or its host and path do not form an address. */
 export function malformedRequest(reason: string): ApiError {
   const message = `Expected a request of HTTP/1.1 with a valid host and path: ${reason}.`;
   return invalidRequest(message, undefined, "malformed_request");
@@ -122,28 +122,28 @@ export function encodedBody(encoding: string): ApiError {
   return new ApiError(415, message, { code: "unsupported_content_encoding", headers: NOT_AGAIN });
 }
 
-/** What has not come of the body is not read. */
+/** The rest of the body is not read. */
 const LATER = { "retry-after": "1", connection: "close" } as const;
 
-/** 503: bodies of other requests take all the memory that bodies may take. */
+/** 503: bodies of other requests use all the memory for bodies. */
 export function uploadsFull(maxBytes: number): ApiError {
   const message = `The server is reading other requests' bodies, and all have at most ${maxBytes} bytes together.`;
   return new ApiError(503, message, { code: "uploads_full", headers: LATER });
 }
 
-/** 503: bodies of the same caller take all that one caller's may take. */
+/** 503: bodies of the same caller use all of one caller's share. */
 export function shareTaken(share: number): ApiError {
   const message = `The server is reading other bodies of the same caller, and they have at most ${Math.floor(share)} bytes together now.`;
   return new ApiError(503, message, { code: "uploads_full", headers: LATER });
 }
 
-/** 503: answers that others have not read yet take all the memory that answers may take. */
+/** 503: unread answers use all the memory for answers. */
 export function answersFull(maxBytes: number): ApiError {
   const message = `The server holds ${maxBytes} bytes of answers that others are still reading, and takes no texts until some are read.`;
   return new ApiError(503, message, { code: "answers_full", headers: { "retry-after": "1" } });
 }
 
-/** 408: a body that stops half-way keeps others out. */
+/** 408: a body that stops half-way blocks others. */
 export function uploadStalled(stallMs: number): ApiError {
   return new ApiError(408, `Nothing came of the request's body for ${stallMs} ms.`, {
     code: "upload_stalled",
@@ -151,7 +151,7 @@ export function uploadStalled(stallMs: number): ApiError {
   });
 }
 
-/** 408: a slow body takes room from others for as long as it comes. */
+/** 408: a slow body takes memory from others until its end. */
 export function uploadTooSlow(bytesPerSecond: number): ApiError {
   return new ApiError(408, `The request's body came more slowly than ${bytesPerSecond} bytes a second.`, {
     code: "upload_stalled",
@@ -159,7 +159,7 @@ export function uploadTooSlow(bytesPerSecond: number): ApiError {
   });
 }
 
-/** 413: however long the caller waits, the queue never has room for so many. */
+/** 413: the queue can never have room for so many texts, so waiting does not help. */
 export function moreThanTheQueueHolds(texts: number, maxQueueSize: number): ApiError {
   const message = `The request has ${texts} texts, but the server's queue holds at most ${maxQueueSize}. Please send at most ${maxQueueSize} texts a request.`;
   return new ApiError(413, message, { param: "input", code: "more_than_queue_holds", headers: NOT_AGAIN });
@@ -173,14 +173,14 @@ export function modelNotFound(asked: string, served: string): ApiError {
   });
 }
 
-/** Nobody's name is longer, and the caller has the whole of it. */
+/** Longer names are cut; no real one is longer. */
 const LONGEST_NAME = 200;
 
 function shortened(name: string): string {
   return name.length <= LONGEST_NAME ? name : `${name.slice(0, LONGEST_NAME)}...`;
 }
 
-/** `meant`: the route that the caller may have had in mind. */
+/** `meant`: the route that the caller probably meant. */
 export function unknownRoute(method: string, path: string, meant?: string): ApiError {
   const hint = meant === undefined ? "" : ` Did you mean ${meant}?`;
   return new ApiError(404, `Unknown request URL: ${method} ${path}.${hint}`, {
@@ -205,10 +205,7 @@ export function deadlineExceeded(): ApiError {
   return new ApiError(504, message, { code: "deadline_exceeded" });
 }
 
-/**
- * What a failed submit tells the caller. `retryAfterSeconds` is asked for only when the queue is
- * full.
- */
+/** The answer to a failed submit. `retryAfterSeconds` is called only if the queue is full. */
 export function fromFailure(failure: unknown, retryAfterSeconds: () => number): ApiError {
   if (failure instanceof ApiError) return failure;
   switch (codeOf(failure)) {

@@ -1,4 +1,4 @@
-/** `GET /v1/models` and `GET /v1/models/{id}`: the one model that this server has. */
+/** `GET /v1/models` and `GET /v1/models/{id}`: the only model of this server. */
 
 import type { ModelDescription } from "../models/embedder.ts";
 import { modelNotFound } from "./errors.ts";

@@ -1,10 +1,10 @@
 /**
  * The service on a socket: opens the model, listens, and drains.
  *
- * Guarantees: listens only once the model is loaded; `close` first fails health checks for
- * `drainDelayMs` while all else is answered, then stops accepting, answers what was accepted and
- * ends the model's threads. It gives up on connections of which no byte came 100 ms after it
- * stopped accepting, and after `drainTimeoutMs` on all.
+ * Guarantees: it listens only after the model is loaded. `close` first fails health checks for
+ * `drainDelayMs` while everything else is answered; then it stops accepting, answers accepted
+ * requests and ends the model's threads. It closes connections on which no byte came within 100 ms
+ * after it stopped accepting, and all connections after `drainTimeoutMs`.
  */
 
 import { once } from "node:events";
@@ -23,19 +23,16 @@ import { answerUnreadable, explainRefusals } from "./requests/unreadable-request
 export interface ServiceOptions
   extends EmbedderOptions,
     Omit<AppOptions, "embedder" | "parser" | "draining" | "leaving" | "droppedConnections"> {
-  /** 0 takes any free port. */
+  /** 0: any free port. */
   readonly port: number;
-  /** When the port is taken, listen on a free one instead of failing. */
+  /** If the port is in use, listen on a free one instead of failing. */
   readonly anyPortWillDo?: boolean;
-  /** How long health checks answer 503 before the socket stops accepting. Default 0. */
+  /** Time in ms for which health checks answer 503 before the socket stops accepting. Default 0. */
   readonly drainDelayMs?: number;
   readonly drainTimeoutMs?: number;
-  /** How long a connection on which nothing is asked stays open. Default 65,000. */
+  /** Time in ms for which an idle connection stays open. Default 65,000. */
   readonly keepAliveMs?: number;
-  /**
-   * Most connections that are open at once. Default: what the process's limit on open files leaves
-   * room for.
-   */
+  /** Most open connections. Default: as many as the process's limit on open files allows. */
   readonly maxConnections?: number;
   /** Called with a sentence that tells the operator what to change. */
   readonly onWarning?: (message: string) => void;
@@ -56,8 +53,8 @@ const DEFAULT_DRAIN_TIMEOUT_MS = 30_000;
  */
 const DEFAULT_KEEP_ALIVE_MS = 65_000;
 /**
- * How long after a stop the first bytes of a connection may come: those of one just accepted have
- * not been read.
+ * Time in ms after a stop in which the first bytes of a connection may arrive: those of a newly
+ * accepted connection have not been read.
  */
 const SILENCE_MS = 100;
 
@@ -77,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     droppedConnections: () => connectionLimit.dropped,
   });
   const answer = getRequestListener((request, environment) => app.fetch(request, environment), {
-    // Health checks of load balancers may leave out the Host header.
+    // Health checks of load balancers may omit the Host header.
     hostname: "localhost",
     errorHandler: answerUnreadable,
   });
@@ -129,7 +126,7 @@ async function listen(server: Server, host: string, port: number, anyPortWillDo:
 
 async function drain(server: Server, connections: Connections, embedder: Embedder, timeoutMs: number): Promise<void> {
   const closed = once(server, "close");
-  // Also closes the connections on which nothing is asked any more.
+  // Also closes idle connections.
   server.close();
   const silence = setTimeout(afterNextRead, SILENCE_MS, () => connections.endSilent());
   embedder.hurry();
@@ -143,7 +140,7 @@ async function drain(server: Server, connections: Connections, embedder: Embedde
   await embedder.close();
 }
 
-/** Timers come before reads in a pass of the event loop, and immediates after them. */
+/** In a pass of the event loop, timers run before reads, and immediates after them. */
 function afterNextRead(callback: () => void): void {
   setImmediate(callback);
 }

@@ -1,10 +1,10 @@
 /**
- * Writes the folder of a small text model, laid out as exports from Hugging Face are: `model.onnx`
- * and `tokenizer.json`. It is for trying what runs models where none can be downloaded.
+ * Writes the folder of a small text model in the layout of exports from Hugging Face: `model.onnx`
+ * and `tokenizer.json`. For trying programs that run models where no model can be downloaded.
  *
- * Guarantees: the same bytes on every machine; a file that is there already and has other content
- * is left as it is. Does not understand language: the weights are random and untrained. Texts that
- * share words come out near each other.
+ * Guarantees: the same bytes on every machine. An existing file with other content is not changed.
+ * Does not understand language: the weights are random and untrained. Texts with common words get
+ * similar vectors.
  */
 
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { buildEncoder, DEFAULT_ENCODER } from "./encoder-model.ts";
 import { pairTokenizer } from "./pair-tokenizer.ts";
 
-/** A file of the folder that something else has. Nothing was written. */
+/** A file of the folder exists with other content. Nothing was written. */
 export class ForeignFileError extends Error {}
 
 export interface WrittenFile {
@@ -21,7 +21,7 @@ export interface WrittenFile {
 }
 
 /**
- * Writes the files into `folder`, which is made where it is not there. Rejects with
+ * Writes the files into `folder`, which is created if it does not exist. Rejects with
  * ForeignFileError.
  */
 export async function writeDemoModel(folder: string): Promise<readonly WrittenFile[]> {
@@ -40,7 +40,7 @@ export async function writeDemoModel(folder: string): Promise<readonly WrittenFi
   return files.map(({ path, content }) => ({ path, bytes: content.length }));
 }
 
-/** Null where there is no file. */
+/** Null if there is no file. */
 async function contentOf(path: string): Promise<Buffer | null> {
   try {
     return await readFile(path);

@@ -1,8 +1,9 @@
 /**
- * The service's text model: the library's embedder, with what the service shows of it.
+ * The service's text model: the library's embedder, and the figures that the service shows.
  *
  * Guarantees: those of `openEmbedder`; a full queue refuses at once. Does not cut lists of token
- * ids; `tokenize` tells how long texts are, and the HTTP layer refuses with both numbers.
+ * ids: `tokenize` returns the lengths of texts, and the HTTP layer refuses a long one with both
+ * numbers.
  */
 
 import type { Batcher } from "batchwise";
@@ -22,40 +23,40 @@ import { RecentDurations, type RecentQuantiles } from "./recent-durations.ts";
 
 export interface EmbedderOptions extends ModelOptions {
   /**
-   * Threads with a model session each, and so batches at once. Default: the cores that this process
-   * may use.
+   * Threads, with a session of the model each; also the number of concurrent batches. Default: the
+   * cores that this process may use.
    */
   readonly workers?: number;
   /**
-   * Cap on a batch's padded size: texts x tokens of the longest. Default: learned from how long
-   * batches run.
+   * Largest padded size of a batch: texts x tokens of the longest text. Default: learned from
+   * measured run times.
    */
   readonly maxBatchTokens?: number;
   /**
-   * Cap on a batch's texts; 1 switches batching off. Default: 1,024 while the size is learned, else
+   * Most texts in a batch; 1 switches batching off. Default: 1,024 while the size is learned, else
    * 64.
    */
   readonly maxBatchSize?: number;
   /**
-   * Batch texts even where the model's vectors depend on what else is in a batch. Default: one text
-   * at a time there.
+   * Batch texts even if the model's vectors depend on the other texts of a batch. Default: such a
+   * model gets one text at a time.
    */
   readonly batchAnyway?: boolean;
-  /** How long the oldest text may wait for company while a thread is free. */
+  /** Longest time in ms that the oldest text waits for a fuller batch while a thread is free. */
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
   /**
-   * Keep as many tokens of a text that is too long as fit, in place of refusing it. Lists of token
-   * ids are refused still.
+   * Cut a text that is too long to the tokens that fit, instead of refusing it. Lists of token ids
+   * are still refused.
    */
   readonly truncate?: boolean;
-  /** Whether callers may send token ids in place of texts. Default: true. */
+  /** True (default): callers may send token ids instead of texts. */
   readonly tokenInput?: boolean;
-  /** Deadline of a text from its arrival; none unless given. */
+  /** Deadline of a text in ms from its arrival. Default: none. */
   readonly timeoutMs?: number;
 }
 
-/** What happened lately, per second. */
+/** Recent events per second. */
 export interface EmbedderRates {
   readonly texts: number;
   readonly tokens: number;
@@ -67,9 +68,9 @@ export interface ModelDescription {
   readonly dimensions: number;
   readonly maxTokens: number;
   readonly vocabularySize: number;
-  /** What its tokenizer puts around every text. */
+  /** The special tokens that its tokenizer puts around every text. */
   readonly specialTokens: SpecialTokens;
-  /** False where callers may send texts only. Default: true. */
+  /** False if callers may send only texts. Default: true. */
   readonly tokenInput?: boolean;
   readonly builtIn: boolean;
 }
@@ -101,8 +102,7 @@ export class Embedder {
   }
 
   /**
-   * Loads the model in every thread and runs it once; rejects, with nothing left running, when that
-   * fails.
+   * Loads the model in every thread and runs it once. If that fails, ends all threads and rejects.
    */
   static async open(options: EmbedderOptions = {}): Promise<Embedder> {
     const { workers, maxBatchTokens, maxBatchSize, batchAnyway, maxWaitMs, maxQueueSize, truncate, timeoutMs } =
@@ -117,7 +117,7 @@ export class Embedder {
     }
   }
 
-  /** For its statistics and events; texts come in through `embed`. */
+  /** The batcher, for its statistics and events; submit texts with `embed`. */
   get batcher(): Batcher<Tokens, Vector> {
     return this.#embedder.batcher;
   }
@@ -126,24 +126,26 @@ export class Embedder {
     return this.#embedder.workers;
   }
 
-  /** True while texts can be answered. */
+  /** True while texts can be embedded. */
   get ready(): boolean {
     return this.#embedder.ready;
   }
 
-  /** How many model threads died and were replaced. */
+  /** Number of model threads that died and were replaced. */
   get restarts(): number {
     return this.#embedder.restarts;
   }
 
-  /** The ids of each text: none, or with `truncate` the first that fit, where it is too long. */
+  /**
+   * The ids of each text. For a text that is too long: null, or with `truncate` the first that fit.
+   */
   tokenize(texts: readonly string[], options?: TokenizeOptions): Promise<TokenCount[]> {
     return this.#embedder.tokenize(texts, options);
   }
 
   /**
-   * One vector a list. Rejects with the first failure, and then takes the lists that still wait out
-   * of the queue.
+   * One vector per list. Rejects with the first failure, and removes the call's waiting lists from
+   * the queue.
    */
   async embed(lists: readonly Tokens[], options: EmbedOptions = {}): Promise<Vector[]> {
     const vectors = await this.#embedder.embedTokens(lists, options);
@@ -159,12 +161,12 @@ export class Embedder {
     };
   }
 
-  /** From a text's arrival to its vector, of the texts of the last seconds. */
+  /** Time from a text's arrival to its vector, over the last seconds. */
   recentLatencyMs(): RecentQuantiles {
     return this.#latencies.quantiles();
   }
 
-  /** From now on nothing is held back for company; the first step of a shutdown. */
+  /** Stops waiting for fuller batches; the first step of a shutdown. */
   hurry(): void {
     this.batcher.configure({ maxWaitMs: 0 });
   }

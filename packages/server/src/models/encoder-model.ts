@@ -1,17 +1,17 @@
 /**
- * Writes a small BERT-shaped encoder as an .onnx file from a seed, so that the service has a real
- * transformer to run where no model can be downloaded.
+ * Writes a small BERT-shaped encoder as an .onnx file from a seed, so that the service can run a
+ * real transformer where no model can be downloaded.
  *
- * Guarantees: the same config gives the same bytes; `batch` and `sequence` are free; a row's vector
- * does not depend on its neighbours or on padding (up to float32 rounding). Texts that share words
- * come out near each other, because the vector stays close to the mean of its words' random
+ * Guarantees: the same config gives the same bytes. `batch` and `sequence` are free. A row's vector
+ * does not depend on its neighbours or on padding (up to rounding of float32). Texts with common
+ * words get similar vectors, because the vector stays close to the mean of its words' random
  * vectors. Does not understand language: the weights are random and untrained.
  */
 
 import { OnnxGraph } from "./onnx-graph.ts";
 import { constantWeights, mulberry32, randomWeights } from "./seeded-weights.ts";
 
-/** Ids that the built-in tokenizer and the built-in model agree on. */
+/** Ids shared by the built-in tokenizer and the built-in model. */
 export const SPECIAL_TOKENS = { padding: 0, classify: 1, separate: 2, count: 3 } as const;
 
 export interface EncoderConfig {
@@ -25,9 +25,9 @@ export interface EncoderConfig {
   readonly maxTokens: number;
   readonly seed: number;
   /**
-   * What the file gives: `embedding` is [batch, hidden], pooled and of length 1; `tokens` is the
-   * usual export of a trained model, `last_hidden_state` [batch, sequence, hidden], with a
-   * `token_type_ids` input.
+   * The output of the graph: `embedding` is [batch, hidden], pooled and of length 1; `tokens` is
+   * the usual export of a trained model, `last_hidden_state` [batch, sequence, hidden], with an
+   * input `token_type_ids`.
    */
   readonly output: "embedding" | "tokens";
 }
@@ -44,9 +44,9 @@ export const DEFAULT_ENCODER: EncoderConfig = Object.freeze({
 });
 
 const WORD_DEVIATION = 1;
-// Small against the words: where a word stands should hardly change what the text is near to.
+// Small compared with the words: a word's position should hardly change the vector.
 const POSITION_DEVIATION = 0.1;
-// Small enough that two layers bend the words' vectors without washing them out.
+// Small enough that two layers change the words' vectors without erasing them.
 const MATRIX_DEVIATION = 0.03;
 const NORM_EPSILON = 1e-12;
 const MASKED_SCORE = -10_000;
@@ -97,8 +97,8 @@ class EncoderWriter {
     const { hidden, maxTokens, vocabulary, output } = this.#config;
     const graph = this.#graph;
     const words = randomWeights(this.#random, vocabulary * hidden, WORD_DEVIATION);
-    // Every text carries both marks. Opposite vectors cancel in the mean; equal ones would pull all
-    // texts together.
+    // Every text has both special tokens. Opposite vectors cancel in the mean; equal ones would
+    // make all texts similar.
     const classify = SPECIAL_TOKENS.classify * hidden;
     const separate = SPECIAL_TOKENS.separate * hidden;
     for (let index = 0; index < hidden; index += 1) words[separate + index] = -(words[classify + index] ?? 0);
@@ -123,8 +123,8 @@ class EncoderWriter {
   }
 
   /**
-   * 0 where the mask is 1 and a large negative number where it is 0, shaped to be added to [batch,
-   * heads, from, to].
+   * 0 where the mask is 1 and a large negative number where it is 0, in a shape that can be added
+   * to [batch, heads, from, to].
    */
   #blockedScores(mask: string): string {
     const graph = this.#graph;
@@ -182,7 +182,7 @@ class EncoderWriter {
     });
   }
 
-  /** The mean over the tokens that the mask keeps, scaled to length 1. */
+  /** The mean over the unmasked tokens, scaled to length 1. */
   #pool(state: string, mask: string): void {
     const graph = this.#graph;
     const kept = graph.node("Unsqueeze", [mask, graph.integers([2])]);

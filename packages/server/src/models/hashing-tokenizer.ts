@@ -1,17 +1,16 @@
 /**
  * The tokenizer of the built-in model: words and punctuation marks, each hashed to an id.
  *
- * Guarantees: the same word has the same id on every machine; case and compatibility forms do not
- * matter; time is linear in the text. Two words may share an id (at 8,192 ids about one pair in
- * 8,000 does). Does not split words into known parts, so "run" and "running" have nothing in
- * common.
+ * Guarantees: the same word has the same id on every machine. Case and compatibility forms do not
+ * matter. Time is linear in the length of the text. Two words may share an id (with 8,192 ids,
+ * about one pair in 8,000). Does not split words into known parts, so "run" and "running" have
+ * nothing in common.
  */
 
 import type { Tokenizer } from "batchwise/onnx";
 import { SPECIAL_TOKENS } from "./encoder-model.ts";
 
-// Scripts without spaces count one character as one word; everything else goes by runs of letters
-// and digits.
+// In scripts without spaces each character is a word; elsewhere each run of letters and digits.
 const TOKEN = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{M}\p{N}_]{1,64}|[^\s\p{L}\p{M}\p{N}_]/gu;
 
 export function hashingTokenizer(vocabularySize: number): Tokenizer {

@@ -1,9 +1,9 @@
 /**
- * Keeps the generated model file in a folder, so that it is written on the first start and only
- * read afterwards.
+ * Keeps the generated model file in a folder, so that it is written at the first start and only
+ * read later.
  *
- * Guarantees: the file's name carries its format version, its config and the checksum of its
- * content; a damaged or half-written file is never used; several processes may start at once. Does
+ * Guarantees: the file's name contains its format version, its config and the checksum of its
+ * content. A damaged or half-written file is never used. Several processes may start at once. Does
  * not delete files of other versions or configs.
  */
 
@@ -13,24 +13,24 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { buildEncoder, type EncoderConfig } from "./encoder-model.ts";
 
-/** Raised whenever `buildEncoder` gives other bytes for the same config. */
+/** Raise it whenever `buildEncoder` gives other bytes for the same config. */
 const FORMAT_VERSION = 1;
 
 export interface CachedModel {
   readonly path: string;
   /** First 16 hexadecimal digits of the content's SHA-256. */
   readonly checksum: string;
-  /** True when this call wrote the file. */
+  /** True if this call wrote the file. */
   readonly written: boolean;
 }
 
-/** Where generated models live unless the user names a folder. */
+/** The folder of generated models, unless the user sets one. */
 export function defaultModelDirectory(env: NodeJS.ProcessEnv = process.env): string {
   const base = env.XDG_CACHE_HOME || env.LOCALAPPDATA || join(home(), ".cache");
   return join(base, "batchwise");
 }
 
-/** Throws where there is none: an empty one would be the working folder. */
+/** Throws if there is none: an empty one would be the working folder. */
 function home(): string {
   const folder = homedir();
   if (folder === "") throw new Error("HOME is empty, so there is no cache folder");
@@ -54,7 +54,7 @@ export async function cachedEncoder(directory: string, config: EncoderConfig): P
   return { path, checksum, written: true };
 }
 
-/** A reader sees the old file, no file, or the whole new one. */
+/** A reader sees the old file, no file, or the whole new file. */
 async function writeAtomically(path: string, bytes: Uint8Array): Promise<void> {
   const draft = `${path}.${randomUUID()}.tmp`;
   try {

@@ -1,8 +1,8 @@
 /**
- * The model that the service runs: a file of the user's, or the built-in one.
+ * The model that the service runs: the user's file, or the built-in model.
  *
- * Guarantees: the built-in model is written where it is not there yet; what does not go with it is
- * refused. Does not download anything.
+ * Guarantees: the built-in model is written if it does not exist yet. Options that do not apply to
+ * it are refused. Does not download anything.
  */
 
 import type { ModelFileOptions, Pooling } from "batchwise/onnx";
@@ -12,20 +12,20 @@ import { type CachedModel, cachedEncoder, defaultModelDirectory } from "./model-
 
 export interface ModelOptions {
   /**
-   * An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`. Unset: the built-in model.
+   * An .onnx file, or a folder with `model.onnx` or `onnx/model.onnx`. Default: the built-in model.
    */
   readonly model?: string;
-  /** The model's `tokenizer.json`. Unset: beside the model, or one folder up. */
+  /** The model's `tokenizer.json`. Default: beside the model, or one folder up. */
   readonly tokenizer?: string;
-  /** Where the built-in model is kept. */
+  /** The folder of the built-in model. */
   readonly modelDirectory?: string;
-  /** The name that callers ask for. */
+  /** The model's name in requests. */
   readonly modelName?: string;
-  /** Longest text in tokens, marks included. */
+  /** Longest text in tokens, special tokens included. */
   readonly maxTokens?: number;
-  /** How the vectors of tokens become one; in place of what the model's files say. */
+  /** How the vectors of tokens become one; overrides the model's files. */
   readonly pooling?: Pooling;
-  /** Shape of the built-in model; tests and benchmarks use larger ones. */
+  /** Dimensions of the built-in model; tests and benchmarks use larger ones. */
   readonly encoder?: Partial<EncoderConfig>;
 }
 
@@ -55,7 +55,7 @@ async function builtInModel(options: ModelOptions): Promise<ModelFileOptions> {
   };
 }
 
-/** Rejects also where the user has no home folder. */
+/** Also rejects if the user has no home folder. */
 async function keptEncoder({ modelDirectory }: ModelOptions, config: EncoderConfig): Promise<CachedModel> {
   return cachedEncoder(modelDirectory ?? defaultModelDirectory(), config);
 }

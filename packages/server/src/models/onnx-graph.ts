@@ -2,8 +2,8 @@
  * Builds the bytes of an ONNX file: nodes, weights, inputs and outputs of one graph (opset 17, IR
  * version 8).
  *
- * Guarantees: the same calls give the same bytes.
- * Does not check that the graph makes sense; the runtime does when it loads the file.
+ * Guarantees: the same calls give the same bytes. Does not check the graph; the runtime does when
+ * it loads the file.
  */
 
 import { ProtobufMessage } from "./protobuf.ts";
@@ -66,12 +66,12 @@ export class OnnxGraph {
     return this.#tensor("float32", new Uint8Array(data.buffer, data.byteOffset, data.byteLength), dims);
   }
 
-  /** Adds a uint8 tensor, as quantised weights are given, and returns its name. */
+  /** Adds a uint8 tensor, the type of quantised weights, and returns its name. */
   bytes(data: Uint8Array, dims: readonly number[]): string {
     return this.#tensor("uint8", data, dims);
   }
 
-  /** Adds a list of int64 numbers, as axes and shapes are given. */
+  /** Adds a list of int64 numbers, the type of axes and shapes. */
   integers(values: readonly number[]): string {
     const data = BigInt64Array.from(values, BigInt);
     return this.#tensor("int64", new Uint8Array(data.buffer), [values.length]);

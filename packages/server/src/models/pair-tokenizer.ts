@@ -2,9 +2,9 @@
  * A `tokenizer.json` without a trained vocabulary: WordPiece over single letters and pairs of
  * letters.
  *
- * Guarantees: the marks have the ids of `SPECIAL_TOKENS`; a word of Latin letters and digits has
- * one row of tokens, a token for each two letters; upper case and accents do not matter. Other
- * letters are unknown.
+ * Guarantees: the special tokens have the ids of `SPECIAL_TOKENS`. A word of Latin letters and
+ * digits becomes one token per two letters. Upper case and accents do not matter. Other letters are
+ * unknown.
  */
 
 import { SPECIAL_TOKENS } from "./encoder-model.ts";

@@ -1,8 +1,8 @@
 /**
- * A writer of protocol buffer messages: just the four wire shapes that an ONNX file needs.
+ * A writer of protocol buffer messages: only the four wire types that an ONNX file needs.
  *
- * Guarantees: fields appear in the order of the calls, so equal calls give equal bytes.
- * Does not read messages, and knows nothing about ONNX.
+ * Guarantees: fields appear in the order of the calls, so equal calls give equal bytes. Does not
+ * read messages, and knows nothing about ONNX.
  */
 
 const WIRE_VARINT = 0;
@@ -36,7 +36,7 @@ export class ProtobufMessage {
     return this.bytes(field, utf8.encode(value));
   }
 
-  /** Keeps `value` by reference: weights are copied once, in `finish`. */
+  /** Keeps a reference to `value`: weights are copied once, in `finish`. */
   bytes(field: number, value: Uint8Array): this {
     this.#tag(field, WIRE_LENGTH_DELIMITED);
     this.#varint(value.length);
@@ -72,7 +72,7 @@ export class ProtobufMessage {
   #varint(value: number): this {
     const bytes: number[] = [];
     let rest = value;
-    // Division, not shifts: a length may pass 31 bits.
+    // Division instead of shifts: a length may exceed 31 bits.
     while (rest >= 128) {
       bytes.push((rest % 128) + 128);
       rest = Math.floor(rest / 128);

@@ -1,7 +1,7 @@
 /**
- * How often something happened lately, per second.
+ * Measures the recent rate of an event, per second.
  *
- * Guarantees: constant memory, no timer; the rate falls to 0 within the window after the last
+ * Guarantees: constant memory, no timer. The rate falls to 0 within the window after the last
  * event.
  */
 
@@ -10,7 +10,7 @@ const WINDOW_SECONDS = 10;
 export class RateMeter {
   readonly #now: () => number;
   readonly #startedAt: number;
-  /** One count a second of the window, and one for the second that is still running. */
+  /** One count for each second of the window, and one for the current second. */
   readonly #counts: Float64Array = new Float64Array(WINDOW_SECONDS + 1);
   #second: number;
 
@@ -26,7 +26,7 @@ export class RateMeter {
     this.#counts[place] = (this.#counts[place] ?? 0) + count;
   }
 
-  /** Mean over the last ten seconds, or over the time since the start when that is shorter. */
+  /** Mean over the last ten seconds, or over the time since the start if that is shorter. */
   perSecond(): number {
     this.#advance();
     let sum = 0;
@@ -37,7 +37,7 @@ export class RateMeter {
     return sum / Math.max(1, elapsed);
   }
 
-  /** Forgets the seconds that have left the window and returns the one that runs now. */
+  /** Clears the seconds that have left the window and returns the current one. */
   #advance(): number {
     const second = Math.floor(this.#now() / 1000);
     const passed = Math.min(second - this.#second, this.#counts.length);

@@ -1,16 +1,16 @@
 /**
- * Quantiles of the durations seen lately, for a live display: the engine's own statistics cover its
- * whole life.
+ * Quantiles of recent durations, for a live display; the engine's own statistics cover its whole
+ * life.
  *
- * Guarantees: constant memory, no timer; looks at the last thousand durations of the last ten
- * seconds at most.
+ * Guarantees: constant memory, no timer. Uses at most the last thousand durations of the last ten
+ * seconds.
  */
 
 const WINDOW_MS = 10_000;
 const CAPACITY = 1000;
 
 export interface RecentQuantiles {
-  /** null when nothing was seen lately. */
+  /** null if there were no durations. */
   readonly p50: number | null;
   readonly p95: number | null;
 }

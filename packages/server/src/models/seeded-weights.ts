@@ -1,7 +1,7 @@
 /**
- * Random weights that are the same on every machine: mulberry32 for chance, a sum of four uniform
- * numbers for something near a bell curve. Only integer arithmetic, additions and one square root
- * are used, all exactly specified, so a seed is a fingerprint of the file.
+ * Random weights that are the same on every machine: mulberry32 for randomness, and a sum of four
+ * uniform numbers to approximate a bell curve. It uses only integer arithmetic, additions and one
+ * square root, all exactly specified, so a seed determines the file.
  *
  * Not for secrets, and not a good enough generator for statistics.
  */

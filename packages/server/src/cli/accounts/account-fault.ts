@@ -1,5 +1,5 @@
-// Whether an account works, before anything is sent: it is asked once, and each bucket that it
-// needs is listed once.
+// Checks an account before anything is sent: one call to the provider, and one listing of each
+// bucket that it needs.
 
 import { checkAccount as check, type AccountFault as Fault } from "batchwise/dispatch";
 import { CommandError, EXIT, wordsOf } from "../common/failures.ts";
@@ -8,16 +8,16 @@ import type { OpenAccount, Probe } from "./opened.ts";
 
 const CHECK_MS = 30_000;
 
-/** What is wrong with an account, and what to do about it. */
+/** A fault of an account, and what to do about it. */
 export interface AccountFault {
   readonly found: string;
   readonly advice: string;
   readonly exitCode: number;
-  /** The call that was refused is one that a key may lack the right to, and send all the same. */
+  /** True if the refused call needs a right that a key may lack although it can send. */
   readonly mayStillSend?: true;
 }
 
-/** A CommandError where the account has a fault; a warning where it may send all the same. */
+/** Throws a CommandError if the account has a fault; prints a warning if it may still send. */
 export async function checkAccount(opened: OpenAccount): Promise<void> {
   const fault = await accountFault(opened);
   if (fault === null) return;
@@ -29,7 +29,7 @@ export async function checkAccount(opened: OpenAccount): Promise<void> {
 }
 
 /**
- * Asks for one page of batches and of objects, which costs next to nothing. null where the account
+ * Requests one page of batches and one of objects, which costs almost nothing. null if the account
  * works.
  */
 export async function accountFault(opened: OpenAccount): Promise<AccountFault | null> {
@@ -77,7 +77,7 @@ function bucketFault(error: unknown, { at }: Probe, { credentials, advice }: Ope
   return { found: `${at} cannot be listed: ${words}`, advice: "Check --bucket.", exitCode: EXIT.usage };
 }
 
-/** S3's and Google's clients give the status at different places. */
+/** S3's and Google's clients put the status in different places. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code, $metadata } = error as { readonly code?: unknown; readonly $metadata?: { httpStatusCode?: unknown } };

@@ -1,10 +1,10 @@
-// What the options of an account at the command line become in the library.
+// Converts the account options of the command line to options of the library.
 
 import { addressOf, withoutPassword } from "../common/addresses.ts";
 import type { AccountFlags } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
 
-/** The options that every account takes, without those that were not given. */
+/** The options that every account takes; only those that were given. */
 export interface CommonOptions {
   readonly pollMs?: number;
   readonly requestTimeoutMs?: number;
@@ -20,8 +20,8 @@ export function commonOptions({ pollMs, requestTimeoutMs, reconcileGraceMs }: Ac
 }
 
 /**
- * The key in a variable, without the spaces around it; null where there is none. A CommandError
- * that does not quote it.
+ * The key in a variable, trimmed; null if there is none. Throws a CommandError that does not quote
+ * it.
  */
 export function keyIn(name: string): string | null {
   const key = variable(name);
@@ -31,22 +31,23 @@ export function keyIn(name: string): string | null {
 }
 
 /**
- * An address in a variable; null where there is none. A CommandError for one with a password in it.
+ * An address in a variable; null if there is none. Throws a CommandError for one that contains a
+ * password.
  */
 export function addressIn(name: string): string | null {
   const address = variable(name);
   return address === null ? null : webAddress(name, address);
 }
 
-/** The value of a variable; null where it is unset or blank. */
+/** The value of a variable; null if it is unset or blank. */
 export function variable(name: string, environment: NodeJS.ProcessEnv = process.env): string | null {
   const value = environment[name]?.trim() ?? "";
   return value === "" ? null : value;
 }
 
 /**
- * An http or https address without a user and a password, which no client may send. A CommandError
- * that quotes neither. `name`: the option or variable that it came by.
+ * Checks an http or https address without a user and a password, which no client may send. Throws a
+ * CommandError that quotes neither. `name`: the option or variable that held it.
  */
 export function webAddress(name: string, text: string): string {
   const address = addressOf(text);

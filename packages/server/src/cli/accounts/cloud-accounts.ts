@@ -1,6 +1,6 @@
-// Accounts in clouds, whose batches read and write a bucket of the user's: Vertex AI with Cloud
-// Storage, Bedrock with S3. Their clients find credentials by themselves, as all clients of that
-// cloud do.
+// Accounts in clouds, whose batches read and write a bucket of the user: Vertex AI with Cloud
+// Storage, Bedrock with S3. Their clients find credentials by themselves, like all clients of that
+// cloud.
 
 import type { ObjectStorage } from "batchwise/dispatch";
 import { bedrockAccount } from "batchwise/dispatch/bedrock";
@@ -35,7 +35,7 @@ export async function openVertex(flags: AccountFlags): Promise<OpenAccount> {
   };
 }
 
-/** The part of the client's settings that is read back. */
+/** The client's settings that are read back. */
 interface AwsClient {
   readonly config: { region(): Promise<string>; credentials(): Promise<unknown> };
 }
@@ -69,7 +69,7 @@ export async function openBedrock(flags: AccountFlags): Promise<OpenAccount> {
   };
 }
 
-/** Gives the library's own words for a role that it refuses. */
+/** Reports a refused role in the library's own words. */
 function accountWithRole<Account>(make: () => Account): Account {
   try {
     return make();
@@ -100,7 +100,7 @@ function needed(name: string, why: string, example: string): string {
   return value;
 }
 
-/** One object's name is asked for: it shows that the bucket is there and may be listed. */
+/** Requests the name of one object, which shows that the bucket exists and may be listed. */
 function bucketProbe(at: string, storage: ObjectStorage): Probe {
   return {
     at,
@@ -116,7 +116,7 @@ interface Place {
   readonly prefix?: string;
 }
 
-/** `gs://bucket/prefix`, or without what stands before the bucket. */
+/** Parses `gs://bucket/prefix`, with or without the scheme. */
 function bucketOf(flags: AccountFlags, scheme: "gs" | "s3", why: string): Place {
   const given = flags.bucket ?? variable("BATCHWISE_BUCKET");
   const wanted = `${scheme}://<bucket>[/<prefix>]`;

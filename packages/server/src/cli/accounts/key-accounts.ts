@@ -1,4 +1,4 @@
-// Accounts of providers that are known by one key: OpenAI, Anthropic, Gemini and Mistral.
+// Accounts of providers that need only a key: OpenAI, Anthropic, Gemini and Mistral.
 
 import type { Account } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
@@ -14,16 +14,16 @@ import type { OpenAccount } from "./opened.ts";
 export type KeyProvider = "openai" | "anthropic" | "gemini" | "mistral";
 
 interface Provider {
-  /** Variables with the key, as its client reads them: the first that is set counts. */
+  /** Variables with the key, in the client's order: the first that is set is used. */
   readonly keys: readonly [string, ...string[]];
-  /** The variable with another address, where its client reads one. */
+  /** The variable with another address, if the client reads one. */
   readonly address: string | null;
-  /** Where its API is otherwise. */
+  /** The API's default address. */
   readonly url: string;
   readonly package: string;
-  /** The client's name in its package. */
+  /** The name of the client class in its package. */
   readonly client: string;
-  /** What its client is made with. */
+  /** The options of the client's constructor. */
   settings(baseUrl: string | undefined, key: string): object;
   account(client: never, options: CommonOptions): Account;
 }
@@ -44,7 +44,7 @@ const PROVIDERS: Readonly<Record<KeyProvider, Provider>> = {
   gemini: {
     ...{ keys: ["GEMINI_API_KEY", "GOOGLE_API_KEY"], address: "GOOGLE_GEMINI_BASE_URL" },
     ...{ url: "https://generativelanguage.googleapis.com", package: "@google/genai", client: "GoogleGenAI" },
-    // `vertexai: false` whatever GOOGLE_GENAI_USE_VERTEXAI says: that is another account.
+    // `vertexai: false` overrides GOOGLE_GENAI_USE_VERTEXAI, which selects another account.
     settings: (baseUrl, apiKey) => ({
       ...{ vertexai: false, apiKey },
       ...(baseUrl === undefined ? {} : { httpOptions: { baseUrl } }),
@@ -63,7 +63,7 @@ export function keyNames(name: KeyProvider): readonly [string, ...string[]] {
   return PROVIDERS[name].keys;
 }
 
-/** The variable that has the key; null where none has. */
+/** The name of the variable that holds the key; null if none is set. */
 export function keyNameOf(name: KeyProvider, environment: NodeJS.ProcessEnv = process.env): string | null {
   return PROVIDERS[name].keys.find((key) => variable(key, environment) !== null) ?? null;
 }

@@ -1,4 +1,4 @@
-// The account of a server of OpenAI's shape that the command asks itself, line by line: vLLM,
+// The account of a server with OpenAI's API that the command calls itself, line by line: vLLM,
 // llama.cpp, `batchwise serve`.
 
 import { localAccount } from "batchwise/dispatch/local";
@@ -7,7 +7,7 @@ import { CommandError } from "../common/failures.ts";
 import { commonOptions, keyIn } from "./account-flags.ts";
 import type { OpenAccount } from "./opened.ts";
 
-/** Not OPENAI_API_KEY: that is for OpenAI, and another server has no business with it. */
+/** Not OPENAI_API_KEY: that key must not be sent to a server other than OpenAI's. */
 const KEY = "BATCHWISE_API_KEY";
 
 export function openLocal(flags: AccountFlags): OpenAccount {

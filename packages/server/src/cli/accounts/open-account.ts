@@ -1,5 +1,5 @@
-// Provider accounts from the environment: the official client of the user's project, with the key
-// or the credentials from the variables that the client reads by itself.
+// Makes provider accounts from the environment: the official client of the user's project, with the
+// key or credentials in the variables that the client reads by itself.
 
 import type { AccountFlags, ProviderName } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
@@ -9,10 +9,7 @@ import { type KeyProvider, keyNameOf, keyNames, openWithKey } from "./key-accoun
 import { openLocal } from "./local-account.ts";
 import type { OpenAccount } from "./opened.ts";
 
-/**
- * Which provider, by flag or by the key that is set; null when no key is set and none was asked
- * for.
- */
+/** The provider, from the flag or from the key that is set; null if there is neither. */
 export function chooseProvider(
   { account }: AccountFlags,
   environment: NodeJS.ProcessEnv = process.env,
@@ -25,15 +22,15 @@ function keyProviders(): KeyProvider[] {
   return ["openai", "anthropic", "gemini", "mistral"];
 }
 
-/** What `export` would have to name for an account to be chosen by its key. */
+/** The variables of which one must be exported to choose an account by its key. */
 export function wantedKeys(): string {
   const names = keyProviders().map((name) => keyNames(name)[0]);
   return `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
 }
 
 /**
- * Makes the account; a CommandError where its key, its client, its bucket or its role is missing.
- * Calls no provider.
+ * Makes the account. Throws a CommandError if its key, client, bucket or role is missing. Does not
+ * call the provider.
  */
 export async function openAccount(flags: AccountFlags): Promise<OpenAccount> {
   const name = chooseProvider(flags);
@@ -48,7 +45,7 @@ export async function openAccount(flags: AccountFlags): Promise<OpenAccount> {
   return name === "local" ? openLocal(flags) : openWithKey(name, flags);
 }
 
-/** Which accounts take an option that not all of them take. */
+/** Accounts that take an option which others do not. */
 const ONLY: Readonly<Record<"bucket" | "roleArn" | "concurrency", readonly ProviderName[]>> = {
   bucket: ["vertex", "bedrock"],
   roleArn: ["bedrock"],

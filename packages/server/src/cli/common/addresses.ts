@@ -1,12 +1,11 @@
-// Addresses that the user gives, taken apart by their parts: scheme, user, password, the rest. A
-// password that was not encoded may have any character in it, an @ and a slash too, so it goes to
-// the last @. Pure.
+// Splits addresses that the user gives: scheme, user, password, the rest. An unencoded password may
+// contain any character, including @ and slash, so it extends to the last @. Pure functions.
 
 export interface Address {
-  /** In small letters: "postgres". */
+  /** In lower case, for example "postgres". */
   readonly scheme: string;
   readonly user: string;
-  /** As it stands there; null where there is none. */
+  /** As written; null if there is none. */
   readonly password: string | null;
   /** Host, path and query. */
   readonly rest: string;
@@ -15,7 +14,7 @@ export interface Address {
 const SCHEME = /^[a-z][\w+.-]*$/i;
 const SECRET_FIELD = /pass|secret|token|key/i;
 
-/** null for a text without "://" behind a scheme. */
+/** null for a text without "://" after a scheme. */
 export function addressOf(text: string): Address | null {
   const end = text.indexOf("://");
   const scheme = text.slice(0, Math.max(end, 0));
@@ -30,8 +29,8 @@ export function addressOf(text: string): Address | null {
 }
 
 /**
- * An address, or a word of the command line that ends with one (`--store=…`), as it may be shown.
- * Other texts stay.
+ * An address, or a word of the command line that ends with one (`--store=…`), with its password
+ * hidden. Other texts are not changed.
  */
 export function withoutPassword(text: string): string {
   const [before, word] = wordIn(text);
@@ -42,9 +41,7 @@ export function withoutPassword(text: string): string {
   return `${before}${scheme}://${credentials}${withoutSecretFields(rest)}`;
 }
 
-/**
- * The passwords of an address, or of a word that ends with one: as they stand there, and decoded.
- */
+/** The passwords of an address, or of a word that ends with one: as written, and decoded. */
 export function passwordsOf(text: string): string[] {
   const address = addressOf(wordIn(text)[1]);
   if (address === null) return [];
@@ -53,7 +50,7 @@ export function passwordsOf(text: string): string[] {
   return written.filter((one) => one !== "").flatMap((one) => [one, decoded(one)]);
 }
 
-/** The address without `schema` in its query, and the value of that; null where it has none. */
+/** The address without `schema` in its query, and that parameter's value, null if there is none. */
 export function splitSchema(address: string): readonly [address: string, schema: string | null] {
   let schema: string | null = null;
   const { rest = "" } = addressOf(address) ?? {};
@@ -64,7 +61,7 @@ export function splitSchema(address: string): readonly [address: string, schema:
   return [address.slice(0, address.length - rest.length) + shorter, schema];
 }
 
-/** What stands before the address, and the address. */
+/** The text before the address, and the address. */
 function wordIn(text: string): readonly [before: string, word: string] {
   const equals = text.startsWith("--") ? text.indexOf("=") + 1 : 0;
   return [text.slice(0, equals), text.slice(equals)];

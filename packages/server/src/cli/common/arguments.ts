@@ -1,5 +1,5 @@
-// Readers of option values that refuse what is wrong with what was expected, and the options that
-// commands share.
+// Parsers of option values, whose errors say what was expected, and the options that commands
+// share.
 
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { withoutPassword } from "./addresses.ts";
@@ -11,7 +11,7 @@ export interface StoreFlags {
   readonly json?: true;
 }
 
-/** What `--account` takes. */
+/** The values of `--account`. */
 const PROVIDERS = ["openai", "anthropic", "gemini", "vertex", "bedrock", "mistral", "local"] as const;
 
 export type ProviderName = (typeof PROVIDERS)[number];
@@ -19,11 +19,11 @@ export type ProviderName = (typeof PROVIDERS)[number];
 export interface AccountFlags {
   readonly account?: ProviderName;
   readonly baseUrl?: string;
-  /** Of vertex and bedrock. */
+  /** For vertex and bedrock. */
   readonly bucket?: string;
-  /** Of bedrock. */
+  /** For bedrock. */
   readonly roleArn?: string;
-  /** Of local. */
+  /** For local. */
   readonly concurrency?: number;
   readonly pollMs?: number;
   readonly requestTimeoutMs?: number;
@@ -41,7 +41,7 @@ export function integerFrom(minimum: number, maximum: number = Number.MAX_SAFE_I
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A span such as 90s, 15m, 12h or 30d, in milliseconds. */
+/** Parses a span such as 90s, 15m, 12h or 30d to milliseconds. */
 export function span(text: string): number {
   const [, count = "", unit = ""] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? [];
   const size = UNITS[unit];
@@ -51,7 +51,7 @@ export function span(text: string): number {
 
 export function withStore(command: Command): Command {
   const store = process.env.BATCHWISE_STORE ?? DEFAULT_STORE;
-  // The help shows what is said of the default, and may not show a password.
+  // The help prints the default's description, which must not contain a password.
   const option = new Option("--store <url>", "sqlite:path, postgres://… or redis://…");
   return command.addOption(option.default(store, withoutPassword(store))).option("--json", "print JSON");
 }

@@ -1,19 +1,16 @@
-// How the command ends when it cannot do what was asked. A CommandError is shown by its sentence
-// alone, without a stack.
+// Exit codes, and the error that ends a command. A CommandError is printed as one sentence, without
+// a stack.
 
 import { withoutSecrets } from "./secrets.ts";
 
 export const EXIT = {
   done: 0,
-  /**
-   * It could not be carried out: a store or provider that does not answer. What was done until then
-   * stays done.
-   */
+  /** The command failed: a store or provider does not answer. Work done before is kept. */
   failed: 1,
   /** Wrong arguments or input, or no key: nothing was done. */
   usage: 2,
   /**
-   * It was carried out, and found what needs a person: outcomes without success, quarantined
+   * The command ran, and found things that need a person: outcomes without success, quarantined
    * batches, problems.
    */
   attention: 3,
@@ -22,7 +19,7 @@ export const EXIT = {
   terminated: 143,
 } as const;
 
-/** Its message says all that there is to say: the cause is for debugging. */
+/** Its message is complete; the cause is for debugging. */
 export class CommandError extends Error {
   readonly exitCode: number;
 
@@ -34,14 +31,14 @@ export class CommandError extends Error {
 }
 
 /**
- * The words of an error, and of its cause where they say more: "Connection error." says nothing.
- * Secrets are left out.
+ * The message of an error, and of its cause if that says more: "Connection error." says nothing.
+ * Without secrets.
  */
 export function wordsOf(error: unknown): string {
   return withoutSecrets(allWordsOf(error));
 }
 
-/** An error of several addresses has a message for each. */
+/** An error for several addresses has a message for each. */
 function ownWordsOf(error: Error): string {
   if (error.message !== "") return error.message;
   const each: readonly unknown[] = error instanceof AggregateError ? error.errors : [];

@@ -1,5 +1,5 @@
-// Packages that the user installs when a command needs them: clients of stores and providers, the
-// runtime of models. The command depends on none.
+// Loads packages that the user installs when a command needs them: clients of stores and providers,
+// the runtime of models. The command depends on none of them.
 
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -7,14 +7,15 @@ import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { CommandError } from "./failures.ts";
 
-/** Beside them are the packages of a project. */
+/** Files that mark the root of a project, which contains its packages. */
 const ROOT_MARKS = [
   ...(["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml"] as const),
   ...(["bun.lock", "bun.lockb", "deno.lock", ".git"] as const),
 ];
 
 /**
- * From the working folder's project, else from beside this package. `why` says what asked for it.
+ * Loads from the working folder's project, else from the place of this package. `why`: the option
+ * or feature that needs it, for the error.
  */
 export function loadPackage<Shape>(name: string, why: string): Shape {
   return createRequire(import.meta.url)(pathFor(name, why)) as Shape;
@@ -31,9 +32,9 @@ function pathFor(name: string, why: string): string {
 }
 
 /**
- * The folder and those above it up to the root of its project: the nearest with a lock file or
- * `.git`. Without one the folder alone: what is above it may be anybody's, as `/tmp/node_modules`
- * is.
+ * The folder and its parents up to the root of its project, that is, the nearest folder with a lock
+ * file or `.git`. Without a root, only the folder itself: a parent may belong to someone else, as
+ * `/tmp/node_modules` does.
  */
 function projectFolders(folder: string): string[] {
   const folders = [resolve(folder)];
@@ -53,12 +54,12 @@ function holdsPackage(folder: string, name: string): boolean {
   return process.versions.pnp !== undefined || existsSync(join(folder, "node_modules", name));
 }
 
-/** A class of a client. */
+/** The class of a client. */
 export type ClientClass = new (options: object) => object;
 
 /**
- * One class of a package, found as `loadPackage` finds it. The package may have modules of either
- * kind.
+ * A class of a package, found as `loadPackage` finds it. The package may be an ES or a CommonJS
+ * module.
  */
 export async function loadClient(packageName: string, className: string, why: string): Promise<ClientClass> {
   const found = await import(pathToFileURL(pathFor(packageName, why)).href);
@@ -68,7 +69,7 @@ export async function loadClient(packageName: string, className: string, why: st
   throw new CommandError(`${why} needs a later version of the package "${packageName}": it has no ${className}`);
 }
 
-/** Refuses where this package's own modules could not import it. `spec`: what to install. */
+/** Throws if this package's own modules could not import it. `spec`: what to install. */
 export function expectPackage(name: string, spec: string, why: string): void {
   if (pathOf(createRequire(import.meta.url), name) !== null) return;
   throw new CommandError(`${why} needs the package "${name}", which is not installed here: npm install ${spec}`);

@@ -1,12 +1,12 @@
-// What commands print: aligned tables, spans and counts for people. Pure.
+// Formats the output of commands: aligned tables, spans and counts. Pure functions.
 
 import { visible } from "./terminal.ts";
 
 type Cell = string | number | null;
 
 /**
- * Columns as wide as their widest cell; numbers to the right. Lines, or `none` where there are no
- * rows.
+ * A table with columns as wide as their widest cell, and numbers right-aligned. Returns its lines,
+ * or `none` if there are no rows.
  */
 export function table(head: readonly string[], rows: readonly (readonly Cell[])[], none: string): string[] {
   if (rows.length === 0) return [none];
@@ -26,12 +26,12 @@ function cellText(cell: Cell): string {
   return typeof cell === "number" ? counted(cell) : visible(cell);
 }
 
-/** 1,234,567 */
+/** Formats a count as 1,234,567. */
 export function counted(value: number): string {
   return value.toLocaleString("en-US");
 }
 
-/** 1.2M: four characters or so, for a line that has little room. */
+/** Formats a count in about four characters, as 1.2M, for narrow lines. */
 export function short(value: number): string {
   if (value < 1_000) return String(Math.round(value));
   const [size, unit] = value < 1_000_000 ? [1_000, "k"] : value < 1_000_000_000 ? [1_000_000, "M"] : [1e9, "G"];
@@ -39,12 +39,12 @@ export function short(value: number): string {
   return `${scaled.toFixed(scaled < 10 ? 1 : 0)}${unit}`;
 }
 
-/** $0.0105, $12.30 */
+/** Formats an amount as $0.0105 or $12.30. */
 export function dollars(amount: number): string {
   return `$${amount.toFixed(amount < 10 ? 4 : 2)}`;
 }
 
-/** 20 ms, 45 s, 12 min, 3.5 h, 2.1 d */
+/** Formats a duration as 20 ms, 45 s, 12 min, 3.5 h or 2.1 d. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1_000;
@@ -57,7 +57,7 @@ export function ago(at: number | null, now: number): string | null {
   return at === null ? null : `${duration(now - at)} ago`;
 }
 
-/** `3 running, 1 done`: what there is none of is left out. */
+/** Formats counts as `3 running, 1 done`; leaves out zeros. */
 export function listed(counts: Readonly<Record<string, number>> | ReadonlyMap<string, number>): string {
   const entries =
     counts instanceof Map ? [...counts] : Object.entries<number>(counts as Readonly<Record<string, number>>);
@@ -65,7 +65,7 @@ export function listed(counts: Readonly<Record<string, number>> | ReadonlyMap<st
   return present.map(([name, count]) => `${counted(count)} ${name}`).join(", ");
 }
 
-/** `1 request`, `2 requests` */
+/** Formats a count with a noun, as `1 request` or `2 requests`. */
 export function plural(count: number, noun: string, many: string = `${noun}s`): string {
   return `${counted(count)} ${count === 1 ? noun : many}`;
 }

@@ -1,11 +1,11 @@
-// What the command knows of secrets, by its arguments and its environment: keys of providers,
-// passwords of addresses. All that it says on standard error is written without them; one of fewer
-// than 12 characters may be a word, and stays.
+// Removes secrets from all output on standard error: keys of providers and passwords of addresses,
+// found in the arguments and the environment. A value of fewer than 12 characters may be a word,
+// and is not removed.
 
 import { passwordsOf } from "./addresses.ts";
 
 const SHORTEST = 12;
-/** Variables with a key, a token or a password, by the ends of their names. */
+/** Matches the names of variables with a key, a token or a password. */
 const SECRET_NAME = /(?:KEY|TOKEN|SECRET|PASSWORD|PGPASSWORD)$/i;
 
 export function withoutSecrets(
@@ -20,7 +20,7 @@ export function withoutSecrets(
 
 function secretsOf(environment: NodeJS.ProcessEnv, words: readonly string[]): string[] {
   const named = Object.entries(environment).filter(([name]) => SECRET_NAME.test(name));
-  // A stack is printed line by line, and a key with a line break stands on two of them.
+  // A stack is printed line by line, so a key with a line break is spread over two lines.
   const values = named.flatMap(([, value = ""]) => [value, ...value.split("\n").map((line) => line.trim())]);
   const addresses = [...words, ...Object.values(environment).map((value = "") => value)];
   const known = new Set([...values, ...addresses.flatMap(passwordsOf)]);

@@ -1,13 +1,12 @@
-// Accounts that stand in for those of a store's batches, in commands that only change what the
-// store holds. They call no provider: a step that would is refused, and left to the processes that
-// have the key.
+// Placeholder accounts for a store's batches, in commands that only change the store's contents.
+// They call no provider: a step that would is refused, and left to the processes that have the key.
 
 import type { Account, BatchRow, Store } from "batchwise/dispatch";
 import { CommandError, EXIT } from "./failures.ts";
 
 const BATCHES = 10_000;
 
-/** One for each account that the store's open batches name, and at least one. */
+/** One for each account of the store's open batches, and at least one. */
 export async function standIns(store: Store): Promise<Account[]> {
   const open: BatchRow["state"][] = [
     ...(["sealed", "submitting", "unknown", "waiting_capacity"] as const),
@@ -18,7 +17,7 @@ export async function standIns(store: Store): Promise<Account[]> {
   return names.size === 0 ? noAccounts() : [...names].map(standIn);
 }
 
-/** For commands that must release no batch: its release asks the provider to cancel it, once. */
+/** For commands that must not release a batch: its release calls the provider once to cancel it. */
 export function noAccounts(): Account[] {
   return [standIn("none")];
 }

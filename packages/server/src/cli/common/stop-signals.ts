@@ -1,12 +1,13 @@
-// Ctrl-C and SIGTERM: the first asks for a clean stop, the next ends the process at once.
+// Handles Ctrl-C and SIGTERM: the first signal requests a clean stop, the next ends the process at
+// once.
 
 const STOP_SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
-// A package manager in between passes on the Ctrl-C that the terminal has already sent to everyone.
-// Signals this close together are one press.
+// A package manager forwards the Ctrl-C that the terminal has already sent to all processes.
+// Signals within this many ms count as one.
 const ONE_PRESS_MS = 500;
 
-/** Calls back once, at the first signal. Gives what ends listening. */
+/** Calls back once, at the first signal. Returns a function that stops listening. */
 export function onStopSignal(first: (signal: "SIGINT" | "SIGTERM") => void): () => void {
   let firstAt: number | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
@@ -16,7 +17,7 @@ export function onStopSignal(first: (signal: "SIGINT" | "SIGTERM") => void): () 
       first(signal as "SIGINT" | "SIGTERM");
     } else if (now - firstAt > ONE_PRESS_MS) {
       stopListening();
-      // The system's own handling: leaving through process.exit would abort inside a running model.
+      // Uses the system's own handling: process.exit would abort inside a running model.
       process.kill(process.pid, signal);
     }
   };

@@ -1,5 +1,4 @@
-// Opens the store that `--store` names. The client of a server's store comes from the user's
-// project.
+// Opens the store of `--store`. The client of a server's store comes from the user's project.
 
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -10,15 +9,15 @@ import { loadPackage } from "./packages.ts";
 
 export interface OpenStore {
   readonly store: Store;
-  /** As shown to the user, without a password. */
+  /** The name to show to the user, without a password. */
   readonly name: string;
   close(): Promise<void>;
 }
 
 export interface OpenStoreOptions {
-  /** Make a SQLite file that is not there; otherwise that is an error. */
+  /** True: create a missing SQLite file. False: a missing file is an error. */
   readonly create: boolean;
-  /** Permissions of a SQLite file that is made. */
+  /** Permissions of a new SQLite file. */
   readonly fileMode?: number;
 }
 
@@ -29,11 +28,11 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   const path = sqlitePath(url);
   if (path !== null) return sqlite(path, options);
   const { scheme } = addressOf(url) ?? { scheme: "" };
-  // Clients know the schemes in small letters.
+  // Clients accept schemes only in lower case.
   const plain = url.replace(/^[^:]*/, scheme);
   if (scheme === "postgres" || scheme === "postgresql") return postgres(plain);
   if (scheme === "redis" || scheme === "rediss") return redis(plain);
-  // What is no address that we know may hold a password where we do not look for one.
+  // An unknown form of address may contain a password in an unknown place, so it is not quoted.
   const got = url.includes("@") ? (scheme === "" ? "another text" : `an address of "${scheme}"`) : `"${url}"`;
   throw new CommandError(`Expected --store to be ${FORMS}, got ${got}.`);
 }
@@ -70,7 +69,7 @@ async function postgres(url: string): Promise<OpenStore> {
   const { postgresStore } = await import("batchwise/dispatch/postgres");
   const [connectionString, schema] = splitSchema(url);
   const pool = new Pool({ connectionString, connectionTimeoutMillis: CONNECT_MS });
-  // A connection that is cut while idle: the next call opens another.
+  // A connection is cut while idle: the next call opens another.
   pool.on("error", () => {});
   const store = postgresStore({ pool, ...(schema === null ? {} : { schema }) });
   const close = async (): Promise<void> => {
@@ -112,15 +111,12 @@ async function redis(url: string): Promise<OpenStore> {
   return { store, name: withoutPassword(url), close };
 }
 
-/** null for an address of another store. */
+/** null for the address of another kind of store. */
 export function sqlitePath(url: string): string | null {
   return /^sqlite:(?:\/\/(?=.))?(.*)$/is.exec(url)?.[1] ?? null;
 }
 
-/**
- * An output that would be written over the store itself is refused: all that it holds would be
- * lost.
- */
+/** Throws if the output is a file of the store itself, which writing would destroy. */
 export function checkIsNotStore(output: string, url: string): void {
   const path = sqlitePath(url);
   if (path === null || path === "") return;
@@ -129,7 +125,7 @@ export function checkIsNotStore(output: string, url: string): void {
   throw new CommandError(`The output ${output} is the store: name another file.`);
 }
 
-/** The file itself, whatever links lead to it. */
+/** The real path of a file, with all links resolved. */
 function placeOf(path: string): string {
   return existsSync(path) ? realpathSync(path) : resolve(path);
 }

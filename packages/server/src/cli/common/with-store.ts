@@ -1,5 +1,4 @@
-// Runs an action on a store that is there, with a dispatcher that calls no provider, and closes
-// both.
+// Runs an action on an existing store, with a dispatcher that calls no provider, and closes both.
 
 import { type Account, createDispatcher, type Dispatcher, type Store } from "batchwise/dispatch";
 import { wordsOf } from "./failures.ts";
@@ -24,7 +23,7 @@ export async function withStoreOf<Result>(
   try {
     const accounts = await accountsOf(store);
     const onError = (error: unknown): void => {
-      // `jobs doctor` and `run` say what is wrong with the settings of a server.
+      // `jobs doctor` and `run` report wrong settings of a server.
       if (RISKS.has((error as { readonly code?: unknown }).code)) return;
       warn(`batchwise: ${wordsOf(error)}`);
     };

@@ -1,7 +1,6 @@
-// `batchwise jobs cancel`: ends requests that wait, and asks for the cancel of those in batches.
-// The processes that dispatch on the store cancel a batch at the provider once no request in it is
-// wanted any more. Quarantined batches stay, as this command cannot cancel them there: it names
-// them.
+// `batchwise jobs cancel`: ends waiting requests, and requests the cancel of those in batches. The
+// processes that dispatch on the store cancel a batch at the provider when all its requests are
+// cancelled. This command cannot cancel quarantined batches there, so it prints their names.
 
 import type { CancelCounts, Store } from "batchwise/dispatch";
 import { storeFlag } from "../common/command-line.ts";
@@ -35,7 +34,7 @@ export function cancel(ids: readonly string[], flags: CancelFlags): Promise<void
   );
 }
 
-/** Keys of quarantined batches of which no request is wanted any more. */
+/** Keys of quarantined batches whose requests are all cancelled. */
 async function unwantedAside(store: Store): Promise<string[]> {
   const aside = await store.batches({ states: ["quarantined"], limit: MOST_BATCHES });
   const unwanted = aside.filter(({ remaining, cancelRequested }) => remaining > 0 && remaining === cancelRequested);

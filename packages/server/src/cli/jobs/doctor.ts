@@ -1,6 +1,6 @@
-// `batchwise jobs doctor`: looks at everything that work on a store depends on, and says what to do
+// `batchwise jobs doctor`: checks everything that work on a store depends on, and says what to do
 // about each problem. It changes nothing, and calls the provider twice: for the time, and for one
-// page of batches. It needs no key: without one it says so and checks the rest.
+// page of batches. Without a key it says so and checks the rest.
 
 import { statSync } from "node:fs";
 import type { BatchState, Dispatcher, Store } from "batchwise/dispatch";
@@ -37,7 +37,7 @@ const DEAD_LETTERS_COUNTED = 100;
 const CLOCK_MS = 10_000;
 const OTHERS_READ = 0o004;
 
-/** Gives the exit code. */
+/** Returns the exit code. */
 export async function doctor(flags: DoctorFlags): Promise<number> {
   const { version, env, execArgv } = process;
   const ofNode = [nodeFinding(version), ...proxyFindings(env, version, execArgv)];
@@ -72,14 +72,14 @@ async function storeFindings({ store: url }: DoctorFlags): Promise<Finding[]> {
       ];
     });
   } catch (error) {
-    // What is wrong with the arguments says itself what to do.
+    // An error of the arguments says what to do.
     const isSaid = error instanceof CommandError && error.exitCode === EXIT.usage;
     const advice = isSaid ? null : "Check the address, the server and its rights; --store names another.";
     return [{ check: "store", level: "problem", found: wordsOf(error), advice }];
   }
 }
 
-/** None of a store without a clock of its own. */
+/** Empty for a store without its own clock. */
 async function storeClock(store: Store): Promise<Finding[]> {
   const begunAt = Date.now();
   const at = await store.now?.();
@@ -87,7 +87,7 @@ async function storeClock(store: Store): Promise<Finding[]> {
   return [clockFinding((begunAt + Date.now()) / 2 - at, "store")];
 }
 
-/** The files of a SQLite store that any user of the machine may read. */
+/** The files of a SQLite store that every user of the machine can read. */
 function readableFiles(url: string): string[] {
   const path = sqlitePath(url);
   if (path === null) return [];
@@ -133,7 +133,7 @@ async function accountFinding(opened: OpenAccount): Promise<Finding> {
   return { check, level, found: fault.found, advice: fault.advice };
 }
 
-/** Any answer has a Date, a refusal too. It is in whole seconds. */
+/** Every answer has a Date in whole seconds, including a refusal. */
 async function clockOf({ url }: OpenAccount): Promise<Finding> {
   try {
     const begunAt = Date.now();

@@ -1,4 +1,4 @@
-// What the facts that `doctor` has gathered mean, and what to do about them. Pure.
+// Interprets the facts that `doctor` has gathered, and says what to do. Pure functions.
 
 import type { BatchRecord, DispatchError, DispatcherStats, ProviderLimits } from "batchwise/dispatch";
 import { quoted } from "../common/command-line.ts";
@@ -6,18 +6,18 @@ import { counted, duration, plural } from "../common/print.ts";
 
 export interface Finding {
   readonly check: string;
-  /** `problem`: work stands still, or will. `notice`: worth a look. */
+  /** `problem`: work has stopped, or will stop. `notice`: worth a look. */
   readonly level: "ok" | "notice" | "problem";
   readonly found: string;
-  /** What to do; null where there is nothing. */
+  /** What to do; null if nothing. */
   readonly advice: string | null;
 }
 
 const SECOND = 1_000;
 const HOUR = 3_600_000;
-/** Two hours is how long a batch waits for company, unless told otherwise. */
+/** By default a batch waits at most two hours to fill up. */
 const WAITED_LONG_MS = 3 * HOUR;
-/** As `stuckAfterMs`. */
+/** The default of `stuckAfterMs`. */
 const STUCK_MS = 26 * HOUR;
 const SKEW_NOTICE_MS = 30 * SECOND;
 const SKEW_PROBLEM_MS = 10 * 60 * SECOND;
@@ -48,8 +48,8 @@ function isOlder(version: string, [major, minor]: readonly [number, number]): bo
 const PROXIES = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] as const;
 
 /**
- * Of a proxy that the environment names; none where it names none. The proxy's address may have a
- * password, and is not shown.
+ * Findings about a proxy in the environment; none if there is none. The proxy's address may contain
+ * a password, so it is not shown.
  */
 export function proxyFindings(environment: NodeJS.ProcessEnv, version: string, options: readonly string[]): Finding[] {
   const check = "proxy";
@@ -70,22 +70,21 @@ export function proxyFindings(environment: NodeJS.ProcessEnv, version: string, o
   return [{ check, level: "notice", found, advice: "Set NODE_USE_ENV_PROXY=1 if the provider is behind it." }];
 }
 
-/** `risk`: what the store has found in the settings of its server. */
+/** `risk`: the problem that the store has found in its server's settings. */
 export function riskFindings(risk: DispatchError | null): Finding[] {
   if (risk === null) return [];
   const level = risk.code === "STORE_EVICTS" ? "problem" : "notice";
   return [{ check: "store", level, found: risk.message, advice: null }];
 }
 
-/** `files`: those of the store that any user of the machine may read. */
+/** `files`: files of the store that every user of the machine can read. */
 export function filesFinding(files: readonly string[]): Finding[] {
   if (files.length === 0 || process.platform === "win32") return [];
   const found = `any user of this machine can read ${files.join(", ")}, with all requests and answers`;
   return [{ check: "store", level: "notice", found, advice: `chmod o-r ${files.map(quoted).join(" ")}` }];
 }
 
-/** `aheadMs`: of the provider's clock; null where it gave no time. */
-/** `whose`: the provider or the store. */
+/** `aheadMs`: ms by which the clock of `whose` is ahead of ours; null if it gave no time. */
 export function clockFinding(aheadMs: number | null, whose: "provider" | "store" = "provider"): Finding {
   const check = "clock";
   if (aheadMs === null) return { check, level: "notice", found: `the ${whose} tells no time`, advice: null };
@@ -124,7 +123,7 @@ export function ledgerFindings({ ledgers }: DispatcherStats, now: number): Findi
   });
 }
 
-/** `batches`: those that have not ended. `store`: the flag that names it, or "". */
+/** `batches`: batches that have not ended. `store`: the flag for the store, or "". */
 export function batchFindings(batches: readonly BatchRecord[], now: number, store: string): Finding[] {
   const findings: Finding[] = [];
   for (const batch of batches) {
@@ -161,7 +160,7 @@ export function waitingFinding({ lanes }: DispatcherStats, now: number): Finding
   return { check, level: "problem", found, advice };
 }
 
-/** `isMore`: there are more than that. */
+/** `isMore`: true if there are more than `count`. */
 export function deadLetterFinding(count: number, isMore: boolean): Finding {
   if (count === 0) return ok("dead letters", "none");
   const found = `${isMore ? "more than " : ""}${plural(count, "outcome")} the webhook did not take in twelve tries`;

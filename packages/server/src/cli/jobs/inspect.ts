@@ -1,5 +1,4 @@
-// `batchwise jobs inspect <name>`: a request, a batch or a job, whichever has this name. Reads
-// only.
+// `batchwise jobs inspect <name>`: shows the request, batch or job with this name. Reads only.
 
 import type { BatchRecord, Dispatcher, OutcomeRow, RequestRow, Store } from "batchwise/dispatch";
 import type { StoreFlags } from "../common/arguments.ts";
@@ -119,7 +118,7 @@ function jobLines(sums: JobSums, codes: ReadonlyMap<string, number>): [string, s
   ];
 }
 
-/** The most frequent first. */
+/** Most frequent first. */
 function codeList(codes: ReadonlyMap<string, number>): string {
   return listed(new Map([...codes].sort(([, one], [, other]) => other - one)));
 }

@@ -1,35 +1,35 @@
-// The jobs of a store as they are now: what is open, how the others ended, what all of it cost. The
-// store counts each end, so a request that was retried has several; how requests without success
-// stand now is read from themselves.
+// Sums over the jobs of a store: open requests, outcomes, cost. The store counts each end, so a
+// retried request has several ends; the current state of requests without success is read from the
+// requests themselves.
 
 import type { Dispatcher, RequestRow, Store, UsageRecord } from "batchwise/dispatch";
 
 const PAGE = 1_000;
 
 export interface JobSums {
-  /** "" for requests of no job: of these only what has ended is counted. */
+  /** "" for requests without a job: only their ends are counted. */
   readonly job: string;
-  /** Without those that ended without success and were pruned. */
+  /** Does not count pruned requests that ended without success. */
   readonly requests: number;
-  /** Not ended yet; null for requests of no job. */
+  /** Not ended yet; null for requests without a job. */
   readonly open: number | null;
   readonly succeeded: number;
   readonly failed: number;
   readonly cancelled: number;
   readonly expired: number;
   /**
-   * False where the job was too large to look through: `failed`, `cancelled` and `expired` are then
-   * the most there can be.
+   * False if the job is too large to read completely: `failed`, `cancelled` and `expired` are then
+   * upper bounds.
    */
   readonly exact: boolean;
-  /** Of all tries that were answered. */
+  /** Sum over all answered tries. */
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Dollars for these tokens, by list prices; null where a model has none. */
+  /** Dollars for these tokens, by list prices; null if a model has none. */
   readonly cost: number | null;
 }
 
-/** How requests stand now that ended without success, and how often which error code is theirs. */
+/** Current states of requests that ended without success, and the number of each error code. */
 export interface Unsuccessful {
   readonly failed: number;
   readonly cancelled: number;
@@ -40,7 +40,7 @@ export interface Unsuccessful {
 
 type Ends = Pick<JobSums, "failed" | "cancelled" | "expired">;
 
-/** By name. `mostReads`: of a thousand requests each, for one job. */
+/** Sorted by name. `mostReads`: most reads per job, of a thousand requests each. */
 export async function jobsNow(
   { store, dispatcher }: { readonly store: Store; readonly dispatcher: Dispatcher },
   mostReads: number,
@@ -52,7 +52,7 @@ export async function jobsNow(
   return jobs;
 }
 
-/** Pure. One for each job, by name. Ends are all that ever were. */
+/** Pure. One entry per job, sorted by name. Counts all ends since the start. */
 export function sumsEver(rows: readonly UsageRecord[]): JobSums[] {
   const byJob = new Map<string, UsageRecord[]>();
   for (const row of rows) byJob.set(row.job, [...(byJob.get(row.job) ?? []), row]);
@@ -79,7 +79,7 @@ function sumOf(job: string, rows: readonly UsageRecord[]): JobSums {
   };
 }
 
-/** Looks no further once it has seen as many as there ever were. */
+/** Stops when it has found as many as ever ended so. */
 export async function unsuccessfulNow(store: Store, sums: JobSums, mostReads: number): Promise<Unsuccessful> {
   const counts = { failed: 0, cancelled: 0, expired: 0 };
   const codes = new Map<string, number>();
@@ -104,8 +104,8 @@ export async function unsuccessfulNow(store: Store, sums: JobSums, mostReads: nu
 }
 
 /**
- * Read by read, of which there may be `mostReads`. A read looks at a thousand requests or so, and
- * may find none.
+ * Yields one read at a time, at most `mostReads`. A read covers about a thousand requests and may
+ * find none.
  */
 async function* unsuccessfulOf(store: Store, job: string): AsyncGenerator<readonly RequestRow[]> {
   const match = { job, states: ["failed", "cancelled", "expired"] } as const;

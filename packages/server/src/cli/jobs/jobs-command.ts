@@ -1,5 +1,5 @@
-// The arguments of `batchwise jobs …`: what an operator asks a store, and tells it. Each action is
-// in a file of its own.
+// The arguments of `batchwise jobs …`, the operator's commands for a store. Each action is in its
+// own file.
 
 import { Argument, Command, Option } from "commander";
 import { integerFrom, type StoreFlags, span, withAccount, withStore } from "../common/arguments.ts";

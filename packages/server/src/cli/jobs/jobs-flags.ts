@@ -1,4 +1,4 @@
-// What the options of `batchwise jobs …` become.
+// The parsed options of `batchwise jobs …`.
 
 import type { OutcomeStatus } from "batchwise/dispatch";
 import type { AccountFlags, StoreFlags } from "../common/arguments.ts";
@@ -7,7 +7,7 @@ export interface ListFlags extends StoreFlags {
   readonly limit: number;
 }
 
-/** Which requests: by id, or all that match. */
+/** Selects requests: by id, or all that match. */
 export interface CancelFlags extends StoreFlags {
   readonly job?: string;
   readonly tenant?: string;
@@ -34,7 +34,7 @@ export interface RequeueFlags extends StoreFlags {
 }
 
 export interface PruneFlags extends StoreFlags {
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly olderThan: number;
   readonly status?: readonly OutcomeStatus[];
 }

@@ -1,5 +1,5 @@
-// `batchwise jobs list`: the jobs with their sums, what waits by model, and the newest batches.
-// Reads only.
+// `batchwise jobs list`: the jobs with their sums, waiting requests by model, and the newest
+// batches. Reads only.
 
 import type { BatchRecord, DispatcherStats } from "batchwise/dispatch";
 import { ago, counted, dollars, table } from "../common/print.ts";
@@ -8,7 +8,7 @@ import { withStoreOf } from "../common/with-store.ts";
 import { type JobSums, jobsNow } from "./job-sums.ts";
 import type { ListFlags } from "./jobs-flags.ts";
 
-/** Of a thousand requests each, for a job of which some ended without success. */
+/** Most reads of a thousand requests each, for a job with requests that ended without success. */
 const MOST_READS = 200;
 
 export function list({ store: url, json, limit }: ListFlags): Promise<void> {

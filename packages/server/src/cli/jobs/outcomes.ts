@@ -1,4 +1,4 @@
-// `batchwise jobs outcomes`: what has been recorded so far, as JSONL. It waits for nothing.
+// `batchwise jobs outcomes`: prints all recorded outcomes as JSONL. Does not wait for more.
 
 import { type LoggedOutcome, type Store, writeOutcomes } from "batchwise/dispatch";
 import { storeFlag } from "../common/command-line.ts";
@@ -14,7 +14,7 @@ export function outcomes(flags: OutcomesFlags): Promise<void> {
   return withStoreOf(url, async ({ store, dispatcher }) => {
     if (output !== undefined) checkIsNotStore(output, url);
     if (job !== undefined) await expectJob(store, job, url);
-    // A stopped dispatcher gives the log as it is, and ends.
+    // A stopped dispatcher yields the recorded log and ends.
     await dispatcher.stop();
     const log = dispatcher.outcomes({ after, ...(job === undefined ? {} : { job }) });
     const file = output === undefined ? null : openOutput(output, force === true);
@@ -27,7 +27,7 @@ export function outcomes(flags: OutcomesFlags): Promise<void> {
   });
 }
 
-/** A job whose outcomes were pruned is known too. */
+/** A job whose outcomes were pruned is also known. */
 async function expectJob(store: Store, job: string, url: string): Promise<void> {
   if ((await store.usage({ job })).length > 0) return;
   throw new CommandError(`No job is named "${job}"; \`batchwise jobs list${storeFlag(url)}\` shows them.`);

@@ -1,5 +1,5 @@
-// `batchwise jobs prune`: lets go of what old outcomes hold. Ids and digests stay, so that no
-// request runs again.
+// `batchwise jobs prune`: deletes the contents of old outcomes. Ids and digests are kept, so that
+// no request runs again.
 
 import { plural } from "../common/print.ts";
 import { print, printJson } from "../common/terminal.ts";

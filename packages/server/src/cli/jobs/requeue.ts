@@ -1,5 +1,5 @@
-// `batchwise jobs requeue`: decides about quarantined batches. Their requests wait again, or the
-// batch goes on.
+// `batchwise jobs requeue`: decides about quarantined batches: their requests wait again, or the
+// batch continues.
 
 import type { Dispatcher } from "batchwise/dispatch";
 import { CommandError, EXIT } from "../common/failures.ts";

@@ -1,4 +1,5 @@
-// `batchwise jobs retry`: requests that ended without success wait again, with all their tries.
+// `batchwise jobs retry`: requests that ended without success wait again, with a full number of
+// tries.
 
 import { quoted, storeFlag } from "../common/command-line.ts";
 import { plural } from "../common/print.ts";

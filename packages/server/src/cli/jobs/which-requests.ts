@@ -1,4 +1,4 @@
-// The requests that a command is about: those named, or all that match its flags, page by page.
+// The requests of a command: those named, or all that match its flags, page by page.
 
 import type { Dispatcher, RequestFilter, RequestPage, RequestStatus } from "batchwise/dispatch";
 import { CommandError } from "../common/failures.ts";
@@ -8,7 +8,7 @@ const PAGE = 1_000;
 
 type Which = Pick<RetryFlags, "job" | "tenant" | "batch" | "code" | "status">;
 
-/** Refuses to mean all requests of a store by saying nothing. */
+/** Throws if no id and no flag is given, because that would select all requests of a store. */
 export function expectWhich(ids: readonly string[], { job, tenant, batch, code, status }: Partial<Which>): void {
   const isMatch = [job, tenant, batch, code, status].some((flag) => flag !== undefined);
   if (ids.length > 0 === isMatch) {
@@ -17,8 +17,8 @@ export function expectWhich(ids: readonly string[], { job, tenant, batch, code, 
 }
 
 /**
- * Ids in parts of up to a thousand: those given, or of requests that match as `requests` of the
- * dispatcher finds them.
+ * Yields up to a thousand ids at a time: the given ones, or those of matching requests, in the
+ * order of the dispatcher's `requests`.
  */
 export async function* whichRequests(
   dispatcher: Dispatcher,

@@ -1,19 +1,19 @@
-// Puts the requests of a checked file into the store. Repeating it changes nothing: what is there
-// already is found again. All of the file is held against the accounts and the store first, so that
-// nothing is added of one with a mistake in it.
+// Adds the requests of a checked file to the store. Repeating it changes nothing: requests that are
+// there already are recognised. The whole file is checked against the accounts and the store first,
+// so that nothing of a file with a mistake is added.
 
 import { DispatchError, type Dispatcher, type Store } from "batchwise/dispatch";
 import { CommandError } from "../common/failures.ts";
 import { type NumberedRequest, requestsOf } from "./input-file.ts";
 
-/** A part in memory: so many requests, or so many characters and the request that exceeds them. */
+/**
+ * Size of a part in memory: this many requests, or this many characters and the request that
+ * exceeds them.
+ */
 const AT_ONCE = 1_000;
 const CHARACTERS_AT_ONCE = 16_000_000;
 
-/**
- * What to say of the file where a request has changed: in the check, and after it, when another
- * process was quicker.
- */
+/** Message for a changed request: in the check, and after it if another process was faster. */
 const NOTHING_SENT = "Nothing of this file was sent in this run";
 const SOME_STORED = "Another process has enqueued it just now, and some of this file is in the store too";
 
@@ -22,13 +22,16 @@ export interface Enqueueing {
   readonly store: Store;
   readonly input: string;
   readonly job: string;
-  /** Told after each part: how many are in the store, and how many of them were there before. */
+  /**
+   * Called after each part: number of requests in the store, and how many of them were there
+   * before.
+   */
   readonly onProgress: (enqueued: number, known: number) => void;
 }
 
 /**
- * Rejects with a CommandError that names the line for a request that no account takes, or that was
- * another before.
+ * Rejects with a CommandError that names the line of a request that no account takes, or that has
+ * changed.
  */
 export async function enqueueFile({ dispatcher, store, input, job, onProgress }: Enqueueing): Promise<void> {
   for await (const part of partsOf(input, job)) await checkPart(dispatcher, store, part, input);
@@ -52,7 +55,7 @@ async function* partsOf(input: string, job: string): AsyncGenerator<readonly Num
   if (part.length > 0) yield part;
 }
 
-/** Adds nothing: those that the store knows are compared with what it has. */
+/** Adds nothing: compares requests that the store has with the file's. */
 async function checkPart(
   dispatcher: Dispatcher,
   store: Store,
@@ -75,7 +78,7 @@ function enqueuePart(
   return inFile(dispatcher.enqueueMany(part.map(({ request }) => request)), part, input, onChange);
 }
 
-/** What a call with all of the part rejects with, by the line that it is about. */
+/** Runs a call with the whole part; its error names the line that causes it. */
 async function inFile<Result>(
   call: Promise<Result>,
   part: readonly NumberedRequest[],

@@ -1,18 +1,18 @@
-// A file that says which process writes another file. Guarantees that of all processes that ask one
-// has it: also where several find the lock of a process that was killed, and where processes in
-// containers have equal numbers. The owner touches it while it lives: who cannot look at the
-// process, because it runs elsewhere, looks at that.
+// A lock file that names the process which writes another file. Guarantees that at most one process
+// holds it, even if several find the lock of a killed process, and even if processes in containers
+// have the same id. The owner touches its lock while it lives: a process that cannot check the
+// owner, because it runs elsewhere, checks that time.
 
 import { randomUUID } from "node:crypto";
 import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 
 const TOUCHED_EVERY_MS = 10_000;
-/** An owner elsewhere that has not touched its lock for so long is gone. */
+/** Time in ms after which an owner elsewhere that has not touched its lock counts as gone. */
 const GONE_AFTER_MS = 60_000;
 const TRIES = 10;
 
-/** A process, as a lock names it: its number means something only to those of the same place. */
+/** The process of a lock. Its id is valid only for processes of the same place. */
 export interface LockOwner {
   readonly pid: number;
   readonly place: string;
@@ -23,7 +23,7 @@ export interface FileLock {
   release(): void;
 }
 
-/** The process that has the file; null once it is ours. */
+/** The process that has the file; null if this process has it now. */
 export type Taken =
   | { readonly lock: FileLock; readonly owner: null }
   | { readonly lock: null; readonly owner: LockOwner };
@@ -50,14 +50,14 @@ export function takeLock(
 }
 
 /**
- * Takes the place of a lock whose owner is gone. Who does that has a lock of its own on it: one at
- * a time does.
+ * Replaces the lock of an owner that is gone. The replacing process holds a second lock meanwhile,
+ * so only one does this at a time.
  */
 function succeed(path: string, dead: string, self: LockOwner, isRunning: (pid: number) => boolean): boolean {
   const { lock } = takeLock(`${path}.next`, self, isRunning);
   if (lock === null) return false;
   try {
-    // Another one may have taken it since we looked.
+    // Another process may have replaced it since it was read.
     if (read(path)?.text !== dead) return false;
     const own = `${path}.${self.token}`;
     writeFileSync(own, textOf(self));
@@ -75,7 +75,7 @@ function held(path: string, text: string): FileLock {
       if (isOurs()) utimesSync(path, new Date(), new Date());
       else clearInterval(beat);
     } catch {
-      // Its folder is gone, or it has just been taken away.
+      // The folder is gone, or the lock has just been removed.
     }
   }, TOUCHED_EVERY_MS);
   beat.unref();
@@ -87,7 +87,7 @@ function held(path: string, text: string): FileLock {
   };
 }
 
-/** False where it is there. It appears with its text in it: no process reads half a lock. */
+/** False if the file exists. It appears with its text, so no process reads half a lock. */
 function create(path: string, text: string): boolean {
   const own = `${path}.${ownerOf(text).token}`;
   try {
@@ -97,7 +97,7 @@ function create(path: string, text: string): boolean {
   } catch (error) {
     if (codeOf(error) === "EEXIST") return false;
     if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"].includes(codeOf(error))) throw error;
-    // A file system without links.
+    // For a file system without links.
     return createPlainly(path, text);
   } finally {
     rmSync(own, { force: true });
@@ -125,8 +125,8 @@ function read(path: string): { readonly text: string; readonly touchedAt: number
 
 function isAlive(owner: LockOwner, touchedAt: number, self: LockOwner, isRunning: (pid: number) => boolean): boolean {
   if (owner.place !== self.place) return Date.now() - touchedAt < GONE_AFTER_MS;
-  // One with our number was here before us. 0 is a lock that was cut off before its number was
-  // written.
+  // A lock with our own process id is from an earlier process. 0 is a lock that was cut off before
+  // its id was written.
   return owner.pid > 0 && owner.pid !== self.pid && isRunning(owner.pid);
 }
 
@@ -134,18 +134,18 @@ function textOf({ pid, place, token }: LockOwner): string {
   return JSON.stringify({ pid, place, token });
 }
 
-/** Earlier versions wrote the number alone. */
+/** Earlier versions wrote only the process id. */
 function ownerOf(text: string): LockOwner {
   try {
     const { pid, place, token } = Object(JSON.parse(text)) as Partial<LockOwner>;
     if (typeof pid === "number" && typeof place === "string" && typeof token === "string") return { pid, place, token };
   } catch {
-    // Cut off.
+    // The text was cut off.
   }
   return { pid: Number(text) || 0, place: placeOfThis(), token: "" };
 }
 
-/** Processes of one place see one another under the same numbers. */
+/** Processes of one place see one another under the same ids. */
 function placeOfThis(): string {
   try {
     return `${hostname()} ${readlinkSync("/proc/self/ns/pid")}`;

@@ -1,5 +1,5 @@
-// The input of `batchwise run`: read once to check all of it, so that nothing is sent of a file
-// with a mistake in it, and once to enqueue it. Memory holds the ids, not the requests.
+// Reads the input of `batchwise run` twice: once to check all of it, so that nothing of a file with
+// a mistake is sent, and once to enqueue it. Memory holds the ids, not the requests.
 
 import { createReadStream, statSync } from "node:fs";
 import { basename } from "node:path";
@@ -13,7 +13,7 @@ import {
 } from "batchwise/dispatch";
 import { CommandError } from "../common/failures.ts";
 
-/** A request on its way to the store, and the line that it is from. */
+/** A request for the store, and its line. */
 export interface NumberedRequest {
   readonly request: DispatchRequest & { readonly id: string };
   readonly line: number;
@@ -26,20 +26,20 @@ export function jobOf(path: string): string {
 }
 
 /**
- * Ids are unique in a whole store, but only in one file for their writer: the job's name keeps
- * files apart.
+ * Ids are unique in the whole store, but the writer of a file makes them unique only within it, so
+ * the job's name is added.
  */
 export function storeId(job: string, id: string): string {
   return `${job}:${id}`;
 }
 
-/** The id as the file has it, or the request's index, from 0, where the file has none. */
+/** The id in the file, or the request's index from 0 if the file has no id. */
 export function fileId(job: string, id: string): string {
   return id.startsWith(`${job}:`) ? id.slice(job.length + 1) : id;
 }
 
 /**
- * Pure. As the store gets it: a batch line becomes a request too, so that `--model` counts for it.
+ * Pure. The request for the store; a batch line is also converted, so that `--model` applies to it.
  */
 export function namedRequest(given: DispatchRequest | BatchLine, job: string, index: number): NumberedRequest {
   const line = lineOf(given) ?? index + 1;
@@ -65,8 +65,8 @@ export async function* requestsOf(path: string, job: string): AsyncGenerator<Num
 }
 
 /**
- * Reads all of it; a CommandError for a file that is not there, is empty, or has a bad line or an
- * id twice.
+ * Reads the whole file. Throws a CommandError for a file that is missing or empty, has a bad line,
+ * or has an id twice.
  */
 export async function checkInput(path: string, job: string): Promise<number> {
   checkIsFile(path);
@@ -91,7 +91,7 @@ function checkIsFile(path: string): void {
   if (found === undefined) throw new CommandError(`There is no file ${path}.`);
   if (found.isDirectory()) throw new CommandError(`${path} is a folder: expected a file of JSONL.`);
   if (found.isFile()) return;
-  // It is read more than once, and a pipe gives its lines once only.
+  // The file is read more than once, and a pipe yields its lines only once.
   throw new CommandError(
     `${path} is a pipe or a device: expected a file, which can be read twice. Write it to one first.`,
   );
@@ -99,7 +99,7 @@ function checkIsFile(path: string): void {
 
 function inFile(path: string, error: unknown): unknown {
   if (error instanceof CommandError) return new CommandError(`${path}: ${error.message}`);
-  // Without the cause, which would say the same again.
+  // Without the cause, which has the same message.
   if (error instanceof DispatchError) return new CommandError(`${path}: ${error.message}`);
   return error;
 }

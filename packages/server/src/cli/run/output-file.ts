@@ -1,7 +1,7 @@
-// The output of `batchwise run`: one line an outcome. Each run writes it anew from the store, which
-// has all outcomes, so that a file that a crash has cut off needs no repair. What an earlier run
-// wrote is kept beside it until this run is complete: the store may have been pruned since. One
-// process at a time writes it: a second is refused.
+// The output of `batchwise run`: one line per outcome. Each run writes it anew from the store,
+// which has all outcomes, so a file that a crash cut off needs no repair. The lines of an earlier
+// run are kept in a second file until this run is complete, because the store may have been pruned
+// since. Only one process at a time writes it; a second is refused.
 
 import {
   closeSync,
@@ -21,21 +21,21 @@ import { CommandError } from "../common/failures.ts";
 import { type FileLock, takeLock, thisProcess } from "./file-lock.ts";
 
 export interface OutputFile {
-  /** Opens an empty file; what was in it moves to `previous`. */
+  /** Opens an empty file; moves the old content to `previous`. */
   open(): NodeWritable;
-  /** Forgets what earlier runs wrote: all of it has been written again. */
+  /** Deletes the lines of earlier runs: all of them have been written again. */
   complete(): void;
-  /** Where the lines of earlier runs are; null where there are none. */
+  /** Path of the lines of earlier runs; null if there are none. */
   previous(): string | null;
-  /** Lets other processes have the file. */
+  /** Releases the lock. */
   release(): void;
 }
 
 const LOOKED_AT = 4_096;
 
 /**
- * A stream into an output that no other process writes. The same checks as those of a run, but for
- * the input; what was in it is overwritten.
+ * A stream into an output that no other process writes. Makes the checks of a run, except those of
+ * the input; overwrites the old content.
  */
 export function openOutput(path: string, force: boolean): { readonly stream: NodeWritable; release(): void } {
   checkOutput(path, force);
@@ -45,7 +45,7 @@ export function openOutput(path: string, force: boolean): { readonly stream: Nod
 }
 
 /**
- * Refuses an output that is the input, or that holds something else than outcomes. Writes only the
+ * Throws if the output is the input, or contains something other than outcomes. Writes only the
  * lock.
  */
 export function takeOutput(path: string, input: string, force: boolean): OutputFile {
@@ -60,7 +60,7 @@ export function takeOutput(path: string, input: string, force: boolean): OutputF
   return {
     open: () => {
       const isWritten = (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
-      // One that is there is from before a run that was not completed, and may have more lines.
+      // An existing one is from a run that was not completed, and may have more lines.
       if (isWritten && !existsSync(previous)) renameSync(path, previous);
       return createWriteStream(path);
     },
@@ -70,7 +70,7 @@ export function takeOutput(path: string, input: string, force: boolean): OutputF
   };
 }
 
-/** What an earlier run wrote to a pipe is not there any more. */
+/** An output that cannot be read again, such as a pipe. */
 function passing(open: () => NodeWritable): OutputFile {
   return { open, complete: () => {}, previous: () => null, release: () => {} };
 }
@@ -94,7 +94,7 @@ function isStdout(path: string): boolean {
   return ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].includes(resolve(path));
 }
 
-/** A pipe or a device. */
+/** True for a pipe or a device. */
 function isSpecial(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === false;
 }

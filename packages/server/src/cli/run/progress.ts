@@ -1,6 +1,5 @@
-// What the terminal shows of a run, on standard error: one line with a bar that is drawn again each
-// second, or, where it is no terminal, one line every ten seconds and only when something has
-// changed.
+// Shows the progress of a run on standard error: on a terminal one line with a bar, drawn again
+// each second; otherwise one line every ten seconds, if something has changed.
 
 import { redraw, warn } from "../common/terminal.ts";
 
@@ -8,13 +7,13 @@ const BAR_WIDTH = 20;
 const BETWEEN = " · ";
 const DRAW_MS = 1_000;
 const PRINT_MS = 10_000;
-/** Of a terminal that does not tell its width. */
+/** Width of a terminal that does not report it. */
 const COLUMNS = 80;
 
 export interface ProgressView {
   /** 0 to 1. */
   readonly share: number;
-  /** The weightiest first: a narrow terminal shows fewer of them. */
+  /** Most important first: a narrow terminal shows fewer of them. */
   readonly parts: readonly string[];
 }
 
@@ -25,21 +24,21 @@ export class Progress {
   #last = "";
   #drawing: Promise<void> = Promise.resolve();
 
-  /** Null draws nothing. */
+  /** If `view` returns null, nothing is drawn. */
   constructor(view: () => Promise<ProgressView | null>) {
     this.#view = view;
     this.#timer = setInterval(() => this.#drawNext(), this.#out.isTTY ? DRAW_MS : PRINT_MS);
     this.#drawNext();
   }
 
-  /** A line of its own above the bar. */
+  /** Prints a line above the bar. */
   say(text: string): void {
     if (this.#out.isTTY) redraw("");
     warn(text);
     this.#last = "";
   }
 
-  /** Draws once more and leaves the line there. */
+  /** Draws once more and ends the line. */
   async end(): Promise<void> {
     clearInterval(this.#timer);
     this.#drawNext();
@@ -52,7 +51,7 @@ export class Progress {
   }
 
   async #draw(): Promise<void> {
-    // A store that does not answer now is asked again next time.
+    // A store that does not answer is called again next time.
     const view = await this.#view().catch(() => null);
     if (view === null) return;
     const line = this.#out.isTTY ? barLine(view, (this.#out.columns || COLUMNS) - 1) : view.parts.join(BETWEEN);
@@ -62,7 +61,7 @@ export class Progress {
   }
 }
 
-/** Pure. The bar and as many whole parts as there is room for. */
+/** Pure. The bar and as many whole parts as fit. */
 export function barLine({ share, parts }: ProgressView, width: number): string {
   const full = Math.floor(Math.min(1, Math.max(0, share)) * BAR_WIDTH);
   const pieces = [`${"█".repeat(full)}${"░".repeat(BAR_WIDTH - full)} ${parts[0] ?? ""}`];

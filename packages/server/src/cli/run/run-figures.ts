@@ -1,4 +1,4 @@
-// The figures of one run: what has ended, how fast, what it cost, how long it will take. Pure.
+// The figures of one run: ended requests, rate, cost, remaining time. Pure.
 
 import {
   type DispatcherStats,
@@ -10,7 +10,7 @@ import {
 } from "batchwise/dispatch";
 import { counted, dollars, duration, listed, short } from "../common/print.ts";
 
-/** Dollars for a million tokens. */
+/** Dollars per million tokens. */
 export interface Price {
   readonly input: number;
   readonly output: number;
@@ -26,7 +26,7 @@ export class RunFigures {
   cost: number | null = null;
   inputTokens = 0;
   outputTokens = 0;
-  /** Of them, those that ended in this run, and its start. */
+  /** The outcomes of this run, and its start. */
   added = 0;
   readonly startedAt: number;
 
@@ -46,8 +46,8 @@ export class RunFigures {
   }
 
   /**
-   * By the price that was given; else by the default table, which names models and has the discount
-   * for batches.
+   * The cost by the given price, else by the default table, which has models' names and the
+   * discount for batches.
    */
   #costOf(usage: Usage, model: unknown): number | null {
     if (this.price === null) return typeof model === "string" ? priceOf(usage, model, defaultPrices) : null;
@@ -63,7 +63,7 @@ export class RunFigures {
   }
 }
 
-/** The parts of a progress line, the weightiest first. */
+/** The parts of a progress line, most important first. */
 export function progressParts(
   figures: RunFigures,
   { batches, nextTryAt, heldUntil }: Pick<DispatcherStats, "batches" | "nextTryAt" | "heldUntil">,
@@ -79,12 +79,12 @@ export function progressParts(
     `${short(inputTokens + outputTokens)} tokens`,
     ...(figures.cost === null ? [] : [dollars(figures.cost)]),
     ...(figures.unsuccessful === 0 ? [] : [listed(unsuccessful)]),
-    // Those of other jobs in the store too; what is done of them tells nothing about this one.
+    // Includes batches of other jobs in the store; their ended batches say nothing about this job.
     `open batches: ${listed({ ...batches, done: 0 }) || "none"}`,
   ];
 }
 
-/** What is waited for, where nothing else goes on. */
+/** What the run waits for, if nothing else happens. */
 function waitPart(
   left: number,
   { nextTryAt, heldUntil }: Pick<DispatcherStats, "nextTryAt" | "heldUntil">,

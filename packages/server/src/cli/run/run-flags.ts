@@ -1,4 +1,4 @@
-// What the options of `batchwise run` become.
+// The parsed options of `batchwise run`.
 
 import type { AccountFlags, StoreFlags } from "../common/arguments.ts";
 import type { Price } from "./run-figures.ts";

@@ -1,5 +1,5 @@
-// What `batchwise run` says at its end: to people on standard error, or with --json as one object
-// on standard output.
+// Reports the end of `batchwise run`: as text on standard error, or with --json as one object on
+// standard output.
 
 import { quoted, storeFlag, thisCommand } from "../common/command-line.ts";
 import { counted, dollars, listed, plural } from "../common/print.ts";
@@ -14,7 +14,7 @@ export interface RunEnd {
   readonly isStopped: boolean;
   readonly input: string;
   readonly output: string;
-  /** The file with what an earlier run wrote, where this one has not written all of it again. */
+  /** The file with an earlier run's lines, if this run has not written all of them again. */
   readonly previous: string | null;
   readonly job: string;
   readonly flags: RunFlags;

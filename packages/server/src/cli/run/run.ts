@@ -1,6 +1,6 @@
-// `batchwise run`: a file of requests in, a file of outcomes out. Everything in between is in the
-// store, so that the same command again goes on after Ctrl-C, kill -9 or a crash, and pays for
-// nothing twice.
+// `batchwise run`: reads a file of requests and writes a file of outcomes. All state is in the
+// store, so the same command continues after Ctrl-C, kill -9 or a crash, and pays for nothing
+// twice.
 
 import {
   type Account,
@@ -36,7 +36,7 @@ export interface RunOptions {
   readonly flags: RunFlags;
 }
 
-/** Gives the exit code. */
+/** Returns the exit code. */
 export async function run(options: RunOptions): Promise<number> {
   const { input, job, flags } = options;
   const total = await checkInput(input, job);
@@ -81,7 +81,7 @@ class Run {
       requestDefaults: defaultsOf(options.flags),
       ...(maxRequests === undefined ? {} : { thresholds: { maxRequests } }),
       ...(leaseMs === undefined ? {} : { leaseMs }),
-      // Nothing more comes: what is too little for a batch would wait for ever.
+      // No more requests will come, so a batch below the minimum would wait without end.
       ...(account.capabilities.limits.minRequests > 1 ? { onTail: "fail" as const } : {}),
     });
   }
@@ -109,18 +109,18 @@ class Run {
     }
   }
 
-  /** Gives the keys of quarantined batches that the rest of the outcomes waits for. */
+  /** Returns the keys of quarantined batches that hold the remaining outcomes back. */
   async #work(figures: RunFigures): Promise<readonly string[]> {
     try {
       await this.#keepDefaults();
       await this.#enqueue(figures.total);
       await this.#dispatcher.start();
-      // All lines are in: no batch waits for more.
+      // All lines are in the store: no batch waits for more.
       this.#dispatcher.flush();
       await this.#collect(figures);
     } catch (error) {
       if (error instanceof QuarantinedError) return error.keys;
-      // Stopped while it enqueued: what was enqueued is stored.
+      // Stopped while it enqueued; everything enqueued is stored.
       if (this.#signal === null) throw error;
     }
     return [];
@@ -184,7 +184,7 @@ class Run {
     else this.#progress.say(text);
   }
 
-  /** The same words at most once a minute. */
+  /** Prints the same message at most once a minute. */
   #onError(error: unknown, { account, batch, operation }: ErrorContext): void {
     const where = [operation, account, batch].filter((part) => part !== undefined).join(" ");
     const words = `${where}: ${wordsOf(error)}`;
@@ -194,11 +194,11 @@ class Run {
     this.#say(`Will be tried again: ${words}`);
   }
 
-  /** Counts outcomes on their way to the file, under the ids of the input, until a signal. */
+  /** Counts outcomes and yields them with the ids of the input, until a signal. */
   async *#counted(figures: RunFigures): AsyncGenerator<LoggedOutcome> {
     const { job } = this.#options;
     for await (const outcome of this.#dispatcher.outcomes({ job, untilIdle: true })) {
-      // A stopped dispatcher would still give all that is recorded.
+      // A stopped dispatcher would still yield all recorded outcomes.
       if (this.#signal !== null) return;
       yield { ...outcome, id: fileId(job, outcome.id) };
       figures.add(outcome);

@@ -1,9 +1,9 @@
 /**
- * The answer to `POST /v1/embeddings`, in OpenAI's shape.
+ * The answer to `POST /v1/embeddings`, in OpenAI's form.
  *
- * Guarantees: the same JSON as in one piece; of a large answer, no more is text at a time than a
- * piece of it, because as decimal numbers it is five times as large as its vectors and takes a
- * tenth of a second and more to write.
+ * Guarantees: the JSON is the same as when written in one piece. Only one piece of a large answer
+ * is text at a time, because decimal numbers take five times the memory of the vectors, and at
+ * least a tenth of a second to write.
  */
 
 import { normalize, type Vector } from "batchwise/onnx";
@@ -11,18 +11,18 @@ import type { EmbeddingsRequest } from "./embeddings-request.ts";
 
 export interface EmbeddingsAnswer {
   readonly model: string;
-  /** Of all texts together. */
+  /** Sum over all texts. */
   readonly tokens: number;
   readonly vectors: readonly Vector[];
   readonly encoding: EmbeddingsRequest["encoding"];
-  /** How many numbers of each vector the caller wants; null for all. */
+  /** Length to which each vector is cut; null for the whole vector. */
   readonly dimensions: number | null;
 }
 
-/** An answer that is smaller is one piece. */
+/** A smaller answer is one piece. */
 const PIECE_LENGTH = 65_536;
 
-/** The JSON, in pieces to be put one behind the other. */
+/** The JSON, in pieces to concatenate. */
 export function* writeEmbeddings(answer: EmbeddingsAnswer): Generator<string, void> {
   const { model, tokens, vectors, encoding, dimensions } = answer;
   let piece = '{"object":"list","data":[';
@@ -45,7 +45,7 @@ function shorten(vector: Vector, dimensions: number | null): Vector {
   return head;
 }
 
-/** Base64 holds the numbers as little-endian float32. */
+/** Base64 encodes the numbers as little-endian float32. */
 function encode(vector: Vector, encoding: EmbeddingsRequest["encoding"]): number[] | string {
   if (encoding === "float") return Array.from(vector);
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64");

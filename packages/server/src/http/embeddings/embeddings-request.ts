@@ -1,26 +1,26 @@
 /**
- * Checks the body of `POST /v1/embeddings` and brings its four kinds of input to one.
+ * Checks the body of `POST /v1/embeddings` and converts its four kinds of input to one.
  *
- * Guarantees: what comes out can be answered by the model, but for the length of its texts in
- * tokens; every refusal names the field and what was expected. Ignores fields that it does not
- * know, as other servers of this protocol do, but for those that are plainly meant to be one of its
- * own: without them the answer would be another than the caller wants.
+ * Guarantees: the model can answer the result, apart from texts with too many tokens. Every error
+ * names the field and what was expected. Unknown fields are ignored, as other servers of this
+ * protocol do, except those that are clearly meant to be known ones: ignoring these would give the
+ * caller a wrong answer.
  */
 
 import type { ModelDescription } from "../../models/embedder.ts";
 import { invalidRequest, modelNotFound } from "../errors.ts";
 import { checkTokens, wrongInput } from "./token-ids.ts";
 
-/** OpenAI's limit, which its clients are written for. */
+/** OpenAI's limit, for which its clients are written. */
 export const MAX_INPUTS = 2048;
 
 export interface EmbeddingsRequest {
-  /** A text, or token ids that are used as they are. */
+  /** Texts, or token ids that are used unchanged. */
   readonly inputs: readonly (string | ArrayLike<number>)[];
   readonly encoding: "float" | "base64";
-  /** How many of a vector's numbers to keep; null for all. */
+  /** Length to which each vector is cut; null for the whole vector. */
   readonly dimensions: number | null;
-  /** Whom the caller asks for. */
+  /** The body's field `user`. */
   readonly user: string | null;
 }
 
@@ -35,7 +35,7 @@ export function parseEmbeddingsRequest(body: Record<string, unknown>, model: Mod
   };
 }
 
-/** Names that other services and libraries have for fields of this one. */
+/** Names of this service's fields in other services and libraries. */
 const MEANT: ReadonlyMap<string, string> = new Map([
   ...["inputs", "text", "texts", "sentences", "documents", "prompt"].map((name) => [name, "`input`"] as const),
   ...["dimension", "dims", "dim", "output_dimension", "output_dimensionality"].map(

@@ -1,10 +1,9 @@
 /**
- * `POST /v1/embeddings`: tokenise, hand every text to the embedder, answer in OpenAI's shape.
+ * `POST /v1/embeddings`: tokenises, passes every text to the embedder, answers in OpenAI's form.
  *
- * Guarantees: vectors in the order of the input; either all texts are answered or none; a caller
- * that hangs up takes its waiting texts out of the queue, and no more of its body is read or
- * tokenised, as after the deadline; only a large body that a thread is parsing is parsed to its
- * end.
+ * Guarantees: vectors are in the order of the input. Either all texts are answered or none. When a
+ * caller disconnects, or the deadline passes, its waiting texts leave the queue, and no more of its
+ * body is read or tokenised. Only a large body that a thread already parses is parsed to its end.
  */
 
 import type { Embedder } from "../../models/embedder.ts";
@@ -29,14 +28,14 @@ export interface EmbeddingsServices {
   readonly parser: RequestParser;
 }
 
-/** `note` is called with the amount of work once that is known. */
+/** `note` is called with the amount of work when that is known. */
 export async function answerEmbeddings(
   { request, exchange }: Unread,
   services: EmbeddingsServices,
   note: (work: Work) => void,
 ): Promise<Response> {
   const { embedder, answers } = services;
-  // Taken before the first wait, so that a caller who leaves while the body is read is noticed too.
+  // Read before the first wait, so that it also aborts if the caller leaves while the body is read.
   const { signal } = request;
   const arrivedAt = performance.now();
   checkIsJson(request.headers);
@@ -62,7 +61,7 @@ export async function answerEmbeddings(
   return new Response([...writeEmbeddings(answer)].join(""), { headers });
 }
 
-/** As text about 64 KiB, which a socket takes at once. */
+/** About 64 KiB as text, which a socket takes at once. */
 const SMALL_ANSWER_BYTES = 16_384;
 
 interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions" | "user"> {
@@ -71,14 +70,14 @@ interface TokenRequest extends Pick<EmbeddingsRequest, "encoding" | "dimensions"
 
 /**
  * Reads and tokenises a request until the signal aborts. Its body counts among the uploads until
- * nothing but its tokens is left.
+ * only its tokens are held.
  */
 async function readRequest(
   unread: Unread,
   { embedder, bodyLimits, uploads, parser }: EmbeddingsServices,
   signal: AbortSignal,
 ): Promise<TokenRequest> {
-  // Without a key, an address may be that of a proxy with many callers behind it.
+  // Without a key, many callers behind a proxy may share an address.
   const caller = callerOf(unread.request.headers, null) || unread.exchange.address;
   const upload = new Upload(uploads, caller);
   try {

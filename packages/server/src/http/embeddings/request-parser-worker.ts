@@ -1,5 +1,5 @@
 /**
- * The thread that reads large bodies. Answers each message once, in order; a refusal is an answer
+ * The thread that parses large bodies. Answers each message once, in order; a refusal is an answer,
  * too.
  */
 
@@ -25,7 +25,7 @@ function parse(bytes: Uint8Array): Parsed {
 
 type Inputs = EmbeddingsRequest["inputs"];
 
-/** With the lists of ids as parts of one array: thousands of arrays take far longer to receive. */
+/** The lists of ids as parts of one array, because thousands of arrays take far longer to send. */
 function packed(inputs: Inputs): Inputs {
   const lists = inputs.filter((input) => typeof input !== "string");
   const all = new Int32Array(lists.reduce((sum, list) => sum + list.length, 0));

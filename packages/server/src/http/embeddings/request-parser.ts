@@ -1,13 +1,12 @@
 /**
- * Reads the JSON of a request and checks it: a small one at once, a large one in a thread of its
- * own, so that it does not stop the event loop.
+ * Parses and checks the JSON of a request: a small one at once, a large one in its own thread, so
+ * that it does not block the event loop.
  *
- * Guarantees: both ways give the same request or the same refusal. The thread has one body at a
- * time, in the order in which they came; the others wait here, and an aborted one is dropped before
- * the thread has seen it. A thread that dies fails the body it was reading, and the next large body
- * gets a new one. The thread starts with the first large body and ends with `close`. Does not stop
- * the thread: when the body that it is reading is aborted, the caller is told at once, and the
- * thread reads it to its end.
+ * Guarantees: both ways return the same request or the same error. The thread has one body at a
+ * time, in order of arrival; the others wait here, and aborted ones are dropped without reaching
+ * it. If the thread dies, its body fails, and the next large body gets a new thread. The thread
+ * starts with the first large body and ends with `close`. When the thread's current body is
+ * aborted, its caller gets the error at once, but the thread parses it to its end.
  */
 
 import { Worker } from "node:worker_threads";
@@ -16,7 +15,7 @@ import { ApiError } from "../errors.ts";
 import { jsonObjectIn } from "../requests/body.ts";
 import { type EmbeddingsRequest, parseEmbeddingsRequest } from "./embeddings-request.ts";
 
-/** Read at once, this many bytes take a few milliseconds. */
+/** Parsing this many bytes takes a few milliseconds. */
 const LARGE_BODY_BYTES: number = 128 * 1024;
 
 type Refusal = Pick<ApiError, "status" | "message" | "param" | "code" | "headers">;
@@ -29,8 +28,7 @@ interface Reading {
   reject(reason: unknown): void;
 }
 
-// The worker's file has the extension of this one: .ts when Node runs the sources, .js once they
-// are compiled.
+// The worker's file has the extension of this file: .ts if Node runs the sources, .js in a build.
 const WORKER_URL: URL = new URL(
   `./request-parser-worker${import.meta.url.slice(import.meta.url.lastIndexOf("."))}`,
   import.meta.url,
@@ -38,9 +36,9 @@ const WORKER_URL: URL = new URL(
 
 export class RequestParser {
   readonly #model: ModelDescription;
-  /** Not yet sent to the thread, in the order in which they came. */
+  /** Bodies that are not sent to the thread yet, in order of arrival. */
   readonly #waiting: Set<Reading> = new Set();
-  /** What the thread is reading. */
+  /** The body in the thread. */
   #current: Reading | null = null;
   #worker: Worker | null = null;
 
@@ -49,8 +47,8 @@ export class RequestParser {
   }
 
   /**
-   * Takes the bytes over. Throws the ApiError that refuses them, and the signal's reason once that
-   * aborts.
+   * Takes ownership of the bytes. Rejects with the ApiError that refuses them, or with the signal's
+   * reason when that aborts.
    */
   async parse(bytes: Uint8Array<ArrayBuffer>, signal: AbortSignal): Promise<EmbeddingsRequest> {
     signal.throwIfAborted();
@@ -73,7 +71,7 @@ export class RequestParser {
     }
   }
 
-  /** Ends the thread, and fails what it reads and what waits for it. */
+  /** Ends the thread; fails its current body and all waiting ones. */
   async close(): Promise<void> {
     for (const { reject } of this.#waiting) reject(threadEnded());
     this.#waiting.clear();
@@ -115,7 +113,7 @@ function threadEnded(): Error {
   return new Error("The thread that reads large bodies ended.");
 }
 
-/** Messages between threads keep no classes. */
+/** Messages between threads lose the class. */
 function errorOf({ status, message, param, code, headers }: Refusal): ApiError {
   const options = { ...(param === null ? {} : { param }), ...(code === null ? {} : { code }), headers };
   return new ApiError(status, message, options);

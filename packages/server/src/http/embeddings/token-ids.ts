@@ -1,10 +1,10 @@
 /**
- * Token ids in place of a text.
+ * Checks token ids given instead of a text.
  *
- * Guarantees: what comes out are ids of the served model, between the special tokens that its
- * tokenizer puts around a text; a refusal names the place, what was expected, and the way out. So
- * ids of OpenAI's tokenizer, which some clients send unasked, get no vector of other words. Does
- * not tell the ids of two tokenizers apart that use the same special tokens, or none.
+ * Guarantees: the result has ids of the served model, between the special tokens that its tokenizer
+ * puts around a text. An error names the place, what was expected, and what to do. So ids of
+ * OpenAI's tokenizer, which some clients send by default, do not get vectors of other words. Cannot
+ * tell the ids of two tokenizers apart that use the same special tokens, or none.
  */
 
 import type { SpecialTokens } from "batchwise/onnx";
@@ -46,7 +46,7 @@ function invalidToken(expected: string): Error {
   return invalidRequest(`${expected}. ${SEND_TEXTS}. ${OWN_IDS}`, "input", "invalid_token");
 }
 
-/** The library's embedder checks this too; here the place is known by its name in the body. */
+/** The library's embedder checks this, too; this check knows the place's name in the body. */
 function checkSpecialTokens(ids: readonly number[], { before, after }: SpecialTokens, place: string): void {
   const begin = ids.slice(0, before.length);
   const end = ids.slice(Math.max(0, ids.length - after.length));

@@ -1,9 +1,9 @@
 /**
  * Sends large answers piece by piece, as fast as their readers take them.
  *
- * Guarantees: no piece is made before there is room for it, nor before the earlier answers of its
- * connection are sent; a reader that then takes no piece for `stallMs` is cut off; work for other
- * requests is refused while the answers that are being read hold `maxBytes`.
+ * Guarantees: a piece is made only when there is room for it, and when the connection's earlier
+ * answers are sent. A reader that then takes nothing for `stallMs` is disconnected. Work for other
+ * requests is refused while the answers being read hold `maxBytes`.
  */
 
 import { answersFull } from "../errors.ts";
@@ -12,7 +12,7 @@ import { nextSlice, sliceIsOver } from "./time-slices.ts";
 
 export interface LargeAnswer {
   readonly pieces: Iterable<string>;
-  /** What it holds until it is read. */
+  /** The memory that it holds until it is read. */
   readonly bytes: number;
   readonly exchange: Exchange;
 }
@@ -31,7 +31,7 @@ export class LargeAnswers {
     return this.#held < this.#maxBytes;
   }
 
-  /** Throws 503 while there is no room for another large answer. */
+  /** Throws 503 if there is no room for another large answer. */
   checkRoom(): void {
     if (!this.hasRoom) throw answersFull(this.#maxBytes);
   }
@@ -53,7 +53,7 @@ export class LargeAnswers {
           clearTimeout(timer);
           if (!exchange.hasTurn) await exchange.turn();
           if (sliceIsOver()) await nextSlice();
-          // The reader may have left in the meantime.
+          // The reader may have left meanwhile.
           if (isOver) return;
           const value = pieceOf(iterator, end);
           if (value === undefined) {
@@ -61,7 +61,7 @@ export class LargeAnswers {
             return;
           }
           controller.enqueue(encoder.encode(value));
-          // The next piece is asked for once this one is on its way.
+          // The next piece is requested when this one is being sent.
           timer = setTimeout(() => exchange.cut(), this.#stallMs);
         },
         cancel: end,
@@ -71,7 +71,7 @@ export class LargeAnswers {
   }
 }
 
-/** The next piece; undefined, with the end told, where there is none. */
+/** The next piece; undefined after the last one, when `end` has been called. */
 function pieceOf(iterator: Iterator<string>, end: () => void): string | undefined {
   try {
     const { done, value } = iterator.next();

@@ -9,7 +9,7 @@
 /** Longest time in ms for which this work blocks the event loop in one pass. */
 const SLICE_MS = 6;
 
-/** When work began in this pass of the event loop; undefined before it has. */
+/** Start of the work in this pass of the event loop; undefined before. */
 let startedAt: number | undefined;
 const waiting: (() => void)[] = [];
 

@@ -1,18 +1,17 @@
 /**
- * Bounds the memory that request bodies take, summed over all connections, and shares it among
- * callers.
+ * Limits the memory of request bodies over all connections, and shares it among callers.
  *
- * Guarantees: what has come of bodies over `SMALL_BODY_BYTES` has at most `maxBytes` together.
- * Bodies of one caller have at most half of what other callers leave, or one body of the largest
- * size where that is more: so one caller never holds all room, unless there is room for one body
- * only. Does not count small bodies, so that a few large uploads never stop everyone: Node.js reads
- * that much of a connection before anybody asks for it. Does not count bytes that were announced
- * and have not come.
+ * Guarantees: received bytes of bodies over `SMALL_BODY_BYTES` take at most `maxBytes` in total.
+ * One caller's bodies take at most half of the room that other callers leave, or one body of the
+ * largest size if that is more. So one caller never holds all the room, unless there is room for
+ * only one body. Small bodies are not counted, so that a few large uploads never stop all requests:
+ * Node.js reads that much of a connection in any case. Announced bytes that have not arrived are
+ * not counted.
  */
 
 import { shareTaken, uploadsFull } from "../errors.ts";
 
-/** What Node.js buffers of a socket. */
+/** The size of Node.js's buffer for a socket. */
 const SMALL_BODY_BYTES: number = 64 * 1024;
 
 export class Uploads {
@@ -21,20 +20,20 @@ export class Uploads {
   readonly #byCaller: Map<string, number> = new Map();
   #held = 0;
 
-  /** `maxBodyBytes`: of the largest body that is taken. */
+  /** `maxBodyBytes`: size of the largest accepted body. */
   constructor(maxBytes: number, maxBodyBytes: number) {
     this.#maxBytes = maxBytes;
     this.#maxBodyBytes = maxBodyBytes;
   }
 
-  /** Adds bytes, or throws 503 where there is no room for them. */
+  /** Adds bytes; throws 503 if there is no room for them. */
   take(caller: string, bytes: number): void {
     this.checkRoom(caller, bytes);
     this.#held += bytes;
     this.#byCaller.set(caller, (this.#byCaller.get(caller) ?? 0) + bytes);
   }
 
-  /** Throws 503 where there is no room for the bytes now. */
+  /** Throws 503 if there is no room for the bytes now. */
   checkRoom(caller: string, bytes: number): void {
     if (this.#held + bytes > this.#maxBytes) throw uploadsFull(this.#maxBytes);
     const own = this.#byCaller.get(caller) ?? 0;
@@ -50,24 +49,24 @@ export class Uploads {
   }
 }
 
-/** One body's part in the sum. */
+/** One body's part of the total. */
 export class Upload {
   readonly #uploads: Uploads;
   readonly #caller: string;
   #counted = 0;
 
-  /** `caller`: bodies of the same name have one share. */
+  /** `caller`: bodies with the same name share one limit. */
   constructor(uploads: Uploads, caller: string) {
     this.#uploads = uploads;
     this.#caller = caller;
   }
 
-  /** Throws 503 where a body of so many bytes has no room now; holds none. */
+  /** Throws 503 if a body of this length has no room now. Reserves nothing. */
   checkRoom(length: number): void {
     if (length > SMALL_BODY_BYTES) this.#uploads.checkRoom(this.#caller, length);
   }
 
-  /** So many bytes of the body have come. Throws 503 where there is no room for them. */
+  /** Adds received bytes of the body. Throws 503 if there is no room for them. */
   grow(length: number): void {
     const isMore = length > SMALL_BODY_BYTES && length > this.#counted;
     if (!isMore) return;
@@ -75,7 +74,7 @@ export class Upload {
     this.#counted = length;
   }
 
-  /** The body is no longer held. Idempotent. */
+  /** Call when the body is no longer held. Idempotent. */
   end(): void {
     this.#uploads.giveBack(this.#caller, this.#counted);
     this.#counted = 0;

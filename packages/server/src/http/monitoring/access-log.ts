@@ -1,8 +1,8 @@
 /**
- * One record a request, for the log: who asked for what, how it ended, how much work it was.
+ * One record per request for the log: path, status, duration, amount of work.
  *
- * Guarantees: a line has no line break and no space within a field; neither texts nor keys are in
- * it.
+ * Guarantees: a line has no line break and no space within a field, and contains neither texts nor
+ * keys.
  */
 
 import type { Context } from "hono";
@@ -10,23 +10,23 @@ import { refusedPath } from "../requests/request-address.ts";
 import type { Ending } from "./endings.ts";
 
 export interface AccessRecord {
-  /** When the request came, in ISO 8601. */
+  /** Arrival of the request, in ISO 8601. */
   readonly time: string;
   /** The answer's `x-request-id`. */
   readonly id: string;
   readonly method: string;
-  /** Percent-encoded, as it was sent: decoded it may hold spaces and line breaks. */
+  /** Percent-encoded, as it was sent: decoded, it may contain spaces and line breaks. */
   readonly path: string;
-  /** 499 where the caller left before all of the answer was sent. */
+  /** 499 if the caller left before the whole answer was sent. */
   readonly status: number;
-  /** 0 where the request was refused before they were counted. */
+  /** 0 if the request was refused before they were counted. */
   readonly texts: number;
   readonly tokens: number;
-  /** From the request's headers to the end of its answer. */
+  /** Milliseconds from the request's headers to the end of its answer. */
   readonly ms: number;
 }
 
-/** What a request asks of the model. */
+/** The amount of work of a request. */
 export interface Work {
   readonly texts: number;
   readonly tokens: number;

@@ -1,21 +1,21 @@
 /**
- * Reports how each request ended, to the log and the metrics.
+ * Reports the end of each request to the log and the metrics.
  *
- * Guarantees: one report a request, once all of its answer was sent or nothing more of it can be. A
- * request of which the answer was not sent whole has status 499, whatever status the answer had.
+ * Guarantees: one report per request, when its whole answer was sent or no more of it can be. A
+ * request whose answer was not sent completely has status 499, whatever status the answer had.
  */
 
 import type { Context, MiddlewareHandler } from "hono";
 import { exchangeOf } from "../requests/exchange.ts";
 
-/** nginx's code for a caller that closed the connection. */
+/** nginx's code for a caller that has closed the connection. */
 export const CALLER_LEFT = 499;
 
 export interface Ending {
   /** Milliseconds since 1970 at which the request's headers were read. */
   readonly startedAt: number;
   readonly status: number;
-  /** From the request's headers to the end of its answer. */
+  /** Milliseconds from the request's headers to the end of its answer. */
   readonly ms: number;
 }
 

@@ -1,9 +1,9 @@
 /**
- * `GET /metrics`: what Prometheus scrapes. The batcher's series are those of `batchwise/otel`,
- * under the model's name; the others are the service's own.
+ * `GET /metrics`, for Prometheus. The batcher's series are those of `batchwise/otel`, under the
+ * model's name; the others are the service's own.
  *
- * Guarantees: reading it never waits for the model; no text, key or caller is in it, and the paths
- * are the known ones.
+ * Guarantees: reading never waits for the model. No text, key or caller is in the output, and only
+ * known paths.
  */
 
 import type { Counter, Histogram } from "@opentelemetry/api";
@@ -14,12 +14,12 @@ import type { Context } from "hono";
 import type { Embedder } from "../../models/embedder.ts";
 import type { Ending } from "./endings.ts";
 
-/** The buckets that OpenTelemetry's conventions for HTTP name. */
+/** The buckets of OpenTelemetry's conventions for HTTP. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
 
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/** Read whenever the metrics are. */
+/** Functions that are called on each read. */
 interface Readings {
   readonly answersTexts: () => boolean;
   readonly droppedConnections: () => number;
@@ -27,16 +27,14 @@ interface Readings {
 
 export class ServiceMetrics {
   readonly #exporter: PrometheusExporter = new PrometheusExporter({ preventServerStart: true });
-  /**
-   * Without labels of the program and of the instrumented library: all series would have the same.
-   */
+  /** Without labels of the program and of the library, which would be the same in all series. */
   readonly #serializer: PrometheusSerializer = new PrometheusSerializer("", false, undefined, true, true);
   readonly #routes: readonly string[];
   readonly #durations: Histogram;
   readonly #texts: Counter;
   readonly #tokens: Counter;
 
-  /** `routes`: the known paths; one that ends in `/*` stands for all below it. */
+  /** `routes`: the known paths; a path that ends in `/*` stands for all paths below it. */
   constructor(embedder: Embedder, routes: readonly string[], { answersTexts, droppedConnections }: Readings) {
     this.#routes = routes;
     const meter = new MeterProvider({ readers: [this.#exporter] }).getMeter("@batchwise/server");

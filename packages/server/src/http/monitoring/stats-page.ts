@@ -1,8 +1,9 @@
 /**
- * The live page of `GET /stats`: one HTML text without outside assets that asks the same address
- * for JSON twice a second and draws the last minute.
+ * The live page of `GET /stats`: one HTML text without outside assets. It requests JSON from the
+ * same address twice a second and draws the last minute.
  *
- * Guarantees: what the server says is put in as text, never as HTML; a hidden tab asks for nothing.
+ * Guarantees: values of the server are inserted as text, never as HTML. A hidden tab sends no
+ * requests.
  */
 
 const STYLE = `

@@ -1,9 +1,8 @@
 /**
- * `GET /stats`: what the batcher does right now, as JSON for programs and as a live page for
+ * `GET /stats`: the current state of the batcher, as JSON for programs and as a live page for
  * browsers.
  *
- * Guarantees: reading it never waits for the model; infinite limits appear as the string
- * "Infinity".
+ * Guarantees: reading never waits for the model. Infinite limits appear as the string "Infinity".
  */
 
 import type { Embedder } from "../../models/embedder.ts";
@@ -27,7 +26,7 @@ export function answerStats(request: Request, sources: StatsSources): Response {
   return new Response(text, { headers: { ...headers, "content-type": "application/json" } });
 }
 
-/** Browsers name text/html; curl and fetch accept anything and get JSON. */
+/** Browsers accept text/html by name; curl and fetch accept anything and get JSON. */
 function wantsPage(accept: string | null): boolean {
   return accept?.split(",").some((part) => part.trim().startsWith("text/html")) ?? false;
 }

@@ -1,19 +1,19 @@
 /**
- * Keeps web pages of other origins away from the service, those too that have their own name
- * resolve to its address (DNS rebinding).
+ * Refuses requests from web pages of other origins, including pages that let their own name resolve
+ * to the service's address (DNS rebinding).
  *
- * Guarantees: a request is taken only under a name that is known to be the service's: a loopback
- * name, the address it listens on, or one that was allowed. Any IP address will do, since no page
- * can have one as another's name. A request that a browser sends for a page is taken only from the
- * service's own pages, or those of allowed names. Does not check who calls: programs can send any
- * header.
+ * Guarantees: a request is accepted only under a name of the service: a loopback name, the address
+ * on which it listens, or an allowed name. Any IP address is accepted, because a page cannot have
+ * one as another's name. A request that a browser sends for a page is accepted only from the
+ * service's own pages, or those of allowed names. Does not authenticate callers: programs can send
+ * any header.
  */
 
 import { BlockList, isIP } from "node:net";
 import type { MiddlewareHandler } from "hono";
 import { hostMissing, hostNotAllowed, originNotAllowed } from "../errors.ts";
 
-/** Names under which the service may be asked; "*" for any. */
+/** The names under which the service accepts requests; "*" for any. */
 export function onlyAllowedHosts(bound: string, allowed: readonly string[]): MiddlewareHandler {
   const named = new Set(allowed.map((name) => name.toLowerCase()));
   const names = new Set([bound.toLowerCase(), ...named]);
@@ -29,14 +29,13 @@ export function onlyAllowedHosts(bound: string, allowed: readonly string[]): Mid
 }
 
 /**
- * Every way to write an IPv6 address is one address, and one that stands for an IPv4 address is
- * that.
+ * Treats every spelling of an IPv6 address alike, and one that stands for an IPv4 address as that.
  */
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
-/** True where only this machine can reach the address. */
+/** True if only this machine can reach the address. */
 export function isLoopback(host: string): boolean {
   const version = isIP(host);
   return version === 0 ? isLoopbackName(host) : LOOPBACK.check(host, version === 4 ? "ipv4" : "ipv6");
@@ -46,9 +45,9 @@ function isLoopbackName(name: string): boolean {
   return name === "localhost" || name.endsWith(".localhost");
 }
 
-/** An allowed name is of use behind a proxy that asks under another name than the page's. */
+/** An allowed name is needed behind a proxy whose requests have another name than the page. */
 function isOwn(origin: string, host: string, named: ReadonlySet<string>): boolean {
-  // A page without an origin of its own says "null", which is no URL.
+  // A page without an origin sends "null", which is not a URL.
   if (!URL.canParse(origin)) return false;
   const page = new URL(origin);
   return page.host === host.toLowerCase() || named.has(nameIn(page.host));
@@ -56,7 +55,7 @@ function isOwn(origin: string, host: string, named: ReadonlySet<string>): boolea
 
 /**
  * A Host header without its port, the brackets of IPv6 and the dot of an absolute name. An IPv4
- * address is written in full, as a URL has it: 127.1 is 127.0.0.1.
+ * address is written in full, as in a URL: 127.1 is 127.0.0.1.
  */
 function nameIn(host: string): string {
   const written = URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host.toLowerCase();

@@ -1,12 +1,12 @@
 /**
- * Reads a request's body up to a limit, and JSON out of it.
+ * Reads a request's body up to a limit, and parses its JSON.
  *
- * Guarantees: a caller that waits for `100 Continue` gets it only once the body is wanted. A body
- * that says it is too large is refused before any of it is read, one that does not say so as soon
- * as it is. What is held is at most twice what has come, in however small chunks, and no more than
- * the body announces. A body that stops coming or comes too slowly is given up, and so is one whose
- * request has ended. Bytes that are no UTF-8 are refused, because a text with other characters has
- * another vector.
+ * Guarantees: a caller that waits for `100 Continue` gets it only when the body is wanted. A body
+ * that announces too large a size is refused before any of it is read; one that does not announce
+ * it is refused when it exceeds the limit. Memory is at most twice the received bytes, however
+ * small the chunks, and at most the announced size. A body that stops or comes too slowly is
+ * refused, and so is one whose request has ended. Bytes that are not UTF-8 are refused, because a
+ * text with other characters has another vector.
  */
 
 import { bodyTooLarge, encodedBody, invalidRequest, uploadStalled, uploadTooSlow } from "../errors.ts";
@@ -16,11 +16,11 @@ import type { Exchange } from "./exchange.ts";
 
 export interface BodyLimits {
   readonly maxBytes: number;
-  /** The longest time without a byte. */
+  /** Longest time in ms without a byte. */
   readonly stallMs: number;
 }
 
-/** Throws 400 for what is not a JSON object. */
+/** Throws 400 if the bytes are not a JSON object. */
 export function jsonObjectIn(bytes: Uint8Array): Record<string, unknown> {
   checkShape(bytes);
   let text: string;
@@ -42,18 +42,19 @@ export function jsonObjectIn(bytes: Uint8Array): Record<string, unknown> {
   return { ...value };
 }
 
-/** A request needs three. */
+/** A request needs three levels. */
 const MAX_DEPTH = 100;
-/** A request needs some 2,060. */
+/** A request needs about 2,060. */
 const MAX_PARTS = 20_000;
 
 const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Throws 400 at the first bracket that is too deep, or the first array, object or field too many:
- * each takes the parser up to a hundred times its bytes, and a thread that runs out of memory in
- * the parser ends the process. In UTF-8 no other character has the bytes of these.
+ * Throws 400 at the first bracket that is too deep, or the first array, object or field too many.
+ * Each takes the parser up to a hundred times its bytes, and a thread that runs out of memory in
+ * the parser ends the process. In UTF-8 no other character contains the bytes of brackets and
+ * commas.
  */
 function checkShape(bytes: Uint8Array): void {
   let depth = 0;
@@ -84,15 +85,15 @@ export function checkIsPlain(headers: Headers): void {
   if (encoding !== null && encoding.toLowerCase() !== "identity") throw encodedBody(encoding);
 }
 
-/** A request of which nobody has read the body yet. */
+/** A request whose body has not been read yet. */
 export interface Unread {
   readonly request: Request;
   readonly exchange: Exchange;
 }
 
 /**
- * The whole body, counted among the uploads as it comes. Throws the signal's reason once that
- * aborts.
+ * The whole body; counts it among the uploads while it arrives. Rejects with the signal's reason
+ * when that aborts.
  */
 export async function readBytes(
   { request, exchange }: Unread,
@@ -110,7 +111,7 @@ export async function readBytes(
     const end = length + chunk.length;
     if (end > maxBytes) throw bodyTooLarge(maxBytes);
     upload.grow(end);
-    // Chunks of a byte each would take a hundred times their size if they were kept.
+    // One buffer: chunks of one byte each would take a hundred times their size.
     const most = announced > 0 ? announced : maxBytes;
     if (end > bytes.length) bytes = grown(bytes, Math.max(end, Math.min(most, 2 * bytes.length)));
     bytes.set(chunk, length);
@@ -126,12 +127,12 @@ function grown(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<Array
   return larger;
 }
 
-/** What a body has to come with on average, once the first `stallMs` have passed. */
+/** Least average rate of a body after the first `stallMs`. */
 const LEAST_BYTES_PER_MS = 16;
 
 /**
- * The chunks of a body. Throws once none has come for `stallMs`, once all came too slowly, and the
- * signal's reason once that aborts.
+ * The chunks of a body. Throws if none comes for `stallMs`, if all come too slowly, and with the
+ * signal's reason when that aborts.
  */
 async function* chunksOf(
   { request: { body }, exchange }: Unread,
@@ -141,13 +142,13 @@ async function* chunksOf(
   signal.throwIfAborted();
   if (body === null) return;
   const reader = body.getReader();
-  // Ends a read that waits, and keeps nothing of what the sender still sends.
+  // Ends a waiting read, and discards anything that the sender still sends.
   const cancel = (): void => void reader.cancel().catch(() => undefined);
   let isStalled = false;
   let waitedMs = 0;
   let length = 0;
   const timer = setTimeout(() => {
-    // Nothing can come meanwhile.
+    // No body can arrive meanwhile.
     if (exchange.isHeldBack) {
       waitedMs -= stallMs;
       timer.refresh();

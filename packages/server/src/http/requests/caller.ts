@@ -1,7 +1,7 @@
 /**
- * Who a request is from, for fairness: the API key it came with and the `user` that its body names.
+ * Identifies the caller of a request, for fairness: by its API key and its body's `user`.
  *
- * Guarantees: a name of fixed length from which neither can be read; requests with neither are one
+ * Guarantees: a name of fixed length from which neither can be read. Requests with neither are one
  * caller. Does not check keys.
  */
 

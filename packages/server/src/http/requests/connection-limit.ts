@@ -1,9 +1,8 @@
 /**
- * The bound on open connections, so that they never use up the file descriptors of the process: a
- * connection that comes then is closed by the operating system's own means, and nothing here learns
- * of it.
+ * Limits open connections, so that they never use up the file descriptors of the process. Without
+ * free descriptors the operating system closes new connections, and this process does not see it.
  *
- * Guarantees: a connection beyond the bound is closed at once, counted, and reported at most once a
+ * Guarantees: a connection beyond the limit is closed at once, counted, and reported at most once a
  * minute.
  */
 
@@ -11,20 +10,20 @@ import { readdirSync } from "node:fs";
 import type { Server } from "node:http";
 
 /**
- * Descriptors for all else: files, threads that are replaced. A quarter of what is free where that
- * is less.
+ * Descriptors reserved for everything else: files, threads that are replaced. A quarter of the free
+ * ones if that is less.
  */
 const RESERVE = 64;
 const REPORT_EVERY_MS = 60_000;
 
 export interface ConnectionLimit {
-  /** Undefined where the process has no limit on open files that it can read. */
+  /** Undefined if the process has no readable limit on open files. */
   readonly limit: number | undefined;
-  /** Connections that were closed because of it, since the start. */
+  /** Number of connections closed because of it, since the start. */
   readonly dropped: number;
 }
 
-/** Call it once the service has opened its files. `asked`: the bound that the user wants. */
+/** Call it after the service has opened its files. `asked`: the user's limit. */
 export function limitConnections(
   server: Server,
   asked: number | undefined,

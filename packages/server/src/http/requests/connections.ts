@@ -1,9 +1,9 @@
 /**
- * The open connections of a server, and on each the answers that it still owes.
+ * The open connections of a server, with the answers that each still owes.
  *
- * Guarantees: an answer that is not sent closes with its connection. Node.js before 26 closes only
- * the first answer of a connection; those to requests that were pipelined behind it would wait for
- * ever, and their callers' work would be done.
+ * Guarantees: an unsent answer closes with its connection. Node.js before 26 closes only the first
+ * answer of a connection; answers to requests pipelined behind it would never close, and the work
+ * for their callers would continue.
  */
 
 import type { Server, ServerResponse } from "node:http";
@@ -12,9 +12,9 @@ import type { Duplex } from "node:stream";
 
 export interface Connection {
   readonly socket: Socket;
-  /** Not yet sent, in the order of their requests. */
+  /** Unsent answers, in the order of their requests. */
   readonly owed: Set<ServerResponse>;
-  /** The answer to the last request of which the headers were read. */
+  /** The answer to the last request whose headers were read. */
   newest?: ServerResponse;
 }
 
@@ -35,14 +35,14 @@ export class Connections {
     }
   }
 
-  /** Undefined once it has closed. */
+  /** Undefined after it has closed. */
   of(socket: Duplex): Connection | undefined {
     return this.#open.get(socket);
   }
 
   /**
-   * Ends those on which nothing ever came, as browsers open them ahead of time. Node.js does not
-   * count them as idle.
+   * Ends connections on which nothing has ever come, as browsers open them ahead of time. Node.js
+   * does not count them as idle.
    */
   endSilent(): void {
     for (const { socket } of this.#open.values()) if (socket.bytesRead === 0) socket.destroy();
@@ -57,7 +57,7 @@ export class Connections {
   }
 }
 
-/** Comes after the events by which Node.js closes answers itself. */
+/** Runs after the events with which Node.js closes answers itself. */
 function closeAll(owed: ReadonlySet<ServerResponse>): void {
   for (const answer of [...owed]) {
     answer.destroy();

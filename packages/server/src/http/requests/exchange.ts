@@ -1,8 +1,8 @@
 /**
- * A request and its answer as their connection sees them: whose turn it is, whether the caller is
- * still there, and whether all of the answer was sent.
+ * A request and its answer, as their connection sees them: whether it is the answer's turn, whether
+ * the caller is still there, and whether the whole answer was sent.
  *
- * Guarantees: `whenOver` calls back once a request. Where the app is asked without a socket, the
+ * Guarantees: `whenOver` calls back once per request. If the app is called without a socket, the
  * answer has its turn at once and is always sent. Does not know what the caller has read: bytes
  * that the operating system has taken count as sent.
  */
@@ -18,22 +18,20 @@ export class Exchange {
     this.#answer = answer;
   }
 
-  /** True once nothing more can reach the caller. */
+  /** True if nothing more can reach the caller. */
   get isCut(): boolean {
     return this.#answer?.req.socket.destroyed ?? false;
   }
 
-  /**
-   * The IP address that the connection comes from; empty where the app is asked without a socket.
-   */
+  /** The IP address of the caller; "" if the app is called without a socket. */
   get address(): string {
     return this.#answer?.req.socket.remoteAddress ?? "";
   }
 
   /**
-   * True while no body can come: Node.js reads nothing of the connection, because answers wait
-   * there to be read by the caller; or the caller waits for a `100 Continue` that earlier answers
-   * hold up.
+   * True while no body can arrive: Node.js does not read the connection, because earlier answers
+   * wait to be read by the caller; or the caller waits for a `100 Continue` that earlier answers
+   * delay.
    */
   get isHeldBack(): boolean {
     const request = this.#answer?.req;
@@ -41,12 +39,12 @@ export class Exchange {
     return request.socket.isPaused() || (request.headers.expect !== undefined && !this.hasTurn);
   }
 
-  /** False while answers to earlier requests of the connection have to be sent first. */
+  /** False while earlier answers of the connection must be sent first. */
   get hasTurn(): boolean {
     return this.#answer === undefined || this.#answer.socket !== null;
   }
 
-  /** Resolves once the answer has its turn; never, where the caller leaves before. */
+  /** Resolves when the answer has its turn; never if the caller leaves before. */
   turn(): Promise<void> {
     return new Promise((resolve) => {
       if (this.hasTurn) resolve();
@@ -54,7 +52,7 @@ export class Exchange {
     });
   }
 
-  /** Sends `100 Continue` where the caller waits for that before it sends the body. */
+  /** Sends `100 Continue` if the caller waits for it before it sends the body. */
   askForBody(): void {
     const answer = this.#answer;
     if (answer === undefined || answer.req.httpVersion !== "1.1") return;
@@ -67,8 +65,7 @@ export class Exchange {
   }
 
   /**
-   * Calls back once all of the answer was sent, with true, or once nothing more of it can be, with
-   * false.
+   * Calls back with true when the whole answer was sent, or with false when no more of it can be.
    */
   whenOver(callback: (isSent: boolean) => void): void {
     const answer = this.#answer;
@@ -77,7 +74,7 @@ export class Exchange {
       return;
     }
     let isSent = false;
-    // Node.js emits `finish` for what it throws away with a broken connection, too.
+    // Node.js emits `finish` also for data that it drops with a broken connection.
     answer.once("finish", () => {
       isSent = !this.isCut;
     });
@@ -86,7 +83,7 @@ export class Exchange {
 }
 
 export function exchangeOf(context: Context): Exchange {
-  // Absent where the app is asked without a socket.
+  // Absent if the app is called without a socket.
   const { outgoing }: Partial<HttpBindings> = context.env ?? {};
   return new Exchange(outgoing);
 }

@@ -1,9 +1,9 @@
 /**
- * Refuses a Host header of which no address can be made, and a path that a gateway may read
- * otherwise.
+ * Refuses a Host header that does not form an address, and a path that a gateway may read
+ * differently.
  *
- * Guarantees: such a request comes to the app as any other, and so into the access log, the
- * metrics, and an answer that has its id; no route sees it.
+ * Guarantees: such a request reaches the app like any other, and so the access log, the metrics,
+ * and an answer that has its id; no route sees it.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -13,7 +13,7 @@ import { malformedRequest } from "../errors.ts";
 import { pathFault } from "./request-path.ts";
 
 interface Refused {
-  /** The path as it was sent, without the query. */
+  /** The path as sent, without the query. */
   readonly path: string;
   readonly fault: string;
 }
@@ -21,9 +21,9 @@ interface Refused {
 const refused = new WeakMap<IncomingMessage, Refused>();
 
 /**
- * To be called before the adapter makes a Request, which fails for some addresses. In their place
- * it gets one that it takes, and a name as URLs have it: [::1] for [0:0:0:0:0:0:0:1], 127.0.0.1 for
- * 127.1.
+ * Call it before the adapter makes a Request, which fails for some addresses. Replaces such an
+ * address by one that the adapter takes, and writes a name as URLs do: [::1] for [0:0:0:0:0:0:0:1],
+ * 127.0.0.1 for 127.1.
  */
 export function readAddress(incoming: IncomingMessage): void {
   const { headers, url = "" } = incoming;
@@ -36,18 +36,18 @@ export function readAddress(incoming: IncomingMessage): void {
   } else if (host !== "") headers.host = new URL(`http://${host}`).host;
 }
 
-/** Empty for health checks that have none. */
+/** Accepts "", for health checks without a host. */
 function isHost(host: string): boolean {
   return host === "" || (!/[/?#@\\]/.test(host) && URL.canParse(`http://${host}`));
 }
 
-/** Without the name and the password that an address may have. */
+/** The path without the user and password that an address may have. */
 function sentPath(target: string): string {
   const [path = ""] = target.replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, "").split("?", 1);
   return path;
 }
 
-/** Undefined for a request that was not refused for its address. */
+/** Undefined if the request was not refused for its address. */
 export function refusedPath(context: Context): string | undefined {
   return refusalOf(context)?.path;
 }
@@ -59,7 +59,7 @@ export const refuseAddresses: MiddlewareHandler = async (context, next) => {
 };
 
 function refusalOf(context: Context): Refused | undefined {
-  // Absent where the app is asked without a socket.
+  // Absent if the app is called without a socket.
   const { incoming }: Partial<HttpBindings> = context.env ?? {};
   return incoming === undefined ? undefined : refused.get(incoming);
 }

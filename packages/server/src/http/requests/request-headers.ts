@@ -1,16 +1,18 @@
 /**
- * The headers with which a caller says how urgent a request is: `x-priority` and `x-timeout-ms`.
+ * The headers for the urgency of a request: `x-priority` and `x-timeout-ms`.
  *
- * Guarantees: a value that is not what was expected is refused with both; a caller cannot outlast
- * the server's own deadline, and no priority keeps others out for ever (waiting raises it). Does
- * not check who may have which priority.
+ * Guarantees: the error of a wrong value has the value and what was expected. A caller cannot
+ * exceed the server's own deadline. No priority blocks other requests permanently, because waiting
+ * raises theirs. Does not check who may use which priority.
  */
 
 import { invalidRequest } from "../errors.ts";
 
 export interface Urgency {
   readonly priority: number;
-  /** From the request's arrival; Infinity where nobody named one. */
+  /**
+   * Counted from the request's arrival; Infinity if neither the request nor the server sets one.
+   */
   readonly timeoutMs: number;
 }
 

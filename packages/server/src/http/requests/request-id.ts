@@ -1,5 +1,5 @@
 /**
- * The id of a request that comes without one; it is in the answer's `x-request-id` and in the
+ * Makes the id of a request that comes without one; it is in the answer's `x-request-id` and in the
  * access log.
  */
 

@@ -1,20 +1,17 @@
 /**
- * Refuses paths that a gateway may read as another path than this server does: its rules would be
- * checked on one, and the other would be answered.
+ * Refuses paths that a gateway may read as another path than this server does: the gateway's rules
+ * would be applied to one, and this server would answer the other.
  *
- * Guarantees: the path that is taken is the path that was sent. Only the name of a model may have
- * encoded characters, a slash among them, because clients encode names.
+ * Guarantees: an accepted path is the path that was sent. Only the name of a model may have encoded
+ * characters, including a slash, because clients encode names.
  */
 
 const MODELS = "/v1/models/";
 
-/** URLs turn one into a slash, and end the path at the other. */
+/** URLs turn a backslash into a slash, and end the path at #. */
 const NOT_IN_A_PATH = /[\\#]/;
 
-/**
- * Undefined where the request's target is a plain path with or without a query; else what is wrong
- * with it.
- */
+/** Undefined if the request's target is a plain path with or without a query; else the fault. */
 export function pathFault(target: string): string | undefined {
   if (!target.startsWith("/")) return "the target is no path that begins with /";
   const [path = ""] = target.split("?", 1);
@@ -27,10 +24,10 @@ export function pathFault(target: string): string | undefined {
   return segments.some((segment) => segment === "." || segment === "..") ? "the path has . or .. in it" : undefined;
 }
 
-/** Each server on the way may decode once; more of them than this do not stand in a row. */
+/** Each server on the way may decode once; there are never more of them in a row. */
 const MOST_DECODINGS = 4;
 
-/** Undefined for what does not decode, or only after more turns than there can be servers. */
+/** Undefined for a text that does not decode, or needs more steps than `MOST_DECODINGS`. */
 function fullyDecoded(text: string): string | undefined {
   let decoded = text;
   for (let turn = 0; turn < MOST_DECODINGS && decoded.includes("%"); turn += 1) {

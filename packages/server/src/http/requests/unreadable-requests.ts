@@ -1,13 +1,13 @@
 /**
- * Answers what never comes to the routes: bytes that are no HTTP, headers that are too long or come
- * too late, CONNECT, and callers that close their side before the answer.
+ * Answers requests that never reach the routes: bytes that are not HTTP, headers that are too long
+ * or too late, CONNECT, and callers that close their side before the answer.
  *
- * Guarantees: OpenAI's shape and an `x-request-id`, as of every other error. The error is written
- * only where the connection owes no other answer, so that it is neither mixed into one nor taken
- * for one. Where requests that came before it on the connection are not answered yet, they are, and
- * the connection is closed without the error. The same holds where the answer to the request whose
- * own body is broken has begun. Does not know the id that the request itself may have. Such
- * requests are in neither the access log nor /metrics.
+ * Guarantees: the answer has OpenAI's form and an `x-request-id`, like every other error. The error
+ * is written only if the connection owes no other answer, so that it is not mixed with one or
+ * mistaken for one. If earlier requests of the connection are unanswered, they are answered, and
+ * the connection is closed without the error. The same holds if the answer to the request with the
+ * broken body has begun. The request's own id is not known here. Such requests appear in neither
+ * the access log nor /metrics.
  */
 
 import { type Server, type ServerResponse, STATUS_CODES } from "node:http";
@@ -26,7 +26,7 @@ import {
 import type { Connection, Connections } from "./connections.ts";
 import { newRequestId } from "./request-id.ts";
 
-/** What the adapter fails with before it has made a Request. */
+/** The answer to a request for which the adapter failed to make a Request. */
 export function answerUnreadable(failure: unknown): Response {
   const isCallers = failure instanceof RequestError;
   const error = isCallers ? malformedRequest(failure.message) : fromFailure(failure, () => 1);
@@ -35,28 +35,25 @@ export function answerUnreadable(failure: unknown): Response {
   return response;
 }
 
-/**
- * From now on the server's own refusals, which have no body, are in the shape of the service's
- * errors.
- */
+/** Gives the server's own refusals, which have no body, the form of the service's errors. */
 export function explainRefusals(server: Server, connections: Connections): void {
-  // Node.js reports a connection again for all that comes on it after the first failure.
+  // Node.js reports a connection again for everything that arrives on it after the first failure.
   const refused = new WeakSet<Duplex>();
-  // Without a listener, Node.js closes the connection and answers nothing.
+  // Without a listener, Node.js closes the connection without an answer.
   server.on("connect", ({ url = "" }, socket) => {
     socket.on("error", () => socket.destroy());
     afterAll([...(connections.of(socket)?.owed ?? [])], () =>
       endWith(socket, wrongMethod("CONNECT", url, "GET, POST")),
     );
   });
-  // Without a listener, Node.js asks for every body, also for one that the route refuses to read.
+  // Without a listener, Node.js requests every body, even one that the route refuses to read.
   server.on("checkContinue", (request, response) => server.emit("request", request, response));
   server.on("checkExpectation", (request, response) => {
     const error = expectationFailed(request.headers.expect ?? "");
     response.writeHead(error.status, headersOf(error)).end(error.body);
   });
   server.on("connection", (socket) => {
-    // Ahead of Node.js, which ends the connection then, and with it the work for the caller.
+    // Runs before Node.js ends the connection, which would end the work for the caller.
     socket.prependListener("end", () => {
       const connection = connections.of(socket);
       const [first] = connection?.owed ?? [];
@@ -72,11 +69,10 @@ export function explainRefusals(server: Server, connections: Connections): void 
 }
 
 /**
- * Answers what could not be read, or ends the connection once the requests before it are answered.
+ * Answers an unreadable request, or ends the connection when the requests before it are answered.
  */
 function refuse(failure: NodeJS.ErrnoException, socket: Duplex, connection: Connection | undefined): void {
-  // Where the body of the newest request is what could not be read, the error is the answer to that
-  // request.
+  // If the body of the newest request is unreadable, the error is the answer to that request.
   const broken = connection?.newest?.req.complete === false ? connection.newest : undefined;
   const hasBegun = broken?.headersSent === true;
   const owed = [...(connection?.owed ?? [])].filter((answer) => answer !== broken || hasBegun);
@@ -86,7 +82,7 @@ function refuse(failure: NodeJS.ErrnoException, socket: Duplex, connection: Conn
   else endWith(socket, refusalOf(failure));
 }
 
-/** Calls `then` once all of these answers are closed, at once where there are none. */
+/** Calls `then` when all of these answers are closed; at once if there are none. */
 function afterAll(answers: readonly ServerResponse[], then: () => void): void {
   if (answers.length === 0) then();
   for (const answer of answers)
@@ -105,7 +101,7 @@ function refusalOf({ code, message }: NodeJS.ErrnoException): ApiError {
   return malformedRequest(message);
 }
 
-/** As it goes over the connection, which it closes. */
+/** The raw bytes of the answer, which closes the connection. */
 function written(error: ApiError): string {
   const head = Object.entries(headersOf(error)).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`, ...head, "", error.body].join("\r\n");

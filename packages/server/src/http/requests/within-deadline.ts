@@ -1,13 +1,13 @@
 /**
- * Work that ends when its caller leaves or its time is up.
+ * Ends work when its caller leaves or its time is up.
  *
- * Guarantees: the signal that the work gets aborts with the caller's, and with 504 after
- * `timeoutMs`; no timer is left. Does not end work that does not look at its signal.
+ * Guarantees: the work's signal aborts with the caller's, and with 504 after `timeoutMs`. No timer
+ * is left. Work that does not read its signal is not ended.
  */
 
 import { deadlineExceeded } from "../errors.ts";
 
-/** A timer of Node.js that is set for longer fires at once. */
+/** A longer timer of Node.js fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export async function withinDeadline<Value>(
