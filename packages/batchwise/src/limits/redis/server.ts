@@ -110,11 +110,21 @@ export class Server {
     try {
       return await this.#send("EVALSHA", await hash, ...rest);
     } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith("NOSCRIPT"))) throw error;
+      if (begins(error, "READONLY")) this.#leave();
+      if (!begins(error, "NOSCRIPT")) throw error;
       // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no
       // key: a cluster sends it to any of its nodes.
       return this.#send("EVAL", SCRIPT, ...rest);
     }
+  }
+
+  /**
+   * The client would keep the connection to a server that has become a replica. node-redis has no
+   * way to give it up.
+   */
+  #leave(): void {
+    const client = this.#client;
+    if ("call" in client) client.disconnect?.(true);
   }
 
   /** ioredis has a `sendCommand` too, which takes something else: its `call` comes first. */
@@ -149,6 +159,10 @@ export class Server {
       );
     });
   }
+}
+
+function begins(error: unknown, code: string): boolean {
+  return error instanceof Error && error.message.startsWith(code);
 }
 
 /** A bucket's rate a millisecond and what it holds; 0 and -1 where there is no limit. */
