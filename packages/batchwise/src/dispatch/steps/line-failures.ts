@@ -5,6 +5,7 @@
 
 import type { ResultLine } from "../contract/account.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
+import type { OutcomeError, OutcomeStatus } from "../contract/types.ts";
 import { causeOf, type LineTally } from "../decide/results/bad-hour.ts";
 import {
   classifyFailure,
@@ -14,6 +15,7 @@ import {
   wordsOf,
 } from "../decide/results/classify-results.ts";
 import { accountBlameOf } from "../format/account-blame.ts";
+import { loggedOutcome } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { CommonWords } from "./collect/held-failures.ts";
@@ -97,14 +99,35 @@ export class LineFailures {
   }
 
   /**
-   * Reports a batch that has ended without a success. One that an earlier pass has begun may have
-   * had one.
+   * Reports a batch that has ended without a success, in this pass or in several. What ended in
+   * earlier ones, maybe of other processes, is read from the store.
    */
   async noteEnd(): Promise<void> {
-    const { most } = this.#allWords;
-    if (most === null || this.#hasSucceeded || !this.#isWhole || this.isBadHour) return;
-    await noteWithoutSuccess(this.#runtime, this.#lease.batch, most);
+    if (this.#hasSucceeded || this.isBadHour) return;
+    const { batch } = this.#lease;
+    if (!this.#isWhole && (await endedSo(this.#runtime, batch.key, "succeeded")) !== null) return;
+    const words = this.#allWords.most ?? (this.#isWhole ? null : await this.#earlierWords());
+    if (words !== null) await noteWithoutSuccess(this.#runtime, batch, words);
   }
+
+  async #earlierWords(): Promise<OutcomeError | null> {
+    const id = await endedSo(this.#runtime, this.#lease.batch.key, "failed");
+    if (id === null) return null;
+    const [row] = await this.#runtime.store.outcomes({ ids: [id] });
+    return row === undefined ? null : loggedOutcome(row).error;
+  }
+}
+
+/** The id of a request that has ended so in the batch; null where none is there. */
+async function endedSo({ store }: Runtime, batchKey: string, status: OutcomeStatus): Promise<string | null> {
+  const match = { batchKey, states: [status] };
+  for (let after: number | null = 0; after !== null; ) {
+    const page: Awaited<ReturnType<typeof store.find>> = await store.find({ match, after, limit: 1 });
+    const [found] = page.rows;
+    if (found !== undefined) return found.id;
+    after = page.next;
+  }
+  return null;
 }
 
 function linesOf({ succeeded, overload, fault, faultAgain, other }: LineTally): number {
