@@ -20,16 +20,13 @@ import { cancelBatch, listSeen, poll } from "../steps/poll.ts";
 import { stepFailed } from "../steps/step-failed.ts";
 import { submit } from "../steps/submit/submit.ts";
 import { Places, shareOf } from "./places.ts";
+import { RunPlaces } from "./run-places.ts";
 
 /** Leases held at once by one process. An account may hold its share beyond this. */
 const MOST_LEASES = 100;
 /** Uploads, collections and disposals that run at once: these take memory. See `Places`. */
 const HEAVY_PLACES = 4;
-/**
- * Batches that one account runs at once in this process; the others are left to other processes for
- * so long.
- */
-const MOST_EXECUTED = 2;
+/** A batch of an account that runs as many as it may is left to other processes for so long. */
 const LEFT_TO_OTHERS_MS = 1_000;
 /** How many waiting batches are read when capacity on a ledger is released. */
 const WAITING_LOOKED_AT = 100;
@@ -41,13 +38,14 @@ export class Workers {
   readonly #heavy: Places = new Places(HEAVY_PLACES);
   /** The runs of leases, each with its account. */
   readonly #running: Map<Promise<void>, string> = new Map();
-  readonly #executed: Map<Account, number> = new Map();
+  readonly #executed: RunPlaces;
   readonly #ender: BatchEnder;
   /** When batches that this process has released fall due, by key. */
   readonly #dueAt: Map<string, number> = new Map();
 
   constructor(runtime: Runtime) {
     this.#runtime = runtime;
+    this.#executed = new RunPlaces(() => runtime.working.wake());
     this.#ender = new BatchEnder(runtime);
   }
 
@@ -68,7 +66,7 @@ export class Workers {
   async #leaseDue(): Promise<void> {
     const limit = MOST_LEASES - this.#running.size;
     const all = [...this.#runtime.options.accounts.values()];
-    const accounts = all.filter((account) => !this.#executesMost(account)).map(({ name }) => name);
+    const accounts = all.filter((account) => !this.#executed.isFull(account)).map(({ name }) => name);
     if (accounts.length === 0) return;
     if (limit > 0) return this.#lease({ limit, accounts });
     const share = shareOf(MOST_LEASES, accounts.length);
@@ -256,23 +254,8 @@ export class Workers {
   /** Not among the heavy ones: it may take hours, and holds a page of lines. */
   async #execute(lease: Lease): Promise<void> {
     const { account } = lease;
-    const count = this.#executed.get(account) ?? 0;
-    if (this.#executesMost(account)) {
-      await lease.end((now) => ({ nextAt: now + LEFT_TO_OTHERS_MS }));
-      return;
-    }
-    this.#executed.set(account, count + 1);
-    try {
-      await execute(this.#runtime, lease);
-    } finally {
-      const wasMost = this.#executesMost(account);
-      this.#executed.set(account, (this.#executed.get(account) ?? 1) - 1);
-      if (wasMost) this.#runtime.working.wake();
-    }
-  }
-
-  #executesMost(account: Account): boolean {
-    return (this.#executed.get(account) ?? 0) >= MOST_EXECUTED;
+    if (this.#executed.isFull(account)) await lease.end((now) => ({ nextAt: now + LEFT_TO_OTHERS_MS }));
+    else await this.#executed.run(account, (onWaiting) => execute(this.#runtime, lease, onWaiting));
   }
 
   /**

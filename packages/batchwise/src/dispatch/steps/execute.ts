@@ -46,10 +46,11 @@ const LEFT_FOR_MS = 60_000;
 
 type Execute = NonNullable<Account["execute"]>;
 
-export async function execute(runtime: Runtime, lease: Lease): Promise<void> {
+/** `onWaiting`: the pass waits for a store that refuses its results, or goes on. */
+export async function execute(runtime: Runtime, lease: Lease, onWaiting: (waits: boolean) => void): Promise<void> {
   if (await waits(runtime, lease)) return;
   if (lease.batch.state === "submitted") await lease.write({ state: "running" });
-  const run = new Execution(runtime, lease);
+  const run = new Execution(runtime, lease, onWaiting);
   let error: unknown = null;
   try {
     await run.all();
@@ -124,6 +125,9 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
 class Execution {
   readonly #runtime: Runtime;
   readonly #lease: Lease;
+  readonly #onWaiting: (waits: boolean) => void;
+  /** The store has refused results for the time of a lease: no line is started. */
+  #isWaiting = false;
   /** Where lines that are run again wait. */
   readonly #lane: string;
   readonly failures: LineFailures;
@@ -140,9 +144,10 @@ class Execution {
   #timer: unknown = null;
   #settling: Promise<void> = Promise.resolve();
 
-  constructor(runtime: Runtime, lease: Lease) {
+  constructor(runtime: Runtime, lease: Lease, onWaiting: (waits: boolean) => void) {
     this.#runtime = runtime;
     this.#lease = lease;
+    this.#onWaiting = onWaiting;
     this.#lane = laneProper(lease.batch.lane);
     this.failures = new LineFailures(runtime, lease, { ...runtime.options.retry, lane: this.#lane });
   }
@@ -204,7 +209,7 @@ class Execution {
       const readAt = clock.monotonic();
       const page = await store.requests({ batchKey, fromOrd, limit: PAGE, bodies: true });
       for (const row of page) {
-        if (this.failures.isBadHour) return;
+        if (this.#isOver) return;
         if (clock.monotonic() - readAt > STALE_MS) break;
         fromOrd = (row.ord as number) + 1;
         const line = this.#lineOf(row);
@@ -216,6 +221,11 @@ class Execution {
       this.isHeld = await isHeld(this.#runtime, this.#lease);
       if (this.isHeld) return;
     }
+  }
+
+  /** No line is to be started in this pass. */
+  get #isOver(): boolean {
+    return this.failures.isBadHour || this.#isWaiting;
   }
 
   /** Null for a member that is not to be run: it is decided here. */
@@ -293,13 +303,34 @@ class Execution {
     this.#chars = 0;
     if (items.length === 0) return this.#settling;
     const settling = this.#settling.then(async () => {
-      // Lines that have run are not run again for a store that refuses their results: the pass
-      // waits with them.
-      await this.#lease.settle(items, Number.POSITIVE_INFINITY);
+      await this.#settle(items);
       this.settled += items.length;
       await this.#runtime.options.failpoint("after-result-txn");
     });
     this.#settling = settling;
     return settling;
+  }
+
+  /**
+   * Lines that have run are not run again for a store that refuses their results, or hangs: the
+   * pass waits with them. After the time of a lease it starts no other line, and keeps no place
+   * and nothing of the account's limits.
+   */
+  async #settle(items: readonly Settlement[]): Promise<void> {
+    const { clock, options } = this.#runtime;
+    const timer = clock.setTimeout(() => this.#wait(true), options.leaseMs);
+    try {
+      await this.#lease.settle(items, Number.POSITIVE_INFINITY);
+    } finally {
+      clock.clearTimeout(timer);
+      if (this.#isWaiting) this.#wait(false);
+    }
+  }
+
+  #wait(waits: boolean): void {
+    this.#isWaiting = waits;
+    this.#onWaiting(waits);
+    // A lease that is lost meanwhile ends the pass by itself.
+    if (!this.#lease.isOver) this.#lease.write((now) => ({ releaseAt: waits ? now : null })).catch(() => {});
   }
 }
