@@ -1,8 +1,9 @@
 /**
- * Embeddings over HTTP with batching, without, and with every fixed setting of a grid: texts a
- * second and latencies of 1 to 64 clients, for short, mixed and long texts, on an encoder of
- * MiniLM's shape and a tiny one; beside FastAPI with onnxruntime; beside the model alone in the
- * best batches; and which knob gains what. Writes the tables into docs/inference.md.
+ * Embeddings over HTTP with batching, without it, and with every fixed setting of a grid: texts per
+ * second and latencies with 1 to 64 clients, for short, mixed and long texts, on an encoder of
+ * MiniLM's dimensions and a tiny one. Compares with FastAPI and onnxruntime, and with the model
+ * alone in the best batches; measures the gain of each option. Writes the tables into
+ * docs/inference.md.
  *
  *   npm run bench:inference                           everything; `--plan` says how long
  *   npm run bench:inference -- --resume               only missing cells, then the tables
@@ -13,8 +14,8 @@
  *   node bench/inference.ts --ablation                the gain of each option
  *   node bench/inference.ts --model FOLDER --texts FILE   your own model and texts, one a line
  *
- * It measures the built package: run `npm run build` first. The services of a cell take turns, in
- * rounds; a ratio is the median over the rounds. Results are kept in .cache/inference after each
+ * It measures the built package: run `npm run build` first. The services of a cell take turns in
+ * rounds; a ratio is the median over the rounds. Results are saved in .cache/inference after each
  * cell.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -79,7 +80,7 @@ async function hasPython(): Promise<boolean> {
   return reason === undefined;
 }
 
-/** Measures one cell and keeps its result. */
+/** Measures one cell and saves its result. */
 async function measureInto(
   results: Results,
   cell: Cell,
@@ -116,7 +117,7 @@ async function measureAll(results: Results, cells: readonly Cell[], withPython: 
   }
 }
 
-/** A cell that was measured before there were bounds has none. */
+/** A cell measured before bounds existed has none. */
 function isMeasured(results: Results, cell: Cell): boolean {
   const needsBound = boundMs(cell) > 0 && results.kept.cells[cell.name]?.bound === undefined;
   return results.has(cell.name) && !needsBound;

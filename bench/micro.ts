@@ -1,16 +1,16 @@
 /**
- * What the pure functions cost a call: the decisions of the engine, and the lines and names of the
- * dispatcher. For looking closer at one of them while it is being changed; no target hangs on these
- * figures.
+ * The cost per call of pure functions: the engine's decisions, and the dispatcher's lines and
+ * names. For work on one of them; no target depends on these figures.
  *
  *   npm run bench:micro                              all of them
  *   npm run bench:micro -- pack                      those whose name has this
  *   npm run bench:micro -- --processes 9 --ms 300    more processes of each, each for less time
  *
- * Each function runs in processes of its own, in a shuffled order, and the figure is the median
- * over its processes: in one process a function that ran before changes what the next one costs.
+ * Each function runs in several processes of its own, in a shuffled order, and the figure is the
+ * median over its processes: in one process, a function that ran before changes the cost of the
+ * next.
  *
- * It measures the sources: what is not public has no other name. Nothing has to be built.
+ * It measures the sources, because the functions are not public. Nothing has to be built.
  */
 import { parseArgs } from "node:util";
 import { median } from "./harness/numbers.ts";
@@ -22,7 +22,7 @@ const { positionals, values: flags } = parseArgs({
   options: { processes: { type: "string", default: "5" }, ms: { type: "string", default: "600" } },
 });
 
-/** The value of a flag. Throws for anything else than a whole number from 1 on. */
+/** The value of a flag. Throws unless it is a whole number >= 1. */
 function positive(name: "processes" | "ms"): number {
   const value = Number(flags[name]);
   if (Number.isInteger(value) && value >= 1) return value;

@@ -1,6 +1,6 @@
-// Runs in a package's folder before `npm publish`. Refuses unless the commit of the package's
-// version is checked out without changes, the manifest has its addresses, and `dist` is what that
-// commit builds. It builds again to know.
+// Runs in a package's folder before `npm publish`. Fails unless the commit of the package's version
+// is checked out without changes, the manifest has its addresses, and `dist` equals the build of
+// that commit. To check that, it builds again.
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -28,7 +28,7 @@ function digestOfDist(): string {
   return hash.digest("hex");
 }
 
-/** Builds, and says what to do where that changed dist. */
+/** Builds, and says what to do if that changed dist. */
 function buildRefusals(version: string): string[] {
   const before = digestOfDist();
   execFileSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: "inherit" });

@@ -1,12 +1,12 @@
-// A program that tests start again and again, as one bundle of the sources that it imports. A
-// process that loads a few files starts in half the time of one that loads hundreds: worth it where
-// a test file starts dozens of them.
+// Bundles a program that tests start many times with the sources that it imports. A process that
+// loads a few files starts in half the time of one that loads hundreds; this pays if a test file
+// starts dozens of them.
 
 import { basename, join } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { findEntries } from "./library/entries.ts";
 
-/** The library's public names mean its sources, as they do in the test runner. */
+/** Resolves the library's public names to its sources, as the test runner does. */
 const sourceNames: Plugin = {
   name: "source-names",
   setup({ onResolve }) {
@@ -18,14 +18,13 @@ const sourceNames: Plugin = {
   },
 };
 
-/** For packages in CommonJS, which call it inside the bundle too. */
+/** For packages in CommonJS, which also call `require` inside the bundle. */
 const REQUIRE = `import { createRequire as createRequireOfBundle } from "node:module";
 const require = createRequireOfBundle(import.meta.url);`;
 
 /**
- * Writes the bundle into that folder and answers its file. Packages are in it too, or are imported
- * as they are where it says "external". A module that is imported dynamically runs when it is
- * needed.
+ * Writes the bundle into the folder and returns the path of its file. Includes packages, except
+ * those listed as external. A dynamically imported module runs when it is needed.
  */
 export async function bundledProgram(
   source: URL,
@@ -40,7 +39,8 @@ export async function bundledProgram(
     // Optional, and not installed.
     external: ["pg-native"],
     banner: { js: packages === "bundle" ? REQUIRE : "" },
-    // Half of the bytes, and a third of the start. Names stay, for the traces of errors.
+    // Halves the bytes, and saves a third of the start. Names are kept for the stack traces of
+    // errors.
     ...{ minifyWhitespace: true, minifySyntax: true, legalComments: "none" },
     logLevel: "error",
   });

@@ -1,7 +1,6 @@
-// Everything that is held without running the product: format and lint with no warning left, types
-// (also of the portable part, with browser types alone), the rules between the rooms, the size
-// limits, the packages as they would be published, and code that nothing uses. Each step runs alone
-// too; the folders with a lock of their own are installed first.
+// All checks that do not run the product: format and lint without warnings, types (the portable
+// part also with browser types only), the layer rules, the size limits, the packages as published,
+// and unused code. Each step also runs separately. Installs the folders with their own lock first.
 
 import { availableParallelism } from "node:os";
 import { folders, install } from "./folders.ts";

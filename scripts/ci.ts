@@ -1,5 +1,6 @@
-// Runs everything that has to pass before a change lands: a line per step at the end, and a failing
-// exit code if one of them failed. No step measures time: a result must not depend on the machine.
+// Runs everything that must pass before a change lands. Prints one line per step at the end, and
+// exits with an error if one failed. No step measures time, because a result must not depend on the
+// machine.
 
 import { runSteps } from "./steps.ts";
 

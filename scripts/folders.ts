@@ -1,11 +1,11 @@
-// The folders that have a package.json and a lock of their own, outside the workspace. They hold
-// what is large and few need: `npm ci` at the root stays small, and each command installs the
-// folders that it needs. Packages that such a folder does not have are those of the root.
+// The folders with their own package.json and lock, outside the workspace. They hold large packages
+// that few commands need, so that `npm ci` at the root stays small; each command installs the
+// folders that it needs. Packages that a folder does not have come from the root.
 
 import { existsSync, statSync } from "node:fs";
 import { run } from "./steps.ts";
 
-/** Each with what it holds and its size once installed, in MB. */
+/** Each with its contents and its installed size in MB. */
 const FOLDERS = {
   "compat/runtimes": ["Node.js 20, 22 and 26, Bun, Deno, workerd", 861],
   "compat/frameworks": ["Next.js, NestJS, Jest, Prisma, LangChain, job queues and others", 823],
@@ -20,12 +20,12 @@ export type Folder = keyof typeof FOLDERS;
 
 export const folders = Object.keys(FOLDERS) as readonly Folder[];
 
-/** The folders that hold tests of `npm test`. */
+/** The folders with tests of `npm test`. */
 export const tested: readonly Folder[] = folders.filter((folder) => !["compat/publish", "site"].includes(folder));
 
 /**
- * Installs those that are missing or older than their lock. Says which and how large first; throws
- * if one fails.
+ * Installs folders that are missing or older than their lock. First prints which, and how large
+ * they are; throws if one fails.
  */
 export function install(wanted: readonly Folder[]): void {
   for (const folder of wanted.filter((name) => !isInstalled(name))) {

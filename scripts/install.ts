@@ -1,4 +1,4 @@
-// `npm run compat`: installs the folders that it is given, or all.
+// `npm run compat`: installs the given folders, or all.
 
 import { type Folder, folders, install } from "./folders.ts";
 

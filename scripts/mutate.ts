@@ -1,7 +1,7 @@
-// Shows that the simulations have teeth: puts one deliberate fault after the other into a copy of
-// the sources and runs the simulation of the engine, or of the dispatcher, on it until a check
-// catches the fault. Prints a table; exits with 1 where a fault survives, where the sources without
-// faults fail, or where a fault no longer fits them.
+// Shows that the simulations find faults: puts one deliberate fault at a time into a copy of the
+// sources and runs the simulation of the engine, or of the dispatcher, until a check catches it.
+// Prints a table; exits with 1 if a fault survives, if the unchanged sources fail, or if a fault
+// does not fit the sources any more.
 // `node scripts/mutate.ts [engine | dispatcher] [part of a name]`
 
 import { spawn } from "node:child_process";
@@ -23,13 +23,13 @@ const ROOMS: Readonly<Record<Room, { readonly faults: readonly Fault[]; readonly
 const LIMIT_MS = 240_000;
 const sources = fileURLToPath(new URL("../packages/batchwise/src", import.meta.url));
 
-/** What the worlds came to: how many ran, and what the last of them broke. */
+/** The result of the worlds: how many ran, and the promise that the last one broke. */
 interface Finding {
   readonly worlds: number;
   readonly caughtBy: string | undefined;
 }
 
-/** The child's part: runs worlds on the sources in a folder until one breaks a promise. */
+/** The child process: runs worlds on the sources in a folder until one breaks a promise. */
 async function runWorlds(room: Room, folder: string): Promise<Finding> {
   takeSourcesFrom(folder);
   const run = room === "engine" ? await engineWorlds() : await dispatcherWorlds();
@@ -41,10 +41,7 @@ async function runWorlds(room: Room, folder: string): Promise<Finding> {
   return { worlds, caughtBy: undefined };
 }
 
-/**
- * Whatever imports the sources gets those in the folder: by the name of the package, or by their
- * place.
- */
+/** Redirects imports of the sources, by package name or by path, to the folder. */
 function takeSourcesFrom(folder: string): void {
   const [root, original] = [folder, sources].map((path) => pathToFileURL(`${path}/`).href) as [string, string];
   registerHooks({
@@ -58,7 +55,7 @@ function takeSourcesFrom(folder: string): void {
   });
 }
 
-/** Runs one world; says which promise it broke. */
+/** Runs one world; returns the promise that it broke. */
 type RunWorld = (seed: number) => Promise<string | undefined>;
 
 async function engineWorlds(): Promise<RunWorld> {
@@ -74,7 +71,7 @@ async function dispatcherWorlds(): Promise<RunWorld> {
   };
 }
 
-/** Runs the worlds in a process of their own, which may throw or hang: both count as caught. */
+/** Runs the worlds in a separate process, which may throw or hang: both count as caught. */
 function findingOf(room: Room, folder: string): Promise<Finding> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ["--no-warnings", fileURLToPath(import.meta.url), "--worlds", room, folder]);

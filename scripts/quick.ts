@@ -1,5 +1,5 @@
-// `npm run test:quick`: the unit tests that need no server, no folder with a lock of its own, and
-// little time. Arguments go to vitest.
+// `npm run test:quick`: the unit tests that need little time, no server, and no folder with its own
+// lock. Arguments go to vitest.
 
 import { run } from "./steps.ts";
 

@@ -1,6 +1,8 @@
-// Why a release may not be made or published, as pure functions of what the repository says.
+// Reasons that forbid a release or its publication, as pure functions of the repository's state.
 
-/** What npm shows of a package. Only the owner knows these addresses, so none has a default. */
+/**
+ * Fields that npm shows of a package. Only the owner knows these addresses, so none has a default.
+ */
 export interface Addresses {
   readonly repository?: { readonly url?: string };
   readonly homepage?: string;
@@ -14,10 +16,10 @@ export interface Repository {
   readonly manifests: Manifests;
   /** Lines of `git status --porcelain`. */
   readonly changes: readonly string[];
-  /** The branch that is checked out; "" where none is. */
+  /** The branch that is checked out; "" if none. */
   readonly branch: string;
   readonly tags: readonly string[];
-  /** The version of the packages now. */
+  /** The current version of the packages. */
   readonly current: string;
   /** The text of each package's CHANGELOG.md, by its path. */
   readonly changelogs: Readonly<Record<string, string>>;
@@ -52,8 +54,7 @@ function addressRefusalsOf(manifests: Manifests): string[] {
 }
 
 /**
- * Everything that stands against releasing `version`, one sentence each; none where it may be
- * released.
+ * Everything that forbids a release of `version`, one sentence each; empty if it may be released.
  */
 export function refusalsOf(version: string, repository: Repository): string[] {
   const { changes, branch, tags, current, changelogs, manifests } = repository;
@@ -75,13 +76,12 @@ export interface Checkout {
   readonly manifests: Manifests;
   /** Lines of `git status --porcelain`. */
   readonly changes: readonly string[];
-  /** The tags of the commit that is checked out. */
+  /** The tags of the checked-out commit. */
   readonly tagsHere: readonly string[];
 }
 
 /**
- * Everything that stands against publishing `version` from this checkout, before its build is
- * compared.
+ * Everything that forbids publishing `version` from this checkout, before its build is compared.
  */
 export function publishRefusalsOf(version: string, { changes, tagsHere, manifests }: Checkout): string[] {
   const refusals: string[] = [];

@@ -1,7 +1,7 @@
-// Makes a release: `npm run release -- 1.2.3`. Refuses where the tree has changes, the version is
-// not above the present one, a changelog does not have it or a manifest lacks an address. Then it
-// writes the version into the packages, runs everything that has to pass, commits and tags. It
-// never pushes or publishes: it prints the commands that do.
+// Makes a release: `npm run release -- 1.2.3`. Fails if the tree has changes, the version is not
+// above the current one, a changelog lacks it or a manifest lacks an address. Then it writes the
+// version into the packages, runs everything that must pass, commits and tags. It never pushes or
+// publishes: it prints the commands that do.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(`${folder}/package.json`, "utf8")) as Manifest;
 }
 
-/** The server takes exactly the library that it is released with. */
+/** The server depends on exactly the library version of its release. */
 function writeVersion(folder: string, version: string): void {
   const manifest = manifestOf(folder);
   const { dependencies } = manifest;

@@ -1,6 +1,5 @@
-// The order in which vitest starts test files: those that take longest first, so that none of them
-// is still running when all others are done. vitest itself orders by size of the file, or by an
-// earlier run where it remembers one.
+// The order in which vitest starts test files: slowest first, so that none of them runs on when all
+// others are done. vitest itself orders by file size, or by an earlier run if it remembers one.
 
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { slow } from "./test-files.ts";

@@ -1,5 +1,5 @@
 // Builds, then becomes the server: one process under npm (hence `exec` in the npm script), so that
-// a signal sent to `npm start` reaches what drains.
+// a signal to `npm start` reaches the process that drains.
 
 import { run } from "./steps.ts";
 

@@ -1,5 +1,5 @@
-// Runs the commands of a script, some at once if asked, and reports how each ended and how long it
-// took. A failed step does not hide the others. Command lines are split at spaces: no quoting, no
+// Runs the commands of a script, optionally several at once, and reports the result and duration of
+// each. A failed step does not stop the others. Command lines are split at spaces: no quoting, no
 // shell.
 
 import { spawn, spawnSync } from "node:child_process";
@@ -10,13 +10,13 @@ interface Step {
   readonly command: string;
 }
 
-/** Runs the command in `cwd` with this process's own output; returns whether it exited with 0. */
+/** Runs the command in `cwd` with this process's own output; returns true if it exited with 0. */
 export function run(command: string, cwd = "."): boolean {
   const [file = "", ...args] = command.split(" ");
   return spawnSync(file, args, { stdio: "inherit", cwd }).status === 0;
 }
 
-/** Resolves with whether the command exited with 0, and with all that it printed. */
+/** Resolves with the command's success (exit code 0) and its output. */
 function runQuietly(command: string): Promise<{ readonly passed: boolean; readonly output: string }> {
   const [file = "", ...args] = command.split(" ");
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
-// Counts what a vitest run says of itself. Pure: the report in, the counts out.
+// Counts the results of a vitest run. Pure.
 
-/** The part of vitest's JSON report that is read here. */
+/** The used part of vitest's JSON report. */
 export interface VitestReport {
   readonly testResults: readonly {
     readonly name: string;
@@ -16,9 +16,9 @@ export interface Tally {
 }
 
 /**
- * `ended` is whether the run itself ended well. A file that failed without a failed test (it did
- * not load, a hook threw) counts once; so does a run that ended badly with every test passed, or
- * that left no report.
+ * `ended`: the run itself succeeded. A file that failed without a failed test (it did not load, a
+ * hook threw) counts once; so does a run that failed although every test passed, or that wrote no
+ * report.
  */
 export function tally(report: VitestReport | undefined, ended: boolean): Tally {
   let passed = 0;

@@ -1,5 +1,5 @@
-// Which test files there are, as patterns, and which of them run in another way than the others:
-// vitest.config.ts reads this. A test looks that each names a file that is there.
+// The test files, as patterns, and those that run differently from the others: vitest.config.ts
+// reads this. A test checks that each pattern matches a file.
 
 export const unit: string[] = ["packages/*/test/**/*.test.ts", "bench/**/*.test.ts", "examples/**/*.test.ts"];
 export const integration: string[] = [
@@ -11,9 +11,8 @@ export const integration: string[] = [
 export const inThreads: string[] = ["packages/batchwise/test/core/fake-timers.test.ts"];
 
 /**
- * Unit tests that look at more than their own objects: memory and collected garbage, the time that
- * the process has computed, the globals. Each of these files has a process of its own; the others
- * share one a core.
+ * Unit tests that depend on their process: memory and garbage collection, CPU time, globals. Each
+ * of these files has its own process; the others share one per core.
  */
 export const ownProcess: string[] = [
   "packages/*/test/**/*{memory,contexts,context-stores,timers}.test.ts",
@@ -22,7 +21,7 @@ export const ownProcess: string[] = [
   "packages/batchwise/test/core/{forget,lifecycle,quadratic,waits}.test.ts",
 ];
 
-/** Files that measure how long something takes, or when it happens: nothing else runs meanwhile. */
+/** Files that measure durations or times: nothing else runs meanwhile. */
 export const alone: string[] = [
   "packages/batchwise/test/integration/{event-loop,gather}.test.ts",
   "packages/batchwise/test/integration/limits/redis-limiter-fleet.test.ts",
@@ -30,7 +29,7 @@ export const alone: string[] = [
   "packages/server/test/integration/http-{fairness,large-bodies,urgency}.test.ts",
 ];
 
-/** Files that take ten seconds and more, the longest first. */
+/** Files that take ten seconds or more, longest first. */
 export const slow: string[] = [
   "packages/batchwise/test/dispatch/simulation.test.ts",
   "packages/batchwise/test/dispatch/protocol.test.ts",
@@ -59,8 +58,8 @@ export const slow: string[] = [
 ];
 
 /**
- * Unit tests that `npm run test:quick` leaves out beside the slow ones: of five seconds and more,
- * or of other folders.
+ * Unit tests that `npm run test:quick` leaves out besides the slow ones: five seconds or more, or
+ * in other folders.
  */
 export const notQuick: string[] = [
   "bench/**/*.test.ts",

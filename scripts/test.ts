@@ -1,6 +1,6 @@
 // Installs the folders that tests need, builds, runs every test, and ends with one line:
-// `N passed, N failed`. A test file that does not load and an error outside of any test count as
-// failures, and so does a run of nothing.
+// `N passed, N failed`. A test file that does not load and an error outside any test count as
+// failures, and so does a run without tests.
 
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { install, tested } from "./folders.ts";
@@ -20,7 +20,7 @@ function report(): VitestReport | undefined {
 mkdirSync(".cache", { recursive: true });
 rmSync(reportFile, { force: true });
 
-// What is proved needs these; the site installs itself.
+// The proving tests need these folders; the site installs itself.
 install(process.argv.includes("vitest.prove.config.ts") ? ["compat/runtimes", "compat/frameworks"] : tested);
 
 const ended =

@@ -1,6 +1,6 @@
 // Runs around each unit test file. These files share a process, so a file that leaves a fake timer
-// behind hangs another one: it fails here, in its own name, and the next file gets the real globals
-// back.
+// behind would make another file hang. Instead it fails here under its own name, and the next file
+// gets the real globals back.
 
 import { afterAll, vi } from "vitest";
 
@@ -13,7 +13,7 @@ current[key] ??= Object.fromEntries(names.map((name) => [name, current[name]]));
 const real = current[key] as Globals;
 
 afterAll(() => {
-  // A spy that was set on a fake brings that fake back here, also when it was restored before.
+  // A spy on a fake would bring that fake back here, even if it was restored before.
   vi.restoreAllMocks();
   const changed = names.filter((name) => current[name] !== real[name]);
   Object.assign(current, real);

@@ -1,8 +1,8 @@
 /**
- * Runs one contender in its own process and reads the one JSON line that it answers with.
+ * Runs one contender in its own process and reads its single line of JSON.
  *
  * Guarantees that no contender shares a heap, compiled code or a garbage collector with another. A
- * child that fails, hangs or says something else ends the bench with its name and what it printed.
+ * child that fails, hangs or prints anything else ends the bench with its name and its output.
  */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -13,7 +13,7 @@ export interface Job {
   readonly workload: string;
   readonly contender: string;
   readonly settings: Settings;
-  /** Flags for node itself, before the file. */
+  /** Flags for node itself, placed before the file. */
   readonly flags?: readonly string[];
 }
 

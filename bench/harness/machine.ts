@@ -1,6 +1,4 @@
-/**
- * What ran where: machine, versions and commit, for the head of the report. Reads, changes nothing.
- */
+/** Reads machine, versions and commit, for the head of the report. */
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import os from "node:os";
@@ -35,7 +33,7 @@ function commit(): string {
   }
 }
 
-/** A package that is installed for the benchmarks or at the root, and its version. */
+/** The version of a package that is installed for the benchmarks or at the root. */
 export function versionOf(name: string): string {
   const files = ["..", "../.."].map(
     (folder) => new URL(`${folder}/node_modules/${name}/package.json`, import.meta.url),

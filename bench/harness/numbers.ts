@@ -1,16 +1,16 @@
-/** Medians, quantiles and seeded chance: the arithmetic of the benchmarks. Pure. */
+/** Medians, quantiles and seeded random numbers for the benchmarks. Pure. */
 
 function sorted(values: readonly number[]): number[] {
   return [...values].sort((left, right) => left - right);
 }
 
-/** The value below which the share `at` of `values` lies (nearest rank); NaN of nothing. */
+/** The value below which the share `at` of `values` lies (nearest rank); NaN for an empty array. */
 export function quantile(values: readonly number[], at: number): number {
   const rank = Math.max(0, Math.ceil(at * values.length) - 1);
   return sorted(values)[rank] ?? Number.NaN;
 }
 
-/** The middle value, or the mean of the two in the middle; NaN of nothing. */
+/** The middle value, or the mean of the two middle values; NaN for an empty array. */
 export function median(values: readonly number[]): number {
   const ordered = sorted(values);
   const upper = Math.floor(ordered.length / 2);
@@ -18,7 +18,7 @@ export function median(values: readonly number[]): number {
   return ((ordered[upper - 1] ?? Number.NaN) + (ordered[upper] ?? Number.NaN)) / 2;
 }
 
-/** Numbers in [0, 1), the same ones for the same seed (a 32-bit Weyl sequence, mixed). */
+/** Numbers in [0, 1), the same for the same seed (a 32-bit Weyl sequence, mixed). */
 export function seededRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -38,7 +38,10 @@ export function shuffled<Value>(values: readonly Value[], random: () => number):
   return result;
 }
 
-/** Arrival times in milliseconds from 0 to `durationMs`, a Poisson process of `perSecond`. */
+/**
+ * Arrival times in milliseconds from 0 to `durationMs`: a Poisson process with `perSecond`
+ * arrivals.
+ */
 export function poissonArrivals(perSecond: number, durationMs: number, seed: number): Float64Array {
   const random = seededRandom(seed);
   const times: number[] = [];

@@ -1,9 +1,9 @@
 /**
  * Interleaved rounds: each round runs every contender once, in an order shuffled from a seed.
  *
- * A ratio is formed within a round, between two runs that are seconds apart, and the figure that is
- * reported is the median over the rounds. So a neighbour who slows the machine for a while slows
- * both sides of a ratio.
+ * A ratio is computed within a round, from two runs that are seconds apart; the reported figure is
+ * the median over the rounds. So a neighbour that slows the machine for a while slows both sides of
+ * a ratio.
  */
 import { type Measurement, runContender, type Settings } from "./child.ts";
 import { median, seededRandom, shuffled } from "./numbers.ts";
@@ -14,13 +14,13 @@ export interface Plan {
   readonly rounds: number;
   readonly settings: Settings;
   readonly flags?: readonly string[];
-  /** Of the contenders, those that are not run. */
+  /** Contenders that are not run. */
   readonly skip?: readonly string[];
   /** Settings that change from round to round, such as the seed of the arrivals. */
   readonly varying?: (round: number) => Settings;
 }
 
-/** The measurements of each contender, one a round. */
+/** The measurements of each contender, one per round. */
 export type Results = ReadonlyMap<string, readonly Measurement[]>;
 
 export type Progress = (line: string) => void;
@@ -31,8 +31,8 @@ export async function runRounds(plan: Plan, progress: Progress): Promise<Results
 }
 
 /**
- * Runs several plans of one workload, all with as many rounds: a round of each, then the next of
- * each.
+ * Runs several plans of one workload, each with the same number of rounds: one round of each, then
+ * the next.
  */
 export async function runInterleaved(plans: readonly Plan[], progress: Progress): Promise<readonly Results[]> {
   const random = seededRandom(20_26);

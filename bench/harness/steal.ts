@@ -1,6 +1,6 @@
 /**
- * How much of the processors' time the hypervisor of a rented machine gave to other machines, by
- * Linux's own count: one reason for a slow run that is known without looking at its result.
+ * The share of processor time that the hypervisor of a rented machine gave to other machines, by
+ * Linux's count: one cause of a slow run that can be detected without looking at its result.
  */
 import { readFileSync } from "node:fs";
 
@@ -12,10 +12,10 @@ interface Ticks {
 
 /** The eighth figure of the first line of /proc/stat (proc(5)). */
 const STOLEN = 7;
-/** The figures behind it are counted among the first ones already. */
+/** Later figures are included in earlier ones. */
 const COUNTED = 8;
 
-/** All zero where there is no such count. */
+/** All zero on a system without the count. */
 export function readTicks(): Ticks {
   try {
     return parseTicks(readFileSync("/proc/stat", "utf8"));
@@ -34,7 +34,7 @@ function parseTicks(stat: string): Ticks {
   return { stolen: figures[STOLEN] ?? 0, all: figures.reduce((sum, ticks) => sum + ticks, 0) };
 }
 
-/** The share of the time since then that others got: 0 to 1. */
+/** The share of time since then that went to other machines: 0 to 1. */
 export function stolenSince(since: Ticks): number {
   const now = readTicks();
   const all = now.all - since.all;

@@ -1,6 +1,4 @@
-/**
- * Every load by name, loaded on demand. A load measures one contender in the process that calls it.
- */
+/** Every load by name, loaded on demand. A load measures one contender in the calling process. */
 
 import type { LoaderFactory } from "../peers/contract.ts";
 import { findContender } from "../peers/registry.ts";
@@ -12,7 +10,7 @@ export interface Workload<Config extends Settings = Settings> {
   measure(make: LoaderFactory, settings: Config): Promise<Measurement>;
 }
 
-/** A load that finds its contender by name. */
+/** A load that finds its own contender by name. */
 export interface NamedWorkload<Config extends Settings = Settings> {
   readonly defaults: Config;
   measure(contender: string, settings: Config): Promise<Measurement>;

@@ -1,12 +1,12 @@
 /**
- * Which knob gains what: from one worker without batching to the defaults, one step after the
- * other, in turns.
+ * The gain of each option: from one worker without batching to the defaults, one step at a time, in
+ * interleaved rounds.
  */
 import { ABLATION_STEPS, type Cell, DEFAULTS, OFF, WORKERS } from "./plan.ts";
 import { type OwnOptions, OwnService, type Service } from "./services.ts";
 import { inTurns, type Progress, type Rounds, underLoad, warmUp } from "./turns.ts";
 
-/** Each with all that is above it, but for the last row. */
+/** Each step includes all steps above it, except the last row. */
 export const STEPS: readonly (readonly [name: string, options: OwnOptions])[] = [
   ["batching off, 1 worker", { workers: 1, maxBatchSize: 1, samePriority: true }],
   [

@@ -1,12 +1,12 @@
 /**
- * Batches by someone who knows all texts beforehand: sorted by length, then cut by rows and padded
- * tokens. Pure.
+ * Batches with all texts known in advance: sorted by length, then cut by rows and padded tokens.
+ * Pure.
  */
 
-/** A way of cutting sorted texts into batches. */
+/** A way to cut sorted texts into batches. */
 export interface Way {
   readonly name: string;
-  /** Caps on a batch's texts and on its padded tokens; a text that is longer goes alone. */
+  /** Limits on a batch's texts and on its padded tokens; a longer text has a batch of its own. */
   readonly rows: number;
   readonly tokens: number;
 }
@@ -20,17 +20,17 @@ const WAYS: readonly Way[] = TOKENS.flatMap((tokens) =>
 );
 export const WAYS_COUNT: number = WAYS.length;
 
-/** The texts from `from` to before `to` of the sorted ones. */
+/** The sorted texts from `from` up to, not including, `to`. */
 type Range = readonly [from: number, to: number];
 
 export interface Cut extends Way {
   readonly batches: readonly Range[];
 }
 
-/** Batches of the texts whose lengths these are, ascending; each as large as its caps allow. */
+/** Cuts texts of these ascending lengths into batches, each as large as the limits allow. */
 export function cutBatches(sorted: readonly number[], way: Way): Cut {
   const batches: Range[] = [];
-  // From the longest down, so that the first text of a batch says how wide it is.
+  // From the longest down, so that the first text of a batch sets its width.
   for (let to = sorted.length; to > 0; ) {
     const fitting = Math.floor(way.tokens / (sorted[to - 1] ?? 1));
     const from = Math.max(0, to - Math.max(1, Math.min(way.rows, fitting)));
@@ -40,7 +40,7 @@ export function cutBatches(sorted: readonly number[], way: Way): Cut {
   return { ...way, batches: batches.reverse() };
 }
 
-/** Every way that differs from each text alone, and from those before it. */
+/** Every cut that differs from single texts and from the cuts before it. */
 export function differentCuts(sorted: readonly number[]): Cut[] {
   const cuts = new Map<string, Cut>([[String(cutBatches(sorted, ALONE).batches), cutBatches(sorted, ALONE)]]);
   for (const way of WAYS) {
@@ -51,7 +51,7 @@ export function differentCuts(sorted: readonly number[]): Cut[] {
   return [...cuts.values()].slice(1);
 }
 
-/** Texts and padded tokens in a batch, on average. */
+/** Mean texts and padded tokens per batch. */
 export function meanSize(
   sorted: readonly number[],
   { batches }: Cut,
@@ -62,29 +62,23 @@ export function meanSize(
 
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
-/**
- * `count` places of `size`, spread evenly over all of them from the first few on; another `start`
- * gives others.
- */
+/** `count` indexes below `size`, evenly spread; another `start` gives others. */
 export function spread(size: number, count: number, start: number): number[] {
   return Array.from({ length: count }, (_, at) => Math.floor((((start + at) * GOLDEN) % 1) * size));
 }
 
 /**
- * A call takes about as long as so many tokens besides its own. Where it does not, a short measure
- * is less exact.
+ * A call takes about as long as this many tokens, besides its own. If that is wrong, a short
+ * measure is less exact.
  */
 const CALL_TOKENS = 12;
 
-/** What a call takes about, in tokens. */
+/** The approximate cost of a call in tokens. */
 export function weightOf(rows: number, columns: number): number {
   return CALL_TOKENS + rows * columns;
 }
 
-/**
- * How long all batches take when some of them took `callsMs`: some are longer than others, and that
- * is allowed for.
- */
+/** Estimates the time of all batches from the time of some, with an allowance for their sizes. */
 export function wholeMs(callsMs: readonly number[], ran: readonly number[], all: readonly number[]): number {
   return (sum(callsMs) / sum(ran)) * sum(all);
 }

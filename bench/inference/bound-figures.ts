@@ -1,5 +1,5 @@
 /**
- * What the bound's measurements say: the best way to batch, what it gives, and what a call costs
+ * Evaluates the measurements of the bound: the best way to batch, its rate, and the cost of a call
  * besides its tokens. Pure.
  */
 import { type Claim, verdictOf } from "../report/section.ts";
@@ -9,7 +9,7 @@ import { medianOf, type Rounds, ratioOf } from "./turns.ts";
 export interface LookedAt {
   readonly name: string;
   readonly perSecond: number;
-  /** Texts and padded tokens in a batch, on average. */
+  /** Mean texts and padded tokens per batch. */
   readonly rows: number;
   readonly cost: number;
 }
@@ -20,30 +20,30 @@ export interface Probe {
   readonly ms: number;
 }
 
-/** What is found out before the rounds. */
+/** Results of the trials before the rounds. */
 export interface BoundLooks {
   readonly workers: number;
-  /** How many texts were known beforehand. */
+  /** Number of texts known in advance. */
   readonly texts: number;
-  /** Of a text, on average. */
+  /** Mean tokens per text. */
   readonly tokens: number;
   readonly probes: readonly Probe[];
-  /** Ways of cutting at a first look, best first. */
+  /** Cuts and their rates in the trials, best first. */
   readonly looked: readonly LookedAt[];
 }
 
-/** What a way of cutting is called in the rounds of a cell. */
+/** The name of a cut in the rounds of a cell. */
 export function nameInRounds({ name }: Pick<Way, "name">): string {
   return `the model, ${name}`;
 }
 
 export interface Bound {
-  /** Texts a second of the model, each text alone and in the best batches. */
+  /** Texts per second of the model: single texts, and the best batches. */
   readonly alone: number;
   readonly best: number;
-  /** Best ÷ alone, at least 1, since each text alone is a way too. */
+  /** Best ÷ single, at least 1, because single texts are one of the cuts. */
   readonly ratio: number;
-  /** The best way, as it is called in the rounds. */
+  /** The best cut's name in the rounds. */
   readonly name: string;
   readonly rows: number;
   readonly cost: number;
@@ -62,14 +62,14 @@ export function boundOf({ looked, tokens }: BoundLooks, rounds: Rounds): Bound {
 }
 
 export interface CallCost {
-  /** Milliseconds of a call besides its tokens, and of each padded token. */
+  /** Milliseconds per call besides its tokens, and per padded token. */
   readonly fixedMs: number;
   readonly tokenMs: number;
-  /** The fixed part as a number of tokens. */
+  /** The fixed part, in tokens. */
   readonly fixedTokens: number;
 }
 
-/** The line through the probes with the least squares of relative errors. */
+/** Fits a line through the probes by least squares of relative errors. */
 export function fitCalls(probes: readonly Probe[]): CallCost {
   const sum = (of: (probe: Probe) => number): number => probes.reduce((total, probe) => total + of(probe), 0);
   const one = sum(({ ms }) => 1 / ms ** 2);
@@ -82,17 +82,17 @@ export function fitCalls(probes: readonly Probe[]): CallCost {
   return { fixedMs, tokenMs, fixedTokens: fixedMs / tokenMs };
 }
 
-/** A target, and what the model alone gives in its place, where that was measured. */
+/** A target, and the rate of the model alone in its place, if measured. */
 export interface BoundedClaim extends Claim {
   readonly bound?: number | undefined;
 }
 
-/** A measured ratio that passes its bound by more than chance shows that the bound is none. */
+/** A measured ratio that exceeds its bound by more than chance shows that the bound is wrong. */
 const CHANCE = 0.05;
 
 /**
- * Whether even the model alone, in the best batches, misses the target. Never of a target that is
- * met.
+ * True if even the model alone, in the best batches, misses the target. Never true for a target
+ * that is met.
  */
 export function isOutOfReach(claim: BoundedClaim): boolean {
   const { bound = Number.NaN, measured } = claim;

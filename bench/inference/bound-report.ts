@@ -1,4 +1,4 @@
-/** What the model alone gives, as a table, and beside the targets that it bounds. Pure. */
+/** Renders the rate of the model alone, as a table and beside the targets that it bounds. Pure. */
 import { renderSection, renderTable } from "../report/markdown.ts";
 import { type Claim, figure, ratio, type Section, type Verdict, verdictOf } from "../report/section.ts";
 import { ALONE, WAYS_COUNT } from "./bound-batches.ts";
@@ -11,7 +11,7 @@ export type NamedCell = readonly [name: string, result: CellResult];
 
 const percent = (share: number): string => (Number.isNaN(share) ? "–" : `${Math.round(100 * share)} %`);
 
-/** What the model alone gives for the texts of a cell; undefined where that was not measured. */
+/** The rate of the model alone for the texts of a cell; undefined if it was not measured. */
 export function boundFor({ bound, rounds }: CellResult): Bound | undefined {
   return bound === undefined ? undefined : boundOf(bound, rounds);
 }
@@ -73,7 +73,7 @@ function rowsOf([name, { bound, rounds }]: NamedCell): string[][] {
 
 const VERDICTS: Readonly<Record<Verdict, string>> = { met: "yes", close: "met (within 5 %)", missed: "**no**" };
 
-/** Whether a target is met; where the model alone misses it too, what that gives. */
+/** Says whether a target is met, and the model's own rate if it misses the target, too. */
 export function verdictText(claim: BoundedClaim): string {
   const verdict = VERDICTS[verdictOf(claim)];
   if (!isOutOfReach(claim)) return verdict;
@@ -81,8 +81,8 @@ export function verdictText(claim: BoundedClaim): string {
 }
 
 /**
- * A section; where a target has a bound, with what the model alone gives, and how much of that is
- * reached.
+ * Renders a section. If a target has a bound, it shows the model's own rate and the share of it
+ * that is reached.
  */
 export function renderBounded(section: BoundedSection): string {
   if (section.claims.every(({ bound }) => bound === undefined)) return renderSection(section);

@@ -1,7 +1,7 @@
 /**
- * A thread of the bound: a session of the model with one thread inside, which runs the batches that
- * it is given, round and round for some time, and says how long the calls took. Padding and
- * building tensors are not counted.
+ * A thread of the bound: a session of the model with one thread inside. It runs the given batches
+ * in a loop for some time and reports the durations of the calls. Padding and building tensors are
+ * not counted.
  */
 import { parentPort, workerData } from "node:worker_threads";
 import { InferenceSession, Tensor } from "onnxruntime-node";
@@ -16,17 +16,17 @@ export interface ThreadData {
 }
 
 export interface ThreadTask {
-  /** Each the token ids of its texts. */
+  /** The token ids of each batch's texts. */
   readonly batches: readonly (readonly (readonly number[])[])[];
-  /** Time that is not counted, of at least one call. */
+  /** Uncounted time of at least one call. */
   readonly leadMs: number;
   readonly durationMs: number;
 }
 
 export interface ThreadAnswer {
-  /** Of each call, in the order of the batches; those of the lead are left out. */
+  /** The duration of each call, in the order of the batches, without the lead. */
   readonly callsMs: readonly number[];
-  /** How many calls the lead took. */
+  /** Number of calls in the lead. */
   readonly lead: number;
 }
 

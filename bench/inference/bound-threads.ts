@@ -1,7 +1,4 @@
-/**
- * The model alone in threads of this process: each runs batches at the same time as the others.
- * Ends all of them.
- */
+/** Runs the model alone in threads of this process, all at the same time. Ends all of them. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import type { ModelSource } from "../../packages/batchwise/src/onnx/text/model-files.ts";
@@ -11,7 +8,7 @@ import type { ThreadAnswer, ThreadData, ThreadTask } from "./bound-thread.ts";
 
 type Tokens = readonly number[];
 
-/** So many batches of a cut, evenly spread, stand for all. */
+/** This many evenly spread batches of a cut stand for all. */
 const SAMPLE = 256;
 const PROBE_MS = 80;
 /** The id of a thread that has ended. */
@@ -37,7 +34,7 @@ export class BoundThreads {
     throw (failed as PromiseRejectedResult).reason;
   }
 
-  /** Texts a second of all threads, over all batches of the cut. */
+  /** Texts per second of all threads, over all batches of the cut. */
   async perSecond(texts: readonly Tokens[], cut: Cut, leadMs: number, durationMs: number): Promise<number> {
     const weights = cut.batches.map(([from, to]) => weightOf(to - from, texts[to - 1]?.length ?? 0));
     const samples = this.#threads.map(() => {
@@ -57,8 +54,7 @@ export class BoundThreads {
   }
 
   /**
-   * Milliseconds of a call with so many texts of so many tokens each, while all threads run such
-   * calls.
+   * Milliseconds of a call with `rows` texts of `columns` tokens, while all threads run such calls.
    */
   async callMs(rows: number, columns: number): Promise<number> {
     const batch = Array.from({ length: rows }, () => new Array<number>(columns).fill(1));

@@ -24,11 +24,11 @@ test("a model is measured alone and in its best batches, in turns", async () => 
     const rounds = await inTurns(meter?.contenders ?? [], cell, () => undefined);
     expect(Object.keys(rounds)).toHaveLength(3);
     expect(meter?.looks).toMatchObject({ workers: WORKERS, texts: 2_048 });
-    // 5 to 16 words, and a mark at either end.
+    // 5 to 16 words, and a special token at either end.
     expect(meter?.looks.tokens).toBeCloseTo(12.5, 0);
     const bound = boundOf(meter?.looks as NonNullable<typeof meter>["looks"], rounds);
     expect(bound.alone).toBeGreaterThan(0);
-    // A model so small is all fixed cost.
+    // In so small a model almost all cost is fixed.
     expect(bound.ratio).toBeGreaterThan(1);
     expect(fitCalls(meter?.looks.probes ?? []).tokenMs).toBeGreaterThan(0);
   } finally {

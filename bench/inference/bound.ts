@@ -1,8 +1,7 @@
 /**
- * The bound of a cell: what the model alone does, without HTTP, tokeniser or batcher, each text
- * alone and in batches of one who knows all texts beforehand. Each way of cutting is looked at
- * twice; the best two then take turns with each text alone and with the services. Leaves no thread
- * behind.
+ * The bound of a cell: the rate of the model alone, without HTTP, tokeniser or batcher, with single
+ * texts and with batches of texts that are known in advance. Each cut is tried twice; the best two
+ * then take turns with single texts and with the services. Ends all its threads.
  */
 import { resolveModel as filesOf, type ModelSource } from "../../packages/batchwise/src/onnx/text/model-files.ts";
 import { truncateTokens } from "../../packages/batchwise/src/onnx/text/tokenizer.ts";
@@ -15,7 +14,7 @@ import { textsOf } from "./mixes.ts";
 import { type Cell, FINALISTS, LOOKS, PROBES, WORKERS } from "./plan.ts";
 import type { Contender, Progress } from "./turns.ts";
 
-/** How many texts are known beforehand. */
+/** Number of texts known in advance. */
 const TEXTS = 2_048;
 
 export class BoundMeter {
@@ -29,7 +28,7 @@ export class BoundMeter {
     this.#threads = threads;
   }
 
-  /** Looks at every way of cutting; undefined for a cell without a bound. */
+  /** Tries every cut; undefined for a cell without a bound. */
   static async open(cell: Cell, model: object, progress: Progress): Promise<BoundMeter | undefined> {
     const times = cell.times.bound;
     if (times === undefined) return undefined;
@@ -66,20 +65,20 @@ export class BoundMeter {
   }
 }
 
-/** What only a service says. */
+/** Figures that only a service reports. */
 const NOTHING = {
   ...{ p50Ms: Number.NaN, p99Ms: Number.NaN, loopDelayP99Ms: Number.NaN },
   ...{ rows: Number.NaN, cost: Number.NaN, cpuMs: Number.NaN },
 };
 
-/** The ids of the mix's texts, as the service would have them, shortest first. */
+/** The token ids of the mix's texts, as the service would compute them, shortest first. */
 function tokensOf({ tokenizer, maxTokens }: ModelSource, mix: string): (readonly number[])[] {
   const texts = textsOf(mix, 11);
   const lists = Array.from({ length: TEXTS }, () => truncateTokens(tokenizer, texts.next().value, maxTokens).ids ?? []);
   return lists.filter(({ length }) => length > 0).sort((a, b) => a.length - b.length);
 }
 
-/** Of the looks at a call the shortest one, for the same reason as below. */
+/** The shortest of the trials of a call, for the same reason as below. */
 async function probe(threads: BoundThreads): Promise<Probe[]> {
   const probes: Probe[] = PROBES.map(([rows, columns]) => ({ tokens: rows * columns, ms: Number.POSITIVE_INFINITY }));
   for (let turn = 1; turn <= LOOKS; turn += 1) {
@@ -92,8 +91,7 @@ async function probe(threads: BoundThreads): Promise<Probe[]> {
 }
 
 /**
- * Of the looks at a cut the best one: what else runs on the machine makes a look slower, never
- * faster.
+ * The best of the trials of a cut: other work on the machine makes a trial slower, never faster.
  */
 async function lookAt(
   cuts: readonly Cut[],

@@ -1,5 +1,5 @@
 /**
- * The processes that the inference benchmark started: those that still run when it ends are ended
+ * The processes that the inference benchmark starts. Those still running when it ends are ended
  * with it, by their ids.
  */
 import type { ChildProcess } from "node:child_process";
@@ -7,7 +7,7 @@ import { once } from "node:events";
 
 const running = new Set<ChildProcess>();
 
-/** `child`, which ends with this process, however this one ends short of a SIGKILL. */
+/** `child`, which ends with this process, unless this one ends by SIGKILL. */
 export function owned<Child extends ChildProcess>(child: Child): Child {
   if (running.size === 0) watchOwnEnd();
   running.add(child);
@@ -15,7 +15,7 @@ export function owned<Child extends ChildProcess>(child: Child): Child {
   return child;
 }
 
-/** Resolves when it has ended; `end` is how it is told to. */
+/** Resolves when it has ended; `end` asks it to. */
 export async function ended(child: ChildProcess, end: () => void): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const exit = once(child, "exit");

@@ -1,12 +1,12 @@
 /**
- * The clients of the inference benchmark, in a process of their own: each has one connection, keeps
- * it open, and asks for the vector of its next text as soon as the last one is answered.
+ * The clients of the inference benchmark, in a process of their own. Each keeps one connection
+ * open, and requests the vector of its next text as soon as the last one is answered.
  *
  *   node bench/inference/clients.ts PORT CLIENTS MIX WARM_UP_MS DURATION_MS SEED
  *
  * Prints the figures as a line of JSON when every request is answered. A response that is not a 200
- * with one vector of finite numbers ends the process with an error. Another service of the same
- * interface can be measured in the same way.
+ * with one vector of finite numbers ends the process with an error. Can also measure another
+ * service with the same interface.
  */
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
@@ -14,7 +14,7 @@ import { quantile } from "../harness/numbers.ts";
 import { readResponse } from "../load/http-response.ts";
 import { textsOf } from "./mixes.ts";
 
-/** Words answered are counted by slices of so long. */
+/** Length in ms of the slices in which answered words are counted. */
 const SLICE_MS = 250;
 
 const [port, clients, mix = "mixed", warmUpMs, durationMs, seed] = process.argv.slice(2);
@@ -41,7 +41,7 @@ function expectVector({ status, body }: { status: number; body: string }): void 
   if (!Number.isFinite(first)) throw new Error(`Expected a vector, got ${status} ${body.slice(0, 500)}`);
 }
 
-/** An answer that came before the end. */
+/** Counts an answer that came before the end. */
 function count(text: string, sentAt: number, now: number): void {
   const slice = Math.floor((now - started) / SLICE_MS);
   slices[slice] = (slices[slice] ?? 0) + text.split(" ").length;

@@ -1,8 +1,7 @@
 /**
- * For `--import`: texts travel in order of arrival, as they did before the server chose by length.
- * Nobody should want that, so there is no option for it: the words of the built library that say so
- * are changed while it is loaded. A service that listens without that change would be measured for
- * what it is not, so it does not get to listen.
+ * For `--import`: batches texts in order of arrival, as before the server ordered them by length.
+ * There is no such option, so this changes the built library while it is loaded. A service that is
+ * not changed would give a wrong measure, so it is kept from listening.
  */
 import { registerHooks } from "node:module";
 import { Server } from "node:net";

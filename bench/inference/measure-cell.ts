@@ -1,9 +1,9 @@
 /**
- * One cell: the defaults in turns with batching off, with the best fixed setting of the grid, and
- * with FastAPI where it is there, and with the model alone. The defaults learn once, in a warm-up
- * that is long enough; each setting of the grid is looked at once, the best three twice. A service
- * gets faster for half a minute, while its code is compiled: beside a quick model all of ours are
- * under load for as long as the grid's before the rounds. Leaves no process behind.
+ * Measures one cell: the defaults in turns with batching off, with the best fixed setting of the
+ * grid, with FastAPI if it is installed, and with the model alone. The defaults learn once, in a
+ * warm-up that is long enough. Each setting of the grid is tried once, the best three twice. A
+ * service gets faster for half a minute, while its code is compiled, so for a fast model all of our
+ * services are under load before the rounds for as long as the grid's. Ends all its processes.
  */
 
 import { BoundMeter } from "./bound.ts";
@@ -22,26 +22,26 @@ interface Looked {
 
 export interface CellResult {
   readonly rounds: Rounds;
-  /** Texts a second of each setting, at a first look. */
+  /** Texts per second of each setting in the trials. */
   readonly grid: readonly Looked[];
-  /** The best of them; undefined where none was looked at. */
+  /** The best of them; undefined if none was tried. */
   readonly winner?: string | undefined;
-  /** Variants of FastAPI, at a first look. */
+  /** Variants of FastAPI in the trials. */
   readonly python: readonly Looked[];
-  /** Those that were measured in the rounds. */
+  /** Variants that were measured in the rounds. */
   readonly peers: readonly string[];
   readonly versions?: Readonly<Record<string, string>> | undefined;
-  /** What was found out beforehand about the model alone, which is then measured in the rounds. */
+  /** The trials of the model alone, which is then measured in the rounds. */
   readonly bound?: BoundLooks | undefined;
-  /** How many seconds the defaults took, from nothing, to 95 % of what they reach. */
+  /** Seconds that the defaults took from the start to 95 % of their final rate. */
   readonly settledAfterS: number;
 }
 
-/** What a cell is measured with. */
+/** The means to measure a cell. */
 export interface Means {
   readonly model: OwnOptions;
   readonly hasGrid: boolean;
-  /** The model's file and vocabulary, where FastAPI is to be measured. */
+  /** The model's file and vocabulary, if FastAPI is measured. */
   readonly python?: { readonly path: string; readonly vocabulary: number } | undefined;
   readonly progress: Progress;
 }
@@ -91,7 +91,7 @@ export async function measureCell(cell: Cell, means: Means): Promise<CellResult>
   }
 }
 
-/** The settings, best first. */
+/** Tries the settings; best first. */
 async function lookAtGrid(service: OwnService, cell: Cell, progress: Progress): Promise<readonly Looked[]> {
   const settings = gridOf(cell);
   const look = async ({ name, limits }: Setting, seed: number): Promise<Looked> => {
@@ -118,7 +118,7 @@ function settingOf(cell: Cell, name: string | undefined): Setting {
   return gridOf(cell).find((setting) => setting.name === name) as Setting;
 }
 
-/** The grid's service under one of its settings, and under that one's name. */
+/** The grid's service with one of its settings, under that setting's name. */
 async function withSetting(service: OwnService, cell: Cell, name: string | undefined): Promise<Service> {
   const { limits, ...setting } = settingOf(cell, name);
   await service.configure(limits);
@@ -146,8 +146,8 @@ async function startPython({ python }: Means, started: Service[]): Promise<reado
 const MOST_DIFFERENT = 1e-4;
 
 /**
- * All variants at a first look, and of each kind of route the better one. Throws where its vectors
- * are not ours.
+ * Tries all variants, and returns the better one of each kind of route. Throws if its vectors
+ * differ from ours.
  */
 async function lookAtPython(
   services: readonly PythonService[],

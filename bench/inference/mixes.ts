@@ -1,6 +1,6 @@
 /**
- * The texts of the inference benchmark: short, mixed and long ones, of words that mean nothing; or
- * those of a file, one a line, by chance.
+ * The texts of the inference benchmark: random short, mixed and long texts of meaningless words, or
+ * texts of a file, one per line.
  */
 import { readFileSync } from "node:fs";
 import { seededRandom } from "../harness/numbers.ts";
@@ -9,7 +9,7 @@ export type Mix = "short" | "mixed" | "long";
 
 export const MIXES: readonly Mix[] = ["short", "mixed", "long"];
 
-/** How many words the next text has. */
+/** The number of words of the next text. */
 function wordsOf(mix: Mix, random: () => number): number {
   if (mix === "short") return 5 + Math.floor(random() * 12);
   if (mix === "long") return 120 + Math.floor(random() * 121);
@@ -17,10 +17,7 @@ function wordsOf(mix: Mix, random: () => number): number {
   return Math.min(250, Math.max(4, Math.round(25 * Math.exp(0.8 * normal))));
 }
 
-/**
- * Texts without an end, the same ones for the same seed. `mix`: one of MIXES, or the path of a
- * file.
- */
+/** Endless texts, the same for the same seed. `mix`: one of MIXES, or the path of a file. */
 export function* textsOf(mix: string, seed: number): Generator<string, never> {
   const random = seededRandom(seed);
   const lines = isMix(mix) ? undefined : linesOf(mix);

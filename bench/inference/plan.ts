@@ -1,6 +1,6 @@
 /**
- * What the inference benchmark measures, for how long, and how long that takes in all. Pure but for
- * the count of cores.
+ * The plan of the inference benchmark: what it measures, for how long, and the total time. Pure
+ * except for the count of cores.
  */
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ export const WORKERS: number = Math.max(2, availableParallelism());
 export const DEFAULTS = "defaults";
 export const OFF: string = settingName(WORKERS, 1);
 
-/** A model, some clients, and what they ask. */
+/** A model, a number of clients, and their texts. */
 export interface Cell {
   /** For example `minilm/64/mixed`. */
   readonly name: string;
@@ -20,39 +20,39 @@ export interface Cell {
   readonly model: string;
   readonly clients: number;
   readonly mix: string;
-  /** What the clients take their texts from: one of MIXES, or a file. */
+  /** The source of the clients' texts: one of MIXES, or a file. */
   readonly texts: string;
   readonly times: Times;
 }
 
 interface Times {
   readonly rounds: number;
-  /** Of a service that learns. Others are as fast from the start, but for compiling. */
+  /** Warm-up of a service that learns. Others need time only to compile. */
   readonly warmUpMs: number;
   readonly shortWarmUpMs: number;
   /**
-   * Whether all of ours are under load for as long as the grid before the rounds: a quick model
-   * shows what compiling does.
+   * True: all of our services are under load before the rounds for as long as the grid, because
+   * compiling affects a fast model's figures.
    */
   readonly warmsEvenly: boolean;
   /** One measure in the rounds. */
   readonly roundMs: number;
-  /** One setting of the grid. */
+  /** One trial of a setting of the grid. */
   readonly firstPassMs: number;
-  /** Before each of them, not counted. */
+  /** Uncounted time before each of them. */
   readonly leadMs: number;
-  /** Of the model alone, beside so many clients that batches are as large as they get. */
+  /** Times for the model alone, with enough clients that batches are as large as they get. */
   readonly bound?: BoundTimes | undefined;
 }
 
 interface BoundTimes {
   readonly roundMs: number;
-  /** One way of cutting, in each of the looks at it. */
+  /** One trial of a cut. */
   readonly lookMs: number;
   readonly leadMs: number;
 }
 
-/** What the user asked for. */
+/** The user's choices. */
 export interface Wish {
   readonly quick: boolean;
   readonly ownModel?: OwnOptions | undefined;
@@ -73,7 +73,7 @@ export function modelOptions(name: string, { ownModel }: Wish): OwnOptions {
   return { ...options, modelDirectory: join(tmpdir(), "batchwise-bench-models") };
 }
 
-/** All there is to measure, what matters most first. */
+/** All cells, most important first. */
 export function cellsOf(wish: Wish): Cell[] {
   const mixes = wish.ownTexts === undefined ? MIXES : ["texts"];
   const cells: Cell[] = [];
@@ -114,14 +114,14 @@ function boundTimes(isLong: boolean): BoundTimes {
   return isLong ? { roundMs: 800, lookMs: 200, leadMs: 60 } : { roundMs: 400, lookMs: 100, leadMs: 60 };
 }
 
-/** Limits of a batcher, and how many of its workers it uses. */
+/** Limits of a batcher, and its number of workers. */
 export interface Setting {
   readonly name: string;
   readonly limits: { readonly concurrency: number; readonly maxBatchSize: number; readonly maxBatchCost: number };
 }
 
 /**
- * The settings among which the defaults have to stand: workers, rows, padded tokens, and batching
+ * The settings with which the defaults are compared: workers, rows, padded tokens, and batching
  * off.
  */
 export function gridOf({ clients }: Cell): Setting[] {
@@ -145,29 +145,26 @@ function settingName(workers: number, rows: number, tokens = 512): string {
   return rows === 1 ? `batching off, ${some}` : `${some}, ${rows} rows, ${tokens} tokens`;
 }
 
-/** Starting a service and its model, or the clients; all of it about. */
+/** Approximate time to start a service and its model, or the clients. */
 const START_MS = 1_700;
 const CLIENTS_MS = 450;
-/** So many variants of FastAPI are tried, and so many measured. */
+/** Number of FastAPI variants that are tried, and that are measured. */
 const PYTHON = { tried: 4, measured: 2 };
 export const ABLATION_STEPS = 7;
 
-/**
- * Of the model alone: so often each way of cutting is looked at, and so many are measured in the
- * rounds.
- */
+/** Of the model alone: trials per cut, and number of cuts in the rounds. */
 export const LOOKS = 2;
 export const FINALISTS = 2;
-/** Texts, and tokens of each, of the calls that say what a call costs besides its tokens. */
+/** Texts, and tokens of each, of the calls that measure the fixed cost of a call. */
 export const PROBES: readonly (readonly [rows: number, columns: number])[] = [
   ...[1, 4, 8].map((rows) => [rows, 8] as const),
   ...[1, 4, 8, 16].map((rows) => [rows, 16] as const),
   [1, 32],
 ];
-/** Starting the threads, tokenising, and the probes. */
+/** Time to start the threads, tokenise, and run the probes. */
 const BOUND_START_MS = 2_500;
 
-/** How long a cell takes, about. */
+/** Approximate duration of a cell. */
 export function estimateMs(cell: Cell, hasGrid: boolean, hasPython: boolean): number {
   const { rounds, warmUpMs, shortWarmUpMs, warmsEvenly, roundMs, firstPassMs, leadMs } = cell.times;
   const round = roundMs + leadMs + CLIENTS_MS;
@@ -182,14 +179,14 @@ export function estimateMs(cell: Cell, hasGrid: boolean, hasPython: boolean): nu
   return boundMs(cell) + starts + passes + rounds * ((hasGrid ? 3 : 2) + peers.measured) * round;
 }
 
-/** What the model alone adds to that. */
+/** Additional time for the model alone. */
 export function boundMs({ times: { rounds, bound } }: Cell): number {
   if (bound === undefined) return 0;
   const { roundMs, lookMs, leadMs } = bound;
   return BOUND_START_MS + WAYS_COUNT * LOOKS * (lookMs + leadMs) + rounds * (1 + FINALISTS) * (roundMs + leadMs);
 }
 
-/** FastAPI is measured where it has targets. */
+/** True for cells in which FastAPI has targets. */
 export function isWithPython({ kind, model, clients }: Cell, hasPython: boolean): boolean {
   return hasPython && kind === "cell" && model === "minilm" && clients === 64;
 }

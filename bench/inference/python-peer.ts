@@ -1,7 +1,7 @@
 /**
- * FastAPI with onnxruntime, without batching: what one writes by hand. In a virtual environment
- * under .cache, which is made where it is missing. Where there is no Python, or pip cannot install
- * a package, there is no such peer.
+ * FastAPI with onnxruntime, without batching: what a user would write by hand. Runs in a virtual
+ * environment under .cache, which is created if it is missing. Without Python, or if pip cannot
+ * install a package, this peer is left out.
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -19,17 +19,17 @@ const PYTHON = join(FOLDER, "bin", "python");
 const READY = join(FOLDER, "installed");
 const SCRIPT = fileURLToPath(new URL("peers/fastapi_service.py", import.meta.url));
 const NEEDED = ["fastapi", "uvicorn", "onnxruntime", "numpy"];
-/** A faster event loop and parser for uvicorn, which it takes where they are there. */
+/** A faster event loop and parser, which uvicorn uses if they are installed. */
 const HELPFUL = ["httptools", "uvloop"];
 const INSTALL_MS = 180_000;
 
-/** How the service runs its model: `async def` or `def`, and so many threads inside a run. */
+/** How the service runs its model: `async def` or `def`, and the number of threads inside a run. */
 export interface Variant {
   readonly route: "async" | "pool";
   readonly threads: number;
 }
 
-/** Undefined, or why there is no such peer on this machine. */
+/** Undefined, or why this machine cannot run the peer. */
 export async function whyNoPython(): Promise<string | undefined> {
   if (
     await access(READY).then(
@@ -85,7 +85,7 @@ export class PythonService implements Service {
   }
 }
 
-/** The largest difference between two services' vectors of the same texts, in any number. */
+/** The largest difference, in any number, between two services' vectors of the same texts. */
 export async function difference(one: Service, other: Service, texts: readonly string[]): Promise<number> {
   let largest = 0;
   for (const input of texts) {

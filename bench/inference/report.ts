@@ -154,8 +154,8 @@ function againstPython(cells: readonly NamedCell[]): BoundedSection {
 }
 
 /**
- * Against both kinds of route: the `def` one keeps both cores busy with one thread a run, and is
- * the harder target.
+ * Compares with both kinds of route: the `def` route uses both cores with one thread per run, and
+ * is the harder target.
  */
 function pythonClaims(cells: readonly NamedCell[]): BoundedClaim[] {
   const limits: Readonly<Record<string, number>> = { short: 2.3, mixed: 1.4 };
@@ -171,7 +171,10 @@ function pythonClaims(cells: readonly NamedCell[]): BoundedClaim[] {
   });
 }
 
-/** What no service can pass: the model alone, in the best batches, against that service. */
+/**
+ * The upper bound of any service: the rate of the model alone, in the best batches, divided by that
+ * service's.
+ */
 function bestAgainst(cell: NamedCell[1], service: string): number | undefined {
   const best = boundFor(cell)?.name;
   return best === undefined ? undefined : ratioOf(cell.rounds, best, service, "perSecond");
@@ -205,7 +208,7 @@ function ablation({ ablations }: Kept): BoundedSection {
   };
 }
 
-/** Everything that goes between the marks of the page. */
+/** The text between the marks of the page. */
 export function renderResults(kept: Kept, machine: Machine, isQuick: boolean): string {
   const sections = sectionsOf(kept);
   const claims = sections.flatMap((section) => section.claims);
@@ -243,7 +246,7 @@ function versionsOf(versions: Readonly<Record<string, string>>): string {
 const BEGIN = "<!-- bench:begin -->";
 const END = "<!-- bench:end -->";
 
-/** The page, with `report` in place of what was between its marks. */
+/** The page with `report` between its marks. */
 export function withReport(page: string, report: string): string {
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)];
   if (from < 0 || to < from) throw new Error(`Expected the page to have ${BEGIN} and ${END}`);

@@ -1,6 +1,6 @@
 /**
- * What has been measured, kept in a file under .cache after each cell, so that a run that was
- * broken off goes on where it was, and single cells can be measured again.
+ * The results, saved in a file under .cache after each cell, so that an interrupted run can
+ * continue, and single cells can be measured again.
  */
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -8,12 +8,12 @@ import { fileURLToPath } from "node:url";
 import type { CellResult } from "./measure-cell.ts";
 import type { Rounds } from "./turns.ts";
 
-/** When and under what a cell was measured. */
+/** Time and conditions of a cell's measurement. */
 export interface Stamp {
   readonly commit: string;
   readonly date: string;
   readonly loadAverage: number;
-  /** The share of the processors that the hypervisor took meanwhile: 0 to 1. */
+  /** The share of processor time that the hypervisor took meanwhile: 0 to 1. */
   readonly stolen: number;
 }
 
@@ -26,7 +26,7 @@ export class Results {
   readonly #path: string;
   readonly kept: Kept;
 
-  /** `name` of the file; one that is not for full runs has a name of its own. */
+  /** `name`: of the file; runs that are not full have their own. */
   constructor(name: string, isNew: boolean) {
     this.#path = fileURLToPath(new URL(`../../.cache/inference/${name}.json`, import.meta.url));
     if (isNew) rmSync(this.#path, { force: true });
@@ -39,7 +39,7 @@ export class Results {
 
   save(): void {
     mkdirSync(dirname(this.#path), { recursive: true });
-    // A figure that is not a number is null in JSON, and read as one.
+    // NaN becomes null in JSON, and is read back as NaN.
     writeFileSync(`${this.#path}.new`, JSON.stringify(this.kept, null, 1));
     renameSync(`${this.#path}.new`, this.#path);
   }

@@ -1,7 +1,4 @@
-/**
- * For `--import`: takes the lower priority from the model's threads, which a worker thread asks for
- * at its start.
- */
+/** For `--import`: keeps the model's threads from lowering their priority when they start. */
 import { syncBuiltinESMExports } from "node:module";
 import os from "node:os";
 

@@ -1,7 +1,7 @@
 /**
- * One embeddings service of the inference benchmark, in a process of its own, started by
- * services.ts. Says its port; takes other limits while it runs; and says, when it is asked, how
- * late its event loop was and what its batches were since the last time.
+ * One embeddings service of the inference benchmark, in its own process, started by services.ts. It
+ * reports its port, accepts new limits while it runs, and reports on request the delay of its event
+ * loop and the sizes of its batches since the last report.
  *
  *   node bench/inference/service.ts OPTIONS_AS_JSON
  */

@@ -1,6 +1,6 @@
 /**
- * The services that the inference benchmark compares: each in a process of its own, started
- * beforehand, one under load at a time. Ended by their ids, with the benchmark.
+ * The services that the inference benchmark compares. Each has its own process and is started in
+ * advance; one at a time is under load. They are ended by their ids, with the benchmark.
  */
 import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,36 +12,36 @@ const CLIENTS = fileURLToPath(new URL("clients.ts", import.meta.url));
 const SAME_PRIORITY = ["--import", new URL("same-priority.ts", import.meta.url).href];
 const IN_ARRIVAL_ORDER = ["--import", new URL("in-arrival-order.ts", import.meta.url).href];
 
-/** Clients that still wait so long after the end of a measure have been forgotten. */
+/** Clients that wait this long after the end of a measure will get no answer. */
 const LONGEST_ANSWER_MS = 60_000;
 
 export interface Load {
   readonly clients: number;
   /** One of MIXES, or the path of a file with texts. */
   readonly mix: string;
-  /** Time that is not counted, so that all clients are at work. */
+  /** Uncounted time, so that all clients are active. */
   readonly leadMs: number;
   readonly durationMs: number;
   readonly seed: number;
 }
 
 interface ClientFigures {
-  /** Texts a second. */
+  /** Texts per second. */
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Words answered a second, in each quarter of a second from the start. */
+  /** Answered words per second, in each quarter of a second from the start. */
   readonly wordsPerSlice: readonly number[];
 }
 
-/** What a service says of itself; NaN where it does not. */
+/** A service's own report; NaN for figures that it does not report. */
 export interface ServiceFigures {
-  /** How late its event loop was, at the 99th percentile. */
+  /** The delay of its event loop, 99th percentile. */
   readonly loopDelayP99Ms: number;
-  /** Texts in a batch, and padded tokens, on average. */
+  /** Mean texts and padded tokens per batch. */
   readonly rows: number;
   readonly cost: number;
-  /** What a text took of the processors, HTTP included. */
+  /** Processor time per text, HTTP included. */
   readonly cpuMs: number;
 }
 
@@ -51,7 +51,7 @@ export type Figures = ClientFigures & ServiceFigures;
 export interface Service {
   readonly name: string;
   readonly port: number;
-  /** What happened since the last report. */
+  /** Figures since the last report. */
   report(): Promise<ServiceFigures>;
   stop(): Promise<void>;
 }
@@ -100,7 +100,7 @@ export class OwnService implements Service {
     return this.#send("report");
   }
 
-  /** Other limits, from the next batch on. */
+  /** Sets other limits, from the next batch on. */
   async configure(limits: object): Promise<void> {
     await this.#send(limits);
   }
@@ -116,11 +116,11 @@ export class OwnService implements Service {
   }
 }
 
-/** Options of startService, and what only the ablation wants. */
+/** Options of startService, and options for the ablation. */
 export type OwnOptions = Readonly<Record<string, unknown>> & {
-  /** The model's threads run at the priority of HTTP. */
+  /** True: the model's threads keep the priority of HTTP. */
   readonly samePriority?: boolean;
-  /** Texts of any length share a batch. */
+  /** True: texts of any length share a batch. */
   readonly inArrivalOrder?: boolean;
 };
 

@@ -1,6 +1,6 @@
 /**
- * How long a run of known parts has taken, and will take: the estimates, scaled by how the parts so
- * far took.
+ * Elapsed and remaining time of a run with known parts: the estimates, scaled by the actual times
+ * of the parts so far.
  */
 export class TimeLeft {
   readonly #estimates: readonly number[];

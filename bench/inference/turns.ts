@@ -1,17 +1,17 @@
-/** Services that take turns under one load, and what their figures are to each other. */
+/** Services that take turns under one load, and the ratios of their figures. */
 import { median, seededRandom, shuffled } from "../harness/numbers.ts";
 import type { Cell } from "./plan.ts";
 import { type Figures, measure, type Service } from "./services.ts";
 
 export type Progress = (line: string) => void;
 
-/** The figures of a round; how it began is not kept. */
+/** The figures of a round, without its first seconds. */
 export type RoundFigures = Omit<Figures, "wordsPerSlice">;
 
-/** Of each service by its name, one a round. */
+/** The figures of each service by name, one per round. */
 export type Rounds = Readonly<Record<string, readonly RoundFigures[]>>;
 
-/** One that takes turns with others. */
+/** A contender that takes turns with others. */
 export interface Contender {
   readonly name: string;
   round(round: number): Promise<RoundFigures>;
@@ -43,24 +43,24 @@ export async function inTurns(contenders: readonly Contender[], cell: Cell, prog
   return figures;
 }
 
-/** Texts a second, measured once and for a short time. */
+/** Texts per second, measured once and briefly. */
 export async function firstLook(service: Service, cell: Cell, seed: number): Promise<number> {
   const { leadMs, firstPassMs: durationMs } = cell.times;
   const load = { clients: cell.clients, mix: cell.texts, leadMs, durationMs, seed };
   return (await measure(service, load)).perSecond;
 }
 
-/** Its words answered a second, in each quarter of a second. */
+/** Answered words per second, in each quarter of a second. */
 export async function warmUp(service: Service, cell: Cell, durationMs: number): Promise<readonly number[]> {
   const load = { clients: cell.clients, mix: cell.texts, leadMs: 0, durationMs, seed: 1_000 };
   return (await measure(service, load)).wordsPerSlice;
 }
 
-/** So much of what it reaches in the end counts as settled, over a second. */
+/** The share of the final rate, over a second, that counts as settled. */
 const SETTLED = 0.95;
 const WINDOW = 4;
 
-/** How many seconds it took to reach what the last third of the slices is like. Pure. */
+/** Seconds until the rate of the last third of the slices was reached. Pure. */
 export function settledAfter(wordsPerSlice: readonly number[]): number {
   const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
   const last = mean(wordsPerSlice.slice(-Math.ceil(wordsPerSlice.length / 3)));
@@ -76,9 +76,7 @@ export function medianOf(rounds: Rounds, name: string, key: Key): number {
   return median((rounds[name] ?? []).map((figures) => figures[key]));
 }
 
-/**
- * The median over the rounds of a service's figure divided by that of another in the same round.
- */
+/** The median over the rounds of a service's figure divided by another's in the same round. */
 export function ratioOf(rounds: Rounds, name: string, base: string, key: Key): number {
   const bases = rounds[base] ?? [];
   return median((rounds[name] ?? []).map((figures, round) => figures[key] / (bases[round]?.[key] ?? Number.NaN)));

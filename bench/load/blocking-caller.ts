@@ -1,17 +1,17 @@
 /**
- * A worker thread of the suite `threads`: blocks for one answer after another, and tells how long
- * each took. The item is a text of 160 characters, the answer its length.
+ * A worker thread of the suite `threads`: makes one blocking call after another, and reports the
+ * duration of each. The item is a text of 160 characters, the answer its length.
  */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { connectBatcher } from "batchwise/threads";
 
 export interface CallerData {
   readonly port: MessagePort;
-  /** Counts answers. Of the bare contender. */
+  /** The counter of answers, for the bare contender. */
   readonly cell: Int32Array<SharedArrayBuffer> | undefined;
   readonly warmups: number;
   readonly calls: number;
-  /** Items that one call carries; 1 for a plain submit. */
+  /** Items per call; 1 for a plain submit. */
   readonly callSize: number;
 }
 
@@ -22,7 +22,7 @@ export interface CallerReport {
   readonly endedAt: number;
 }
 
-/** The least that a blocking call takes: a message, a wait on memory, the answer. */
+/** The minimum of a blocking call: a message, a wait on memory, the answer. */
 function bare(port: MessagePort, cell: Int32Array<SharedArrayBuffer>): (text: string) => number {
   let id = 0;
   return (text) => {

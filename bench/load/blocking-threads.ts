@@ -1,7 +1,7 @@
 /**
  * Blocking calls from worker threads: each thread waits for its answer before it sends the next
- * item. Beside them the least that this can cost: postMessage there and back with Atomics.wait in
- * between, and no batching.
+ * item. For comparison the minimum: postMessage in both directions with Atomics.wait in between,
+ * without batching.
  */
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { type BatchOptions, createBatcher } from "batchwise";
@@ -13,7 +13,7 @@ import type { CallerData, CallerReport } from "./blocking-caller.ts";
 
 interface Host {
   connect(): Pick<CallerData, "port" | "cell" | "callSize">;
-  /** Items in a batch, on average. */
+  /** Mean items per batch. */
   meanBatch(): number;
 }
 

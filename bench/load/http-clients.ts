@@ -27,7 +27,7 @@ function post(socket: Socket, row: Row): void {
   socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
 }
 
-/** Counts what was answered while measuring, with the time of those that were also sent then. */
+/** Counts answers during the measurement, and the times of those that were also sent then. */
 function record(sentAt: number, now: number): void {
   if (now < from || now > until) return;
   answered += 1;

@@ -1,6 +1,6 @@
 /**
- * Reads one response of HTTP/1.1 with a `content-length`, which is all that the server of the
- * benchmarks sends. Pure. Does not read chunked bodies, or two responses in one text.
+ * Reads one HTTP/1.1 response with a `content-length`, the only kind that the benchmarks' server
+ * sends. Pure. Does not read chunked bodies, or two responses in one text.
  */
 export interface HttpResponse {
   readonly status: number;
@@ -10,8 +10,7 @@ export interface HttpResponse {
 const HEAD_END = "\r\n\r\n";
 
 /**
- * The response in `text`, or null while a part of it is missing. Throws where the length is
- * unknown.
+ * The response in `text`, or null while a part of it is missing. Throws if the length is unknown.
  */
 export function readResponse(text: string): HttpResponse | null {
   const headEnd = text.indexOf(HEAD_END);

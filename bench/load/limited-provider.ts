@@ -1,6 +1,6 @@
 /**
- * A provider with rate limits: it takes so many calls and so many tokens a second and answers 429
- * with Retry-After to what is over. Poisson arrivals. Simulated on the virtual clock, so a minute
+ * A provider with rate limits: it accepts a number of calls and of tokens per second and answers
+ * 429 with Retry-After to any more. Poisson arrivals. Simulated on the virtual clock, so a minute
  * takes about a second and the same seed gives the same figures on every machine.
  *
  *   node bench/load/limited-provider.ts                    every contender, one line of JSON each
@@ -12,19 +12,19 @@ import type { Measurement } from "../harness/child.ts";
 import { poissonArrivals, quantile, seededRandom } from "../harness/numbers.ts";
 
 export type LimitedConfig = {
-  /** Submits a second, for `durationMs`. */
+  /** Submits per second, for `durationMs`. */
   readonly perSecond: number;
   readonly durationMs: number;
-  /** Tokens of an item: the mean, and how far off the mean they are at most. */
+  /** Mean tokens per item, and the largest difference from the mean. */
   readonly meanTokens: number;
   readonly spreadTokens: number;
   /** The provider's limits. Its buckets hold one second's worth. */
   readonly callsPerSecond: number;
   readonly tokensPerSecond: number;
-  /** How long an accepted call takes, and a refused one. */
+  /** Duration of an accepted call and of a refused one. */
   readonly callMs: number;
   readonly refusalMs: number;
-  /** Batchers that share the load, and what limits them. */
+  /** Batchers that share the load, and their limiter. */
   readonly batchers: number;
   readonly seed: number;
 };
@@ -42,7 +42,7 @@ const limitedDefaults: LimitedConfig = {
   seed: 1,
 };
 
-/** What an HTTP client throws for a 429. */
+/** The error of an HTTP client for a 429. */
 class TooManyRequests extends Error {
   readonly status = 429;
   readonly headers: Headers;
@@ -54,7 +54,7 @@ class TooManyRequests extends Error {
   }
 }
 
-/** The provider: it counts with buckets of its own, and charges nothing for what it refuses. */
+/** The provider: counts with its own buckets, and charges nothing for refused calls. */
 class LimitedProvider {
   readonly #clock: VirtualClock;
   readonly #config: LimitedConfig;
@@ -63,7 +63,7 @@ class LimitedProvider {
   #readAt: number;
   accepted = 0;
   refused = 0;
-  /** Of calls accepted before the last submit. */
+  /** Tokens of calls accepted before the last submit. */
   tokensInTime = 0;
 
   constructor(clock: VirtualClock, config: LimitedConfig) {
@@ -75,8 +75,8 @@ class LimitedProvider {
   }
 
   /**
-   * Answers after `callMs`, or rejects with 429 after `refusalMs`. A call of more than a full
-   * bucket is always refused.
+   * Answers after `callMs`, or rejects with 429 after `refusalMs`. A call above a full bucket is
+   * always refused.
    */
   async call(tokens: number): Promise<void> {
     this.#refill();
@@ -127,8 +127,8 @@ interface World {
 type Contender = (world: World) => TokenBatcher[];
 
 /**
- * What all contenders share: batches that the provider can take at all, and retries that outlast
- * every refusal.
+ * Common options: batches that the provider can accept at all, and retries that outlast every
+ * refusal.
  */
 function commonOptions({ clock, config }: World): BatchOptions<number, number> {
   return {
@@ -156,7 +156,7 @@ function batchersOf(world: World, options: BatchOptions<number, number>): TokenB
 }
 
 /**
- * The option `limiter`: the batch is closed when the limits let it go. Several batchers share one
+ * The option `limiter`: the batch is closed when the limits allow it. Several batchers share one
  * limiter.
  */
 const withLimiter: Contender = (world) => {
@@ -165,11 +165,12 @@ const withLimiter: Contender = (world) => {
   return batchersOf(world, { limiter: rateLimiter(limits) });
 };
 
-/** The provider says no, and the batch is sent again. */
+/** The provider refuses, and the batch is sent again. */
 const withRetry: Contender = (world) => batchersOf(world, {});
 
 /**
- * By hand: pause at the call, resume when the provider could take the next one. One batcher only.
+ * A gate written by hand: pauses at the call, and resumes when the provider could accept the next
+ * one. For a single batcher.
  */
 const withGate: Contender = (world) => {
   const { clock, config } = world;
@@ -185,7 +186,7 @@ const withGate: Contender = (world) => {
 
 export const limitedContenders = { limiter: withLimiter, retry: withRetry, gate: withGate } as const;
 
-/** Serves the load to the last item and says what became of it. */
+/** Serves the load to the last item and returns the figures. */
 export async function measureLimited(
   contender: keyof typeof limitedContenders,
   settings: Partial<LimitedConfig> = {},
@@ -204,8 +205,8 @@ export async function measureLimited(
     refusedShare: refused / (accepted + refused),
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
-    // What could have been used while callers came: the rate for all of the time, and the bucket
-    // that was full at first.
+    // Divided by what could have been used while callers came: the rate for the whole time, and the
+    // bucket that was full at first.
     tokensUsedShare: tokensInTime / (config.tokensPerSecond * (seconds + 1)),
     answeredShare: latencies.length / offered,
     meanBatch: latencies.length / accepted,

@@ -1,10 +1,10 @@
 /**
- * An open loop: callers come at the times of a schedule whether or not the last ones have been
+ * An open loop: callers arrive at the times of a schedule, whether or not earlier ones have been
  * answered.
  *
- * Latency runs from the scheduled arrival, so a loop that falls behind cannot hide it. Callers
- * without an answer when the grace is over count with their age: a quantile is never made better by
- * leaving callers out.
+ * Latency counts from the scheduled arrival, so a loop that falls behind cannot hide it. Callers
+ * without an answer at the end of the grace period count with their age, so that leaving callers
+ * out never improves a quantile.
  */
 import type { Measurement } from "../harness/child.ts";
 import { quantile } from "../harness/numbers.ts";
@@ -17,9 +17,9 @@ export interface OpenLoop {
   readonly service: Service;
   readonly pulse: Pulse;
   readonly arrivals: Float64Array;
-  /** From the first moment to the last possible arrival. */
+  /** Time from the start to the last possible arrival. */
   readonly durationMs: number;
-  /** How long after that an answer still counts. */
+  /** Time after that in which an answer still counts. */
   readonly graceMs: number;
 }
 

@@ -1,8 +1,9 @@
 /**
- * W6: one slot, 4 ms and 0.1 ms an item, at most 64 items; Poisson arrivals at a steady rate.
+ * W6: one slot, a service of 4 ms and 0.1 ms per item, at most 64 items; Poisson arrivals at a
+ * steady rate.
  *
- * What an item costs in CPU does not show here. What shows is when a batch is closed: as a slot
- * takes it, or before.
+ * An item's CPU cost has no effect here. The time at which a batch is closed has: when a slot takes
+ * it, or before.
  */
 import type { Measurement } from "../harness/child.ts";
 import { poissonArrivals } from "../harness/numbers.ts";
@@ -14,13 +15,13 @@ import { exactService } from "./service.ts";
 
 type Config = { perSecond: number; durationMs: number; graceMs: number; maxBatchSize: number; seed: number };
 
-/** How much faster than the clock a contender is warmed up, and for how long. */
+/** Warm-up: how much faster than the clock, and for how long. */
 const WARM_UP_SPEED = 10;
 const WARM_UP_MS = 2_000;
 
 /**
- * Serves callers, `speed` times as fast as the clock: `speed` times as many, by a backend that is
- * so much faster.
+ * Serves callers `speed` times as fast as the clock: `speed` times as many, with a backend that is
+ * as much faster.
  */
 async function serve(make: LoaderFactory, config: Config, speed: number): Promise<Measurement> {
   const { perSecond, durationMs, graceMs, maxBatchSize, seed } = config;
@@ -34,8 +35,8 @@ async function serve(make: LoaderFactory, config: Config, speed: number): Promis
 }
 
 /**
- * Serves the same load ten times as fast for two seconds first: a service has compiled its code
- * long ago.
+ * First serves the same load ten times as fast for two seconds, because a real service has compiled
+ * its code long ago.
  */
 async function measure(make: LoaderFactory, config: Config): Promise<Measurement> {
   await serve(make, { ...config, durationMs: WARM_UP_MS, graceMs: 0, seed: config.seed + 1_000 }, WARM_UP_SPEED);

@@ -1,16 +1,15 @@
 /**
- * Calls at their exact time, to some ten microseconds: a loop of immediates that never sleeps while
- * a call is due.
+ * Calls functions at exact times, to about ten microseconds: a loop of immediates that never sleeps
+ * while a call is due.
  *
- * A timer of the event loop is a whole number of milliseconds, which is far too coarse for arrivals
- * 0.25 ms apart and for a service of 4.1 ms. Each call gets a turn of the event loop of its own, so
- * two arrivals never share one by accident of the clock. It keeps one core busy for as long as it
- * runs: that is its price.
+ * A timer of the event loop is a whole number of milliseconds, which is too coarse for arrivals
+ * 0.25 ms apart and for a service of 4.1 ms. Each call gets its own turn of the event loop, so two
+ * arrivals never share one because of the clock. It keeps one core busy while it runs.
  */
 export interface Pulse {
   /** Calls at `time` (of `performance.now()`), or in the next turn if that has passed. */
   at(time: number, call: () => void): void;
-  /** Calls nobody any more. */
+  /** Makes no more calls. */
   stop(): void;
 }
 

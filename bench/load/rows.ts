@@ -1,4 +1,4 @@
-/** What the clients and the server of sqlite-http.ts say to one another. */
+/** The messages between the clients and the server of sqlite-http.ts. */
 
 /** The body of a request. */
 export interface Row {
@@ -12,5 +12,5 @@ export interface SavedRow {
   readonly value: number;
 }
 
-/** The line that the clients print when their warm-up is over. */
+/** The line that the clients print at the end of their warm-up. */
 export const MEASURING = "measuring";

@@ -1,6 +1,6 @@
 /**
- * The simulated backend: a call takes a fixed time and some more for each item. It counts what it
- * is given.
+ * The simulated backend: a call takes a fixed time, and more for each item. It counts its calls and
+ * items.
  */
 import type { Handler } from "../peers/contract.ts";
 import type { Pulse } from "./pulse.ts";
@@ -29,7 +29,7 @@ function count(handler: (items: readonly number[]) => Promise<readonly number[]>
   };
 }
 
-/** Takes exactly as long as it says. */
+/** Takes exactly the configured time. */
 export function exactService(pulse: Pulse, { fixedMs, perItemMs }: ServiceTime): Service {
   return count(
     (items) =>

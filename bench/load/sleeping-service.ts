@@ -1,10 +1,9 @@
 /**
- * The load that the four Python systems were measured under: a handler that sleeps 5 ms and 0.1 ms
- * an item, at most 32 items, one slot. An open loop at a rate, or a closed loop of a number of
+ * The load under which the four Python systems were measured: a handler that sleeps 5 ms and 0.1 ms
+ * per item, at most 32 items, one slot. An open loop at a rate, or a closed loop of a number of
  * clients.
  *
- * `rounded: 1` makes the sleep as coarse as theirs was (a whole number of milliseconds, rounded
- * up).
+ * `rounded: 1` makes the sleep as coarse as theirs (a whole number of milliseconds, rounded up).
  */
 import type { Measurement } from "../harness/child.ts";
 import { poissonArrivals, quantile } from "../harness/numbers.ts";
@@ -19,7 +18,7 @@ type Config = { perSecond: number; clients: number; rounded: number; openMs: num
 const maxBatchSize = 32;
 const serviceTime = { fixedMs: 5, perItemMs: 0.1 };
 
-/** Compiles the contender's code before the clock starts: some thousand items in turns of 50. */
+/** Compiles the contender's code before the clock starts: a few thousand items in turns of 50. */
 async function warmUp(make: LoaderFactory, maxBatchSize: number): Promise<void> {
   const loader = make(async (items) => items, { maxBatchSize, slots: 1, windowMs: 0, queue: 10_000 });
   for (let turn = 0; turn < 100; turn += 1) {

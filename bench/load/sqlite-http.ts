@@ -1,10 +1,9 @@
 /**
- * Inserts into SQLite behind node:http: 64 clients in another process, each with one connection
- * that stays open, and a synchronous handler. Node reads one socket after the other, so the
- * requests of one moment arrive in many turns.
+ * Inserts into SQLite behind node:http: 64 clients in another process, each with one open
+ * connection, and a synchronous handler. Node reads one socket after the other, so simultaneous
+ * requests arrive in many turns.
  *
- * Guarantees that every answered row was written once; a row that is missing or doubled fails the
- * run.
+ * Guarantees that every answered row was written once; a missing or duplicate row fails the run.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -30,9 +29,9 @@ interface Counts {
 
 interface Table {
   readonly insert: Insert;
-  /** Calls of `insert` and rows so far. */
+  /** Calls of `insert`, and rows so far. */
   counts(): Counts;
-  /** Throws unless the table has this many rows, no two of one value. */
+  /** Throws unless the table has this many rows, all different. */
   check(rows: number): void;
   close(): void;
 }
@@ -86,7 +85,7 @@ function answer(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { "content-length": Buffer.byteLength(body) }).end(body);
 }
 
-/** Runs the clients to their end; calls `onMeasuring` when their warm-up is over. */
+/** Runs the clients to their end; calls `onMeasuring` at the end of their warm-up. */
 async function runClients(port: number, config: Config, onMeasuring: () => void): Promise<Measurement> {
   const { clients, warmUpMs, durationMs } = config;
   const args = [clientsFile, port, clients, warmUpMs, durationMs].map(String);

@@ -1,5 +1,5 @@
 /**
- * W1: bursts of submits in one turn, over an async identity handler. What one item costs, in time
+ * W1: bursts of submits in one turn, with an async identity handler. The cost of an item in time
  * and in bytes.
  *
  * Between bursts lies a real turn of the event loop, so no burst runs into the next.
@@ -79,8 +79,8 @@ async function measureTime(make: LoaderFactory, config: Config): Promise<Measure
 }
 
 /**
- * Needs the flags of `allocationFlags`: with a young generation this large no collection falls into
- * a run.
+ * Needs the flags of `allocationFlags`: with so large a young generation no collection happens
+ * during a run.
  */
 async function measureBytes(make: LoaderFactory, config: Config): Promise<Measurement> {
   const collect = globalThis.gc;

@@ -1,6 +1,6 @@
 /**
- * W2: many callers, each submitting its next item as soon as the last one is answered. Submits come
- * out of promise jobs here, the way they do in a server, and not out of a loop.
+ * W2: many callers, each submitting its next item as soon as the last one is answered. Here submits
+ * come from promise jobs, as in a server, and not from a loop.
  */
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
@@ -12,7 +12,7 @@ type Config = { callers: number; loads: number; maxBatchSize: number; warmups: n
 
 const defaults: Config = { callers: 10_000, loads: 30, maxBatchSize: 256, warmups: 6, runs: 5 };
 
-/** One caller: a bound method that submits the next item, so that a step makes no closure. */
+/** One caller. A bound method submits the next item, so that a step creates no closure. */
 class Caller {
   readonly #loader: Loader;
   readonly #tally: Tally;

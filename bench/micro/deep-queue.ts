@@ -1,10 +1,10 @@
 /**
- * W3: everything is submitted in one turn and one slot works it off. What a deep queue costs per
- * item.
+ * W3: all items are submitted in one turn, and one slot processes them. The cost per item of a deep
+ * queue.
  *
- * The same load at a smaller size and with small batches gives the price of an option: 20 items for
- * each of 10,000 keys make as many batches of 20 with keys as without. 10,000 items show what
- * distinct priorities cost.
+ * The same load with fewer items and small batches gives the price of an option: 20 items for each
+ * of 10,000 keys make as many batches of 20 with keys as without. 10,000 items show the cost of
+ * distinct priorities.
  */
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";

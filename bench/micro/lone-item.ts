@@ -1,8 +1,8 @@
 /**
- * A lone item on an idle engine: microseconds from the submit to the first line of the handler, and
- * to the answer.
+ * A single item on an idle engine: microseconds from the submit to the first line of the handler,
+ * and to the answer.
  *
- * Each submit comes out of its own timer, with nothing waiting and nothing running.
+ * Each submit comes from its own timer, while nothing waits and nothing runs.
  */
 import type { Measurement } from "../harness/child.ts";
 import { quantile } from "../harness/numbers.ts";

@@ -1,8 +1,8 @@
 /**
- * The weight of a batcher: the bytes that one holds, the time to make one, and the time of a whole
- * life (make, three submits, three answers, drop), as in a server that makes one for each request.
+ * The weight of a batcher: its bytes, the time to make one, and the time of a whole life (make,
+ * three submits, three answers, drop), as in a server that makes one per request.
  *
- * Bytes outside the heap, where typed arrays have their values, count too. A wrong answer fails the
+ * Includes bytes outside the heap, where typed arrays have their values. A wrong answer fails the
  * run.
  */
 import type { Measurement } from "../harness/child.ts";
@@ -16,7 +16,7 @@ type Config = { instances: number; groups: number; group: number; cycles: number
 /** Needed to count bytes. */
 export const collectFlags: readonly string[] = ["--expose-gc"];
 
-/** Fills an array before it is measured, so that the array itself does not grow. */
+/** Fills an array before the measurement, so that the array itself does not grow. */
 const nothing: object = {};
 
 async function answer(items: readonly number[]): Promise<number[]> {
@@ -45,8 +45,7 @@ async function memoryInUse(): Promise<Memory> {
 }
 
 /**
- * Bytes of each of many instances that are kept: new ones, and ones that have answered three
- * submits.
+ * Bytes per instance of many live instances: new ones, and ones that have answered three submits.
  */
 async function measureBytes(maker: Maker, { instances }: Config): Promise<Measurement> {
   await loadThree(maker, maker.make(answer));
@@ -64,7 +63,7 @@ async function measureBytes(maker: Maker, { instances }: Config): Promise<Measur
   };
 }
 
-/** Microseconds to make one: the median over groups, of which the first fifth is warm-up. */
+/** Microseconds to make one: the median over groups, the first fifth of which is warm-up. */
 function measureMaking(maker: Maker, { groups, group }: Config): number {
   const made: object[] = new Array(group).fill(nothing);
   const times: number[] = [];

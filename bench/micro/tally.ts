@@ -1,18 +1,18 @@
 /**
- * What the per-item loads share: the identity handler, and one shared callback that counts and adds
- * up results.
+ * Shared by the per-item loads: the identity handler, and one callback that counts and adds up
+ * results.
  *
- * Guarantees that a run in which a result is lost, doubled or wrong fails instead of giving a
- * figure. The same callback hangs on every promise of every contender, so it is a part of every
+ * Guarantees that a run with a lost, duplicate or wrong result fails instead of giving a figure.
+ * The same callback is attached to every promise of every contender, so it is a part of every
  * figure.
  */
 import type { Handler } from "../peers/contract.ts";
 
 export interface Tally {
-  /** Resolves when this many results have come. */
+  /** Resolves after this many results. */
   expect(count: number): Promise<void>;
   readonly settle: (result: number) => void;
-  /** Throws unless the results since the last check add up to this. */
+  /** Throws unless the results since the last check add up to `sum`. */
   check(sum: number): void;
 }
 
@@ -43,11 +43,11 @@ export function createTally(): Tally {
 
 export interface CountedHandler {
   readonly handler: Handler;
-  /** Calls since the last time this was asked. */
+  /** Calls since the last call of this. */
   takeBatches(): number;
 }
 
-/** Answers each item with itself, a promise job later. */
+/** Answers each item with itself, one promise job later. */
 export function identityHandler(): CountedHandler {
   let batches = 0;
   return {
@@ -72,16 +72,13 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/**
- * Who is so slow that warming up or measuring takes longer than this has warmed up, or been
- * measured, by then.
- */
+/** A contender for which warming up or measuring takes this long is warm, or measured. */
 const ENOUGH_MS = 4_000;
 const LEAST_RUNS = 3;
 
 /**
- * Runs `warmups` times for nothing and `runs` times for the figures; slow ones less often, at least
- * three times.
+ * Runs `warmups` times without and `runs` times with recording the figures; slow ones fewer times,
+ * at least three.
  */
 export async function warmUpAndRepeat<Figure>(
   warmups: number,

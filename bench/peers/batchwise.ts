@@ -1,10 +1,9 @@
 /**
- * batchwise in the dress that each load asks for, loaded by its package name: what is measured is
- * what ships.
+ * batchwise with the options of each load, loaded by its package name, so that the shipped build is
+ * measured.
  *
- * `plain` sets a size and nothing else, `parallel` lifts the one-slot default, `featured` turns on
- * what a busy service uses, and the rest add one option each to `plain`, so that its price can be
- * read off.
+ * `plain` sets only a size, `parallel` removes the default of one slot, `featured` uses the options
+ * of a busy service, and the others add one option each to `plain`, to show its price.
  */
 import { type BatchOptions, batch, createBatcher, type SubmitOptions } from "batchwise";
 import type { Handler, Loader, LoaderFactory, Shape } from "./contract.ts";
@@ -19,10 +18,10 @@ function baseOptions(shape: Shape): Options {
   };
 }
 
-/** Sends a batch at the end of the turn, also when the handler is synchronous. */
+/** Sends a batch at the end of the turn, even if the handler is synchronous. */
 export const gatherTurn = { maxWaitMs: 0, gather: "turn" } as const;
 
-/** The loads' handler may hand its input back, which the engine's type calls mutable. */
+/** The loads' handler may return its input, whose type is mutable for the engine. */
 function answering(handler: Handler): (items: number[]) => Promise<number[]> {
   return (items) => handler(items) as Promise<number[]>;
 }
@@ -52,7 +51,7 @@ export function many(handler: Handler, shape: Shape): Loader {
   };
 }
 
-/** Costs 1 to 4, so 2.5 on average, under a budget that a batch of usual items just fits. */
+/** Costs of 1 to 4, so 2.5 on average, with a budget that a batch of usual items just fits. */
 function featuredOptions(shape: Shape): Options {
   return { cost: (value) => 1 + (value & 3), maxBatchCost: shape.maxBatchSize * 2.56 };
 }
@@ -73,12 +72,14 @@ function featuredLoader(handler: Handler, shape: Shape, table: readonly SubmitOp
   };
 }
 
-/** A cost function with a budget, three priorities, a bounded queue, statistics that are read. */
+/**
+ * A cost function with a budget, three priorities, a bounded queue, and reads of the statistics.
+ */
 export function featured(handler: Handler, shape: Shape): Loader {
   return featuredLoader(handler, shape, submitOptions(0));
 }
 
-/** `featured`, and one of sixteen deadlines on each call. */
+/** `featured`, and one of sixteen deadlines for each call. */
 export function deadlines(handler: Handler, shape: Shape): Loader {
   return featuredLoader(handler, shape, submitOptions(16));
 }
@@ -94,14 +95,14 @@ export function fair(handler: Handler, shape: Shape): Loader {
   return withOptions(handler, shape, { fairBy: (value) => tenantNames[value % tenantNames.length] as string });
 }
 
-/** Every call of the whole run carries the same AbortSignal. */
+/** Every call of the whole run has the same AbortSignal. */
 export function sharedSignal(handler: Handler, shape: Shape): Loader {
   const submit = batch(answering(handler), baseOptions(shape));
   const options: SubmitOptions = { signal: new AbortController().signal };
   return { load: (value) => submit(value, options) };
 }
 
-/** `distinct` items in a row have as many priorities: the item at `at` has `priorityOf(at)`. */
+/** `distinct` consecutive items have as many priorities: the item at `at` has `priorityOf(at)`. */
 function prioritized(distinct: number, priorityOf: (at: number) => number): LoaderFactory {
   const options = Array.from({ length: distinct }, (_, at): SubmitOptions => ({ priority: priorityOf(at) }));
   return (handler, shape) => {
@@ -113,5 +114,5 @@ function prioritized(distinct: number, priorityOf: (at: number) => number): Load
 export const onePriority: LoaderFactory = prioritized(1, () => 1);
 export const risingPriorities: LoaderFactory = prioritized(10_000, (at) => at);
 export const fallingPriorities: LoaderFactory = prioritized(10_000, (at) => -at);
-/** Each of 0 to 9,999 once, neighbours far apart. */
+/** Each of 0 to 9,999 once, with neighbours far apart. */
 export const mixedPriorities: LoaderFactory = prioritized(10_000, (at) => (at * 7_919) % 10_000);

@@ -1,7 +1,6 @@
 /**
  * batshit with a window and a size. Its resolver gets the whole result and one query, so results
- * travel in a Map; it has no concurrency limit, so p-limit is put around the handler where the load
- * asks for slots.
+ * are in a Map. It has no concurrency limit, so p-limit wraps the handler if the load sets one.
  */
 import { create, windowedFiniteBatchScheduler } from "@yornaath/batshit";
 import type { Handler, Loader, Shape } from "./contract.ts";

@@ -1,6 +1,6 @@
 /**
  * async.cargoQueue. It has slots and fills a batch while they are busy, but gives all items of a
- * batch the same answer, so each item carries its own settlers. Tasks get an empty callback:
+ * batch the same answer, so each item carries its own resolvers. Tasks get an empty callback:
  * without one it makes a second promise.
  */
 import { cargoQueue as createCargoQueue } from "async";

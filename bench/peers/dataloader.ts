@@ -1,6 +1,6 @@
 /**
- * dataloader with its cache off, as a server that must not keep results would run it.
- * It has no concurrency limit: p-limit is put around the handler where the load asks for slots.
+ * dataloader with its cache off, as a server that must not keep results would use it. It has no
+ * concurrency limit, so p-limit wraps the handler if the load sets one.
  */
 import DataLoader from "dataloader";
 import type { Handler, Loader, Shape } from "./contract.ts";

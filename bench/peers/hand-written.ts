@@ -1,8 +1,8 @@
 /**
- * What a careful person writes without a library: one array of records, one promise per item with a
- * shared executor, one dispatch at the end of the turn.
+ * The code that a careful person writes without a library: one array of records, one promise per
+ * item with a shared executor, one dispatch at the end of the turn.
  *
- * It is the bound of the per-item loads. It checks nothing: no length, no error per item, no bound,
+ * It is the bound of the per-item loads. It checks nothing: no length, no error per item, no limit,
  * no signal.
  */
 import type { Handler, Loader, Shape } from "./contract.ts";
@@ -23,7 +23,7 @@ function keepSettlers(resolve: (result: number) => void, reject: (error: unknown
 
 const settledPromise = Promise.resolve();
 
-/** After the promise jobs of this turn, the way dataloader does it. */
+/** Runs after the promise jobs of this turn, as dataloader does. */
 function afterTurn(call: () => void): void {
   settledPromise.then(() => process.nextTick(call));
 }

@@ -1,6 +1,6 @@
 /**
- * A concurrency limit around the handler, for the peers that have none: p-limit, as their users
- * would add it.
+ * A concurrency limit around the handler, for peers without one: p-limit, as their users would add
+ * it.
  */
 import pLimit from "p-limit";
 import type { Handler } from "./contract.ts";

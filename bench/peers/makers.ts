@@ -1,6 +1,6 @@
 /**
  * The contenders of the suite `small`: ways to make a batcher with default options. Loaded on
- * demand, so that a process holds the code of one of them.
+ * demand, so that a process holds the code of only one.
  */
 type Handler = (items: readonly number[]) => Promise<number[]>;
 

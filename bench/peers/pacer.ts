@@ -1,7 +1,7 @@
 /**
  * TanStack Pacer's AsyncBatcher. It gives no result per item, so each item carries its own
- * settlers, and its `wait` is a debounce. Without a window it never fires below its size, so the
- * end of a burst flushes it: that spares it the two timers an item which it needs otherwise.
+ * resolvers, and its `wait` is a debounce. Without a window it never fires below its size, so the
+ * end of a burst flushes it; this saves the two timers per item that it needs otherwise.
  */
 import { AsyncBatcher } from "@tanstack/pacer/async-batcher";
 import type { Handler, Loader, Shape } from "./contract.ts";

@@ -1,6 +1,6 @@
 /**
- * promise-batcher. With a limit of one slot it runs with its thresholds at `[1, Infinity]`, the
- * only setting in which it keeps filling the batch while another runs.
+ * promise-batcher. With one slot it runs with its thresholds at `[1, Infinity]`, the only setting
+ * in which it keeps filling a batch while another runs.
  */
 import { Batcher } from "promise-batcher";
 import type { Handler, Loader, Shape } from "./contract.ts";

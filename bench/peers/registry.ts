@@ -1,6 +1,6 @@
 /**
- * Every contender by name. Modules load on demand: a process holds the code of the one contender it
- * measures.
+ * Every contender by name. Modules load on demand, so a process holds only the code of the
+ * contender that it measures.
  */
 import type { LoaderFactory } from "./contract.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The contenders of the suite `gather`: ways to write single rows by a synchronous insert of many.
- * All of them use the same insert, one transaction a call.
+ * The contenders of the suite `gather`: ways to write single rows with a synchronous insert of
+ * many. All use the same insert, one transaction per call.
  */
 import { batch } from "batchwise";
 import type { Row, SavedRow } from "../load/rows.ts";
@@ -20,7 +20,7 @@ function nextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What a careful person writes: the rows of one pass of the event loop go together. */
+/** The code that a careful person writes: the rows of one pass of the event loop are one insert. */
 function handWritten(insert: Insert): RowWriter {
   let waiting: Waiting[] = [];
   function send(): void {

@@ -1,4 +1,6 @@
-/** No batching at all: one call of the handler an item, behind the limit where there is one. */
+/**
+ * No batching: one call of the handler per item, behind a concurrency limit if the load sets one.
+ */
 import type { Handler, Loader, Shape } from "./contract.ts";
 import { limited } from "./limit.ts";
 

@@ -1,4 +1,4 @@
-/** The engine's decisions: is it time, which items, before whom, what does it cost. */
+/** The engine's decisions: whether a batch goes, which items it has, their order, and its cost. */
 
 import { decide, type LaneView, type PolicyState } from "../../packages/batchwise/src/core/policy/decide.ts";
 import { longestFit } from "../../packages/batchwise/src/core/policy/longest-fit.ts";

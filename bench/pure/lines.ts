@@ -1,4 +1,4 @@
-/** The dispatcher's texts: names, lines of batch files, digests, and reading result files back. */
+/** The dispatcher's texts: names, lines of batch files, digests, and parsing of result files. */
 import * as encode from "../../packages/batchwise/src/dispatch/format/encode.ts";
 import { readJsonLines } from "../../packages/batchwise/src/dispatch/providers/shapes/read-lines.ts";
 import type { PureFunctions } from "./pure-functions.ts";

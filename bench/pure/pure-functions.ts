@@ -1,18 +1,18 @@
-/** What a pure function costs a call, one function in this process, measured by mitata. */
+/** The cost per call of one pure function in this process, measured by mitata. */
 import { do_not_optimize, measure } from "mitata";
 import type { Measurement } from "../harness/child.ts";
 import type { NamedWorkload } from "../harness/workloads.ts";
 import { decisions } from "./decisions.ts";
 import { lines } from "./lines.ts";
 
-/** By name: makes what a function needs, and gives the call that is measured. */
+/** By name: prepares a function's arguments, and returns the call to measure. */
 export type PureFunctions = Readonly<Record<string, () => () => unknown>>;
 
 const all: PureFunctions = { ...decisions, ...lines };
 
 export const pureFunctionNames: readonly string[] = Object.keys(all);
 
-/** `ms`: how long calls are timed, after a warm-up. */
+/** `ms`: the time for which calls are measured, after a warm-up. */
 type Config = { ms: number };
 
 async function measureOne(name: string, { ms }: Config): Promise<Measurement> {

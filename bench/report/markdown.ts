@@ -33,13 +33,13 @@ export function renderSection(section: Section): string {
   return [`## ${section.title}`, section.about.join("\n"), ...section.tables.map(renderTable), ...claims].join("\n\n");
 }
 
-/** Title and first words of a page. */
+/** Title and introduction of a page. */
 export interface Head {
   readonly title: string;
   readonly about: readonly string[];
 }
 
-/** `stolen`: the share of the processors that the hypervisor took meanwhile. */
+/** `stolen`: the share of processor time that the hypervisor took meanwhile. */
 export function renderReport(machine: Machine, stolen: number, sections: readonly Section[], head: Head): string {
   const claims = sections.flatMap((section) => section.claims);
   const missed = claims.filter((claim) => verdictOf(claim) === "missed");

@@ -1,6 +1,6 @@
 /**
- * The shape of what a suite reports: what was asked, one or more tables, and the claims that the
- * tables must bear. Pure; how it looks on paper is markdown.ts.
+ * The report of a suite: the question, one or more tables, and the claims that the tables must
+ * support. Pure; markdown.ts formats it.
  */
 export interface Table {
   readonly head: readonly string[];
@@ -12,7 +12,7 @@ export interface Claim {
   readonly measured: number;
   readonly sense: "at most" | "at least" | "below" | "above";
   readonly limit: number;
-  /** What the number is: `x` for a ratio, a unit otherwise. */
+  /** The kind of number: `x` for a ratio, else a unit. */
   readonly unit: string;
 }
 
@@ -23,26 +23,26 @@ export interface Section {
   readonly claims: readonly Claim[];
 }
 
-/** How much of a suite to run. */
+/** The part of a suite to run. */
 export interface Scale {
   readonly rounds: number;
-  /** A first look: smaller loads, no peer that is slow to measure. */
+  /** True: smaller loads, without peers that are slow to measure. */
   readonly quick: boolean;
-  /** Contenders to leave out, by name; their figures are NaN. */
+  /** Names of contenders to leave out; their figures are NaN. */
   readonly skip: readonly string[];
 }
 
 /**
- * Two runs of one program differ by this share. A ratio that misses its limit by no more counts as
- * met.
+ * Two runs of one program differ by this share. A ratio that misses its limit by no more than this
+ * counts as met.
  */
 const TOLERANCE = 0.05;
 
 export type Verdict = "met" | "close" | "missed";
 
 /**
- * `close`: a ratio that is over its limit, and within 5 % of it. Other units have no tolerance; NaN
- * is `missed`.
+ * `close`: a ratio that exceeds its limit by at most 5 %. Other units have no tolerance; NaN is
+ * `missed`.
  */
 export function verdictOf(claim: Claim): Verdict {
   if (isWithin(claim, 0)) return "met";
@@ -62,7 +62,7 @@ function isWithin({ measured, sense, limit }: Claim, tolerance: number): boolean
   }
 }
 
-/** A number with as many digits as a reader can use. */
+/** Formats a number with as many digits as a reader can use. */
 export function figure(value: number): string {
   if (Number.isNaN(value)) return "–";
   const size = Math.abs(value);

@@ -1,5 +1,5 @@
 /**
- * The measures that every store takes: requests in, one by one and by the thousand, sealed and
+ * The measures of every store: requests enqueued one by one and by the thousand, sealed and
  * settled.
  */
 import { createDispatcher, type Dispatcher, type DispatchRequest, type Store } from "batchwise/dispatch";
@@ -24,7 +24,7 @@ import {
 const INGEST = 100_000;
 const SINGLES = 20_000;
 
-/** Requests a second by calls of 1,000. */
+/** Requests per second by calls of 1,000. */
 async function ingest(store: Store, count: number): Promise<Measurement> {
   const calls = callsOf(count);
   const took = await seconds(async () => {
@@ -34,7 +34,8 @@ async function ingest(store: Store, count: number): Promise<Measurement> {
 }
 
 /**
- * Requests a second by callers that enqueue one, wait until it is durable, and go on with the next.
+ * Requests per second by callers that enqueue one, wait until it is durable, and then enqueue the
+ * next.
  */
 async function single(store: Store, count: number): Promise<Measurement> {
   const latencies: number[] = [];
@@ -46,7 +47,7 @@ async function single(store: Store, count: number): Promise<Measurement> {
   return { perSecond: count / took, medianMs: median(latencies) };
 }
 
-/** The same two through the dispatcher: checked, encoded, measured and named on the way. */
+/** The same two through the dispatcher, which checks, encodes, measures and names them. */
 async function dispatchMany(store: Store, count: number): Promise<Measurement> {
   return enqueueCalls(
     store,
@@ -54,7 +55,7 @@ async function dispatchMany(store: Store, count: number): Promise<Measurement> {
   );
 }
 
-/** By callers that leave the ids to the dispatcher. */
+/** By callers that let the dispatcher make the ids. */
 async function dispatchManyUnnamed(store: Store, count: number): Promise<Measurement> {
   const unnamed = (): DispatchRequest[] => dispatchRequests(CHUNK).map(({ body }) => ({ body }));
   return enqueueCalls(store, Array.from({ length: count / CHUNK }, unnamed));
@@ -76,15 +77,15 @@ async function dispatchSingle(store: Store, count: number): Promise<Measurement>
   return { perSecond: count / took };
 }
 
-/** Takes requests in and never starts: nothing is sent, so nothing has to answer. */
+/** Enqueues requests and never starts: nothing is sent, so nothing has to answer. */
 function idleDispatcher(store: Store): Dispatcher {
   const client = new PlainClient("http://127.0.0.1:9");
   return createDispatcher({ store, accounts: [openaiAccount({ client })] });
 }
 
 /**
- * Milliseconds to seal 50,000, or all where there are fewer, and requests settled a second in
- * chunks of 1,000.
+ * Milliseconds to seal 50,000, or all if there are fewer, and requests settled per second in chunks
+ * of 1,000.
  */
 async function batch(store: Store, count: number): Promise<Measurement> {
   const size = Math.min(count, BATCH);

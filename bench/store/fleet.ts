@@ -1,8 +1,8 @@
 /**
- * Four dispatchers and eight producers, each a process of its own, on one Postgres database and one
- * provider: the fleet of the tests, with requests and results of the size that is measured here.
- * Throws unless every request was in one batch, ran once and has one outcome. The provider is the
- * strict one of `batchwise/dispatch/testing`, in this process.
+ * Four dispatchers and eight producers, each in its own process, on one Postgres database and one
+ * provider: the fleet of the tests, with requests and results of the sizes measured here. Throws
+ * unless every request was in one batch, ran once and has one outcome. The provider is the strict
+ * one of `batchwise/dispatch/testing`, in this process.
  */
 import { isDeepStrictEqual } from "node:util";
 import { fakeProvider } from "batchwise/dispatch/testing";
@@ -15,11 +15,11 @@ import type { PostgresPlace } from "../../packages/batchwise/test/integration/se
 import type { Measurement } from "../harness/child.ts";
 import { BODY_BYTES, completion } from "./work.ts";
 
-/** What a body has around its text. */
+/** Bytes of a body around its text. */
 const FRAME_BYTES = 70;
 const LONGEST_MS = 600_000;
 
-/** Requests a second, from the first that was taken in to the last outcome. */
+/** Requests per second, from the first that was enqueued to the last outcome. */
 export async function fleet(config: PostgresPlace, count: number): Promise<Measurement> {
   const place = { kind: "postgres", config } as const;
   const provider = fakeProvider({

@@ -1,6 +1,6 @@
 /**
- * A folder for one database, on the disk that BATCHWISE_BENCH_FOLDER names, or among the system's
- * temporary files.
+ * A folder for one database, on the disk of BATCHWISE_BENCH_FOLDER, or among the system's temporary
+ * files.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

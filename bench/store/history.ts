@@ -1,8 +1,8 @@
 /**
- * Fills a store's file with requests that are done, by SQL instead of by millions of calls: the
- * rows that enqueue, seal and settle leave behind (request, texts, outcome, batches of 50,000,
- * counters), with bodies and payloads of 20 bytes, so that ten million fit on a small disk. The
- * trees that a seal searches are as deep as with full bodies, which lie in tables of their own.
+ * Fills a store's file with done requests, by SQL instead of by millions of calls: the rows that
+ * enqueue, seal and settle write (request, texts, outcome, batches of 50,000, counters), with
+ * bodies and payloads of 20 bytes, so that ten million fit on a small disk. The trees that a seal
+ * searches are as deep as with full bodies, which are in tables of their own.
  */
 import { DatabaseSync } from "node:sqlite";
 import { BATCH, LANE, NOW } from "./work.ts";
@@ -17,7 +17,7 @@ export function addDone(file: string, count: number): void {
   const counter = database.prepare("UPDATE batchwise_counter SET value = value + ? WHERE name = ?");
   for (const name of ["cursor", "succeeded"]) counter.run(count, name);
   counter.run(Math.ceil(count / BATCH), "done");
-  // As a store that has run for long has them.
+  // As in a store that has run for long.
   database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   database.close();
 }

@@ -1,21 +1,21 @@
-/** What a measure is, and how those that want a place to work in get one. */
+/** The interface of a measure, and how a measure gets a place to work in. */
 import type { Measurement } from "../harness/child.ts";
 
 interface Measure {
   readonly run: (count: number) => Promise<Measurement>;
-  /** How many requests, where the call does not say. */
+  /** Number of requests, unless the call sets it. */
   readonly count: number;
 }
 
 export type Measures = Readonly<Record<string, Measure>>;
 
-/** One that works somewhere: in an open store, in a file, on a server. */
+/** A measure that works in a place: an open store, a file, a server. */
 interface PlacedMeasure<Place> {
   readonly run: (place: Place, count: number) => Promise<Measurement>;
   readonly count: number;
 }
 
-/** Gives each measure a place of its own, which `within` makes and removes. */
+/** Gives each measure its own place, which `within` makes and removes. */
 export function at<Place>(
   measures: Readonly<Record<string, PlacedMeasure<Place>>>,
   within: (work: (place: Place) => Promise<Measurement>) => Promise<Measurement>,

@@ -1,8 +1,7 @@
 /**
- * Lets requests pass all the way through one dispatcher, or one job: taken in, sealed, uploaded,
- * run by a provider in another process, collected, settled and read by their cursors. What it
- * measures is the peak memory of this process while they do; that each came back once is checked on
- * the way.
+ * Sends requests all the way through one dispatcher, or one job: enqueued, sealed, uploaded, run by
+ * a provider in another process, collected, settled and read by their cursors. It measures the peak
+ * memory of this process meanwhile, and checks that each came back once.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -25,12 +24,12 @@ import { CHUNK, dispatchRequest, seconds } from "./work.ts";
 const providerFile = fileURLToPath(new URL("provider-process.ts", import.meta.url));
 const POLL_MS = 100;
 
-/** Peak memory in MB, and requests a second from the first enqueue to the last outcome. */
+/** Peak memory in MB, and requests per second from the first enqueue to the last outcome. */
 export function passing(file: string, count: number): Promise<Measurement> {
   return passingIn(sqliteStore({ path: file }), count);
 }
 
-/** The same in any store, which is closed afterwards. In batches of 50,000, where so many wait. */
+/** The same in any store, which is closed afterwards. Uses batches of 50,000 if so many wait. */
 export function passingIn(store: Store, count: number): Promise<Measurement> {
   return withProvider(store, async (options) => {
     const dispatcher = createDispatcher({ ...options, thresholds: { maxAgeMs: 1_000 } });
@@ -89,7 +88,7 @@ async function enqueueAll(dispatcher: Dispatcher, count: number): Promise<void> 
   }
 }
 
-/** Each of them once, with an answer in it. */
+/** Each of them once, with an answer. */
 async function readAll(outcomes: AsyncIterable<Outcome>, count: number): Promise<void> {
   const seen = new Uint8Array(count);
   let left = count;

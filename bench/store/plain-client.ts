@@ -1,7 +1,6 @@
 /**
- * The least client that the OpenAI account can work with: its calls as plain streamed HTTP over one
- * kept connection. It stands in for the official client where the memory of the dispatcher alone is
- * measured.
+ * The smallest client that the OpenAI account can use: its calls as plain streamed HTTP over one
+ * open connection. It replaces the official client where only the dispatcher's memory is measured.
  */
 import { Agent, type IncomingMessage, request } from "node:http";
 import { Readable } from "node:stream";

@@ -1,6 +1,6 @@
 /**
- * The measures of Postgres: those of any store, on a server of their own; the plain Postgres work
- * beside them, by the same client; and a fleet on one database.
+ * The measures of Postgres: those of any store, on a separate server; the plain Postgres work for
+ * comparison, by the same client; and a fleet on one database.
  */
 import type { NewRequest, Store } from "batchwise/dispatch";
 import { postgresStore } from "batchwise/dispatch/postgres";
@@ -44,7 +44,7 @@ function inStore(work: (store: Store) => Promise<Measurement>): Promise<Measurem
 }
 
 /**
- * The size of all tables, their free space included, after a vacuum as the server's own does it.
+ * The size of all tables, including their free space, after the vacuum that the server itself runs.
  */
 async function pruneOnServer(pool: pg.Pool, count: number): Promise<Measurement> {
   const store = postgresStore({ pool });
@@ -58,7 +58,7 @@ async function pruneOnServer(pool: pg.Pool, count: number): Promise<Measurement>
   return seen;
 }
 
-/** The size of all tables after a vacuum, and the place that the write-ahead log has come to. */
+/** The size of all tables after a vacuum, and the position of the write-ahead log. */
 async function sizeOnServer(pool: pg.Pool, count: number): Promise<Measurement> {
   const store = postgresStore({ pool });
   await store.probe(1, NOW);
@@ -85,7 +85,7 @@ async function ingestRaw(pool: pg.Pool, count: number): Promise<Measurement> {
   return insertRaw(pool, callsOf(count));
 }
 
-/** Under ids that sort by time, as those are that the dispatcher makes. */
+/** With ids that sort by time, like the ids that the dispatcher makes. */
 async function ingestRawOrdered(pool: pg.Pool, count: number): Promise<Measurement> {
   return insertRaw(pool, callsOf(count, "ordered"));
 }
@@ -101,7 +101,7 @@ async function insertRaw(pool: pg.Pool, calls: readonly (readonly NewRequest[])[
   return { perSecond: (calls.length * CHUNK) / took };
 }
 
-/** One insert a commit, by as many callers, over a pool of the same size. */
+/** One insert per commit, by as many callers, over a pool of the same size. */
 async function singleRaw(pool: pg.Pool, count: number): Promise<Measurement> {
   await pool.query(RAW_REQUEST);
   const took = await byCallers(requests(count), ({ id, body }) =>

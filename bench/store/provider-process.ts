@@ -1,10 +1,10 @@
 /**
- * A batch provider in a process of its own, so that the memory of the dispatcher's process is the
- * dispatcher's alone. It speaks OpenAI's files and batches, reads uploads and writes results as
- * streams, and keeps of a file only the custom ids. Every batch is complete at its first poll;
- * results come in the reverse order of the lines.
+ * A batch provider in its own process, so that the memory of the dispatcher's process is only the
+ * dispatcher's. It implements OpenAI's files and batches, streams uploads and results, and keeps
+ * only the custom ids of a file. Every batch is complete at its first poll; results come in the
+ * reverse order of the lines.
  *
- * Says its port on the first line of its output, and ends with its standard input.
+ * Prints its port on the first line of its output, and ends with its standard input.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -97,7 +97,7 @@ const server = createServer((request, response) => {
     () => response.destroy(),
   );
 });
-// A dispatcher that is busy with a commit must not meet a connection that has just been given up.
+// A dispatcher that is busy with a commit must not meet a connection that has just been closed.
 server.keepAliveTimeout = 600_000;
 server.listen(0, "127.0.0.1", () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`));
 process.stdin.resume().once("end", () => process.exit());

@@ -1,7 +1,7 @@
 /**
- * Lets go of ended requests while single requests come in: how many a second, how long the single
- * ones wait then and before, and what a request takes of the store's place: after it has ended, and
- * once it is pruned.
+ * Prunes ended requests while single requests are enqueued. Measures requests pruned per second,
+ * the latency of the single ones during and before it, and the space of a request after its end and
+ * after pruning.
  */
 import { createDispatcher, type Store } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
@@ -10,12 +10,12 @@ import { median } from "../harness/numbers.ts";
 import { PlainClient } from "./plain-client.ts";
 import { BATCH, enqueueAll, NOW, requests, sealInput, seconds, settleAll } from "./work.ts";
 
-/** Enough to see the pace; the million of the report is asked for. */
+/** Enough to see the rate; the report uses a million. */
 export const PRUNED = 100_000;
 const QUIET_CALLS = 200;
 const BETWEEN_MS = 2;
 
-/** `bytes`: what the store takes of its place now. */
+/** `bytes`: the space that the store takes now. */
 export async function prune(store: Store, count: number, bytes: () => Promise<number>): Promise<Measurement> {
   const empty = await bytes();
   for (let done = 0; done < count; done += BATCH) await endSome(store, `prune-${done}`, Math.min(BATCH, count - done));
@@ -53,7 +53,7 @@ async function endSome(store: Store, key: string, count: number): Promise<void> 
   await store.transition(key, 1, { state: "done", leaseUntil: 0 }, NOW);
 }
 
-/** One request after the other, a moment apart. */
+/** One request after the other, with a pause between them. */
 async function latencies(store: Store, mayGoOn: (calls: number) => boolean): Promise<number[]> {
   const waits: number[] = [];
   while (mayGoOn(waits.length)) {

@@ -1,6 +1,6 @@
 /**
- * The measures of Redis: those of any store, on a server of their own that flushes its append-only
- * file before it answers; and the plain Redis work beside them, by the same client.
+ * The measures of Redis: those of any store, on a separate server that flushes its append-only file
+ * before it answers; and the plain Redis work for comparison, by the same client.
  */
 import type { Store } from "batchwise/dispatch";
 import { redisStore } from "batchwise/dispatch/redis";
@@ -35,7 +35,7 @@ function inStore(work: (store: Store) => Promise<Measurement>): Promise<Measurem
   });
 }
 
-/** What the server's data takes of its memory. */
+/** The memory of the server's data. */
 async function pruneOnServer(client: Redis, count: number): Promise<Measurement> {
   const store = redisStore({ client });
   await store.probe(1, NOW);
@@ -72,7 +72,7 @@ async function passingOnServer(client: Redis, count: number): Promise<Measuremen
 }
 
 /**
- * Fields of one hash, each set by a command of its own: a thousand in one pipeline, which is one
+ * Sets fields of one hash, each by its own command: a thousand in one pipeline, which is one
  * transaction.
  */
 async function ingestRaw(client: Redis, count: number): Promise<Measurement> {

@@ -1,8 +1,8 @@
-/** Finds a measure by store and name, and runs it, once, in this process. */
+/** Finds a measure by store and name, and runs it once in this process. */
 import type { Measurement } from "../harness/child.ts";
 import type { Measures } from "./measures.ts";
 
-/** Each loads the drivers of its store alone: what a process needs of memory is measured too. */
+/** Each loads only its store's drivers, because the memory of a process is measured, too. */
 const stores: Readonly<Record<string, () => Promise<{ readonly measures: Measures }>>> = {
   sqlite: () => import("./sqlite.ts"),
   postgres: () => import("./postgres.ts"),

@@ -1,6 +1,6 @@
 /**
- * Runs store measures in processes of their own and keeps what each round gave. All of them are of
- * one store.
+ * Runs store measures in processes of their own and keeps the figures of each round. All are of one
+ * store.
  */
 import { execFile } from "node:child_process";
 import { tmpdir } from "node:os";
@@ -13,13 +13,13 @@ import type { Progress } from "../harness/rounds.ts";
 
 const run = promisify(execFile);
 /**
- * Keeps Node's own translation of TypeScript, so that no measure but the first carries the 20 MB
- * that it needs.
+ * Caches Node's compiled TypeScript, so that only the first measure carries the 20 MB that
+ * compiling needs.
  */
 const env = { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), "batchwise-bench-compiled") };
 const program = fileURLToPath(new URL("../dispatch-store.ts", import.meta.url));
 
-/** A ratio is formed within one round, from two processes that ran seconds apart. */
+/** A ratio is computed within one round, from two processes that ran seconds apart. */
 export class Rounds {
   readonly #seen = new Map<string, Measurement[]>();
   readonly #progress: Progress;
@@ -30,7 +30,7 @@ export class Rounds {
     this.#store = store;
   }
 
-  /** `count` requests, or as many as the measure takes by itself. */
+  /** `count`: number of requests; default: the measure's own. */
   async add(name: string, count?: number): Promise<void> {
     const args = ["--no-warnings", program, "--measure", name, "--store", this.#store];
     if (count !== undefined) args.push("--count", String(count));

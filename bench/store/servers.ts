@@ -1,7 +1,7 @@
 /**
- * Servers for the measures, by the keeper that the tests have: found on this machine or installed
- * as Debian packages, on data of their own, flushed to the disk before they answer, and ended by
- * their process ids, whatever ends this process. BATCHWISE_BENCH_FOLDER says where their data goes.
+ * Servers for the measures, from the keeper of the tests: found on this machine or installed as
+ * Debian packages, with their own data, flushing to disk before they answer, and ended by their
+ * process ids, however this process ends. BATCHWISE_BENCH_FOLDER is the folder for their data.
  */
 import type { Keeper } from "../../packages/batchwise/test/integration/services/keeper-client.ts";
 import {
@@ -12,7 +12,7 @@ import {
 import type { PostgresPlace } from "../../packages/batchwise/test/integration/services/postgres.ts";
 import type { RedisPlace } from "../../packages/batchwise/test/integration/services/redis.ts";
 
-/** Runs `work` on a new server, in a schema of its own. */
+/** Runs `work` on a new server, in its own schema. */
 export function onPostgres<Result>(work: (place: PostgresPlace) => Promise<Result>): Promise<Result> {
   return kept(async ({ port }) => work(await (await ownPostgres(port)).place()));
 }
@@ -30,7 +30,7 @@ async function kept<Result>(work: (keeper: Keeper) => Promise<Result>): Promise<
   }
 }
 
-/** The version of the server that can be had here; throws, with what to do, where there is none. */
+/** The version of the available server; throws, with advice, if there is none. */
 export function postgresVersion(): Promise<string> {
   return onPostgres(async (place) => {
     const { default: pg } = await import("pg");

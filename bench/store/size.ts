@@ -1,7 +1,7 @@
 /**
- * What a request takes of a store in each of its states, and what the store writes ahead of it for
- * each step: bytes a request of 2 KB and a result of 500 bytes. And how fast the largest batch is
- * read for its upload.
+ * The space of a request in a store in each of its states, and the log that the store writes for
+ * each step: bytes per request of 2 KB with a result of 500 bytes. Also the speed of reading the
+ * largest batch for its upload.
  */
 import { createDispatcher, type Store } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
@@ -12,9 +12,7 @@ import { BATCH, enqueueAll, NOW, sealInput, seconds, settleAll } from "./work.ts
 /** Members that the dispatcher reads at once for bodies of 2 KB. */
 const PAGE = 60;
 
-/**
- * Of the store's place: the bytes that it takes now, and those that its log has ever been given.
- */
+/** Bytes that the store takes now, and total bytes of its log since the start. */
 export interface Sizes {
   readonly bytes: () => Promise<number>;
   readonly written: () => Promise<number>;
@@ -41,7 +39,7 @@ export async function size(store: Store, asked: number, sizes: Sizes): Promise<M
   return seen;
 }
 
-/** As an upload reads them. */
+/** Reads as an upload does. */
 async function readAll(store: Store, count: number): Promise<void> {
   let read = 0;
   for (let fromOrd = 0; fromOrd < count; ) {

@@ -1,6 +1,6 @@
 /**
- * The measures of SQLite: those of any store, on a database in a folder that is removed afterwards;
- * the plain SQLite work beside them; and what is asked of this store only.
+ * The measures of SQLite: those of any store, on a database in a temporary folder; the plain SQLite
+ * work for comparison; and measures of this store only.
  */
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -29,11 +29,11 @@ import {
   seconds,
 } from "./work.ts";
 
-/** One insert a commit takes its time. */
+/** Few, because one insert per commit is slow. */
 const RAW_SINGLES = 3_000;
 /** Five batches. */
 const SEALED = 250_000;
-/** Pairs of seals among ten million done, and among fewer. */
+/** Pairs of seals among ten million done requests, and among fewer. */
 const PAIRS = 7;
 const QUICK_PAIRS = 3;
 const FEW_DONE = 10_000;
@@ -50,7 +50,7 @@ async function inStore(work: (store: Store) => Promise<Measurement>): Promise<Me
   });
 }
 
-/** A database with the store's own settings and one table: what SQLite itself can do here. */
+/** A database with the store's own settings and one table, to measure SQLite itself. */
 export function rawDatabase(path: string, table: string): DatabaseSync {
   const database = new DatabaseSync(path);
   database.exec(`
@@ -63,7 +63,7 @@ async function ingestRaw(file: string, count: number): Promise<Measurement> {
   return insertRaw(file, callsOf(count));
 }
 
-/** Under ids that sort by time, as those are that the dispatcher makes. */
+/** With ids that sort by time, like the ids that the dispatcher makes. */
 async function ingestRawOrdered(file: string, count: number): Promise<Measurement> {
   return insertRaw(file, callsOf(count, "ordered"));
 }
@@ -82,7 +82,7 @@ async function insertRaw(file: string, calls: readonly (readonly NewRequest[])[]
   return { perSecond: (calls.length * CHUNK) / took };
 }
 
-/** One insert a commit: what each caller alone would pay. */
+/** One insert per commit: the cost of a caller without grouping. */
 async function singleRaw(file: string, count: number): Promise<Measurement> {
   const database = rawDatabase(file, RAW_REQUEST);
   const insert = database.prepare("INSERT INTO request (id, body) VALUES (?, ?)");
@@ -109,8 +109,8 @@ async function settleRaw(file: string, count: number): Promise<Measurement> {
 }
 
 /**
- * Milliseconds to seal 50,000 in a store where few requests are done and in one where many are. The
- * two take turns, and the ratio is formed from seals that ran within a second of one another.
+ * Milliseconds to seal 50,000 in a store with few done requests and in one with many. The two take
+ * turns, and the ratio is computed from seals that ran within a second of one another.
  */
 async function sealAmong(file: string, many: number): Promise<Measurement> {
   const few = await storeWithDone(`${file}.few`, FEW_DONE);
@@ -145,7 +145,7 @@ async function sealAmong(file: string, many: number): Promise<Measurement> {
   return { fewMs: median(fewMs), manyMs: median(manyMs), ratio: median(ratios), probeMs: median(probeMs) };
 }
 
-/** The size of the file, once what was written is copied back into it. */
+/** The size of the file after its log has been copied back into it. */
 async function pruneInFile(file: string, count: number): Promise<Measurement> {
   const store = sqliteStore({ path: file });
   await store.probe(1, NOW);
@@ -160,8 +160,8 @@ async function pruneInFile(file: string, count: number): Promise<Measurement> {
 }
 
 /**
- * Nothing is copied back from the log before it is asked for, so that the log has all that was
- * written.
+ * Nothing is copied back from the log before the measure does so, so the log has everything that
+ * was written.
  */
 async function sizeInFile(file: string, count: number): Promise<Measurement> {
   const database = new DatabaseSync(file);

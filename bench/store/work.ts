@@ -1,4 +1,4 @@
-/** What the store measures are made of: requests of 2 KB, results of 500 bytes, and a watch. */
+/** The parts of the store measures: requests of 2 KB, results of 500 bytes, and a timer. */
 import { randomUUID } from "node:crypto";
 import type { DispatchRequest, NewRequest, SealInput, Settlement, Store } from "batchwise/dispatch";
 
@@ -6,13 +6,14 @@ export const BODY_BYTES = 2_048;
 export const BATCH = 50_000;
 export const CHUNK = 1_000;
 const CALLERS = 256;
-/** Of the ids that the dispatcher makes. */
+/** Length of the ids that the dispatcher makes. */
 const ID_LENGTH = 26;
 export const NOW = 1_700_000_000_000;
 export const LANE = "/v1/chat/completions  gpt-4o-mini";
 
 /**
- * Done requests among which is sealed, and requests that pass through, where the call does not say.
+ * Number of done requests among which is sealed, and of requests that pass through, unless the call
+ * sets it.
  */
 export const MANY_DONE = 10_000_000;
 export const PASSING = 1_000_000;
@@ -21,13 +22,13 @@ export const PASSED = 200_000;
 
 const DIGEST_LENGTH = 27;
 const frame = { model: "gpt-4o-mini", messages: [{ role: "user", content: "" }] };
-/** Drawn words: one word again and again is compressed 6 to 1 by Postgres, and reads as fast. */
+/** Random words: Postgres compresses a repeated word 6 to 1, which would make it too fast. */
 function drawn(bytes: number): string {
   const words = Array.from({ length: Math.ceil(bytes / 7) }, () => Math.random().toString(36).slice(2, 8));
   return words.join(" ").slice(0, bytes);
 }
 
-/** Each is long enough that no database sees that they come again. */
+/** Each is long enough that no database detects the repetition. */
 const TEXTS = 500;
 const contents: readonly string[] = Array.from({ length: TEXTS }, () =>
   drawn(BODY_BYTES - JSON.stringify(frame).length),
@@ -35,18 +36,18 @@ const contents: readonly string[] = Array.from({ length: TEXTS }, () =>
 const bodies: readonly string[] = contents.map((content) =>
   JSON.stringify({ ...frame, messages: [{ role: "user", content }] }),
 );
-/** A completion of about 500 bytes, as a provider gives it. */
+/** A provider's completion of about 500 bytes. */
 export const completion = {
   object: "chat.completion",
   choices: [{ index: 0, message: { role: "assistant", content: drawn(340) }, finish_reason: "stop" }],
   usage: { prompt_tokens: 500, completion_tokens: 80, total_tokens: 580 },
 };
-/** One as a store keeps it. */
+/** The same as a store keeps it. */
 export const payload: string = JSON.stringify({ response: { statusCode: 200, body: { text: drawn(440) } } });
 
 /**
- * Requests as the dispatcher passes them on, under random ids: the hardest case for the index of
- * ids.
+ * Requests as the dispatcher passes them to the store, with random ids: the hardest case for the
+ * index of ids.
  */
 export function requests(count: number): NewRequest[] {
   return Array.from({ length: count }, (_, n) => ({
@@ -82,7 +83,7 @@ export function sealInput(key: string): SealInput {
   };
 }
 
-/** Ends all members of a batch, in chunks and in an order that is not theirs. */
+/** Ends all members of a batch, in chunks and in another order. */
 export async function settleAll(store: Store, key: string, count: number): Promise<void> {
   const chunks = Math.ceil(count / CHUNK);
   for (let chunk = 0; chunk < chunks; chunk += 1) {
@@ -99,8 +100,8 @@ export async function enqueueAll(store: Store, count: number): Promise<void> {
 }
 
 /**
- * Callers that each take one of the rest, wait until it is done, and go on with the next. Seconds
- * until none is left.
+ * Runs callers that each take one of the rest, wait until it is done, and take the next. Returns
+ * the seconds until none is left.
  */
 export function byCallers<Item>(items: Item[], one: (item: Item) => Promise<unknown>): Promise<number> {
   const caller = async (): Promise<void> => {
@@ -112,8 +113,8 @@ export function byCallers<Item>(items: Item[], one: (item: Item) => Promise<unkn
 }
 
 /**
- * A thousand requests for each call, in random order of their ids, or in the order of those that
- * the dispatcher makes.
+ * A thousand requests per call, in random order of their ids, or in the order of the dispatcher's
+ * ids.
  */
 export function callsOf(count: number, ids: "random" | "ordered" = "random"): NewRequest[][] {
   const calls = Array.from({ length: count / CHUNK }, () => requests(CHUNK));

@@ -1,4 +1,4 @@
-/** W1: what one item costs, against the bound and the peers. */
+/** W1: the cost of one item, compared with the bound and the peers. */
 import { medianOf, type Progress, type Results, ratioOf, runRounds } from "../harness/rounds.ts";
 import { allocationFlags } from "../micro/bursts.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";
@@ -34,8 +34,7 @@ function timeClaims(times: Results, quick: boolean): Claim[] {
 }
 
 /**
- * Pacer fills even the large young generation of the bytes run, so that its growth cannot be read
- * off.
+ * Pacer fills even the large young generation of the bytes run, so its growth cannot be measured.
  */
 function keepsYoung(contender: string): boolean {
   return !contender.startsWith("pacer");

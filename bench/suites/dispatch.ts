@@ -1,6 +1,6 @@
 /**
- * The dispatcher on SQLite against plain SQLite: what guards against a regression within a minute,
- * by ratios alone. The figures themselves are dispatch-store.ts, which takes its time.
+ * The dispatcher on SQLite compared with plain SQLite: finds a regression within a minute, only by
+ * ratios. dispatch-store.ts, which takes longer, measures the figures themselves.
  */
 import type { Progress } from "../harness/rounds.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";
@@ -10,7 +10,7 @@ interface Pair {
   readonly text: string;
   readonly name: string;
   readonly base: string;
-  /** How many of each. */
+  /** Number of requests for each side. */
   readonly counts: readonly [number, number];
   readonly limit: number;
 }
@@ -18,8 +18,8 @@ interface Pair {
 const MANY_DONE = 200_000;
 
 /**
- * Limits lie well under what a quiet machine gives: disks differ, and a busy processor slows the
- * two sides unequally.
+ * Limits are well below the results of a quiet machine: disks differ, and a busy processor slows
+ * the two sides unequally.
  */
 const pairs: readonly Pair[] = [
   {

@@ -1,5 +1,5 @@
 /**
- * What gathering is worth to a synchronous handler behind HTTP: SQLite inserts, one transaction a
+ * The gain of gathering for a synchronous handler behind HTTP: SQLite inserts, one transaction per
  * batch.
  */
 import { medianOf, type Progress, type Results, ratioOf, runRounds } from "../harness/rounds.ts";

@@ -1,5 +1,6 @@
 /**
- * A provider with rate limits: the limiter against retries alone and against a gate made by hand.
+ * A provider with rate limits: the limiter compared with retries only and with a gate written by
+ * hand.
  */
 import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
@@ -23,7 +24,7 @@ const contenders: readonly Contender[] = [
   gate,
 ];
 
-/** Below the limit of tokens, where calls are short; and above it. */
+/** Below the limit of tokens, where calls are the scarce resource; and above it. */
 const CALLS_ARE_SHORT = 60;
 const TOKENS_ARE_SHORT = 90;
 

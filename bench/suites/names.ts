@@ -1,6 +1,6 @@
 /**
- * What each contender is called in the tables, and how many batches it may run at once where no
- * limit is set.
+ * The name of each contender in the tables, and its number of concurrent batches if no limit is
+ * set.
  */
 const titles: Readonly<Record<string, string>> = {
   "hand-written": "hand-written minimum",

@@ -1,4 +1,4 @@
-/** W6: what a batching policy is worth under Poisson arrivals, when the backend has one slot. */
+/** W6: the effect of a batching policy under Poisson arrivals, if the backend has one slot. */
 import type { Settings } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import {
@@ -28,8 +28,8 @@ const titles: Readonly<Record<string, string>> = {
 
 const contenders = Object.keys(titles);
 /**
- * These close a batch when the slot takes it, and are hard to tell apart. The rest get a shorter
- * look.
+ * These close a batch when the slot takes it, and differ little. The others are measured for less
+ * time.
  */
 const close = [ours, "cargo-queue", "promise-batcher@1"];
 const rest = contenders.filter((name) => !close.includes(name));
@@ -38,8 +38,8 @@ const REST_MS = 3_000;
 const peers = contenders.filter((name) => !name.startsWith("batchwise"));
 
 /**
- * A rate, and how long the close ones meet it: long enough for a 99th percentile of some thousand
- * callers.
+ * A rate, and how long the close contenders run under it: long enough for a 99th percentile of
+ * several thousand callers.
  */
 interface Rate {
   readonly perSecond: number;
@@ -72,7 +72,7 @@ function bestPeer(results: Results, field: string): string {
 }
 
 /**
- * Two runs of one policy over one schedule differ by the grain of the clock: that much is "no
+ * Two runs of one policy over one schedule differ by the resolution of the clock: that much is "no
  * worse".
  */
 const spread: Readonly<Record<string, number>> = { p50Ms: 1.03, p99Ms: 1.05 };
@@ -88,7 +88,7 @@ function latencyClaim({ perSecond, results }: RateResults, field: "p50Ms" | "p99
   };
 }
 
-/** Round by round where the peer ran in all of them. */
+/** Round by round if the peer ran in all of them. */
 function against(results: Results, peer: string, field: string): number {
   if (close.includes(peer)) return ratioOf(results, ours, peer, field);
   return medianOf(results, ours, field) / medianOf(results, peer, field);

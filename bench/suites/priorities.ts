@@ -1,4 +1,6 @@
-/** What distinct priorities cost in a deep queue, in the three orders in which they can come. */
+/**
+ * The cost of distinct priorities in a deep queue, in the three orders in which they can arrive.
+ */
 import { medianOf, type Progress, ratioOf, runRounds } from "../harness/rounds.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";
 import { titleOf } from "./names.ts";

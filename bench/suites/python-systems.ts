@@ -1,7 +1,7 @@
 /**
  * The load under which Flyte's DynamicBatcher, mixedbread's `batched`, inferflow and Ray Serve's
- * `@serve.batch` were measured, with our row beside the best of theirs. Theirs are quoted; ours are
- * measured here.
+ * `@serve.batch` were measured, with our row beside the best of theirs. Their figures are quoted;
+ * ours are measured here.
  */
 import { medianOf, type Plan, type Progress, type Results, runInterleaved } from "../harness/rounds.ts";
 import { type Claim, figure, type Scale, type Section } from "../report/section.ts";

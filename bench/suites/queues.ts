@@ -1,6 +1,6 @@
 /**
- * W2, W3 and the price of an option: per-item cost where submits come from promise jobs, and where
- * queues are deep.
+ * W2, W3 and the price of an option: the cost per item if submits come from promise jobs, and in
+ * deep queues.
  */
 import { medianOf, type Progress, type Results, ratioOf, runRounds } from "../harness/rounds.ts";
 import { type Claim, figure, ratio, type Scale, type Section, type Table } from "../report/section.ts";
@@ -11,7 +11,7 @@ const time = "nsPerItem";
 interface Pair {
   readonly contender: string;
   readonly base: string;
-  /** What the base is called in the claim. */
+  /** The name of the base in the claim. */
   readonly against: string;
   readonly limit: number;
 }
@@ -128,7 +128,7 @@ export async function loneItem({ rounds, quick, skip }: Scale, progress: Progres
   };
 }
 
-/** Each round's ratio is that of the two medians of the round. */
+/** Each round's ratio is the ratio of the two medians of the round. */
 function loneAgainstDataloader(results: Results): Claim {
   const text = `${titleOf("batchwise-turn")}, submit to handler, against ${titleOf("dataloader")}`;
   const measured = ratioOf(results, "batchwise-turn", "dataloader", "toHandlerUs");

@@ -1,6 +1,6 @@
 /**
- * Every suite by name, loaded on demand: a suite that cannot be loaded does not keep the others
- * from running.
+ * Every suite by name, loaded on demand, so that a suite that cannot be loaded does not stop the
+ * others.
  */
 import type { Progress } from "../harness/rounds.ts";
 import type { Scale, Section } from "../report/section.ts";
@@ -9,9 +9,9 @@ type RunSuite = (scale: Scale, progress: Progress) => Promise<Section>;
 
 export interface Suite {
   readonly load: () => Promise<RunSuite>;
-  /** Rounds of the full run; 0 leaves the suite out. */
+  /** Rounds of the full run; 0 omits the suite. */
   readonly rounds: number;
-  /** Rounds of the quick run; 0 leaves the suite out. */
+  /** Rounds of the quick run; 0 omits the suite. */
   readonly quickRounds: number;
 }
 

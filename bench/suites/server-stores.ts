@@ -1,8 +1,7 @@
 /**
- * The dispatcher on real servers of Postgres and Redis, against the plain servers in the same run.
- * Figures without targets; what must hold, that the fleet does nothing twice, is checked by its
- * measure. A server that is neither here nor can be installed is named in the report, with what to
- * install.
+ * The dispatcher on real servers of Postgres and Redis, compared with the plain servers in the same
+ * run. Figures without targets; the fleet's measure itself checks that nothing is done twice. If a
+ * server is not installed and cannot be, the report names it and says what to install.
  */
 import type { Progress } from "../harness/rounds.ts";
 import { figure, ratio, type Scale, type Section, type Table } from "../report/section.ts";
@@ -26,7 +25,7 @@ interface Server {
 /** The quick run does this share of everything. */
 const QUICK_SHARE = 10;
 
-/** How many requests each measure takes. */
+/** Number of requests of each measure. */
 const counts: Readonly<Record<string, number>> = {
   ...{ ingest: 100_000, ingestRaw: 100_000, dispatchManyUnnamed: 100_000, ingestRawOrdered: 100_000 },
   ...{ dispatchSingle: 20_000, singleRaw: 20_000, batch: 50_000, settleRaw: 50_000, fleet: 20_000 },
@@ -96,7 +95,7 @@ const aboutBoth: readonly string[] = [
   "no request was in two batches, that the provider ran each once, and that each has one outcome.",
 ];
 
-/** What keeps a server from starting is a line of the report: the run goes on. */
+/** A reason why a server cannot start becomes a line of the report, and the run continues. */
 async function versionOf({ version }: Server): Promise<{ readonly version: string } | { readonly trouble: string }> {
   try {
     return { version: await version() };

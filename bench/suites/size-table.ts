@@ -1,7 +1,4 @@
-/**
- * The table of what a request takes of a store in each of its states, and of the log that the store
- * writes ahead.
- */
+/** The table of a request's space in a store in each of its states, and of the store's log. */
 import { figure, type Table } from "../report/section.ts";
 import type { Rounds } from "../store/rounds.ts";
 

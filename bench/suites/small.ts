@@ -1,4 +1,4 @@
-/** The weight of a batcher, for programs that make one for each request or each instance. */
+/** The weight of a batcher, for programs that make one per request or per instance. */
 import { medianOf, type Progress, type Results, ratioOf, runRounds } from "../harness/rounds.ts";
 import { collectFlags } from "../micro/small.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";

@@ -1,6 +1,6 @@
 /**
- * The dispatcher on SQLite against its targets, and against plain SQLite in the same run. Long:
- * sealing among ten million requests that are done, and a million that pass through.
+ * The dispatcher on SQLite compared with its targets, and with plain SQLite in the same run. Long:
+ * it seals among ten million done requests, and passes a million through.
  */
 import type { Progress } from "../harness/rounds.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";

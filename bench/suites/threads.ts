@@ -1,4 +1,4 @@
-/** What a blocking submit from a worker thread costs, against bare messages and Atomics. */
+/** The cost of a blocking submit from a worker thread, compared with plain messages and Atomics. */
 import { medianOf, type Progress, type Results, ratioOf, runInterleaved } from "../harness/rounds.ts";
 import { type Claim, figure, ratio, type Scale, type Section } from "../report/section.ts";
 

@@ -1,5 +1,5 @@
-// Deliberate faults in the dispatcher, most of them behaviour that it once had. They have to break
-// a promise that the simulation of test/dispatch checks.
+// Deliberate faults in the dispatcher, most of them its behaviour at some time. Each must break a
+// promise that the simulation of test/dispatch checks.
 
 import type { Fault } from "./fault.ts";
 

@@ -1,9 +1,9 @@
-// What a deliberate fault is: one piece of a source that scripts/mutate.ts replaces by another. The
-// piece has to be there exactly once; a fault whose piece is gone must be written anew, or nothing
-// would be shown by it.
+// A deliberate fault: one piece of a source that scripts/mutate.ts replaces by another. The piece
+// must occur exactly once; if it is gone, the fault must be rewritten, because it would show
+// nothing.
 
 export interface Fault {
-  /** What the sources do wrong with it. */
+  /** The wrong behaviour of the changed sources. */
   readonly name: string;
   /** File in packages/batchwise/src. */
   readonly file: string;

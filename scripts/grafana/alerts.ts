@@ -1,4 +1,4 @@
-// The alert rules. The limits are where to begin: set them to what your service promises.
+// The alert rules. The limits are starting points: set them to the promises of your service.
 
 import { gainedInHour } from "./gained.ts";
 
@@ -12,7 +12,7 @@ interface Rule {
 
 const NAME = "batchwise_batcher_name";
 
-/** The share of items that ended in one way, of five minutes. */
+/** The share of items with this outcome over five minutes. */
 const shareOf = (outcome: string): string =>
   `sum by (${NAME}) (rate(batchwise_items_settled_total{batchwise_item_outcome="${outcome}"}[5m])) ` +
   `/ sum by (${NAME}) (rate(batchwise_items_settled_total[5m]))`;
@@ -138,7 +138,10 @@ const DISPATCHERS: readonly Rule[] = [
   },
 ];
 
-/** A rules file of Prometheus. Texts are double-quoted, in which YAML and JSON agree. */
+/**
+ * A rules file of Prometheus. Texts are in double quotes, for which YAML and JSON have the same
+ * rules.
+ */
 export function alertRules(): string {
   const groups = Object.entries({ "batchwise-batcher": BATCHERS, "batchwise-dispatcher": DISPATCHERS });
   return `groups:\n${groups.map(([name, rules]) => `  - name: ${name}\n    rules:\n${rules.map(ruleText).join("")}`).join("")}`;

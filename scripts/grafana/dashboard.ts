@@ -1,5 +1,5 @@
-// The dashboard: a row for batchers, a row for dispatchers. Panels are laid out three in a line, in
-// their order.
+// The dashboard: a row for batchers, a row for dispatchers. Panels are laid out three per line, in
+// order.
 
 import { gainedInHour } from "./gained.ts";
 
@@ -9,7 +9,7 @@ interface Panel {
   readonly title: string;
   readonly description: string;
   readonly unit: Unit;
-  /** PromQL by the name of its lines. */
+  /** PromQL by the label of its line. */
   readonly lines: Readonly<Record<string, string>>;
 }
 

@@ -1,6 +1,6 @@
-// The files for Grafana and Prometheus, as text. Each is there twice: with the names that the
-// Prometheus exporter of OpenTelemetry's JavaScript SDK gives series, and with those of a pipeline
-// that adds units to names, as the OpenTelemetry Collector and Prometheus' own OTLP endpoint do.
+// The files for Grafana and Prometheus, as text. Each exists twice: with the names that the
+// Prometheus exporter of OpenTelemetry's JavaScript SDK gives to series, and with the names of a
+// pipeline that adds units, such as the OpenTelemetry Collector and Prometheus' own OTLP endpoint.
 
 import { alertRules } from "./alerts.ts";
 import { dashboard } from "./dashboard.ts";

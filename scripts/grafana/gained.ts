@@ -1,11 +1,10 @@
-// What a counter has gained, also where it appears with its first event. `increase` alone does not
-// see that event: it compares the samples that there are, and most counters of the dispatcher have
-// none before.
+// The growth of a counter, including its first event. `increase` misses that event, because it
+// compares existing samples, and most counters of the dispatcher have none before it.
 
 /**
- * PromQL for the growth of each series in the last hour, to be put into `sum(…)`. A series counts
- * as new where it was not there in the day before that hour, so a gap in the scrapes does not count
- * what was counted long ago once more.
+ * PromQL for the growth of each series in the last hour, to put into `sum(…)`. A series counts as
+ * new if it was absent in the day before that hour, so a gap in the scrapes does not count old
+ * events again.
  */
 export function gainedInHour(name: string, labels = ""): string {
   const series = `${name}${labels === "" ? "" : `{${labels}}`}`;

@@ -1,4 +1,4 @@
-// The names of series at Prometheus.
+// The names of series in Prometheus.
 
 import { BATCHER_SERIES } from "../../packages/batchwise/src/otel/batcher-series.ts";
 import { DISPATCHER_SERIES, STORE_SERIES } from "../../packages/batchwise/src/otel/dispatcher-series.ts";
@@ -9,7 +9,7 @@ const ALL: readonly Series[] = [BATCHER_SERIES, DISPATCHER_SERIES, STORE_SERIES]
 );
 
 /**
- * By the name without units, the name with units; both without the endings of counters and
+ * From the name without units to the name with units; both without the endings of counters and
  * histograms.
  */
 const WITH_UNITS: ReadonlyMap<string, string> = new Map(
@@ -20,15 +20,15 @@ const WITH_UNITS: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * OpenTelemetry's rules for Prometheus: seconds are named, `{things}` are not, 1 is a ratio where
- * it is a gauge.
+ * OpenTelemetry's rules for Prometheus: seconds are named, `{things}` are not, and 1 is a ratio in
+ * a gauge.
  */
 function suffixOf({ unit, kind }: Series): string {
   if (unit === "s") return "_seconds";
   return unit === "1" && kind === "observedGauge" ? "_ratio" : "";
 }
 
-/** The text with the names that a pipeline gives series which adds units. Labels stay. */
+/** The text with the names of a pipeline that adds units. Labels are not changed. */
 export function withUnits(text: string): string {
   return text.replaceAll(/\bbatchwise_[a-z_]+\b/g, (name) => {
     const [, base = name, ending = ""] = /^(.*?)(_total|_bucket|_sum|_count)?$/.exec(name) ?? [];

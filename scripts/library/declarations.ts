@@ -1,6 +1,6 @@
-// Bundles the compiled declarations of the library: one `.d.cts` an entry, and few that entries
-// share. The `.d.ts` beside it names the same declarations, so a type is one type whichever build a
-// program loads.
+// Bundles the compiled declarations of the library: one `.d.cts` per entry, and a few that entries
+// share. The `.d.ts` beside it exports the same declarations, so a type is the same whichever build
+// a program loads.
 
 import { writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
@@ -9,7 +9,7 @@ import { dts } from "rolldown-plugin-dts";
 import type { Entry } from "./entries.ts";
 import { groupsIn } from "./javascript.ts";
 
-/** The files in `shared/`: of one folder, what several entries use. */
+/** The files in `shared/`: for each folder, the parts that several entries use. */
 const groups = [
   { name: "types", test: /\/core\// },
   { name: "tensor-types", test: /\/tensor\// },
@@ -17,7 +17,7 @@ const groups = [
 ].map((group) => ({ ...group, minShareCount: 2 }));
 
 /**
- * Names that TypeScript has in the library esnext.disposable alone, which no project has unless it
+ * Names that TypeScript has only in the library esnext.disposable, which a project has only if it
  * asks for it.
  */
 const disposable = /\bSymbol\.(dispose|asyncDispose)\b|\b(Async)?Disposable\b/;

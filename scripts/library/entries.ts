@@ -1,6 +1,6 @@
 // The entries of the library, read from its source folders: each folder with an `index.ts` is one.
-// What package.json has to say of them (`exports`, `typesVersions`) follows from that, so
-// `npm run exports` writes it and the build refuses a package.json that says something else.
+// The parts of package.json that list entries (`exports`, `typesVersions`) are derived from them:
+// `npm run exports` writes these, and the build fails if package.json differs.
 
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -9,19 +9,19 @@ import { isDeepStrictEqual } from "node:util";
 const library = fileURLToPath(new URL("../../packages/batchwise", import.meta.url));
 const manifestFile = `${library}/package.json`;
 
-/** Folders that group entries and are no part of an entry's name. */
+/** Folders that group entries and are not a part of an entry's name. */
 const groupFolders = new Set(["providers", "stores"]);
 
-/** Loaded in a browser in place of the entry: those files reach no `node:` module. */
+/** Loaded in a browser instead of the entry: these files reach no `node:` module. */
 const browserFiles: Readonly<Record<string, string>> = { "./onnx": "onnx/browser" };
 
 /**
- * Bundlers take parts of these, so each is an ES module and a CommonJS module in full; see
+ * Bundlers use parts of these, so each is a complete ES module and a complete CommonJS module; see
  * javascript.ts.
  */
 const portableEntries = new Set([".", "./testing", "./tensor"]);
 
-/** Modules that run in worker threads, loaded by URL from either build: ES modules alone. */
+/** Modules that run in worker threads, loaded by URL from either build: only ES modules. */
 export const workerFiles: readonly string[] = [
   "threads/handler-worker",
   "onnx/session-handler",
@@ -70,15 +70,15 @@ export function findEntries(): Entry[] {
   return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The files that bundles for browsers are made from. */
+/** The files from which bundles for browsers are made. */
 export function portableFiles(entries: readonly Entry[]): string[] {
   const portable = entries.filter(({ name }) => portableEntries.has(name)).map(({ file }) => file);
   return [...portable, ...Object.values(browserFiles)];
 }
 
 /**
- * `import` and `require` of one entry, each with its own types; the first condition that applies is
- * taken.
+ * `import` and `require` of one entry, each with its own types; the first matching condition is
+ * used.
  */
 function conditionsOf({ name, file }: Entry): object {
   const browser = browserFiles[name];
@@ -104,7 +104,7 @@ function manifestParts(entries: readonly Entry[]): Manifest {
   };
 }
 
-/** Whether package.json says of the entries what the source folders say. */
+/** True if package.json lists the entries of the source folders. */
 export function isManifestCurrent(entries: readonly Entry[]): boolean {
   const { exports, typesVersions } = readManifest();
   return isDeepStrictEqual({ exports, typesVersions }, manifestParts(entries));

@@ -1,8 +1,9 @@
-// Bundles the compiled modules of the library: one file an entry, and few that entries share.
+// Bundles the compiled modules of the library: one file per entry, and a few that entries share.
 //
-// What browsers use (portable entries) is written twice, as ES modules, which bundlers can take
-// parts of, and as CommonJS. Everything else is written once for both; see shared-file.ts. Names
-// and lines stay as tsc wrote them, so that stack traces and debuggers show the code; comments go.
+// The parts for browsers (portable entries) are written twice, as ES modules, of which bundlers can
+// take parts, and as CommonJS. Everything else is written once for both; see shared-file.ts. Names
+// and lines stay as tsc wrote them, so that stack traces and debuggers show the code; comments are
+// removed.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
@@ -11,8 +12,8 @@ import { type Entry, portableFiles, workerFiles } from "./entries.ts";
 import { markUrl, sharedFiles } from "./shared-file.ts";
 
 /**
- * The files in `shared/`. Bundlers leave out a whole file that nobody uses, which is more than they
- * can do inside one: so what a program with `batch` alone has no use for is apart from the core.
+ * The files in `shared/`. Bundlers omit a whole unused file, but less inside one, so the parts that
+ * a program with only `batch` does not need are separate from the core.
  */
 const groups = [
   { name: "core", test: /\/(core|padded|makers)\/|\/tokens\/(count|estimate)-/, priority: 1, minShareCount: 1 },
@@ -29,10 +30,7 @@ const groups = [
 
 const isOutside = (name: string): boolean => !name.startsWith(".") && !name.startsWith("/");
 
-/**
- * The groups by the places of modules among the compiled ones: the path of the checkout says
- * nothing.
- */
+/** The groups by the paths of compiled modules, independent of the path of the checkout. */
 export function groupsIn<Group extends { readonly test: RegExp }>(
   all: readonly Group[],
   compiled: string,
@@ -40,10 +38,7 @@ export function groupsIn<Group extends { readonly test: RegExp }>(
   return all.map((group) => ({ ...group, test: (id) => group.test.test(`/${posix.relative(compiled, id)}`) }));
 }
 
-/**
- * A module's place among the built files is not that of its source. Sources write
- * `const … = import.meta.url;`.
- */
+/** A built file is not at the place of its source. Sources write `const … = import.meta.url;`. */
 function urlPlugin(compiled: string): Plugin {
   return {
     name: "module-urls",
@@ -68,7 +63,7 @@ async function generate(build: RolldownBuild, format: "esm" | "cjs", compiled: s
   return output.filter((file) => file.type === "chunk");
 }
 
-/** File names, without extensions, of the portable chunks and of all that they import. */
+/** File names, without extensions, of the portable chunks and of all their imports. */
 function reachedFrom(files: readonly string[], chunks: readonly OutputChunk[]): Set<string> {
   const byFile = new Map(chunks.map((chunk) => [baseOf(chunk.fileName), chunk]));
   const reached = new Set<string>();
@@ -91,7 +86,7 @@ function refuseBuiltins({ fileName, imports }: OutputChunk): void {
   if (builtin !== undefined) throw new Error(`${fileName} is for browsers, and imports ${builtin}`);
 }
 
-/** As it stands in the chunk's code. */
+/** The import specifier as written in the chunk's code. */
 function specifierOf(name: string, from: string): string {
   if (!/\.cjs$/.test(name)) return name;
   const relative = posix.relative(dirname(from), name);

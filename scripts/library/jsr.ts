@@ -1,5 +1,5 @@
-// The library on JSR is its sources: what jsr.json says of them follows from package.json and the
-// source folders.
+// The library on JSR consists of its sources; jsr.json is derived from package.json and the source
+// folders.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -16,7 +16,7 @@ interface Manifest {
   readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
-/** The exact version of each package that the tests run with. */
+/** The exact version of each package with which the tests run. */
 type Tested = Readonly<Record<string, string>>;
 
 function readJson(file: string): unknown {
@@ -24,9 +24,9 @@ function readJson(file: string): unknown {
 }
 
 /**
- * Imports of the peers name the tested version and what is compatible with it: the peers' ranges
- * take every version, and JSR would take the newest one. `compilerOptions` are those under which
- * the sources have no type errors and which Deno does not have by default.
+ * Imports of the peers name the tested version and compatible ones: the peers' ranges accept every
+ * version, and JSR would take the newest. `compilerOptions` are the options under which the sources
+ * have no type errors and which are not Deno's defaults.
  */
 function jsrManifest(entries: readonly Entry[]): object {
   const { version, license, peerDependencies } = readJson(`${library}/package.json`) as Manifest;
@@ -42,7 +42,7 @@ function jsrManifest(entries: readonly Entry[]): object {
   };
 }
 
-/** Whether jsr.json says what package.json and the source folders say. */
+/** True if jsr.json matches package.json and the source folders. */
 export function isJsrCurrent(entries: readonly Entry[]): boolean {
   return isDeepStrictEqual(readJson(jsrFile), jsrManifest(entries));
 }

@@ -1,22 +1,22 @@
 // One copy of code for both module systems. A Node.js entry is written once, as a CommonJS file
-// that exports a function of what the code needs from outside; `.js` and `.cjs` beside it import
-// that in their own way and call it. So both builds together are not twice the size, code imported
-// as ES modules reaches the same instances of the library as the application's other imports, and a
+// that exports a function of its outside dependencies; the `.js` and `.cjs` beside it import these
+// in their own way and call it. So the two builds together are not twice the size, code imported as
+// ES modules reaches the same instances of the library as the application's other imports, and a
 // bundler sees every import by name.
 //
-// The function makes one instance of the code for each module system that loads it. Names that are
-// exported must not be assigned to after their module has run.
+// The function makes one instance of the code for each module system that loads it. Exported names
+// must not be assigned after their module has run.
 
 import { dirname, posix } from "node:path";
 
-/** A chunk as the bundler gave it, in CommonJS. */
+/** A chunk from the bundler, in CommonJS. */
 export interface Chunk {
   /** Relative to dist, without its extension. */
   readonly file: string;
   readonly code: string;
-  /** What it requires: relative `.cjs` files and `node:` modules. */
+  /** Its requires: relative `.cjs` files and `node:` modules. */
   readonly imports: readonly string[];
-  /** What it loads by `import()`. */
+  /** Its `import()` calls. */
   readonly dynamicImports: readonly string[];
   readonly exports: readonly string[];
 }
@@ -25,8 +25,8 @@ export interface Chunk {
 const urlMark = "__batchwiseUrl";
 
 /**
- * `import.meta.url` of a source file, as the bundler shall see it. "" where an application's
- * bundler has taken it away.
+ * `import.meta.url` of a source file, in the form for the bundler. "" if an application's bundler
+ * has removed it.
  */
 export function markUrl(file: string): string {
   return `${urlMark}("${file}.js")`;
@@ -57,7 +57,8 @@ function listOf(names: readonly string[], value: (name: string, index: number) =
 }
 
 /**
- * Inside `try`, bundlers let a package be absent, which the program hears of when it asks for it.
+ * Inside `try`, bundlers allow a package to be missing; the program gets the error when it needs
+ * it.
  */
 function optional(loading: string): string {
   return `async () => { try { return ${loading}; } catch (error) { throw error; } }`;
@@ -67,7 +68,7 @@ function implOf(file: string): string {
   return `./${posix.basename(file)}.impl.cjs`;
 }
 
-/** A module of Node.js is passed as `require` gives it: its default export. */
+/** A module of Node.js is passed as `require` returns it: its default export. */
 function esModule({ file, imports, dynamicImports, exports }: Chunk, needsUrl: boolean): string {
   const lines = imports.map((name, index) => {
     const isBuiltin = name.startsWith("node:");
@@ -84,9 +85,7 @@ function esModule({ file, imports, dynamicImports, exports }: Chunk, needsUrl: b
   ].join("\n")}\n`;
 }
 
-/**
- * The last line is never run: tools that look for the names of a CommonJS module read them there.
- */
+/** The last line never runs: tools read the names of a CommonJS module there. */
 function commonJs({ file, imports, dynamicImports, exports }: Chunk, needsUrl: boolean): string {
   const url = `, require("node:url").pathToFileURL(__filename).href`;
   return `${[
