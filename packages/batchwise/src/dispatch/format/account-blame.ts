@@ -66,9 +66,9 @@ function isAccountCode(code: string): boolean {
 export type AccountBlame = "code" | "words";
 
 /** Null if the result does not blame the account. */
-export function accountBlameOf({ response, error: told }: ResultLine): AccountBlame | null {
+export function accountBlameOf({ response, error: own }: ResultLine): AccountBlame | null {
   if (response !== null && response.statusCode < 300) return null;
-  const error = told ?? (response === null ? null : statusError(response.statusCode, response.body));
+  const error = own ?? (response === null ? null : statusError(response.statusCode, response.body));
   if (error === null) return null;
   if (response?.statusCode === 401 || response?.statusCode === 402 || isAccountCode(error.code)) return "code";
   return isAccountTrouble(null, ownWords(error.message)) ? "words" : null;

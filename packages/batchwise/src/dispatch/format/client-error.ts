@@ -28,7 +28,7 @@ interface Answered {
 }
 
 /** Fields of platform errors besides the message. */
-interface Told {
+interface PlatformError {
   readonly message?: unknown;
   readonly name?: unknown;
   readonly code?: unknown;
@@ -117,14 +117,14 @@ function chainOf(error: unknown): unknown[] {
 }
 
 function causeOf(error: unknown): object | null {
-  const { cause } = Object(error) as Told;
+  const { cause } = Object(error) as PlatformError;
   return typeof cause === "object" && cause !== null ? cause : null;
 }
 
 /** The message. An error for several addresses has none, so those of each address are joined. */
 function messageOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return String(error);
-  const { message, errors, code, name } = error as Told;
+  const { message, errors, code, name } = error as PlatformError;
   if (typeof message === "string" && message !== "") return message;
   const each = Array.isArray(errors) ? errors.map((one) => messageOf(one)) : [];
   if (each.length > 0) return [...new Set(each)].join(", ");
@@ -139,8 +139,8 @@ const CONNECTION = /^(?:E[A-Z_]+\d*|UND_ERR_.+|ERR_(?:SSL|TLS)_.+)$/;
 const CERTIFICATE = /^(?:SELF_SIGNED_CERT|DEPTH_ZERO_SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY))/;
 
 /** True for an error of the system, the platform's `fetch` or TLS. */
-function isOfConnection(error: unknown): error is Told {
-  const { code } = Object(error) as Told;
+function isOfConnection(error: unknown): error is PlatformError {
+  const { code } = Object(error) as PlatformError;
   return typeof code === "string" && (CONNECTION.test(code) || CERTIFICATE.test(code));
 }
 
@@ -180,7 +180,7 @@ const UNREACHED: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Details that the message lacks: code, address and advice. */
-function besides(innermost: Told, said: string): string {
+function besides(innermost: PlatformError, said: string): string {
   const { code, socket } = innermost;
   const place = typeof socket?.remoteAddress === "string" ? `${socket.remoteAddress}:${socket.remotePort}` : null;
   const missing = [String(code), place].filter((each) => each !== null && !said.includes(each));
@@ -188,17 +188,17 @@ function besides(innermost: Told, said: string): string {
   return `${missing.length === 0 ? "" : ` (${missing.join(", ")})`}${hint === null ? "" : `; ${hint}`}`;
 }
 
-function hintOf(innermost: Told): string | null {
+function hintOf(innermost: PlatformError): string | null {
   const { code } = innermost;
   if (NO_DESCRIPTOR.has(code)) return "this process has no file descriptor left: raise its limit (`ulimit -n`)";
   if (CERTIFICATE.test(String(code))) return "NODE_EXTRA_CA_CERTS names a file with further authorities";
   return UNREACHED.has(code) ? proxyHint(hostOf(innermost), thisPlatform()) : null;
 }
 
-function hostOf({ hostname, address, errors, message }: Told): string | null {
+function hostOf({ hostname, address, errors, message }: PlatformError): string | null {
   if (typeof hostname === "string") return hostname;
   if (typeof address === "string") return address;
   const [, attempted] = /attempted address(?:es)?: \[?([^\s,:]+)/.exec(String(message)) ?? [];
   if (attempted !== undefined) return attempted;
-  return Array.isArray(errors) && errors.length > 0 ? hostOf(Object(errors[0]) as Told) : null;
+  return Array.isArray(errors) && errors.length > 0 ? hostOf(Object(errors[0]) as PlatformError) : null;
 }

@@ -17,17 +17,17 @@ const NONE: ErrorWords = { code: null, message: null };
  * The code and message of an error, or of a body that holds one. Both are null if it is nested too
  * deeply.
  */
-export function errorIn(told: unknown): ErrorWords {
+export function errorIn(given: unknown): ErrorWords {
   try {
-    return wordsIn(told);
+    return wordsIn(given);
   } catch {
     return NONE;
   }
 }
 
-function wordsIn(told: unknown): ErrorWords {
-  if (typeof told === "string") return { code: null, message: text(told) };
-  const own = fieldsOf(told);
+function wordsIn(given: unknown): ErrorWords {
+  if (typeof given === "string") return { code: null, message: text(given) };
+  const own = fieldsOf(given);
   const inner = own.error === undefined ? NONE : wordsIn(own.error);
   return { code: inner.code ?? codeOf(own), message: inner.message ?? messageOf(own) };
 }

@@ -55,7 +55,7 @@ export class Secrets {
   error(error: unknown): unknown {
     const forms = this.#forms();
     try {
-      const blanking = new Blanking(forms);
+      const blanking = new Redaction(forms);
       return blanking.finds(error) ? blanking.copy(error) : error;
     } catch {
       return new Error(blanked(wordsOf(error), forms));
@@ -132,7 +132,7 @@ function withoutRefusedHeaders(text: string): string {
 }
 
 /** Copies the values of one error, each once, to a limited depth. */
-class Blanking {
+class Redaction {
   readonly #forms: readonly string[];
   readonly #copies: Map<object, object> = new Map();
 

@@ -128,8 +128,8 @@ export class Deliverer {
   #reportDead({ outcome }: DeliveryRow): void {
     const call = `redeliver({ sink: "${this.#sink}", after: ${outcome.cursor - 1} })`;
     const message = `Outcome ${outcome.cursor} is not delivered to the ${this.#sink} after ${WEBHOOK_TRIES} tries.`;
-    const told = new Error(`${message} deadLetters() lists such outcomes, ${call} tries them again.`);
-    this.#runtime.report(told, { operation: "deliver" });
+    const error = new Error(`${message} deadLetters() lists such outcomes, ${call} tries them again.`);
+    this.#runtime.report(error, { operation: "deliver" });
   }
 }
 

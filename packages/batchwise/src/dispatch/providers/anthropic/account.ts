@@ -115,7 +115,7 @@ function batchesOf(client: AnthropicClient, betas: readonly string[], cleansUp: 
 }
 
 /** Settings of one account. */
-interface Manner {
+interface AnthropicSettings {
   readonly client: AnthropicClient;
   readonly batches: MessageBatches;
   readonly defaultMaxTokens: number;
@@ -128,24 +128,24 @@ interface Manner {
 class AnthropicAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly betas: readonly string[];
-  readonly #manner: Manner;
+  readonly #anthropic: AnthropicSettings;
 
-  constructor(settings: AccountSettings, manner: Manner) {
+  constructor(settings: AccountSettings, anthropic: AnthropicSettings) {
     super(settings);
-    this.#manner = manner;
-    this.betas = manner.params.betas ?? [];
+    this.#anthropic = anthropic;
+    this.betas = anthropic.params.betas ?? [];
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine({ customId, endpoint, body }: LineRequest): string {
     const params =
-      endpoint === NATIVE ? body : JSON.stringify(toMessageParams(JSON.parse(body), this.#manner.defaultMaxTokens));
+      endpoint === NATIVE ? body : JSON.stringify(toMessageParams(JSON.parse(body), this.#anthropic.defaultMaxTokens));
     return `{"custom_id":${JSON.stringify(customId)},"params":${params}}\n`;
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
     if (!this.capabilities.endpoints.includes(endpoint)) throw refuse.unsupported(`the endpoint "${endpoint}"`);
-    if (endpoint !== NATIVE) toMessageParams(body, this.#manner.defaultMaxTokens);
+    if (endpoint !== NATIVE) toMessageParams(body, this.#anthropic.defaultMaxTokens);
     else if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
   }
 
@@ -153,14 +153,14 @@ class AnthropicAccount extends AccountFields implements Account {
     if ("fileId" in input.input) throw new TypeError("Expected the lines of the batch.");
     const requests: MessageBatchBody["requests"] = [];
     for await (const line of input.input.lines()) requests.push(JSON.parse(line));
-    const { batches, params, profile } = this.#manner;
+    const { batches, params, profile } = this.#anthropic;
     return toProviderBatch(await batches.create({ requests, ...params, ...profile }, callSettings(call)));
   }
 
   async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
     const limit = Math.min(page.limit, this.capabilities.list.pageSize);
     const query = page.cursor === null ? { limit } : { limit, after_id: page.cursor };
-    const { batches, params } = this.#manner;
+    const { batches, params } = this.#anthropic;
     const answer: unknown = await batches.list({ ...query, ...params }, callSettings(call));
     const found = rowsOf(answer).map(toProviderBatch);
     const { has_more: hasMore, last_id: lastId } = objectOf(answer);
@@ -169,7 +169,7 @@ class AnthropicAccount extends AccountFields implements Account {
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
     try {
-      const { batches, params } = this.#manner;
+      const { batches, params } = this.#anthropic;
       return toProviderBatch(await batches.retrieve(id, params, callSettings(call)));
     } catch (error) {
       if (isMissing(error)) return null;
@@ -187,7 +187,7 @@ class AnthropicAccount extends AccountFields implements Account {
   }
 
   async *#lines(id: string, call: CallOptions): AsyncGenerator<unknown> {
-    const { client, batches, params } = this.#manner;
+    const { client, batches, params } = this.#anthropic;
     const started = withOwnResults(batches, client).results(id, params, downloadSettings(call));
     const lines = await followed(started, followerOf(client, call), call);
     const bytes = "body" in lines ? lines.body : bytesOf(lines);
@@ -206,7 +206,7 @@ class AnthropicAccount extends AccountFields implements Account {
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     try {
-      const { batches, params } = this.#manner;
+      const { batches, params } = this.#anthropic;
       return toProviderBatch(await batches.cancel(id, params, callSettings(call)));
     } catch (error) {
       // A batch that has ended cannot be cancelled.
@@ -219,7 +219,7 @@ class AnthropicAccount extends AccountFields implements Account {
 
   /** Deletes the batch with its input and its results. */
   async #cleanUp({ providerBatchId }: CleanupInput, call: CallOptions): Promise<void> {
-    const { batches, params } = this.#manner;
+    const { batches, params } = this.#anthropic;
     try {
       await batches.delete?.(providerBatchId, params, callSettings(call));
     } catch (error) {

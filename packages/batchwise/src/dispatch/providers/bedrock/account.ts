@@ -156,16 +156,16 @@ export function bedrockAccount(options: BedrockAccountOptions): Account {
   return new BedrockAccount(settings, { ...options, defaultMaxTokens, timeoutHours });
 }
 
-type Manner = BedrockAccountOptions & { readonly defaultMaxTokens: number; readonly timeoutHours: number };
+type BedrockSettings = BedrockAccountOptions & { readonly defaultMaxTokens: number; readonly timeoutHours: number };
 
 class BedrockAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
-  readonly #manner: Manner;
+  readonly #bedrock: BedrockSettings;
   #credentials: readonly string[] = [];
 
-  constructor(settings: AccountSettings, manner: Manner) {
+  constructor(settings: AccountSettings, bedrock: BedrockSettings) {
     super(settings);
-    this.#manner = manner;
+    this.#bedrock = bedrock;
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
@@ -178,22 +178,22 @@ class BedrockAccount extends AccountFields implements Account {
    * error may contain the session token.
    */
   async #client(): Promise<BedrockClient> {
-    const { client } = this.#manner;
+    const { client } = this.#bedrock;
     this.#credentials = await credentialsOf(client);
     return client;
   }
 
   encodeLine({ customId, endpoint, body }: LineRequest): string {
-    const modelInput = toModelInput(endpoint, JSON.parse(body), this.#manner);
+    const modelInput = toModelInput(endpoint, JSON.parse(body), this.#bedrock);
     return `${JSON.stringify({ recordId: customId, modelInput })}\n`;
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
-    toModelInput(endpoint, body, this.#manner);
+    toModelInput(endpoint, body, this.#bedrock);
   }
 
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
-    const { uri } = await this.#manner.storage.put(`${INPUTS}${input.fileName}`, chunksOf(input.lines()), call);
+    const { uri } = await this.#bedrock.storage.put(`${INPUTS}${input.fileName}`, chunksOf(input.lines()), call);
     return { fileId: uri };
   }
 
@@ -219,7 +219,7 @@ class BedrockAccount extends AccountFields implements Account {
 
   #jobOf({ input, ...name }: CreateInput): InvocationJobRequest {
     if (!("fileId" in input)) throw new TypeError("Expected the address of the uploaded lines.");
-    const { storage, roleArn, timeoutHours, bucketOwner, kmsKeyId, tags } = this.#manner;
+    const { storage, roleArn, timeoutHours, bucketOwner, kmsKeyId, tags } = this.#bedrock;
     const owner = bucketOwner === undefined ? {} : { s3BucketOwner: bucketOwner };
     const key = kmsKeyId === undefined ? {} : { s3EncryptionKeyId: kmsKeyId };
     return {
@@ -258,7 +258,7 @@ class BedrockAccount extends AccountFields implements Account {
   }
 
   async *results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
-    const { storage, family = null } = this.#manner;
+    const { storage, family = null } = this.#bedrock;
     const answers = answering(name, family);
     const open = (uri: string): AsyncGenerator<JsonObject> => readJsonLines(storage.get(uri, call));
     const read = (record: JsonObject): ResultLine => toResultLine(record, batch, name, answers);
@@ -279,7 +279,7 @@ class BedrockAccount extends AccountFields implements Account {
   async #written(folders: readonly string[], ending: string, call: CallOptions): Promise<readonly string[]> {
     const found = new Set<string>();
     for (const folder of folders) {
-      for await (const { uri } of this.#manner.storage.list(folder, call)) if (uri.endsWith(ending)) found.add(uri);
+      for await (const { uri } of this.#bedrock.storage.list(folder, call)) if (uri.endsWith(ending)) found.add(uri);
     }
     return [...found];
   }
@@ -291,7 +291,7 @@ class BedrockAccount extends AccountFields implements Account {
   async countRan({ resultRefs }: ProviderBatch, call: CallOptions): Promise<number | null> {
     let ran: number | null = null;
     for (const uri of await this.#written(resultRefs, MANIFEST, call)) {
-      for await (const { processedRecordCount: count } of readJsonLines(this.#manner.storage.get(uri, call))) {
+      for await (const { processedRecordCount: count } of readJsonLines(this.#bedrock.storage.get(uri, call))) {
         if (typeof count === "number" && count >= 0) ran = (ran ?? 0) + count;
       }
     }
@@ -314,17 +314,17 @@ class BedrockAccount extends AccountFields implements Account {
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
-    for await (const { name, uri } of this.#manner.storage.list(INPUTS, call)) {
+    for await (const { name, uri } of this.#bedrock.storage.list(INPUTS, call)) {
       yield { fileId: uri, fileName: name.slice(INPUTS.length) };
     }
   }
 
   async deleteFile(fileId: string, call: CallOptions): Promise<void> {
-    await this.#manner.storage.delete(fileId, call);
+    await this.#bedrock.storage.delete(fileId, call);
   }
 
   async #cleanUp({ fileId, ...name }: CleanupInput, call: CallOptions): Promise<void> {
-    const { storage } = this.#manner;
+    const { storage } = this.#bedrock;
     const written: string[] = [];
     for await (const { uri } of storage.list(folderOf(name), call)) written.push(uri);
     for (const uri of fileId === null ? written : [...written, fileId]) await storage.delete(uri, call);

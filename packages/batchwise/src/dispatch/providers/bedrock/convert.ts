@@ -134,8 +134,8 @@ const CODES: ReadonlyMap<number, string> = new Map([
 
 /** A record with `{ errorCode, errorMessage }` in place of the output. */
 function failedLine(customId: string, { errorCode, errorMessage }: { readonly [key: string]: unknown }): ResultLine {
-  const told = Number(errorCode);
-  const statusCode = told >= 400 && told < 600 ? told : 500;
+  const given = Number(errorCode);
+  const statusCode = given >= 400 && given < 600 ? given : 500;
   const code = CODES.get(statusCode) ?? "api_error";
   const message = text(errorMessage) ?? "Bedrock gave no reason.";
   return { customId, ...failed(statusCode, code, message, code) };

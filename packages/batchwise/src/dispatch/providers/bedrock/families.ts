@@ -24,7 +24,7 @@ const OF_MODEL: readonly (readonly [RegExp, BedrockFamily])[] = [
 export function familyOf(model: string, chosen: BedrockFamily | null): Family {
   const name = chosen ?? OF_MODEL.find(([pattern]) => pattern.test(model))?.[1];
   if (name !== undefined) return FAMILIES[name];
-  const words = `nobody knows the shape of bodies for the model "${model}": use the endpoint "/model/invoke" with a body of its own`;
+  const words = `the format of bodies for the model "${model}" is unknown: use the endpoint "/model/invoke" with a body of its own`;
   throw new DispatchError(
     "INVALID_REQUEST",
     `The request cannot be sent to Bedrock: ${words}, or the option \`family\`.`,

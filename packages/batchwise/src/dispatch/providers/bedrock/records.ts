@@ -39,7 +39,8 @@ export function answering({ endpoint, model }: BatchName, chosen: BedrockFamily 
     return familyOf(model, chosen);
   } catch (error) {
     // The option `family` was set when the batch was sent.
-    throw new DispatchError("RESULTS_UNREADABLE", `Nobody knows the family of "${model}" any more.`, error);
+    const message = `The family of the model "${model}" is no longer known: give the option \`family\` again.`;
+    throw new DispatchError("RESULTS_UNREADABLE", message, error);
   }
 }
 

@@ -66,8 +66,8 @@ export function toListPage(wire: unknown): ListPage {
 
 /** The state. If the metadata has none, the operation's `done` and `error` decide. */
 function stateOf(operation: JsonLike, batch: JsonLike): ProviderState {
-  const told = toState(text(batch.state) ?? "");
-  if (told !== null) return told;
+  const named = toState(text(batch.state) ?? "");
+  if (named !== null) return named;
   if (operation.done !== true) return "validating";
   if (operation.error === undefined) return "done";
   return objectOf(operation.error).code === CANCELLED ? "cancelled" : "failed";
@@ -112,7 +112,7 @@ export function toResultLine(value: unknown, batch: ProviderBatch, name: BatchNa
 function nameless({ id, resultRefs }: ProviderBatch): DispatchError {
   if (!resultRefs.includes(id)) return new DispatchError("RESULTS_UNREADABLE", "A result has no key.");
   return new UnnamedResults(
-    "The provider answers inline requests without their metadata: nobody can tell whose they are.",
+    "The provider answers inline requests without their metadata, so the answers match no request.",
   );
 }
 

@@ -57,8 +57,8 @@ function failure(error: unknown): Answer {
   const { status, statusCode, code, retryable } = objectOf(error);
   const message = messageIn(error);
   const named = text(code) ?? "handler_error";
-  const told = [status, statusCode].find((each) => typeof each === "number" && each >= 400 && each <= 599);
-  if (told !== undefined) return { ...refusal(Number(told), named, message), retryAfterMs: retryAfter(error) };
+  const given = [status, statusCode].find((each) => typeof each === "number" && each >= 400 && each <= 599);
+  if (given !== undefined) return { ...refusal(Number(given), named, message), retryAfterMs: retryAfter(error) };
   return retryable === false ? refusal(400, named, message) : { kind: "lost", code: named, message, mayRepeat: false };
 }
 

@@ -64,7 +64,7 @@ class Crew {
   }
 
   stop(): void {
-    this.#failure ??= { reason: new Error("Nobody wants the results any more.") };
+    this.#failure ??= { reason: new Error("The results are no longer read.") };
     this.#signal.removeEventListener("abort", this.#moved);
   }
 

@@ -19,14 +19,14 @@ export function readMistralError(error: unknown): SdkError {
   const read = readSdkError(error);
   if (typeof statusCode !== "number") return read;
   const parsed = parse(body);
-  const told = jsonObject(parsed.error) ?? parsed;
+  const fields = jsonObject(parsed.error) ?? parsed;
   return {
     ...read,
     status: statusCode,
-    code: codeOf(told),
-    type: text(told.type),
-    param: text(told.param),
-    message: errorIn(told).message ?? read.message,
+    code: codeOf(fields),
+    type: text(fields.type),
+    param: text(fields.param),
+    message: errorIn(fields).message ?? read.message,
     neverSent: false,
   };
 }

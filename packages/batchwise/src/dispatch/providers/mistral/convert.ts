@@ -119,11 +119,11 @@ export function toResultLine(line: JsonObject, endpoint: Endpoint): ResultLine {
   // Errors have occurred as JSON texts and as plain words.
   const wire = responseOf(line.response);
   const response = wire !== null && isSuccess(wire) ? { ...wire, body: toAnswer(endpoint, wire.body) } : wire;
-  const told = resultError(line.error);
+  const own = resultError(line.error);
   const read = {
     customId,
     response,
-    error: told ?? (response === null || isSuccess(response) ? null : statusError(response.statusCode, response.body)),
+    error: own ?? (response === null || isSuccess(response) ? null : statusError(response.statusCode, response.body)),
     usage: response === null || !isSuccess(response) ? null : toUsage(response.body.usage),
   };
   return answeredOrNot(read, endpoint);

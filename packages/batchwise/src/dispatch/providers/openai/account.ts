@@ -31,7 +31,7 @@ import { checkBody } from "./check-body.ts";
 import { classify } from "./classify.ts";
 import type { BatchCreateBody, OpenAiClient } from "./client.ts";
 import { nextOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch } from "./convert.ts";
-import { type OpenAiAccountOptions, type OpenAiManner, resolveOpenAiOptions } from "./options.ts";
+import { type OpenAiAccountOptions, type OpenAiSettings, resolveOpenAiOptions } from "./options.ts";
 
 const FILES_A_PAGE = 1_000;
 /** States of a file that will become usable. For any other state, the create decides. */
@@ -55,14 +55,14 @@ class OpenAiAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly isFileReady?: NonNullable<Account["isFileReady"]>;
   readonly #client: OpenAiClient;
-  readonly #manner: OpenAiManner;
+  readonly #openai: OpenAiSettings;
 
-  constructor(manner: OpenAiManner) {
-    super(manner.settings);
-    this.#client = manner.client;
-    this.#manner = manner;
-    if (manner.service.processesFiles === true) this.isFileReady = (fileId, call) => this.#isProcessed(fileId, call);
-    if (manner.settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
+  constructor(openai: OpenAiSettings) {
+    super(openai.settings);
+    this.#client = openai.client;
+    this.#openai = openai;
+    if (openai.service.processesFiles === true) this.isFileReady = (fileId, call) => this.#isProcessed(fileId, call);
+    if (openai.settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine(request: LineRequest): string {
@@ -74,21 +74,21 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 
   #urlOf(endpoint: Endpoint): string {
-    return this.#manner.service.urls?.[endpoint] ?? endpoint;
+    return this.#openai.service.urls?.[endpoint] ?? endpoint;
   }
 
   #methodOf(endpoint: Endpoint): string | undefined {
-    return this.#manner.service.methods?.[endpoint];
+    return this.#openai.service.methods?.[endpoint];
   }
 
   checkBody(endpoint: Endpoint, body: JsonObject): void {
-    const { maxInputs, audioField } = this.#manner.service;
+    const { maxInputs, audioField } = this.#openai.service;
     const rules = { endpoints: this.capabilities.endpoints, maxInputs };
     checkBody(audioField === undefined ? rules : { ...rules, audioField }, endpoint, body);
   }
 
   upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
-    return this.#manner.upload(input, call);
+    return this.#openai.upload(input, call);
   }
 
   /** False also for a file that is not visible yet. */
@@ -105,14 +105,14 @@ class OpenAiAccount extends AccountFields implements Account {
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
     if (!("fileId" in input.input)) throw new TypeError("Expected an uploaded file.");
     const { key, attempt, endpoint, model } = input;
-    const extras = this.#manner.createExtras({ key, attempt, endpoint, model });
+    const extras = this.#openai.createExtras({ key, attempt, endpoint, model });
     const tag = this.capabilities.tag === "metadata" ? { [TAG_KEY]: key, [TAG_ATTEMPT]: String(attempt) } : {};
     const metadata = { ...(jsonObject(extras.metadata) as Record<string, string> | null), ...tag };
     const body: BatchCreateBody = {
       ...extras,
       input_file_id: input.input.fileId,
       endpoint: this.#urlOf(endpoint) as BatchCreateBody["endpoint"],
-      completion_window: this.#manner.completionWindow as "24h",
+      completion_window: this.#openai.completionWindow as "24h",
       ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
     };
     return toProviderBatch(await this.#client.batches.create(body, callSettings(call)));
@@ -143,7 +143,7 @@ class OpenAiAccount extends AccountFields implements Account {
 
   async *#lines(ref: string, call: CallOptions): AsyncGenerator<JsonObject> {
     const started = this.#client.files.content(ref, downloadSettings(call));
-    const { body } = await followed(started, followerOf(this.#manner.own, call), call);
+    const { body } = await followed(started, followerOf(this.#openai.own, call), call);
     yield* readJsonLines(body);
   }
 
@@ -158,7 +158,7 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
-    const query = { purpose: this.#manner.service.filePurpose, limit: FILES_A_PAGE };
+    const query = { purpose: this.#openai.service.filePurpose, limit: FILES_A_PAGE };
     let after: string | null = null;
     do {
       const page: unknown = await this.#client.files.list(

@@ -54,7 +54,7 @@ export interface OpenAiAccountOptions extends AccountOptions {
 }
 
 /** The options with all defaults filled in. */
-export interface OpenAiManner {
+export interface OpenAiSettings {
   readonly client: OpenAiClient;
   /** The user's client. `client` is the same in OpenAI's shape. */
   readonly own: OpenAiClient | TogetherClient;
@@ -65,7 +65,7 @@ export interface OpenAiManner {
   readonly upload: Upload;
 }
 
-export function resolveOpenAiOptions(options: OpenAiAccountOptions): OpenAiManner {
+export function resolveOpenAiOptions(options: OpenAiAccountOptions): OpenAiSettings {
   check("options", objectWith(), options);
   const { service: named = "openai", upload } = options;
   const service = typeof named === "string" ? serviceOf(named) : named;
@@ -98,14 +98,14 @@ function usersOwn(upload: Upload): Upload {
 }
 
 function uploadOf(
-  { client, own, uploadExtras }: Pick<OpenAiManner, "client" | "own"> & Pick<OpenAiAccountOptions, "uploadExtras">,
+  { client, own, uploadExtras }: Pick<OpenAiSettings, "client" | "own"> & Pick<OpenAiAccountOptions, "uploadExtras">,
   { uploadPath, filePurpose }: OpenAiService,
 ): Upload {
   const reserved = ["file", "purpose", ...(uploadPath === undefined ? [] : ["file_name", "file_type"])];
-  const manner = { client, own, purpose: filePurpose, extrasOf: resolveExtras("uploadExtras", uploadExtras, reserved) };
-  if (uploadPath === undefined) return uploadFile(manner);
+  const upload = { client, own, purpose: filePurpose, extrasOf: resolveExtras("uploadExtras", uploadExtras, reserved) };
+  if (uploadPath === undefined) return uploadFile(upload);
   checkMethods("client", client, ["post"]);
-  return uploadForm(manner, uploadPath);
+  return uploadForm(upload, uploadPath);
 }
 
 /** The client in OpenAI's shape. */

@@ -16,7 +16,7 @@ export type Upload = (input: BatchInput, call: CallOptions) => Promise<{ readonl
 export type UploadFacts = Pick<BatchInput, "fileName" | "requests" | "bytes">;
 
 /** Upload settings of one account. */
-export interface UploadManner {
+export interface UploadSettings {
   readonly client: OpenAiClient;
   /** The user's own client. */
   readonly own: unknown;
@@ -28,7 +28,7 @@ const ENCODER = new TextEncoder();
 const MOST_SAID = 1_000;
 
 /** Uploads with the client's own method. */
-export function uploadFile({ client, purpose, extrasOf }: UploadManner): Upload {
+export function uploadFile({ client, purpose, extrasOf }: UploadSettings): Upload {
   return async (input, call) => {
     const body = { ...extrasOf(input), file: sourceOf(input), purpose: purpose as "batch" };
     return fileIdOf(await client.files.create(body, callSettings(call)));
@@ -39,7 +39,7 @@ export function uploadFile({ client, purpose, extrasOf }: UploadManner): Upload 
  * Uploads a form to a path of its own. A redirect names a storage, which gets the file by PUT and
  * without our headers.
  */
-export function uploadForm({ client, own, purpose, extrasOf }: UploadManner, path: string): Upload {
+export function uploadForm({ client, own, purpose, extrasOf }: UploadSettings, path: string): Upload {
   return async (input, call) => {
     const fields = { ...extrasOf(input), purpose, file_name: input.fileName, file_type: "jsonl" };
     const boundary = `batchwise-${input.fileName}`;

@@ -10,13 +10,13 @@ const LONGEST_WAIT_MS = 3_600_000;
 
 export function readGoogleError(error: unknown): SdkError {
   const read = readSdkError(error);
-  const told = statusIn(read.message);
-  if (told === null) return read;
+  const rpcStatus = statusIn(read.message);
+  if (rpcStatus === null) return read;
   return {
     ...read,
-    code: text(told.status) ?? read.code,
-    message: text(told.message) ?? read.message,
-    retryAfterMs: read.retryAfterMs ?? waitOf(told),
+    code: text(rpcStatus.status) ?? read.code,
+    message: text(rpcStatus.message) ?? read.message,
+    retryAfterMs: read.retryAfterMs ?? waitOf(rpcStatus),
   };
 }
 

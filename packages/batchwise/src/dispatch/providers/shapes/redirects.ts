@@ -83,15 +83,15 @@ export async function followed<Answer>(
 }
 
 async function follow(redirect: unknown, { base, own, bare }: Follower, signal: AbortSignal): Promise<Response> {
-  let [told, from, isOwn]: [unknown, string, boolean] = [redirect, base, own !== null];
+  let [last, from, isOwn]: [unknown, string, boolean] = [redirect, base, own !== null];
   for (let hops = 0; hops < MOST_HOPS; hops += 1) {
-    const to = targetOf(locationIn(told) ?? "", from);
-    if (to === null) throw new Error("A redirect of a download names no http or https address.", { cause: told });
+    const to = targetOf(locationIn(last) ?? "", from);
+    if (to === null) throw new Error("A redirect of a download names no http or https address.", { cause: last });
     isOwn = isOwn && to.origin === originOf(base);
     const answer = isOwn && own !== null ? await asked(own(to.href)) : await bare(to.href, signal);
     if (locationIn(answer) === null) return whole(answer, to);
     if (answer instanceof Response) await answer.body?.cancel();
-    [told, from] = [answer, to.href];
+    [last, from] = [answer, to.href];
   }
   throw new Error(`A download was redirected more than ${MOST_HOPS} times.`, { cause: redirect });
 }

@@ -88,13 +88,13 @@ function answered(body: JsonObject): JsonObject {
 function faultOf(line: JsonObject, { state }: ProviderBatch): Answered | null {
   const status = text(line.status);
   if (status === null) return null;
-  const told = errorIn(status);
-  const code = text(told.status) ?? text(told.type) ?? (BAD_REQUEST.test(status) ? "INVALID_ARGUMENT" : "UNKNOWN");
-  const message = text(told.message) ?? status;
+  const fields = errorIn(status);
+  const code = text(fields.status) ?? text(fields.type) ?? (BAD_REQUEST.test(status) ? "INVALID_ARGUMENT" : "UNKNOWN");
+  const message = text(fields.message) ?? status;
   if (code === "CANCELLED") {
     return { response: null, error: { code: state === "cancelled" ? "batch_cancelled" : code, message }, usage: null };
   }
-  const given = typeof told.code === "number" && told.code >= 400 && told.code < 600 ? told.code : null;
+  const given = typeof fields.code === "number" && fields.code >= 400 && fields.code < 600 ? fields.code : null;
   const statusCode = given ?? STATUSES.get(code) ?? 500;
   return failed(statusCode, code, message);
 }
@@ -103,8 +103,8 @@ function errorIn(status: string): { readonly [key: string]: unknown } {
   const from = status.indexOf("{");
   if (from < 0) return {};
   try {
-    const told = objectOf(JSON.parse(status.slice(from)));
-    return told.error === undefined ? told : objectOf(told.error);
+    const fields = objectOf(JSON.parse(status.slice(from)));
+    return fields.error === undefined ? fields : objectOf(fields.error);
   } catch {
     return {};
   }
@@ -113,5 +113,5 @@ function errorIn(status: string): { readonly [key: string]: unknown } {
 function nameless(family: VertexFamily): DispatchError {
   const places = { gemini: "the label of its request", embedding: "a text of the batch" };
   const what = family === "gemini" || family === "embedding" ? places[family] : "a custom_id";
-  return new DispatchError("RESULTS_UNREADABLE", `A result line came without ${what}: nobody knows whose it is.`);
+  return new DispatchError("RESULTS_UNREADABLE", `A result line without ${what} matches no request.`);
 }

@@ -24,7 +24,7 @@ function byIds(kind: "cancel" | "fail", ...ids: string[]): Amendment {
 }
 
 const endingCases: readonly StoreCase[] = [
-  storeCase("cancels what waits, asks for what is in a batch, leaves what has ended", async (store) => {
+  storeCase("cancels waiting requests, marks those in a batch, and keeps ended ones", async (store) => {
     const batch = await sealed(store, 1, 2);
     await store.settle(settleInput(batch, [final(0)]));
     await store.enqueue([request("waits")], NOW);
@@ -64,7 +64,7 @@ const endingCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("fails what waits and nothing else", async (store) => {
+  storeCase("fails waiting requests and no others", async (store) => {
     const batch = await sealed(store, 1, 2);
     await store.settle(settleInput(batch, [final(0)]));
     await store.enqueue([request("waits")], NOW);
@@ -78,7 +78,7 @@ const endingCases: readonly StoreCase[] = [
     deepEqual((await store.requests({ ids: ["b1-1"] }))[0]?.cancelRequested, false);
   }),
 
-  storeCase("expires what waits past its deadline, the earliest first, as many as asked", async (store) => {
+  storeCase("expires waiting requests past their deadline, the earliest first, up to the limit", async (store) => {
     const deadlines = [NOW + 30, NOW + 10, NOW + 20, NOW + 31, null];
     await store.enqueue(
       deadlines.map((deadlineAt, n) => request(`d${n}`, { deadlineAt })),
@@ -107,7 +107,7 @@ const endingCases: readonly StoreCase[] = [
 ];
 
 const retryCases: readonly StoreCase[] = [
-  storeCase("retries what ended without success, as new but for its place in the order", async (store) => {
+  storeCase("retries unsuccessful requests as new ones in their old place", async (store) => {
     await store.enqueue([request("a", { deadlineAt: NOW + 50, tenant: "t" })], NOW);
     await store.amend({ kind: "expire", limit: 1, payload: OK, code: "c" }, ["hook"], NOW + 60);
     await store.enqueue([request("b")], NOW + 61);
@@ -142,7 +142,7 @@ const retryCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("retries neither what succeeded nor what has not ended", async (store) => {
+  storeCase("retries neither successful nor open requests", async (store) => {
     const batch = await sealed(store, 1, 2);
     await store.settle(settleInput(batch, [final(0)]));
     await store.enqueue([request("waits")], NOW);
@@ -155,7 +155,7 @@ const retryCases: readonly StoreCase[] = [
     deepEqual((await store.outcomes({ ids: ["b1-0"] })).length, 1);
   }),
 
-  storeCase("puts each retried request into the lane that it is told", async (store) => {
+  storeCase("puts each retried request into its given lane", async (store) => {
     const first = await sealed(store, 1, 3);
     await store.settle(settleInput(first, [final(0, "failed"), final(1, "failed"), final(2)]));
     const lanes = [OTHER_LANE, LANE, OTHER_LANE, OTHER_LANE];

@@ -41,7 +41,7 @@ export const claimOrderCases: readonly StoreCase[] = [
     deepEqual((await store.probe(10, NOW)).lanes, []);
   }),
 
-  storeCase("claims from the lane that was asked for only", async (store) => {
+  storeCase("claims only from the requested lane", async (store) => {
     await store.enqueue([request("a"), request("b", { lane: OTHER_LANE }), request("c")], NOW);
     deepEqual(await claimed(store, 1, { lane: OTHER_LANE }), ["b"]);
     deepEqual(await claimed(store, 2), ["a", "c"]);
@@ -55,7 +55,7 @@ export const claimOrderCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 1), ["big0", "one0", "two0", "two1", "big1", "two2", "big2", "one1", "big3"]);
   }),
 
-  storeCase("gives a tenant that comes late its share from now on, not from the start", async (store) => {
+  storeCase("gives a late tenant its share from now on, not from the start", async (store) => {
     await store.enqueue(many(6, { tenant: "early", tokens: 10 }, "early"), NOW);
     deepEqual(await claimed(store, 1, { maxRequests: 4 }), ["early0", "early1", "early2", "early3"]);
     await store.enqueue(many(3, { tenant: "late", tokens: 10 }, "late"), NOW);
@@ -77,7 +77,7 @@ export const claimOrderCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 2, { lane: OTHER_LANE }), ["x", "y"]);
   }),
 
-  storeCase("shares among tenants that come and go as if it remembered all of them", async (store) => {
+  storeCase("shares among tenants that come and go as if they had never left", async (store) => {
     const finished = new Map<string, number>();
     let [claimedRank, waiting, expected] = [0, [] as { id: string; rank: number }[], [] as string[]];
     for (let round = 0; round < 60; round += 1) {
@@ -99,14 +99,14 @@ export const claimOrderCases: readonly StoreCase[] = [
     }
   }),
 
-  storeCase("puts a requeued request back where it was in the order", async (store) => {
+  storeCase("returns a requeued request to its place in the order", async (store) => {
     await store.enqueue(many(6), NOW);
     const batch = batchOf(await store.seal(sealInput(1, { maxRequests: 3 })));
     await store.settle(settleInput(batch, [requeue(2), requeue(0)]));
     deepEqual(await claimed(store, 2), ["r0", "r2", "r3", "r4", "r5"]);
   }),
 
-  storeCase("puts a request requeued into another lane by its own rank there", async (store) => {
+  storeCase("inserts a request that is requeued into another lane by its own rank", async (store) => {
     await store.enqueue(many(3, { tokens: 10 }), NOW);
     await store.enqueue(many(3, { tokens: 10, lane: OTHER_LANE }, "o"), NOW);
     const batch = batchOf(await store.seal(sealInput(1)));
@@ -115,14 +115,14 @@ export const claimOrderCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 2, { lane: OTHER_LANE }), ["o0", "r1", "o1", "o2"]);
   }),
 
-  storeCase("keeps what waits for its notBefore out until then", async (store) => {
+  storeCase("claims no requests before their notBefore", async (store) => {
     const batch = await sealed(store, 1, 3);
     await store.settle(settleInput(batch, [requeue(0, { notBefore: NOW + 100 }), requeue(1)]));
     deepEqual(await claimed(store, 2, { now: NOW + 99 }), ["b1-1"]);
     deepEqual(await claimed(store, 3, { now: NOW + 100 }), ["b1-0"]);
   }),
 
-  storeCase("keeps what is past its deadline out", async (store) => {
+  storeCase("claims no requests past their deadline", async (store) => {
     await store.enqueue([request("late", { deadlineAt: NOW }), request("near", { deadlineAt: NOW + 1 })], NOW - 10);
     await store.enqueue([request("free")], NOW);
     deepEqual(await claimed(store, 1), ["near", "free"]);

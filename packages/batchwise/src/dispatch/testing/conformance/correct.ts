@@ -47,34 +47,31 @@ export const correctCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 2, { lane: OTHER_LANE, now: NOW + 5 }), ["b1-0"]);
   }),
 
-  storeCase(
-    "takes the first body and each corrected one for the same request, also when it is pruned",
-    async (store) => {
-      await enqueued(store, "a", "first");
-      const change = { kind: "cancel", ids: ["a"], payload: OK, code: "c" } as const;
-      for (const digest of ["second", "third", "second"]) {
-        await store.amend(change, [], NOW + 1);
-        await correct(store, "a", digest);
-      }
-      for (const digest of ["first", "second", "third"]) deepEqual(await enqueued(store, "a", digest), ["same"]);
-      for (const digest of ["fourth", "", "fir"]) {
-        deepEqual(await enqueued(store, "a", digest), ["conflict"]);
-      }
+  storeCase("recognises a request by its first and each corrected body, also when it is pruned", async (store) => {
+    await enqueued(store, "a", "first");
+    const change = { kind: "cancel", ids: ["a"], payload: OK, code: "c" } as const;
+    for (const digest of ["second", "third", "second"]) {
       await store.amend(change, [], NOW + 1);
-      const old = {
-        before: NOW + 9,
-        batchesBefore: NOW,
-        statuses: ["cancelled"],
-        after: 0,
-        limit: 9,
-        now: NOW,
-      } as const;
-      deepEqual((await store.prune(old)).requests, 1);
-      deepEqual(await enqueued(store, "a", "first"), ["same"]);
-      deepEqual(await enqueued(store, "a", "third"), ["same"]);
-      deepEqual(await enqueued(store, "a", "fourth"), ["conflict"]);
-    },
-  ),
+      await correct(store, "a", digest);
+    }
+    for (const digest of ["first", "second", "third"]) deepEqual(await enqueued(store, "a", digest), ["same"]);
+    for (const digest of ["fourth", "", "fir"]) {
+      deepEqual(await enqueued(store, "a", digest), ["conflict"]);
+    }
+    await store.amend(change, [], NOW + 1);
+    const old = {
+      before: NOW + 9,
+      batchesBefore: NOW,
+      statuses: ["cancelled"],
+      after: 0,
+      limit: 9,
+      now: NOW,
+    } as const;
+    deepEqual((await store.prune(old)).requests, 1);
+    deepEqual(await enqueued(store, "a", "first"), ["same"]);
+    deepEqual(await enqueued(store, "a", "third"), ["same"]);
+    deepEqual(await enqueued(store, "a", "fourth"), ["conflict"]);
+  }),
 
   storeCase(
     "keeps the ending of a corrected request as its history, and its batch until it is pruned",

@@ -42,7 +42,7 @@ async function deadOf(store: Store, after = 0, limit = 10): Promise<number[]> {
 }
 
 const deadCases: readonly StoreCase[] = [
-  storeCase("finds what has been given up, by sink and cursor, with its log", async (store) => {
+  storeCase("finds abandoned deliveries by sink and cursor, with their log", async (store) => {
     await settled(store, 4, ["hook", "callback"]);
     await store.deliveries(take());
     await store.deliveries(take({ sinks: ["callback"] }));
@@ -58,7 +58,7 @@ const deadCases: readonly StoreCase[] = [
   }),
 
   storeCase(
-    "lets what has been given up wait again, the oldest first, as many as asked, with its attempts",
+    "makes abandoned deliveries wait again, the oldest first, up to the limit, with their attempts",
     async (store) => {
       await settled(store, 3, ["hook"]);
       await store.deliveries(take());
@@ -83,7 +83,7 @@ const deadCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("forgets what has been given up of a request that is retried", async (store) => {
+  storeCase("drops abandoned deliveries of a retried request", async (store) => {
     const batch = await sealed(store, 1, 1);
     await store.settle(settleInput(batch, [final(0, "failed")], { sinks: ["hook"] }));
     await store.deliveries(take());
@@ -118,7 +118,7 @@ const takingCases: readonly StoreCase[] = [
     deepEqual(row, { sink: "hook", attempt: 1, outcome });
   }),
 
-  storeCase("makes a taken delivery due again when its lease has run out", async (store) => {
+  storeCase("makes a taken delivery due again when its lease has expired", async (store) => {
     await settled(store, 1, ["hook"]);
     await taken(store, take());
     deepEqual((await store.probe(1, NOW)).deliveryDueAt, UNTIL);
@@ -126,7 +126,7 @@ const takingCases: readonly StoreCase[] = [
     deepEqual(await taken(store, take({ leaseUntil: UNTIL + 1 }, UNTIL)), [[1, "hook", 2]]);
   }),
 
-  storeCase("takes the oldest cursor first, whatever became due first", async (store) => {
+  storeCase("takes the oldest cursor first, in any order of due times", async (store) => {
     await settled(store, 4, ["hook"]);
     await taken(store, take());
     const delays = [30, 10, 20, 5];
@@ -139,7 +139,7 @@ const takingCases: readonly StoreCase[] = [
     deepEqual(await taken(store, take({}, NOW + 40)), [[4, "hook", 2]]);
   }),
 
-  storeCase("puts off what had become due again when its attempt is reported after all", async (store) => {
+  storeCase("postpones a delivery that was due again when its attempt is reported late", async (store) => {
     await settled(store, 2, ["hook"]);
     await taken(store, take());
     deepEqual(await taken(store, take({ limit: 1, leaseUntil: UNTIL + 90 }, UNTIL)), [[1, "hook", 2]]);
@@ -167,7 +167,7 @@ const takingCases: readonly StoreCase[] = [
 ];
 
 const reportCases: readonly StoreCase[] = [
-  storeCase("never hands out again what was delivered", async (store) => {
+  storeCase("never hands out a delivered outcome again", async (store) => {
     await settled(store, 1, ["hook"]);
     await taken(store, take());
     await book(store, report());
@@ -179,7 +179,7 @@ const reportCases: readonly StoreCase[] = [
     deepEqual([deliveriesWaiting, deliveryDueAt], [0, null]);
   }),
 
-  storeCase("tries again when the report says so, and gives up when it says so", async (store) => {
+  storeCase("tries again or gives up as the report says", async (store) => {
     await settled(store, 1, ["hook"]);
     await taken(store, take());
     await book(store, report({ result: "retry", statusCode: 503, error: "busy", nextAt: NOW + 50 }));
@@ -201,7 +201,7 @@ const reportCases: readonly StoreCase[] = [
     deepEqual([found?.state, found?.attempt, found?.nextAt, found?.log.length], ["waiting", 2, UNTIL + 60_000, 1]);
   }),
 
-  storeCase("believes `delivered` whatever attempt it is of, and for good", async (store) => {
+  storeCase("accepts `delivered` of any attempt, and never delivers again", async (store) => {
     await settled(store, 1, ["hook"]);
     await taken(store, take());
     await taken(store, take({ leaseUntil: UNTIL + 60_000 }, UNTIL));
@@ -222,14 +222,14 @@ const reportCases: readonly StoreCase[] = [
     deepEqual([found?.nextAt, found?.log.length], [NOW + 5, 1]);
   }),
 
-  storeCase("books reports before it takes", async (store) => {
+  storeCase("writes reports before it takes deliveries", async (store) => {
     await settled(store, 2, ["hook"]);
     await taken(store, take());
     const reports = [report(), report({ cursor: 2, result: "retry", nextAt: NOW + 1 })];
     deepEqual(await taken(store, { ...take({}, NOW + 1), reports }), [[2, "hook", 2]]);
   }),
 
-  storeCase("drops what is not delivered of an outcome that is taken back", async (store) => {
+  storeCase("drops pending deliveries of a withdrawn outcome", async (store) => {
     const batch = await sealed(store, 1, 1);
     await store.settle(settleInput(batch, [final(0, "failed")], { sinks: ["hook", "callback"] }));
     await taken(store, take());

@@ -28,7 +28,7 @@ export const enqueueCases: readonly StoreCase[] = [
     deepEqual(await store.enqueue([request("ended", { digest: "another" })], NOW), ["conflict"]);
   }),
 
-  storeCase("enqueues nothing when nothing is given", async (store) => {
+  storeCase("enqueues nothing for an empty list", async (store) => {
     deepEqual(await store.enqueue([], NOW), []);
     deepEqual((await store.probe(10, NOW)).lanes, []);
   }),
@@ -70,7 +70,7 @@ export const enqueueCases: readonly StoreCase[] = [
     deepEqual([row?.body, row?.metadata], [text, text]);
   }),
 
-  storeCase("reads by ids in the order asked, without those that do not exist", async (store) => {
+  storeCase("reads by ids in the given order, without missing ones", async (store) => {
     await store.enqueue(many(4), NOW);
     const rows = await store.requests({ ids: ["r3", "none", "r0", "r2"] });
     deepEqual(
@@ -80,7 +80,7 @@ export const enqueueCases: readonly StoreCase[] = [
     deepEqual(await store.requests({ ids: [] }), []);
   }),
 
-  storeCase("reads open members by ord, from any place, as many as asked", async (store) => {
+  storeCase("reads open members by ord, from any place, up to the limit", async (store) => {
     await store.enqueue(many(10), NOW);
     batchOf(await store.seal(sealInput(1)));
     const rows = await store.requests({ batchKey: keyOf(1), fromOrd: 4, limit: 3, bodies: true });

@@ -80,7 +80,7 @@ export const findCases: readonly StoreCase[] = [
     deepEqual(await ids(store, { batchKey: "none" }), []);
   }),
 
-  storeCase("says how and where a request ended, in rows and in outcomes", async (store) => {
+  storeCase("shows how and where a request ended, in rows and in outcomes", async (store) => {
     const batch = await sealed(store, 1, 2);
     await store.enqueue([request("w")], NOW);
     await store.settle(settleInput(batch, [ended(0, { code: "bad" }), final(1)], { now: NOW + 7 }));

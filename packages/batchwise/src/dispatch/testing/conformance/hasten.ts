@@ -29,7 +29,7 @@ export const hastenCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 3, { now: AFTER }), ["b1-1"]);
   }),
 
-  storeCase("makes a request due whose time had come by a clock that has gone back since", async (store) => {
+  storeCase("makes a request due that was due by a clock which has gone back since", async (store) => {
     const batch = await sealed(store, 1, 2);
     await store.settle(settleInput(batch, [requeue(0, { notBefore: AHEAD }), final(1)], { now: AHEAD }));
     deepEqual(await claimed(store, 2, { now: NOW + 5 }), []);
@@ -39,7 +39,7 @@ export const hastenCases: readonly StoreCase[] = [
     deepEqual((await store.probe(10, NOW)).lanes, []);
   }),
 
-  storeCase("makes a batch due and free, and lets its create count from now, without a new fence", async (store) => {
+  storeCase("makes a batch due and free, and counts its create from now, without a new fence", async (store) => {
     const batch = await sealed(store, 1, 1, { now: AHEAD, leaseUntil: AHEAD + 90_000 });
     const times = { submitStartedAt: AHEAD, unknownSince: AHEAD };
     await store.transition(batch.key, 1, { state: "submitting", nextAt: AHEAD, ...times }, AHEAD);
@@ -58,7 +58,7 @@ export const hastenCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("leaves the times of a batch that are near, and those that are not given", async (store) => {
+  storeCase("keeps times of a batch that are near, and those not given", async (store) => {
     const batch = await sealed(store, 1, 1);
     await store.transition(batch.key, 1, { nextAt: AFTER }, NOW);
     const [before] = await store.batches({ limit: 1 });

@@ -30,7 +30,7 @@ const leaseCases: readonly StoreCase[] = [
     deepEqual(await leased(store), []);
   }),
 
-  storeCase("takes a lease as over by `freeAt` where that is given, and what is due by `now`", async (store) => {
+  storeCase("counts a lease as expired by `freeAt` if given, and a batch as due by `now`", async (store) => {
     await sealed(store, 1, 1);
     await sealed(store, 2, 1);
     await store.transition(keyOf(2), 1, { nextAt: LATER + 1 }, NOW);
@@ -39,13 +39,13 @@ const leaseCases: readonly StoreCase[] = [
     deepEqual(await leased(store, { now: NOW, freeAt: LATER }), [keyOf(1)]);
   }),
 
-  storeCase("tells its own time in epoch ms, if any, which goes on", async (store) => {
+  storeCase("returns its own time in ms since 1970, if it has one, and the time advances", async (store) => {
     const begunAt = Date.now();
     const [first, second] = [(await store.now?.()) ?? begunAt, (await store.now?.()) ?? begunAt];
     deepEqual([first <= second, Math.abs(first - begunAt) < 86_400_000], [true, true]);
   }),
 
-  storeCase("leases what is due, the longest due first, of the accounts asked for, as many as asked", async (store) => {
+  storeCase("leases due batches of the given accounts, the longest due first, up to the limit", async (store) => {
     for (const n of [1, 2, 3, 4]) await sealed(store, n, 1, { account: n === 4 ? "other" : "openai" });
     await store.transition(keyOf(1), 1, { nextAt: LATER - 5 }, NOW);
     await store.transition(keyOf(2), 1, { nextAt: LATER - 10 }, NOW);
@@ -56,7 +56,7 @@ const leaseCases: readonly StoreCase[] = [
     deepEqual(await leased(store, { accounts: [] }), []);
   }),
 
-  storeCase("leases neither done nor quarantined batches, unless they are asked for by key", async (store) => {
+  storeCase("leases neither done nor quarantined batches, except by key", async (store) => {
     const done = await sealed(store, 1, 1);
     await sealed(store, 2, 1);
     await sealed(store, 3, 1);
@@ -83,7 +83,7 @@ const leaseCases: readonly StoreCase[] = [
 ];
 
 const transitionCases: readonly StoreCase[] = [
-  storeCase("sets the fields that are given and leaves the others", async (store) => {
+  storeCase("sets the given fields and keeps the others", async (store) => {
     const before = await sealed(store, 1, 1);
     const changes = {
       ...({ state: "submitting", submitAttempt: 1, submitStartedAt: NOW + 3, unknownSince: NOW + 4 } as const),
@@ -123,7 +123,7 @@ const transitionCases: readonly StoreCase[] = [
     deepEqual((await store.probe(1, LATER)).ledgers.length, 1);
   }),
 
-  storeCase("lets a holder write whose lease has run out but was not taken", async (store) => {
+  storeCase("lets a holder write after its lease has expired, until another takes it", async (store) => {
     await sealed(store, 1, 1);
     const result = await store.transition(keyOf(1), 1, { state: "submitting" }, LATER + 1_000);
     deepEqual(result.ok, true);
@@ -145,7 +145,7 @@ const transitionCases: readonly StoreCase[] = [
     deepEqual((await store.transition(keyOf(2), 1, intent, NOW)).ok, true);
   }),
 
-  storeCase("lets one of two exclusive intents through that run at once", async (store, open) => {
+  storeCase("lets one of two concurrent exclusive intents pass", async (store, open) => {
     const other = await open();
     await sealed(store, 1, 1);
     await sealed(store, 2, 1);

@@ -51,7 +51,7 @@ export const lastingCases: readonly StoreCase[] = [
     await rejected(store.prune({ ...times, statuses: [], after: 0, limit: 1 }), "CLOSED");
   }),
 
-  storeCase("answers what was asked before close", async (store) => {
+  storeCase("answers calls that were made before close", async (store) => {
     const call = store.enqueue(many(3), NOW);
     await Promise.all([call, store.close()]);
     deepEqual(await call, ["stored", "stored", "stored"]);

@@ -8,7 +8,7 @@ export const marksCases: readonly StoreCase[] = [
     deepEqual(await store.marks([], NOW), []);
   }),
 
-  storeCase("sets, changes and takes away a mark whose value is as expected", async (store) => {
+  storeCase("sets, changes and removes a mark that has the expected value", async (store) => {
     const set = { name: "m", expected: null, value: "1" };
     deepEqual(await store.marks([set], NOW), [{ name: "m", value: "1" }]);
     deepEqual(await store.marks([{ ...set, value: "2" }], NOW), [{ name: "m", value: "1" }]);
@@ -33,7 +33,7 @@ export const marksCases: readonly StoreCase[] = [
     deepEqual(await store.marks([], NOW + 9), all);
   }),
 
-  storeCase("lets one of several win that change a mark at the same time", async (store, open) => {
+  storeCase("lets one of several concurrent changes of a mark win", async (store, open) => {
     const stores = [store, await open(), await open(), await open()];
     const tries = stores.map((one, n) => one.marks([{ name: "m", expected: null, value: `${n}` }], NOW));
     const seen = (await Promise.all(tries)).map((marks) => marks.find(({ name }) => name === "m")?.value);

@@ -47,7 +47,7 @@ export const moveCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 2, { lane: OTHER_LANE }), ["second", "first"]);
   }),
 
-  storeCase("moves so many at a time, the earliest deadlines first, until the lane is none", async (store) => {
+  storeCase("moves up to the limit at a time, the earliest deadlines first, until the lane is empty", async (store) => {
     const deadlines = [3, 1, 2].map((n) => request(`r${n}`, { deadlineAt: NOW + n }));
     await store.enqueue(deadlines, NOW);
     deepEqual(await store.amend({ ...move, limit: 2 }, [], NOW), changed("r1", "r2"));
@@ -60,7 +60,7 @@ export const moveCases: readonly StoreCase[] = [
     deepEqual(await store.amend({ ...move, lane: "/v1/embeddings  none" }, [], NOW), []);
   }),
 
-  storeCase("moves what waits to be tried again, with its notBefore, and leaves what is in a batch", async (store) => {
+  storeCase("moves requests that wait for a retry with their notBefore, and keeps those in a batch", async (store) => {
     await store.enqueue([request("a", { deadlineAt: NOW + 9 }), request("b", { deadlineAt: NOW + 9 })], NOW);
     const result = await store.seal(sealInput(1));
     if (!result.ok) throw new Error(result.reason);
@@ -73,7 +73,7 @@ export const moveCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 3, { lane: OTHER_LANE, now: NOW + 5 }), ["a"]);
   }),
 
-  storeCase("still expires, cancels and finds what was moved", async (store) => {
+  storeCase("still expires, cancels and finds moved requests", async (store) => {
     await sealed(store, 1, 1);
     const soon = { deadlineAt: NOW + 2 };
     await store.enqueue([request("a", soon), request("b", soon)], NOW);

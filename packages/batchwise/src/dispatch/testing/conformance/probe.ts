@@ -65,7 +65,7 @@ export const probeCases: readonly StoreCase[] = [
     deepEqual(lane.bytes, lane.ready * 5);
   }),
 
-  storeCase("is exact below the limit, and says at least the limit from there on", async (store) => {
+  storeCase("is exact below the limit, and otherwise at least the limit", async (store) => {
     await store.enqueue(many(1_400, { bytes: 5, tokens: 3 }), NOW);
     await store.enqueue([request("odd", { bytes: 900 }), request("o", { lane: OTHER_LANE })], NOW - 1);
     const of = async (limit: number) =>
@@ -79,7 +79,7 @@ export const probeCases: readonly StoreCase[] = [
     deepEqual([ids.length, (await of(1_099)).ready >= 1_098, (await of(1_099)).ready], [300, true, 1_098]);
   }),
 
-  storeCase("tells when what waits for its notBefore may go", async (store) => {
+  storeCase("returns the next notBefore of waiting requests", async (store) => {
     const batch = await sealed(store, 1, 3);
     const items = [requeue(0, { notBefore: NOW + 9 }), requeue(1, { notBefore: NOW + 5 }), final(2)];
     await store.settle(settleInput(batch, items));
@@ -102,35 +102,32 @@ export const probeCases: readonly StoreCase[] = [
     deepEqual([mixed?.oldestAt, mixed?.readySince], [NOW, NOW + 3]);
   }),
 
-  storeCase(
-    "adds what has become due to what is ready, before a seal and after one that was refused",
-    async (store) => {
-      const batch = await sealed(store, 1, 3);
-      await store.settle(
-        settleInput(
-          batch,
-          [0, 1, 2].map((ord) => requeue(ord, { notBefore: NOW + 5 + ord })),
-        ),
-      );
-      await store.enqueue([request("late", { bytes: 1, tokens: 1 })], NOW + 1);
-      const due = {
-        lane: LANE,
-        ready: 3,
-        bytes: 201,
-        tokens: 21,
-        oldestAt: NOW,
-        readySince: NOW + 1,
-        deadlineAt: null,
-      };
-      deepEqual((await store.probe(10, NOW + 6)).lanes, [{ ...due, deferredUntil: NOW + 7 }]);
-      await refused(store, sealInput(2, { minRequests: 9, now: NOW + 6 }), "too_few");
-      deepEqual((await store.probe(10, NOW + 6)).lanes, [{ ...due, deferredUntil: NOW + 7 }]);
-      const ids = await claimed(store, 3, { maxRequests: 3, now: NOW + 6 });
-      deepEqual(ids, ["b1-0", "b1-1", "late"]);
-    },
-  ),
+  storeCase("counts requests as ready once they are due, before a seal and after a refused one", async (store) => {
+    const batch = await sealed(store, 1, 3);
+    await store.settle(
+      settleInput(
+        batch,
+        [0, 1, 2].map((ord) => requeue(ord, { notBefore: NOW + 5 + ord })),
+      ),
+    );
+    await store.enqueue([request("late", { bytes: 1, tokens: 1 })], NOW + 1);
+    const due = {
+      lane: LANE,
+      ready: 3,
+      bytes: 201,
+      tokens: 21,
+      oldestAt: NOW,
+      readySince: NOW + 1,
+      deadlineAt: null,
+    };
+    deepEqual((await store.probe(10, NOW + 6)).lanes, [{ ...due, deferredUntil: NOW + 7 }]);
+    await refused(store, sealInput(2, { minRequests: 9, now: NOW + 6 }), "too_few");
+    deepEqual((await store.probe(10, NOW + 6)).lanes, [{ ...due, deferredUntil: NOW + 7 }]);
+    const ids = await claimed(store, 3, { maxRequests: 3, now: NOW + 6 });
+    deepEqual(ids, ["b1-0", "b1-1", "late"]);
+  }),
 
-  storeCase("has no lane left when what waits for its notBefore is cancelled, woken or not", async (store) => {
+  storeCase("has no lane left when requests before their notBefore are cancelled, due or not", async (store) => {
     const batch = await sealed(store, 1, 2);
     await store.settle(settleInput(batch, [requeue(0, { notBefore: NOW + 5 }), requeue(1, { notBefore: NOW + 9 })]));
     await refused(store, sealInput(2, { minRequests: 9, now: NOW + 5 }), "too_few");
@@ -139,7 +136,7 @@ export const probeCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 3, { now: NOW + 20 }), []);
   }),
 
-  storeCase("counts batches by state and what is open in them", async (store) => {
+  storeCase("counts batches by state, and their open requests", async (store) => {
     for (const n of [1, 2, 3]) await sealed(store, n, 2);
     const [one, two] = [sealInput(1).key, sealInput(2).key];
     await store.settle(settleInput({ ...(await store.batches({ keys: [one], limit: 1 }))[0]! }, [final(0), final(1)]));
@@ -163,7 +160,7 @@ export const probeCases: readonly StoreCase[] = [
     deepEqual((await store.probe(10, NOW)).batchDueAt, batch.leaseUntil);
   }),
 
-  storeCase("keeps counting outcomes that a retry has taken back", async (store) => {
+  storeCase("still counts outcomes that a retry has withdrawn", async (store) => {
     await store.enqueue([request("a"), request("b")], NOW);
     await store.amend({ kind: "cancel", ids: ["a"], payload: OK, code: "c" }, [], NOW);
     await store.amend(retryOf("a"), [], NOW);

@@ -66,7 +66,7 @@ async function batchKeys(store: Store): Promise<string[]> {
 }
 
 export const pruneCases: readonly StoreCase[] = [
-  storeCase("prunes nothing of a new store, and nothing of what has not ended", async (store) => {
+  storeCase("prunes nothing of a new store, and no open requests", async (store) => {
     deepEqual(await store.prune(pruneInput()), { ...NONE, next: null });
     await sealed(store, 1, 2);
     await store.enqueue(many(2), NOW);
@@ -95,7 +95,7 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(lane?.ready, 2);
   }),
 
-  storeCase("shows a tombstone to who asks for it, in the order of the ids", async (store) => {
+  storeCase("returns tombstones on request, in the order of the ids", async (store) => {
     await store.enqueue(many(3), NOW);
     await end(store, ["r0", "r2"], NOW);
     await store.prune(pruneInput({ before: NOW }));
@@ -147,7 +147,7 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual((await store.probe(1, NOW)).lanes, []);
   }),
 
-  storeCase("lowers no count and gives no cursor out again", async (store) => {
+  storeCase("lowers no count and reuses no cursor", async (store) => {
     const batch = await sealed(store, 1, 2);
     await store.settle(settleInput(batch, [final(0), final(1, "failed")]));
     await done(store, batch);
@@ -167,7 +167,7 @@ export const pruneCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("prunes what was recorded at or before a time, with one of the statuses", async (store) => {
+  storeCase("prunes outcomes recorded at or before a time with one of the statuses", async (store) => {
     const batch = await sealed(store, 1, 3);
     await store.settle(settleInput(batch, [final(0), final(1, "failed"), final(2, "expired")]));
     await store.enqueue(many(3), NOW);
@@ -179,7 +179,7 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(await logged(store), ["b1-1", "r2"]);
   }),
 
-  storeCase("goes through the log step by step, and stops where what it sees is young", async (store) => {
+  storeCase("prunes the log step by step, and stops at recent outcomes", async (store) => {
     await store.enqueue(many(9), NOW);
     for (let n = 0; n < 9; n += 1) await end(store, [`r${n}`], NOW + n);
     const first = await store.prune(pruneInput({ limit: 2, before: NOW + 4 }));
@@ -220,7 +220,7 @@ export const pruneCases: readonly StoreCase[] = [
     );
   }),
 
-  storeCase("takes a batch away with its orphans once all of its members are gone", async (store) => {
+  storeCase("deletes a batch with its orphans once all of its members are deleted", async (store) => {
     const batch = await sealed(store, 1, 3);
     const orphans = [{ providerBatchId: "extra", seenAt: NOW, action: "ended" }] as const;
     await store.transition(batch.key, 1, { providerBatchId: "batch_1", orphans }, NOW);
@@ -280,7 +280,7 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(batchOf(await store.seal(sealInput(4, { lane: GROUP }))).requests, 2);
   }),
 
-  storeCase("takes requests into the lane of a part again while others prune it", async (store, open) => {
+  storeCase("requeues requests into the lane of a part while others prune it", async (store, open) => {
     const other = await open();
     for (let n = 1; n <= 20; n += 1) {
       const first = await sealed(store, n, 2);
@@ -297,7 +297,7 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(await logged(store), []);
   }),
 
-  storeCase("lets a batch go whose request was retried and ended elsewhere", async (store) => {
+  storeCase("prunes a batch whose request was retried and ended elsewhere", async (store) => {
     const first = await sealed(store, 1, 1);
     await store.settle(settleInput(first, [final(0, "failed")]));
     await done(store, first);
@@ -327,7 +327,7 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(await pruned(store, { batchesBefore: NOW + 10, now: NOW + 30 }), { ...NONE, batches: 1 });
   }),
 
-  storeCase("takes many batches away step by step", async (store) => {
+  storeCase("deletes many batches step by step", async (store) => {
     for (let n = 1; n <= 5; n += 1) {
       const batch = await sealed(store, n, 1);
       await store.settle(settleInput(batch, [final(0)]));
@@ -352,7 +352,7 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(await logged(store), []);
   }),
 
-  storeCase("takes requests in, seals and settles while it prunes", async (store) => {
+  storeCase("enqueues, seals and settles while it prunes", async (store) => {
     await store.enqueue(many(200, {}, "old"), NOW);
     const old = Array.from({ length: 200 }, (_, n) => `old${n}`);
     await end(store, old, NOW);
@@ -366,7 +366,7 @@ export const pruneCases: readonly StoreCase[] = [
   }),
 
   {
-    name: "knows what was pruned after it was closed",
+    name: "knows pruned ids after it was closed",
     durable: true,
     run: async (open) => {
       const store = await open();

@@ -56,7 +56,7 @@ const capCases: readonly StoreCase[] = [
     deepEqual((await store.batches({ keys: [keyOf(1)], limit: 1 }))[0]?.deadlineAt, NOW + 20);
   }),
 
-  storeCase("claims no more than maxRequests and leaves the rest in order", async (store) => {
+  storeCase("claims no more than maxRequests and keeps the rest in order", async (store) => {
     await store.enqueue(many(5), NOW);
     deepEqual(await claimed(store, 1, { maxRequests: 2 }), ["r0", "r1"]);
     deepEqual(await claimed(store, 2, { maxRequests: 2 }), ["r2", "r3"]);
@@ -95,7 +95,7 @@ const capCases: readonly StoreCase[] = [
 ];
 
 const refusalCases: readonly StoreCase[] = [
-  storeCase("refuses an empty lane, and one where nothing may go yet", async (store) => {
+  storeCase("refuses an empty lane, and one without a ready request", async (store) => {
     await refused(store, sealInput(1), "empty");
     deepEqual(await store.seal(sealInput(1)), { ok: false, reason: "empty", head: null });
     await store.enqueue([request("late", { deadlineAt: NOW - 1 })], NOW - 5);
@@ -131,17 +131,20 @@ const refusalCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 4, { now: NOW + 10 }), ["b"]);
   }),
 
-  storeCase("says no_headroom before head_too_large when nothing is left, and after it for tokens", async (store) => {
-    await store.enqueue([request("big", { tokens: 90 })], NOW);
-    await refused(store, sealInput(1, { maxTokens: 5, limits: { ...INFINITE, batches: 0 } }), "no_headroom");
-    await refused(store, sealInput(1, { maxTokens: 5, limits: { ...INFINITE, requests: 0 } }), "no_headroom");
-    await refused(store, sealInput(1, { maxTokens: 5, limits: { ...INFINITE, tokens: 6 } }), "head_too_large");
-    await refused(store, sealInput(1, { limits: { ...INFINITE, tokens: 89 } }), "no_headroom");
-  }),
+  storeCase(
+    "reports no_headroom before head_too_large when nothing is left, and after it for tokens",
+    async (store) => {
+      await store.enqueue([request("big", { tokens: 90 })], NOW);
+      await refused(store, sealInput(1, { maxTokens: 5, limits: { ...INFINITE, batches: 0 } }), "no_headroom");
+      await refused(store, sealInput(1, { maxTokens: 5, limits: { ...INFINITE, requests: 0 } }), "no_headroom");
+      await refused(store, sealInput(1, { maxTokens: 5, limits: { ...INFINITE, tokens: 6 } }), "head_too_large");
+      await refused(store, sealInput(1, { limits: { ...INFINITE, tokens: 89 } }), "no_headroom");
+    },
+  ),
 ];
 
 const ledgerCases: readonly StoreCase[] = [
-  storeCase("books what it seals and seals no more than the ledger has left", async (store) => {
+  storeCase("reserves on the ledger and seals no more than it has left", async (store) => {
     await store.enqueue(many(20), NOW);
     const limits = { tokens: 120, requests: 15, batches: 3 };
     deepEqual((await claimed(store, 1, { limits, maxRequests: 5 })).length, 5);
@@ -156,7 +159,7 @@ const ledgerCases: readonly StoreCase[] = [
     deepEqual((await claimed(store, 6, { ledger: "another", limits: { ...INFINITE, batches: 1 } })).length, 5);
   }),
 
-  storeCase("keeps what was learned of a limit, and takes the given one", async (store) => {
+  storeCase("keeps a learned limit, and a given one takes precedence", async (store) => {
     const batch = await sealed(store, 1, 1);
     const learned = { name: LEDGER, learnedTokens: 30, learnedAt: NOW, strikes: 2, note: '"n"' };
     await store.transition(batch.key, 1, { ledgers: [learned] }, NOW);
@@ -180,7 +183,7 @@ const ledgerCases: readonly StoreCase[] = [
     deepEqual((await claimed(store, 3, { limits, now: NOW + 50 })).length, 2);
   }),
 
-  storeCase("counts a reservation again that was released, until its next release", async (store) => {
+  storeCase("counts a reservation again after its release, until the next one", async (store) => {
     const limits = { ...INFINITE, batches: 1 };
     const batch = await sealed(store, 1, 2, { limits });
     await store.transition(batch.key, 1, { releaseAt: NOW }, NOW);

@@ -106,7 +106,7 @@ const decisionCases: readonly StoreCase[] = [
     deepEqual(again?.attempts, 2);
   }),
 
-  storeCase("ends what would be requeued when its cancel was asked for", async (store) => {
+  storeCase("ends a requeued request with a pending cancel", async (store) => {
     const batch = await sealed(store, 1, 2);
     await store.amend({ kind: "cancel", ids: ["b1-0", "b1-1"], payload: "{}", code: "c" }, [], NOW);
     await store.settle(settleInput(batch, [requeue(0), final(1)]));
@@ -137,7 +137,7 @@ const decisionCases: readonly StoreCase[] = [
 ];
 
 const logCases: readonly StoreCase[] = [
-  storeCase("reads the log after a cursor, ascending, as much as asked", async (store) => {
+  storeCase("reads the log after a cursor, ascending, up to the limit", async (store) => {
     const batch = await sealed(store, 1, 6);
     await store.settle(
       settleInput(
@@ -157,7 +157,7 @@ const logCases: readonly StoreCase[] = [
     deepEqual(await log(store, 0, 0), []);
   }),
 
-  storeCase("reads outcomes by ids, of those that have one, in the order asked", async (store) => {
+  storeCase("reads existing outcomes by ids in the given order", async (store) => {
     const batch = await sealed(store, 1, 3);
     await store.settle(settleInput(batch, [final(0), final(2)]));
     const rows = await store.outcomes({ ids: ["b1-2", "b1-1", "none", "b1-0"] });

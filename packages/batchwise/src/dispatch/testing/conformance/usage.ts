@@ -75,7 +75,7 @@ export const usageCases: readonly StoreCase[] = [
     deepEqual(await sums(store, { tenant: "t", job: "j" }), []);
   }),
 
-  storeCase("counts a request again that is retried, and never lowers a count", async (store) => {
+  storeCase("counts a retried request again, and never lowers a count", async (store) => {
     await store.enqueue([request("a", { job: "j" })], NOW);
     const batch = batchOf(await store.seal(sealInput(1)));
     await store.settle(settleInput(batch, [counted(0, { status: "failed", code: "bad" })]));
@@ -102,7 +102,7 @@ export const usageCases: readonly StoreCase[] = [
     deepEqual(await sums(store), [{ tenant: "t", job: "j", lane: LANE, requests: 5, ended: endings, ...twice }]);
   }),
 
-  storeCase("counts those as cancelled that were to be requeued but whose cancel was asked for", async (store) => {
+  storeCase("counts requeued requests with a pending cancel as cancelled", async (store) => {
     await store.enqueue([request("a", { job: "j" })], NOW);
     const batch = batchOf(await store.seal(sealInput(1)));
     await store.amend({ kind: "cancel", ids: ["a"], payload: OK, code: "c" }, [], NOW);
@@ -113,7 +113,7 @@ export const usageCases: readonly StoreCase[] = [
     deepEqual([outcome?.code, outcome?.batchKey], ["cancelled", batch.key]);
   }),
 
-  storeCase("counts what two processes enqueue and end at the same time", async (store, open) => {
+  storeCase("counts requests that two processes enqueue and end at the same time", async (store, open) => {
     const stores = [store, await open()];
     const part = (n: number) => many(40, { job: "j", tenant: `t${n % 3}` }, `p${n}-`);
     await Promise.all([0, 1, 2, 3, 4, 5].map((n) => stores[n % 2]?.enqueue(part(n), NOW)));

@@ -73,7 +73,7 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
   [
     "takes a refusal for a success",
     ofResults((line) => [isBad(line) ? { ...line, response: { statusCode: 200, body: {} }, error: null } : line]),
-    "fails a line alone where it alone is refused",
+    "fails only the refused line",
   ],
   [
     "asks again after a refusal",
@@ -85,7 +85,7 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
           return said !== "lost" && said.status === 400 ? answer(asked) : said;
         },
       }),
-    "fails a line alone where it alone is refused",
+    "fails only the refused line",
   ],
   [
     "breaks off where one line is refused",
@@ -93,12 +93,12 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
       if (line.response?.statusCode === 400) throw new Error("One line is bad.");
       return [line];
     }),
-    "fails a line alone where it alone is refused",
+    "fails only the refused line",
   ],
   [
     "calls a busy server's answer final",
     ofResults((line) => [isBad(line) ? { ...line, response: { statusCode: 400, body: {} } } : line]),
-    "says of a line that may pass later that it may",
+    "marks a line as retryable",
   ],
   [
     "waits for an answer without an end",
@@ -113,7 +113,7 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
         `never takes an answer of 200 for a success where it is ${what}`,
       ] as const,
   ),
-  ["remembers what it ran", remembering, "keeps nothing"],
+  ["remembers its lines", remembering, "keeps nothing"],
   [
     "makes a new batch at each create",
     withMethods(() => ({
@@ -133,12 +133,12 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
         yield* lines;
       },
     })),
-    "gives each result once it has ended",
+    "gives each result when it is ready",
   ],
   [
-    "runs one line more than it may",
+    "runs one line too many",
     ({ concurrency, ...options }) => openHandler({ ...options, concurrency: concurrency + 1 }),
-    "runs no more lines at once than it may",
+    "runs at most `concurrency` lines",
   ],
   [
     "reads all of its lines before it runs any",
@@ -149,7 +149,7 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
         yield* own(of(all), call, name);
       },
     })),
-    "runs no more lines at once than it may",
+    "runs at most `concurrency` lines",
   ],
   [
     "has a limit of its own for each batch",
@@ -162,7 +162,7 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
       };
       return { account: changed(accounts[0].account, () => ({ execute })) };
     },
-    "runs no more lines at once than it may",
+    "runs at most `concurrency` lines",
   ],
   [
     "ignores its signal",
@@ -182,7 +182,7 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
     "starts no line where it was aborted before it began",
   ],
   [
-    "runs on when nobody reads",
+    "continues when its results are no longer read",
     withMethods((own) => ({
       execute: (...call) => {
         const results = own(...call)[Symbol.asyncIterator]();
@@ -193,10 +193,10 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
         };
       },
     })),
-    "starts no further line once nobody reads",
+    "starts no further line once its results",
   ],
   [
-    "loses what is on its way when its source breaks",
+    "loses running lines when its source fails",
     withMethods((own) => ({
       async *execute(lines, call, name) {
         let broken: unknown = null;
@@ -214,10 +214,10 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
         }
       },
     })),
-    "gives the results of what was on its way before it rejects",
+    "gives the results of running lines before it rejects",
   ],
   [
-    "blames lines for a server that is away",
+    "blames lines when the server is down",
     async (options): Promise<RunnerRig> => {
       const rig = await openServer(options);
       const execute = async function* (...[lines]: Parameters<Execute>): AsyncGenerator<ResultLine> {
@@ -225,14 +225,14 @@ const faults: readonly (readonly [fault: string, open: RunnerFactory, fails: str
       };
       return { ...rig, account: changed(rig.account, () => ({ execute })) };
     },
-    "blames no line where what answers is away",
+    "blames no line when the server is down",
   ],
-  ["takes every body", withMethods(() => ({ checkBody: () => {} })), "refuses what it cannot run"],
-  ["measures lines wrongly", withMethods(() => ({ lineBytes: () => 1 })), "refuses what it cannot run"],
+  ["accepts every body", withMethods(() => ({ checkBody: () => {} })), "refuses unsupported bodies"],
+  ["measures lines wrongly", withMethods(() => ({ lineBytes: () => 1 })), "refuses unsupported bodies"],
 ];
 
 /** Cases that call a real server, for which fake timers would not wait. */
-const overSockets: ReadonlySet<string> = new Set(["blames lines for a server that is away"]);
+const overSockets: ReadonlySet<string> = new Set(["blames lines when the server is down"]);
 
 describe("an account that runs lines itself and", () => {
   test.each(faults)("%s fails the case about it", async (fault, open, fails) => {

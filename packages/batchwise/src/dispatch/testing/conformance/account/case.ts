@@ -120,7 +120,7 @@ function isAllInline({ capabilities }: Account): boolean {
 }
 
 /** A request of a batch: its place, and the number in its text. */
-interface Asked {
+interface TestRequest {
   readonly place: number;
   readonly text: number;
 }
@@ -142,7 +142,7 @@ export function submit(
  */
 export async function submitThese(
   account: Account,
-  asked: readonly Asked[],
+  asked: readonly TestRequest[],
   options: CallOptions = call(),
   attempt: number = 1,
 ): Promise<ProviderBatch> {

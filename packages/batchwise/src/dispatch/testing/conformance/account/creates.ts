@@ -57,7 +57,7 @@ export const createCases: readonly AccountCase[] = [
     equal(account.classify(await failure(submit(account, 1)), "create").kind, "authOrBilling");
   }),
 
-  accountCase("gives a create up when told to, without knowing what became of it", async (rig) => {
+  accountCase("ends a create when the signal aborts, with its result unknown", async (rig) => {
     const { fake, clock, account } = rig;
     fake.inject({ on: createOf(rig), delayMs: 90_000 });
     const giveUp = new AbortController();

@@ -40,7 +40,7 @@ export const resultCases: readonly AccountCase[] = [
   }),
 
   accountCase(
-    "gives what ran and says of the rest that the batch expired",
+    "gives the results of lines that ran, and an expiry for the others",
     async ({ clock, account, windowMs = 24 * HOUR, endsEmpty = false, neverExpires = false }) => {
       const created = await submit(account, 10);
       await clock.advance(windowMs);
@@ -61,7 +61,7 @@ export const resultCases: readonly AccountCase[] = [
     { plan: { runMs: 96 * HOUR, expiredShare: 0.4 } },
   ),
 
-  accountCase("cancels, and gives what had run by then", async ({ clock, account, endsEmpty = false }) => {
+  accountCase("cancels, and gives the results of lines that ran", async ({ clock, account, endsEmpty = false }) => {
     const created = await submit(account, 10);
     await clock.advance(11 * MINUTE);
     equal((await account.cancel(created.id, call())).state, "cancelling");
@@ -77,7 +77,7 @@ export const resultCases: readonly AccountCase[] = [
     notRun(lines, 5, "batch_cancelled");
   }),
 
-  accountCase("takes the cancel of an ended batch for no error", async ({ clock, account }) => {
+  accountCase("accepts the cancel of an ended batch", async ({ clock, account }) => {
     const created = await submit(account, 2);
     await clock.advance(HOUR);
     equal((await account.cancel(created.id, call())).state, "done");

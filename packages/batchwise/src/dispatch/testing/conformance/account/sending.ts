@@ -24,7 +24,7 @@ import {
 } from "./case.ts";
 
 export const sendingCases: readonly AccountCase[] = [
-  accountCase("sends a batch once and gives every request its answer in OpenAI's shape", async (rig) => {
+  accountCase("sends a batch once and gives every request its answer in OpenAI's format", async (rig) => {
     const { fake, clock, account } = rig;
     const created = await submit(account, 20);
     const { createdAt, expiresAt, resultRefs, failure } = created;
@@ -42,7 +42,7 @@ export const sendingCases: readonly AccountCase[] = [
   }),
 
   accountCase(
-    "gives every other caller its own answer where a member has left before the batch was sent",
+    "gives every caller its own answer when a member has left before the batch was sent",
     async ({ clock, account }) => {
       const stayed = [1, 3, 4];
       // If results are named by place, the dispatcher sends the others as a new batch without a
@@ -60,7 +60,7 @@ export const sendingCases: readonly AccountCase[] = [
     },
   ),
 
-  accountCase("finds its batch in the list by what it left there", async (rig) => {
+  accountCase("finds its batch in the list by the data that it sent", async (rig) => {
     const { fake, account } = rig;
     fake.addForeign({ requests: 4, surface: surfaceOf(rig) });
     const created = await submit(account, 3);
@@ -73,7 +73,7 @@ export const sendingCases: readonly AccountCase[] = [
     );
   }),
 
-  accountCase("finds its batch by its tag, where the provider can be asked for it", async (rig) => {
+  accountCase("finds its batch by its tag, if the provider supports that", async (rig) => {
     const { account } = rig;
     if (account.find === undefined) return;
     deepEqual(await account.find(NAME, call()), []);
@@ -99,14 +99,14 @@ export const sendingCases: readonly AccountCase[] = [
     deepEqual(seen, ids.reverse());
   }),
 
-  accountCase("tells running from waiting and never takes a strange state for an end", async (rig) => {
+  accountCase("distinguishes running from waiting, and takes no unknown state for an end", async (rig) => {
     rig.fake.planNext({ strangeState: "pondering", stateCase: "capitalised" });
     const created = await submit(rig.account, 4);
     await rig.clock.advance(2 * MINUTE);
     equal((await rig.account.retrieve(created.id, call()))?.state, "running");
   }),
 
-  accountCase("says null for a batch that nobody knows", async ({ account }) => {
+  accountCase("returns null for an unknown batch", async ({ account }) => {
     equal(await account.retrieve("batch_none", call()), null);
   }),
 ];

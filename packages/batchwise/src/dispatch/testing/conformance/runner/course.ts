@@ -18,7 +18,7 @@ import {
 
 export const runnerCourseCases: readonly RunnerCase[] = [
   {
-    name: "gives each result once it has ended, in any order, while other lines run",
+    name: "gives each result when it is ready, in any order, while other lines run",
     async run(open) {
       const gates = new Gates();
       const { account } = await new Bench(gates.hold).open(open, { concurrency: 3 });
@@ -40,7 +40,7 @@ export const runnerCourseCases: readonly RunnerCase[] = [
     },
   },
   {
-    name: "runs no more lines at once than it may, over all of its batches, and takes none that it cannot run",
+    name: "runs at most `concurrency` lines over all of its batches, and takes no more",
     async run(open) {
       const gates = new Gates();
       const bench = new Bench(gates.hold);
@@ -97,7 +97,7 @@ export const runnerCourseCases: readonly RunnerCase[] = [
     },
   },
   {
-    name: "starts no further line once nobody reads its results",
+    name: "starts no further line once its results are no longer read",
     async run(open) {
       const bench = new Bench();
       const { account } = await bench.open(open, { concurrency: 1 });
@@ -112,7 +112,7 @@ export const runnerCourseCases: readonly RunnerCase[] = [
     },
   },
   {
-    name: "gives the results of what was on its way before it rejects with an error of its source",
+    name: "gives the results of running lines before it rejects with its source's error",
     async run(open) {
       const gates = new Gates();
       const bench = new Bench((said) => (said === "text 1" ? gates.hold(said) : echo(said)));
@@ -132,7 +132,7 @@ export const runnerCourseCases: readonly RunnerCase[] = [
     },
   },
   {
-    name: "blames no line where what answers is away: the pass rejects, and the reason can be classified",
+    name: "blames no line when the server is down: the pass rejects with a reason that can be classified",
     async run(open) {
       const bench = new Bench();
       const { account, away } = await bench.open(open, { concurrency: 1 });
@@ -146,7 +146,7 @@ export const runnerCourseCases: readonly RunnerCase[] = [
     },
   },
   {
-    name: "refuses what it cannot run when it is enqueued, and writes lines that can be measured",
+    name: "refuses unsupported bodies at enqueue, and writes lines that can be measured",
     async run(open) {
       const { account } = await new Bench().open(open);
       const { endpoints } = account.capabilities;

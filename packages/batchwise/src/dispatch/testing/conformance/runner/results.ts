@@ -53,7 +53,7 @@ const RICH: JsonObject = {
 
 export const runnerResultCases: readonly RunnerCase[] = [
   {
-    name: "gives each line one result, under its own id, with the tokens that were counted",
+    name: "gives each line one result with its id and the counted tokens",
     async run(open) {
       const bench = new Bench();
       const { account } = await bench.open(open);
@@ -85,7 +85,7 @@ export const runnerResultCases: readonly RunnerCase[] = [
     },
   },
   {
-    name: "fails a line alone where it alone is refused, for good and in the words that came",
+    name: "fails only the refused line, without a retry and with the server's message",
     async run(open) {
       for (const status of [400, 404, 422]) {
         const bench = oneOf(() => refusal(status, "bad_request", "I cannot."));
@@ -100,7 +100,7 @@ export const runnerResultCases: readonly RunnerCase[] = [
     },
   },
   {
-    name: "says of a line that may pass later that it may: busy, broken, or without an answer",
+    name: "marks a line as retryable when the server was busy, broken or gave no answer",
     async run(open) {
       const passing: readonly RunnerAnswer[] = [
         refusal(429, "rate_limit", "Slow."),
@@ -153,7 +153,7 @@ export const runnerResultCases: readonly RunnerCase[] = [
     }),
   ),
   {
-    name: "keeps nothing: the same create is the same batch, and the same lines run again when they are given again",
+    name: "keeps nothing: an equal create gives the same batch, and lines given again run again",
     async run(open) {
       const bench = new Bench();
       const { account } = await bench.open(open);

@@ -26,7 +26,7 @@ async function* failing(bytes: Uint8Array, error: Error): AsyncGenerator<Uint8Ar
 }
 
 export const faultCases: readonly StorageCase[] = [
-  storageCase("says that there is no such object, before the first byte", async ({ storage }) => {
+  storageCase("rejects for a missing object, before the first byte", async ({ storage }) => {
     equal(((await failure(readAll(storage, "none"))) as { code?: unknown }).code, "OBJECT_NOT_FOUND");
     equal(((await failure(readAll(storage, storage.uriOf("none")))) as { code?: unknown }).code, "OBJECT_NOT_FOUND");
   }),
@@ -40,7 +40,7 @@ export const faultCases: readonly StorageCase[] = [
     equal(await textOf(storage, "a"), "a");
   }),
 
-  storageCase("writes nothing when what it is given ends with an error", async ({ storage, fake }) => {
+  storageCase("writes nothing when its source ends with an error", async ({ storage, fake }) => {
     const mine = new Error("The source broke.");
     for (const length of [10, LARGE_BYTES]) {
       equal(await failure(storage.put("a", failing(pattern(length), mine), call())), mine);
@@ -48,22 +48,25 @@ export const faultCases: readonly StorageCase[] = [
     deepEqual(fake.names(BUCKET), []);
   }),
 
-  storageCase("keeps what was there when a write fails, and writes it at the next try", async ({ storage, fake }) => {
-    const large = pattern(LARGE_BYTES);
-    await put(storage, "a", "before");
-    fake.inject({ on: WRITES, accept: false, reply: { status: 503 } });
-    await failure(put(storage, "a", large));
-    equal(await textOf(storage, "a"), "before");
-    for (const operation of ["uploads.part", "uploads.complete"] as const) {
-      if (fake.calls(operation) === 0) continue;
-      fake.inject({ on: operation, accept: false, reply: "drop" });
+  storageCase(
+    "keeps the old object when a write fails, and writes the new one at the next try",
+    async ({ storage, fake }) => {
+      const large = pattern(LARGE_BYTES);
+      await put(storage, "a", "before");
+      fake.inject({ on: WRITES, accept: false, reply: { status: 503 } });
       await failure(put(storage, "a", large));
       equal(await textOf(storage, "a"), "before");
-    }
-    fake.heal();
-    await put(storage, "a", large);
-    same(await readAll(storage, "a"), large);
-  }),
+      for (const operation of ["uploads.part", "uploads.complete"] as const) {
+        if (fake.calls(operation) === 0) continue;
+        fake.inject({ on: operation, accept: false, reply: "drop" });
+        await failure(put(storage, "a", large));
+        equal(await textOf(storage, "a"), "before");
+      }
+      fake.heal();
+      await put(storage, "a", large);
+      same(await readAll(storage, "a"), large);
+    },
+  ),
 
   storageCase("has written all or nothing when the answer is lost", async ({ storage, fake }) => {
     const large = pattern(LARGE_BYTES);
@@ -111,7 +114,7 @@ export const faultCases: readonly StorageCase[] = [
     { pageSize: 1 },
   ),
 
-  storageCase("gives up when told to, with the reason that it was told", async ({ storage, fake }) => {
+  storageCase("rejects with the reason when the signal aborts", async ({ storage, fake }) => {
     await put(storage, "a", "before");
     for (const run of [
       (signal: AbortSignal) => storage.put("a", inChunks(pattern(10)), call({ signal })),

@@ -17,7 +17,7 @@ import {
 } from "./case.ts";
 
 export const objectCases: readonly StorageCase[] = [
-  storageCase("gives back what it was given, under the prefix", async ({ storage, fake }) => {
+  storageCase("returns the bytes that were written, under the prefix", async ({ storage, fake }) => {
     const uri = await put(storage, "in/a-1.jsonl", "one\ntwo\n");
     equal(uri, storage.uriOf("in/a-1.jsonl"));
     match(uri, /^[a-z0-9]+:\/\/bucket\/folder\/in\/a-1\.jsonl$/);
@@ -25,7 +25,7 @@ export const objectCases: readonly StorageCase[] = [
     equal(await textOf(storage, "in/a-1.jsonl"), "one\ntwo\n");
   }),
 
-  storageCase("takes an object of no bytes, and of many", async ({ storage, fake }) => {
+  storageCase("stores an empty object, and a large one", async ({ storage, fake }) => {
     await put(storage, "empty", "");
     same(await readAll(storage, "empty"), new Uint8Array());
     const large = pattern(LARGE_BYTES);
@@ -40,7 +40,7 @@ export const objectCases: readonly StorageCase[] = [
     equal(await textOf(storage, "a"), "the second");
   }),
 
-  storageCase("takes addresses in its bucket where it takes names, and no others", async ({ storage, fake }) => {
+  storageCase("accepts addresses in its bucket in place of names, and no others", async ({ storage, fake }) => {
     const uri = await put(storage, "a", "ours");
     equal(await textOf(storage, uri), "ours");
     fake.write(BUCKET, "elsewhere/b", "theirs");
@@ -51,7 +51,7 @@ export const objectCases: readonly StorageCase[] = [
     await rejects(readAll(storage, uri.replace("bucket", "other")), TypeError);
   }),
 
-  storageCase("refuses a name that not every provider takes", async ({ storage, fake }) => {
+  storageCase("refuses a name that some provider does not accept", async ({ storage, fake }) => {
     for (const name of ["", "/a", "a b", "ü", "a?b", "x".repeat(513)]) {
       await rejects(storage.put(name, inChunks(new Uint8Array()), call()), TypeError);
     }
@@ -71,7 +71,7 @@ export const objectCases: readonly StorageCase[] = [
     { pageSize: 2 },
   ),
 
-  storageCase("lists what a provider wrote, with size and address", async ({ storage, fake }) => {
+  storageCase("lists a provider's objects, with size and address", async ({ storage, fake }) => {
     fake.write(BUCKET, "folder/out/prediction-model-1/predictions.jsonl", "12345");
     for await (const object of storage.list(storage.uriOf("out/"), call())) {
       equal(object.bytes, 5);
@@ -82,14 +82,14 @@ export const objectCases: readonly StorageCase[] = [
     equal(fake.calls("objects.get"), 2);
   }),
 
-  storageCase("deletes, and takes what is gone for no error", async ({ storage, fake }) => {
+  storageCase("deletes, and accepts a missing object", async ({ storage, fake }) => {
     await put(storage, "a", "a");
     await storage.delete("a", call());
     await storage.delete("a", call());
     deepEqual(fake.names(BUCKET), []);
   }),
 
-  storageCase("ends a download that its reader leaves early", async ({ storage }) => {
+  storageCase("ends a download when its reader stops early", async ({ storage }) => {
     await put(storage, "large", pattern(LARGE_BYTES));
     for await (const chunk of storage.get("large", call())) {
       equal(chunk.length > 0, true);

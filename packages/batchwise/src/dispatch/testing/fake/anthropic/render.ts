@@ -61,8 +61,8 @@ export function renderMessageResults(endings: Iterable<Ending>, phase: Phase): U
 
 function resultOf({ status, body }: NonNullable<Ending["answer"]>): JsonObject {
   if (status < 300) return { type: "succeeded", message: body };
-  const told = isObject(body.error) ? body.error : {};
-  const error = { type: told.type ?? errorType(status), message: told.message ?? `Scripted answer ${status}.` };
+  const scripted = isObject(body.error) ? body.error : {};
+  const error = { type: scripted.type ?? errorType(status), message: scripted.message ?? `Scripted answer ${status}.` };
   return { type: "errored", error: { type: "error", error, request_id: null } };
 }
 

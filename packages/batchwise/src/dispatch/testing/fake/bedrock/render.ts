@@ -32,12 +32,12 @@ const STATUS: Readonly<Record<Phase, string>> = {
   cancelled: "Stopped",
 };
 
-export function renderJob(batch: FakeBatch<BedrockExtra>, moment: Moment, told: JobCounts, now: number): JsonObject {
+export function renderJob(batch: FakeBatch<BedrockExtra>, moment: Moment, real: JobCounts, now: number): JsonObject {
   const { course, extra, id, entries } = batch;
   const { request, timeoutHours } = extra;
   const areShown = areCounted(course, moment, now);
   const isCounted = moment.startedAt !== null && areShown;
-  const counts = areShown ? told : { succeeded: 0, failed: 0 };
+  const counts = areShown ? real : { succeeded: 0, failed: 0 };
   const fault = moment.phase === "failed" ? course.faults[0]?.message : undefined;
   return {
     ...request,
@@ -76,8 +76,8 @@ export function renderOutput(endings: Iterable<Ending>): string {
 }
 
 function errorOf({ status, body }: NonNullable<Ending["answer"]>): JsonObject {
-  const told = (body.error ?? {}) as JsonObject;
-  return { error: { errorCode: status, errorMessage: told.message ?? `Scripted answer ${status}.` } };
+  const scripted = (body.error ?? {}) as JsonObject;
+  return { error: { errorCode: status, errorMessage: scripted.message ?? `Scripted answer ${status}.` } };
 }
 
 export function renderManifest(total: number, { succeeded, failed }: JobCounts): string {

@@ -114,13 +114,13 @@ class GcsSurface implements StorageSurface {
     if (query.get("alt") !== "media") return jsonReply(resourceOf(bucket, object));
     const { bytes, generation } = object;
     const reply = bytesReply(bytes, "application/octet-stream");
-    const told = {
+    const checksums = {
       "x-goog-generation": String(generation),
       "x-goog-hash": `crc32c=${crc32cText(bytes)},md5=${md5Text(bytes, "base64")}`,
       "x-goog-stored-content-encoding": "identity",
       "x-goog-stored-content-length": String(bytes.length),
     };
-    return { ...reply, headers: { ...reply.headers, ...told } };
+    return { ...reply, headers: { ...reply.headers, ...checksums } };
   }
 
   /** A whole object in one call: its metadata, then its bytes. */
@@ -222,8 +222,8 @@ function incomplete(received: number): Reply {
 }
 
 function checkHash(header: string | null, bytes: Uint8Array): void {
-  const told = /crc32c=([^,]+)/.exec(header ?? "")?.[1];
-  if (told === undefined || told === crc32cText(bytes)) return;
+  const sent = /crc32c=([^,]+)/.exec(header ?? "")?.[1];
+  if (sent === undefined || sent === crc32cText(bytes)) return;
   throw new Refusal(400, "invalid", "Provided CRC32C does not match the calculated one.");
 }
 

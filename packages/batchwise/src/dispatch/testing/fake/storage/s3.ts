@@ -111,8 +111,8 @@ class S3Surface implements StorageSurface {
     const object = this.#shelf.get(bucket, name);
     if (object === null) throw new Refusal(404, "NoSuchKey", "The specified key does not exist.");
     const reply = bytesReply(object.bytes, "application/octet-stream");
-    const told = headers.get("x-amz-checksum-mode") === "ENABLED";
-    const checksum = told ? { "x-amz-checksum-crc32": crc32Text(object.bytes) } : {};
+    const wantsChecksum = headers.get("x-amz-checksum-mode") === "ENABLED";
+    const checksum = wantsChecksum ? { "x-amz-checksum-crc32": crc32Text(object.bytes) } : {};
     return { ...reply, headers: { ...reply.headers, etag: `"${md5Text(object.bytes, "hex")}"`, ...checksum } };
   }
 

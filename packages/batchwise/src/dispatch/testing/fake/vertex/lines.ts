@@ -143,11 +143,11 @@ export function renderLine({ entry, answer }: Ending, family: VertexFamily, mode
   }
   if (family === "embedding") return renderText(entry.body, answer);
   const request = JSON.parse(entry.body) as Json;
-  const told = isGood ? "" : `${STATUS_CODES[status] ?? "Unknown"}: ${JSON.stringify(errorOf(answer, family))}`;
+  const problem = isGood ? "" : `${STATUS_CODES[status] ?? "Unknown"}: ${JSON.stringify(errorOf(answer, family))}`;
   if (family === "gemini") {
-    return { status: told, processed_time: "2026-01-01T00:00:00.000+00:00", request, response: isGood ? body : {} };
+    return { status: problem, processed_time: "2026-01-01T00:00:00.000+00:00", request, response: isGood ? body : {} };
   }
-  return { custom_id: entry.customId, request, response: isGood ? { ...body, model } : null, status: told };
+  return { custom_id: entry.customId, request, response: isGood ? { ...body, model } : null, status: problem };
 }
 
 /** The output of a text line, identified by the text. */
