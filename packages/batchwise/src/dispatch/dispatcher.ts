@@ -11,11 +11,13 @@ import type { DispatcherEventName, DispatcherListener } from "./contract/events.
 import type {
   CancelCounts,
   CancelFilter,
+  DueReport,
   PollFilter,
   RequestPage,
   RequestsOptions,
   RetryFilter,
   RetryRequestsOptions,
+  RunDueOptions,
   UsageFilter,
   UsageRecord,
 } from "./contract/operations.ts";
@@ -38,6 +40,8 @@ import type {
   PruneResult,
   RedeliverOptions,
 } from "./contract/types.ts";
+import { DueRuns } from "./doors/due-runs.ts";
+import { Loops } from "./doors/loops.ts";
 import { batchRecord } from "./format/payload.ts";
 import { Enqueuer } from "./intake/enqueuer.ts";
 import { type EstimateInput, estimate } from "./intake/estimator.ts";
@@ -48,7 +52,7 @@ import { findRequests } from "./ops/find-requests.ts";
 import { heldUntil } from "./ops/held-until.ts";
 import { pauseAccount, pauseLane, resumeAccount, resumeLane } from "./ops/pausing.ts";
 import { pollNow } from "./ops/poll-now.ts";
-import { prune, retention } from "./ops/prune.ts";
+import { prune } from "./ops/prune.ts";
 import { retryRequests } from "./ops/retry-requests.ts";
 import { dispatcherStats } from "./ops/stats.ts";
 import { usageBy } from "./ops/usage.ts";
@@ -61,6 +65,7 @@ import {
   outcomesOptions,
   pruneOptions,
   redeliverOptions,
+  runDueOptions,
 } from "./options/call-options.ts";
 import type { DispatcherOptions } from "./options/dispatcher-options.ts";
 import {
@@ -76,13 +81,11 @@ import {
 } from "./options/operator-options.ts";
 import { type ResolvedOptions, resolveOptions } from "./options/resolve-options.ts";
 import { readDeadLetters, redeliver } from "./outcomes/dead-letters.ts";
-import { callbackDeliverer, type Deliverer, webhookDeliverer } from "./outcomes/deliverer.ts";
 import { OutcomeReader } from "./outcomes/outcome-reader.ts";
 import { refuseBrokenStore } from "./runtime/refuse-broken-store.ts";
 import { Runtime } from "./runtime/runtime.ts";
 import { Sealer } from "./scheduler/sealer.ts";
 import { Workers } from "./scheduler/workers.ts";
-import { sweeper } from "./steps/sweep/sweep.ts";
 
 const BATCHES_SHOWN = 100;
 
@@ -138,7 +141,8 @@ class StoreDispatcher implements Dispatcher {
   readonly #workers: Workers;
   readonly #sealer: Sealer;
   readonly #reader: OutcomeReader;
-  readonly #deliverers: readonly Deliverer[];
+  readonly #loops: Loops;
+  readonly #dueRuns: DueRuns;
   readonly #enqueuer: Enqueuer;
   #isStarted = false;
   #starting: Promise<void> | null = null;
@@ -151,11 +155,8 @@ class StoreDispatcher implements Dispatcher {
     this.#enqueuer = enqueuer;
     this.#reader = reader;
     runtime.watching.start(this.#reader.turn);
-    const { onOutcome, webhook } = runtime.options;
-    this.#deliverers = [
-      ...(onOutcome === null ? [] : [callbackDeliverer(runtime)]),
-      ...(webhook === null ? [] : [webhookDeliverer(runtime, webhook)]),
-    ];
+    this.#loops = new Loops({ runtime, workers, sealer });
+    this.#dueRuns = new DueRuns(runtime, sealer.flushes);
     bindMethods(this);
   }
 
@@ -171,15 +172,9 @@ class StoreDispatcher implements Dispatcher {
   async #start(): Promise<void> {
     await refuseBrokenStore(this.#runtime);
     if (this.#runtime.isStopping) return;
-    const { sealing, working, sweeping, pruning, calling, posting, options, events } = this.#runtime;
-    events.emit("loops", () => ({ running: true }));
+    this.#runtime.events.emit("loops", () => ({ running: true }));
     this.#isStarted = true;
-    working.start(this.#workers.turn);
-    sealing.start(this.#sealer.turn);
-    sweeping.start(sweeper(this.#runtime));
-    if (Math.min(options.retentionMs, options.tombstoneRetentionMs) < Infinity) pruning.start(retention(this.#runtime));
-    const loops = [...(options.onOutcome === null ? [] : [calling]), ...(options.webhook === null ? [] : [posting])];
-    for (const [index, loop] of loops.entries()) loop.start((this.#deliverers[index] as Deliverer).turn);
+    this.#loops.start();
   }
 
   stop(): Promise<void> {
@@ -189,18 +184,27 @@ class StoreDispatcher implements Dispatcher {
   }
 
   async #stop(): Promise<void> {
-    const { stopping, sealing, working, watching, sweeping, pruning, calling, posting, events, calls } = this.#runtime;
+    const { stopping, watching, events, calls } = this.#runtime;
     calls.beginStop();
     stopping.abort(new DispatchError("CLOSED", "The dispatcher is stopped."));
-    await Promise.all([sealing, working, sweeping, pruning, calling, posting].map((loop) => loop.stop()));
+    await Promise.all([this.#loops.stop(), this.#dueRuns.idle()]);
     if (this.#isStarted) events.emit("loops", () => ({ running: false }));
     await this.#workers.idle();
     await watching.stop();
     this.#reader.close();
-    for (const deliverer of this.#deliverers) {
-      // What could not be reported is delivered again: at least once, not exactly once.
-      await deliverer.flush().catch((error: unknown) => this.#runtime.report(error, { operation: "deliver" }));
+    await this.#loops.flush();
+  }
+
+  async runDue(options: RunDueOptions): Promise<DueReport> {
+    const plan = runDueOptions(options);
+    this.#refuseWhenStopped();
+    if (this.#starting !== null) {
+      throw new DispatchError(
+        "ALREADY_STARTED",
+        "`runDue` is for a dispatcher whose loops do not run: `start` did that.",
+      );
     }
+    return this.#dueRuns.run(plan);
   }
 
   async enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued> {

@@ -74,6 +74,7 @@ export type {
 export type {
   CancelCounts,
   CancelFilter,
+  DueReport,
   OperatorMethods,
   PollFilter,
   RequestFilter,
@@ -84,6 +85,7 @@ export type {
   RequestTry,
   RetryFilter,
   RetryRequestsOptions,
+  RunDueOptions,
   StoredRequest,
   UsageFilter,
   UsageRecord,

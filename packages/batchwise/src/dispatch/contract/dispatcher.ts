@@ -3,7 +3,7 @@
 
 import type { Estimate } from "./cost.ts";
 import type { DispatcherEventName, DispatcherListener } from "./events.ts";
-import type { OperatorMethods } from "./operations.ts";
+import type { DueReport, OperatorMethods, RunDueOptions } from "./operations.ts";
 import type {
   BatchFilter,
   BatchLine,
@@ -41,6 +41,32 @@ export interface Dispatcher extends OperatorMethods {
    * store stays open.
    */
   stop(): Promise<void>;
+  /**
+   * For places where no process stays, such as cron on a serverless platform: does what is due now,
+   * gives all leases back, and resolves. In place of `start`: each call is like a process that
+   * starts, works and stops within `maxMs`. Calls may overlap, in one process or in several. Call it
+   * again at `nextAt`, or at intervals.
+   *
+   * Calls of providers end with `maxMs`. A create that was cut off is looked for by a later run, as
+   * after a crash. Batches have a size that moves in `maxMs`, by the speed of earlier uploads; a file
+   * that does not is reported to `onError`, with its name, as RUN_TOO_SHORT. Results that were read
+   * stay settled.
+   *
+   * Rejects with ALREADY_STARTED after `start`, with the signal's reason, and with the store's error
+   * where it does not answer at the end.
+   *
+   * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for `maxMs` below 100.
+   *
+   * @example
+   * ```ts
+   * import type { Dispatcher } from "batchwise/dispatch";
+   * // A route that cron calls each minute.
+   * async function everyMinute(dispatcher: Dispatcher): Promise<Response> {
+   *   return Response.json(await dispatcher.runDue({ maxMs: 50_000 }));
+   * }
+   * ```
+   */
+  runDue(options: RunDueOptions): Promise<DueReport>;
   /**
    * Resolves once the request is durable. Throws a DispatchError, and stores nothing, for what
    * cannot be sent.

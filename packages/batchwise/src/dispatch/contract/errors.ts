@@ -33,7 +33,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `runBatch` whose outcomes nobody reads. Of `batchFetch`: `CALLER_LEFT`: a client gave up a call
  * whose request goes on; `SHORT_TIMEOUT`: it will, within the hour. Of `runBatch`:
  * `ACCOUNT_REFUSED`: the keys of all accounts that could go on are refused; `DEFAULTS_CHANGED`: an
- * earlier run of the job had other `requestDefaults`.
+ * earlier run of the job had other `requestDefaults`. Of `runDue`: `ALREADY_STARTED`: the loops of
+ * this dispatcher run; `RUN_TOO_SHORT`, told to `onError`: a file cannot move in its `maxMs`.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -71,6 +72,8 @@ export type DispatchErrorCode =
   | "WAITS_FOR_BATCH"
   | "NOT_ITERATED"
   | "CALLER_LEFT"
+  | "ALREADY_STARTED"
+  | "RUN_TOO_SHORT"
   | "SHORT_TIMEOUT"
   | "BATCH_REFUSED"
   | "LANE_PAUSED"

@@ -10,6 +10,25 @@ import type { BatchRecord, CancelResult, Endpoint, JsonObject, LaneRef, OutcomeS
  */
 export type RequestStatus = "waiting" | "in_batch" | OutcomeStatus;
 
+/** How long a `runDue` may take. */
+export interface RunDueOptions {
+  /** In ms: the time that the call may take. Some seconds less than the platform allows. */
+  readonly maxMs: number;
+  /** Ends the run at once. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a `runDue` leaves for later. */
+export interface DueReport {
+  /**
+   * When something is due again, in ms since 1970; now or earlier where the time was not enough.
+   * null: nothing is due before somebody enqueues, resumes or requeues.
+   */
+  readonly nextAt: number | null;
+  /** Requests without an outcome. */
+  readonly open: number;
+}
+
 /** Requests that match all that is given. */
 export interface RequestFilter {
   /** These alone. Goes with no `after` and `limit`. */

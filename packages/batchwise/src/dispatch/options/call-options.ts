@@ -15,6 +15,7 @@ import {
   refuseUnknown,
   unboundedIntegerFrom,
 } from "../../core/contract/validate.ts";
+import type { RunDueOptions } from "../contract/operations.ts";
 import type {
   BatchFilter,
   DeadLettersOptions,
@@ -26,6 +27,7 @@ import type {
 import { TRANSITIONS } from "../decide/batch/life-cycle.ts";
 
 const DEAD_LETTERS_SHOWN = 100;
+const LEAST_RUN_MS = 100;
 const STATES = Object.keys(TRANSITIONS);
 const STATUSES = ["succeeded", "failed", "cancelled", "expired"] as const;
 export const aName: Rule = {
@@ -100,6 +102,19 @@ export function pruneOptions(options: PruneOptions): {
 export function checkResultOptions(options: { readonly signal?: AbortSignal }): void {
   checkNames(options, ["signal"]);
   if (options.signal !== undefined) check("signal", aSignal, options.signal);
+}
+
+export interface RunDuePlan {
+  readonly maxMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+export function runDueOptions(options: RunDueOptions): RunDuePlan {
+  checkNames(options ?? {}, ["maxMs", "signal"]);
+  const { maxMs, signal }: Partial<RunDueOptions> = options ?? {};
+  check("maxMs", finiteIntegerFrom(LEAST_RUN_MS), maxMs);
+  if (signal !== undefined) check("signal", aSignal, signal);
+  return { maxMs: Number(maxMs), signal };
 }
 
 export function abandonOptions<Options extends { readonly requests: "end" | "requeue" }>(options: Options): Options {

@@ -63,15 +63,17 @@ export class Deliverer {
 
   /**
    * Delivers the rows and returns the reports. A stop waits at most one lease, then drops attempts
-   * that still run.
+   * that still run. A run of limited time does not wait: such attempts are repeated.
    */
   #deliverAll(rows: readonly DeliveryRow[]): Promise<DeliveryReport[]> {
-    const { clock, stopping, options } = this.#runtime;
+    const { clock, stopping, options, budget } = this.#runtime;
     return new Promise((resolve) => {
       const reports: DeliveryReport[] = [];
       let patience: unknown = null;
       const forget = onAbort([stopping.signal], () => {
-        patience = clock.setTimeout(() => resolve([...reports]), options.leaseMs);
+        const left = (): DeliveryReport[] => (budget === null ? [] : this.#cutOff(rows, reports));
+        const waitedMs = budget === null ? options.leaseMs : 0;
+        patience = clock.setTimeout(() => resolve([...reports, ...left()]), waitedMs);
       });
       const tries = rows.map(async (row) => reports.push(await this.#deliver(row)));
       void Promise.all(tries).then(() => {
@@ -80,6 +82,15 @@ export class Deliverer {
         resolve(reports);
       });
     });
+  }
+
+  #cutOff(rows: readonly DeliveryRow[], reports: readonly DeliveryReport[]): DeliveryReport[] {
+    const ended = new Set(reports.map(({ cursor }) => cursor));
+    const now = this.#runtime.clock.now();
+    const tried = { at: now, statusCode: null, error: "The time of the run was over.", nextAt: now } as const;
+    return rows
+      .filter(({ outcome }) => !ended.has(outcome.cursor))
+      .map(({ outcome: { cursor }, sink, attempt }) => ({ cursor, sink, attempt, result: "retry", ...tried }));
   }
 
   /** Writes the last reports after the loop has stopped. */

@@ -14,6 +14,7 @@ export type Turn = () => Promise<number>;
 export class Loop {
   readonly #clock: Clock;
   readonly #onError: (error: unknown) => void;
+  readonly #onRest: () => void;
   readonly #timer: Timer;
   #turn: Turn | null = null;
   #current: Promise<void> = Promise.resolve();
@@ -22,14 +23,21 @@ export class Loop {
   #nextAt = Number.POSITIVE_INFINITY;
   #failures = 0;
 
-  constructor(clock: Clock, onError: (error: unknown) => void) {
+  /** `onRest` is called when the loop goes to sleep. */
+  constructor(clock: Clock, onError: (error: unknown) => void, onRest: () => void = () => {}) {
     this.#clock = clock;
     this.#onError = onError;
+    this.#onRest = onRest;
     this.#timer = new Timer(clock, () => this.wake());
   }
 
   get isStarted(): boolean {
     return this.#turn !== null;
+  }
+
+  /** True while nothing runs, and nothing is due. */
+  get isResting(): boolean {
+    return !this.#isRunning && (this.#turn === null || this.#nextAt > this.#clock.now());
   }
 
   start(turn: Turn): void {
@@ -78,6 +86,7 @@ export class Loop {
     }
     this.#isRunning = false;
     if (this.#turn !== null) this.#timer.set(this.#nextAt, this.#clock.now());
+    this.#onRest();
   }
 
   /** A wake-up during the failed turn waits too: the cause is unlikely to be gone at once. */

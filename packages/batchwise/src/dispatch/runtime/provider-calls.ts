@@ -23,16 +23,20 @@ type Run<T> = (call: CallOptions) => Promise<T>;
  * One call about a batch. Rejects with the client's error, a CallTimeout, or the signal's reason.
  */
 export function callFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise<T> {
-  return bounded(runtime, lease.account.requestTimeoutMs, [lease.signal], run);
+  return bounded(runtime, runtime.timeFor(lease.account.requestTimeoutMs), [lease.signal], run);
 }
 
 /** A call that changes nothing at the provider: it is also aborted when the dispatcher stops. */
 export function readFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise<T> {
-  return bounded(runtime, lease.account.requestTimeoutMs, [lease.signal, runtime.stopping.signal], run);
+  const timeoutMs = runtime.timeFor(lease.account.requestTimeoutMs);
+  return bounded(runtime, timeoutMs, [lease.signal, runtime.stopping.signal], run);
 }
 
-/** One call within `timeoutMs`; any of the signals aborts it earlier. */
-export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly AbortSignal[], run: Run<T>): Promise<T> {
+/** One call within `atMostMs`, and the time of the run; any of the signals aborts it earlier. */
+export function bounded<T>(runtime: Runtime, atMostMs: number, cuts: readonly AbortSignal[], run: Run<T>): Promise<T> {
+  const { budget } = runtime;
+  const timeoutMs = budget === null ? atMostMs : Math.min(atMostMs, budget.leftMs);
+  const signals = budget === null ? cuts : [...cuts, budget.signal];
   return new Promise<T>((resolve, reject) => {
     const cut = new AbortController();
     const stop = (reason: unknown): void => {
@@ -40,7 +44,7 @@ export function bounded<T>(runtime: Runtime, timeoutMs: number, cuts: readonly A
       reject(reason);
     };
     const timer = runtime.clock.setTimeout(() => stop(new CallTimeout(`No answer within ${timeoutMs} ms.`)), timeoutMs);
-    const forget = onAbort(cuts, stop);
+    const forget = onAbort(signals, stop);
     const done = (): void => {
       runtime.clock.clearTimeout(timer);
       forget();

@@ -8,11 +8,13 @@ import { DispatchError } from "../contract/errors.ts";
 import type { LedgerRow, MarkChange, MarkRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import { NO_PAUSES, type Pauses, pausesOf } from "../decide/sealing/pauses.ts";
+import { mostBytes, uploadSpeeds } from "../decide/times/upload-speed.ts";
 import { readable, withInnermostCause, wordsOf } from "../format/client-error.ts";
 import { Secrets, secretsOf } from "../format/secrets.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { AccountTroubles } from "./account-troubles.ts";
+import type { Budget } from "./budget.ts";
 import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
 import { loopsRanAt } from "./loops-mark.ts";
@@ -28,8 +30,18 @@ export const WEBHOOK_SINK = "webhook";
 const TOLD_AGAIN_MS = 30_000;
 const HOW_TO_LISTEN = "Printed once a code. The option `onError` hears every error, and none is printed then.";
 
+/** A run of limited time beside the loops of a dispatcher, which hears and remembers for it. */
+export interface RunOf {
+  readonly parent: Runtime;
+  readonly budget: Budget;
+}
+
 export class Runtime {
   readonly options: ResolvedOptions;
+  /** The time that there is; null where the loops run until they are stopped. */
+  readonly budget: Budget | null;
+  /** Called when a loop or an operation has ended: maybe nothing is due any more. */
+  onRest: () => void = () => {};
   readonly store: Store;
   readonly clock: SteadyClock;
   /** Of the store. */
@@ -56,22 +68,30 @@ export class Runtime {
   duplicateBatches = 0;
   #pauses: Pauses = NO_PAUSES;
   #loopsRanAt: number | null = null;
+  #uploadSpeeds: ReadonlyMap<string, number> = new Map();
   /**
    * When this process last had a create on its way, by account: one that it sent late is not in the
    * store.
    */
-  readonly sentAt: Map<string, number> = new Map();
+  readonly sentAt: Map<string, number>;
+  readonly #parent: Runtime | null;
   readonly #told: Map<string, number> = new Map();
   readonly #setBackListeners: Set<(loss: DispatchError) => void> = new Set();
   #setBack: DispatchError | null = null;
   readonly #unheard: UnheardWarnings = new UnheardWarnings(() => false, HOW_TO_LISTEN);
 
-  constructor(options: ResolvedOptions) {
+  constructor(options: ResolvedOptions, run: RunOf | null = null) {
+    const parent = run?.parent ?? null;
     this.options = options;
-    this.events = new Events(
-      (error) => this.report(error, { operation: "event" }),
-      (event) => this.secrets.error(event),
-    );
+    this.#parent = parent;
+    this.budget = run?.budget ?? null;
+    this.sentAt = parent?.sentAt ?? new Map();
+    this.events =
+      parent?.events ??
+      new Events(
+        (error) => this.report(error, { operation: "event" }),
+        (event) => this.secrets.error(event),
+      );
     this.clock = new SteadyClock(options.clock, (...step) => this.#clockStepped(...step));
     this.accounts = [...options.accounts.values()];
     const { webhook } = options;
@@ -83,18 +103,24 @@ export class Runtime {
     this.store = watchedStore(store, this, (loss) => this.#whenSetBack(loss));
     const timed = options.isClockGiven ? {} : this.store;
     this.storeTime = new StoreTime(timed, this.clock, (error) => this.report(error, { operation: "store" }));
-    this.troubles = new AccountTroubles(
-      (error, context) => this.report(error, context),
-      () => this.clock.monotonic(),
-      this.secrets,
-    );
+    this.troubles =
+      parent?.troubles ??
+      new AccountTroubles(
+        (error, context) => this.report(error, context),
+        () => this.clock.monotonic(),
+        this.secrets,
+      );
     this.prospects = new Prospects(this.store, this.clock);
     this.sinks = [
       ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),
       ...(options.webhook === null ? [] : [WEBHOOK_SINK]),
     ];
     const loop = (operation: ErrorContext["operation"]): Loop =>
-      new Loop(this.clock, (error) => this.report(error, { operation }));
+      new Loop(
+        this.clock,
+        (error) => this.report(error, { operation }),
+        () => this.onRest(),
+      );
     this.sealing = loop("seal");
     this.working = loop("work");
     this.watching = loop("store");
@@ -150,6 +176,7 @@ export class Runtime {
     this.watching.wake();
     this.calling.wake();
     this.posting.wake();
+    this.#parent?.outcomesRecorded();
   }
 
   /**
@@ -161,6 +188,10 @@ export class Runtime {
   report(told: unknown, context: ErrorContext): void {
     if (this.isStopping && told === this.stopping.signal.reason) return;
     if (told === this.#setBack && told !== null) return;
+    if (this.#parent !== null) {
+      this.#parent.report(told, context);
+      return;
+    }
     const error = withInnermostCause(this.secrets.error(readable(told)));
     const { onError } = this.options;
     if (onError === null) {
@@ -206,6 +237,7 @@ export class Runtime {
     const marks = await this.store.marks(changes, this.clock.now());
     this.#pauses = pausesOf(marks);
     this.#loopsRanAt = loopsRanAt(marks);
+    this.#uploadSpeeds = uploadSpeeds(marks);
     return marks;
   }
 
@@ -219,6 +251,22 @@ export class Runtime {
    */
   get lastPauses(): Pauses {
     return this.#pauses;
+  }
+
+  /** How long a call that changes nothing may take, where it may usually take `usualMs`. */
+  timeFor(usualMs: number): number {
+    return this.budget?.leftMs ?? usualMs;
+  }
+
+  /** Of lines to the account, in bytes a millisecond, as last read; null where it is not known. */
+  uploadSpeed(account: string): number | null {
+    return this.#uploadSpeeds.get(account) ?? null;
+  }
+
+  /** The largest file for the account that is worth making in the time that there is. */
+  mostBytes(account: string): number {
+    if (this.budget === null) return Number.POSITIVE_INFINITY;
+    return mostBytes(this.uploadSpeed(account), this.budget.wholeMs);
   }
 
   sleep(ms: number): Promise<void> {

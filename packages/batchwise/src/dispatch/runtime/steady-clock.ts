@@ -34,6 +34,14 @@ export class SteadyClock implements DispatchClock {
     return this.#known.doubt !== null;
   }
 
+  /**
+   * Believes the wall clock as it is now, like a process that starts: a platform that freezes a
+   * process between two calls stops its monotonic clock, and not the wall clock.
+   */
+  believe(): void {
+    this.#known = { offset: this.#clock.now() - this.#clock.monotonic(), doubt: null };
+  }
+
   monotonic(): number {
     return this.#clock.monotonic();
   }

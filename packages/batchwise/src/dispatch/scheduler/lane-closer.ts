@@ -173,6 +173,7 @@ export class LaneCloser {
     const { thresholds, owner, leaseMs } = options;
     const { limits } = choice.account.capabilities;
     const caps = batchCaps(thresholds, limits, parseLane(lane).inputs);
+    const movable = this.#runtime.mostBytes(choice.account.name);
     const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
     const minRequests = Math.max(1, limits.minRequests);
     const avoidCounts = await this.#countsToAvoid(choice.account);
@@ -186,6 +187,7 @@ export class LaneCloser {
       ledger: choice.ledger,
       limits: this.#waiting.limitsOf(lane, choice),
       ...caps,
+      maxBytes: Math.min(caps.maxBytes, movable),
       maxTokens: tokens.first,
       minRequests,
       ...(isProbe ? { maxRequests: minRequests } : {}),
@@ -196,11 +198,14 @@ export class LaneCloser {
     };
     let result = await store.seal(input);
     const isTooSmall = !result.ok && (result.reason === "head_too_large" || result.reason === "too_few");
-    if (isTooSmall && tokens.most > tokens.first) {
-      result = await store.seal({ ...input, maxTokens: tokens.most });
+    if (isTooSmall && (tokens.most > tokens.first || movable < caps.maxBytes)) {
+      // As few as may go, where these are more than the time is enough for.
+      const fewest = movable < caps.maxBytes ? { maxBytes: caps.maxBytes, maxRequests: minRequests } : {};
+      result = await store.seal({ ...input, maxTokens: tokens.most, ...fewest });
     }
     if (!result.ok && result.reason === "head_too_large" && result.head !== null) {
-      result = await this.#sealAlone(input, result.head, choice, caps.maxTokens, result);
+      const whole = { ...input, maxBytes: caps.maxBytes };
+      result = await this.#sealAlone(whole, result.head, choice, caps.maxTokens, result);
     }
     if (result.ok && isProbe) {
       const place = { ...parseLane(lane), account: choice.account.name };

@@ -26,6 +26,7 @@ import { parseLane } from "../format/encode.ts";
 import { EXPIRED } from "../format/payload.ts";
 import { noteLoops } from "../runtime/loops-mark.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { Flushes } from "./flushes.ts";
 import { LaneCloser, type Ledgers } from "./lane-closer.ts";
 import { NearDeadlines } from "./near-deadlines.ts";
 import { WaitingEvents } from "./waiting-events.ts";
@@ -51,13 +52,13 @@ export class Sealer {
   readonly #unserved: Set<string> = new Set();
   #lookMs = FIRST_LOOK_MS;
   #lastSeen = "";
-  /** Requests enqueued by then are sealed without waiting for a full batch. */
-  #flushedAt = Number.NEGATIVE_INFINITY;
-  /** The same of single lanes. */
-  readonly #flushedLanes: Map<string, number> = new Map();
+  readonly flushes: Flushes;
+  /** When each lane is to be looked at again, as the last turn found. */
+  readonly #looks: Map<string, number> = new Map();
 
-  constructor(runtime: Runtime, workers: Workers) {
+  constructor(runtime: Runtime, workers: Workers, flushes: Flushes = new Flushes()) {
     this.#runtime = runtime;
+    this.flushes = flushes;
     this.#told = new WaitingEvents(runtime);
     this.#closer = new LaneCloser(runtime, workers, this.#told);
     this.#near = new NearDeadlines(runtime);
@@ -65,9 +66,7 @@ export class Sealer {
 
   /** Closes batches of all requests that wait now, or of those in these lanes. */
   flush(lanes?: readonly string[]): void {
-    const now = this.#runtime.clock.now();
-    if (lanes === undefined) this.#flushedAt = now;
-    else for (const lane of lanes) this.#flushedLanes.set(lane, now);
+    this.flushes.add(this.#runtime.clock.now(), lanes);
     this.#runtime.sealing.wake();
   }
 
@@ -109,8 +108,16 @@ export class Sealer {
 
   /** When the lane closes a batch, as far as this process knows. */
   closesAt(lane: LaneRow, now: number): number {
-    const flushedAt = Math.max(this.#flushedAt, this.#flushedLanes.get(lane.lane) ?? Number.NEGATIVE_INFINITY);
-    return closesAt(lane, this.#capsOf(lane.lane), this.#runtime.options.thresholds.maxAgeMs, now, flushedAt);
+    const { maxAgeMs } = this.#runtime.options.thresholds;
+    return closesAt(lane, this.#capsOf(lane.lane), maxAgeMs, now, this.flushes.lastOf(lane.lane));
+  }
+
+  /**
+   * When the lane is due, after a last turn that found nothing more to do: later than `closesAt`
+   * where no account takes it before. null for a lane that the turn has not seen.
+   */
+  lookedAt(lane: string): number | null {
+    return this.#looks.get(lane) ?? null;
   }
 
   /** The loop's turn. */
@@ -124,6 +131,7 @@ export class Sealer {
     await noteLoops(this.#runtime, now);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#closer.beginTurn();
+    this.#looks.clear();
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
     this.#told.tellLanes(probe, limit, now);
@@ -135,7 +143,9 @@ export class Sealer {
     for (const lane of mostUrgentFirst(probe.lanes, options.thresholds.maxAgeMs)) {
       if (this.#runtime.isStopping) break;
       try {
-        nextAt = Math.min(nextAt, await this.#lookAt(lane, ledgers, pauses, now));
+        const at = await this.#lookAt(lane, ledgers, pauses, now);
+        this.#looks.set(lane.lane, at);
+        nextAt = Math.min(nextAt, at);
       } catch (error) {
         if (isStoreError(error)) throw error;
         faults.push(error);

@@ -40,6 +40,8 @@ export class Workers {
   readonly #running: Map<Promise<void>, string> = new Map();
   readonly #executed: RunPlaces;
   readonly #ender: BatchEnder;
+  /** Leases that have ended so far. */
+  ended = 0;
   /** When batches that this process has released fall due, by key. */
   readonly #dueAt: Map<string, number> = new Map();
 
@@ -141,6 +143,10 @@ export class Workers {
     return count;
   }
 
+  get isIdle(): boolean {
+    return this.#running.size === 0;
+  }
+
   /** Resolves when no operation runs any more. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running.keys());
@@ -182,7 +188,9 @@ export class Workers {
     const run = this.#run(lease, look).finally(() => {
       const wasFull = this.#running.size >= MOST_LEASES;
       this.#running.delete(run);
+      this.ended += 1;
       if (wasFull) this.#runtime.working.wake();
+      this.#runtime.onRest();
     });
     this.#running.set(run, lease.account.name);
   }

@@ -11,6 +11,7 @@ import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
+import { cron } from "./sim-cron.ts";
 import { SimFallback } from "./sim-fallback.ts";
 import { DOOMED, SimOperator } from "./sim-operator.ts";
 import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
@@ -18,6 +19,7 @@ import { PruningBooks } from "./sim-pruning.ts";
 import { OUTAGE, REFUSALS, typoIn, WHOLE } from "./sim-refusals.ts";
 import type { Report } from "./sim-report.ts";
 import { askOf, KINDS, type Kind, statusOf } from "./sim-requests.ts";
+import { planSteps } from "./sim-steps.ts";
 import { isAtRest, SimProcess, START, seeded, storeDown } from "./world.ts";
 
 const MINUTE = 60_000;
@@ -28,8 +30,9 @@ const SENDING_MS = 6 * MINUTE;
 const STORM_MS = 2 * HOUR;
 const REST_WITHIN_MS = 7 * 24 * HOUR;
 
-export async function simulate(seed: number): Promise<Report> {
-  return new Simulation(seed).run();
+/** `byRuns`: processes do not start their loops; cron calls `runDue`. */
+export async function simulate(seed: number, byRuns = false): Promise<Report> {
+  return new Simulation(seed, byRuns).run();
 }
 
 class Simulation {
@@ -55,11 +58,13 @@ class Simulation {
   readonly #callbackUpAt: number;
   /** In one run of four, rows are pruned about an hour after they were recorded. */
   readonly #retentionMs: number;
+  readonly #byRuns: boolean;
   #isStormy = true;
   #kills = 0;
   #seed: number;
 
-  constructor(seed: number) {
+  constructor(seed: number, byRuns: boolean) {
+    this.#byRuns = byRuns;
     this.#seed = seed * 1_000;
     this.#random = seeded(seed);
     this.#badness = this.#random();
@@ -265,9 +270,16 @@ class Simulation {
         this.#delivered.set(id, (this.#delivered.get(id) ?? 0) + 1);
       },
     });
-    dispatcher.start();
+    if (this.#byRuns) this.#cron(process, dispatcher);
+    else dispatcher.start();
     // The first call may have killed the process.
     if (!process.isDead) this.#alive.add({ process, dispatcher });
+  }
+
+  #cron(process: SimProcess, dispatcher: Dispatcher): void {
+    const everyMs = (): number => (this.#isStormy ? (this.#fallback.isCalm ? 1 : 3) : 10) * MINUTE;
+    const [below, mayAbort] = [(most: number) => this.#below(most), () => this.#chance(0.1)];
+    cron({ time: this.#time, process, dispatcher, everyMs, below, mayAbort });
   }
 
   #kill(process: SimProcess): void {
@@ -300,12 +312,8 @@ class Simulation {
     for (let naps = this.#below(10); naps > 0; naps -= 1) {
       this.#time.setTimeout(() => this.#anybody()?.process.sleep(this.#below(20 * MINUTE)), this.#below(STORM_MS));
     }
-    // At most one clock step an hour: a process that sleeps through two cannot know of both.
-    for (let hour = 0; hour * HOUR < STORM_MS; hour += 1) {
-      const ms = this.#random() < 0.5 ? DAY : -DAY;
-      const at = hour * HOUR + this.#below(HOUR / 2);
-      this.#time.setTimeout(() => this.#anybody()?.process.step(ms, this.#below(9 * MINUTE)), at);
-    }
+    // A run believes the wall clock as it is when it begins.
+    if (!this.#byRuns) planSteps(this.#time, { forMs: STORM_MS, random: this.#random, anybody: () => this.#anybody() });
   }
 
   /** Number of accounts that are not a fallback. */

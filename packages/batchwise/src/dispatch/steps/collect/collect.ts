@@ -63,6 +63,7 @@ class UselessLines extends Error {
 }
 
 export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
+  const hadMs = runtime.budget?.leftMs ?? 0;
   try {
     if (lease.batch.remaining > 0) {
       const seen = await endedBatch(runtime, lease);
@@ -74,7 +75,7 @@ export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
     if (error instanceof ForeignResults) await undoAdoption(runtime, lease);
     else if (error instanceof UnnamedResults) await sendAsFile(runtime, lease, error);
     else if (error instanceof UnreadResults) await readAgain(runtime, lease, error);
-    else await collectFailed(runtime, lease, error);
+    else await collectFailed(runtime, lease, error, hadMs);
     return;
   }
   await leaveOpen(lease);
@@ -191,7 +192,7 @@ class Collection {
   #stream(seen: ProviderBatch): Promise<void> {
     const { clock, stopping } = this.#runtime;
     const { signal, account, batch } = this.#lease;
-    const timeoutMs = account.requestTimeoutMs;
+    const timeoutMs = this.#runtime.timeFor(account.requestTimeoutMs);
     return new Promise<void>((resolve, reject) => {
       const cut = new AbortController();
       const end = (reason: unknown, last: Promise<void>): void => {
@@ -209,7 +210,9 @@ class Collection {
       moved();
       const forgetLease = onAbort([signal], (reason) => end(reason, Promise.resolve()));
       // Waits for the chunk that is being settled: after the stop the store may be closed.
-      const forgetStop = onAbort([stopping.signal], (reason) => end(reason, this.#settling));
+      const isRun = this.#runtime.budget !== null;
+      const stopped = (reason: unknown): void => (isRun ? broken(reason) : end(reason, this.#settling));
+      const forgetStop = onAbort([stopping.signal], stopped);
       const open = () => account.results(seen, { signal: cut.signal, timeoutMs }, batchName(batch));
       clock
         .hold(this.#read(open, cut.signal, moved), HELD_MS)

@@ -1,6 +1,7 @@
 // Puts the collecting of a batch off: how often it has failed is kept in `lastError`, and decides
 // how long it waits and when it is put aside.
 
+import { DispatchError } from "../../contract/errors.ts";
 import { backoff } from "../../decide/times/backoff.ts";
 import { isMistake } from "../../format/client-error.ts";
 import type { Lease } from "../../runtime/lease.ts";
@@ -33,6 +34,17 @@ export async function putOff(lease: Lease, code: string, message: string, counts
   await lease.end((now) => ({ nextAt: now + wait, lastError }));
 }
 
+/** Results that a run to itself could not read to their end: the next one reads no further. */
+function tellOfTime(runtime: Runtime, lease: Lease, hadMs: number): void {
+  const { budget, troubles } = runtime;
+  const { batch, seen } = lease;
+  if (budget === null || !budget.isWhole(hadMs) || batch.remaining === 0) return;
+  const named = `The results of batch ${batch.key} (${seen?.resultRefs.join(", ") || batch.providerBatchId})`;
+  const words = `${named} were not read to their end in the ${Math.round(budget.wholeMs / 100) / 10} s of a run`;
+  const error = new DispatchError("RUN_TOO_SHORT", `${words}: give it a longer \`maxMs\`. What was read is kept.`);
+  if (troubles.isNewWord(error.message)) runtime.report(error, lease.context("results"));
+}
+
 /** How often collecting has failed so far, and how many of these count. */
 function failuresOf(lastError: string | null): { readonly tries: number; readonly failures: number } {
   const none = { tries: 0, failures: 0 };
@@ -42,8 +54,9 @@ function failuresOf(lastError: string | null): { readonly tries: number; readonl
 /**
  * Puts off a batch whose results could not be read to their end. Throws a mistake in code again.
  */
-export async function collectFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
+export async function collectFailed(runtime: Runtime, lease: Lease, error: unknown, hadMs = 0): Promise<void> {
   if (runtime.isStopping) {
+    tellOfTime(runtime, lease, hadMs);
     // With the last member decided it needs no more of the provider, and still ends.
     if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now }));
     return;

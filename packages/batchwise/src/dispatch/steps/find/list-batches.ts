@@ -24,7 +24,9 @@ export async function* pages(
   for (let count = 0; count < MOST_PAGES; count += 1) {
     const ask = { cursor, limit };
     onCall();
-    const page: ListPage = await bounded(runtime, account.requestTimeoutMs, cuts, (call) => account.list(ask, call));
+    const page: ListPage = await bounded(runtime, runtime.timeFor(account.requestTimeoutMs), cuts, (call) =>
+      account.list(ask, call),
+    );
     yield page.batches;
     const isPast = newestFirst && page.batches.some((seen) => isOlder(seen, since));
     if (page.next === null || isPast) return;
@@ -43,7 +45,7 @@ export function findOrList(
 ): Promise<readonly ProviderBatch[]> {
   const { find } = account;
   if (find === undefined) return listBack(runtime, account, since, cuts);
-  return bounded(runtime, account.requestTimeoutMs, cuts, (call) => find.call(account, tag, call));
+  return bounded(runtime, runtime.timeFor(account.requestTimeoutMs), cuts, (call) => find.call(account, tag, call));
 }
 
 /** Every batch of the account back to `since`. */

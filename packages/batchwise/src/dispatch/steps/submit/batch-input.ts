@@ -27,7 +27,8 @@ export class LineRefused extends Error {
   }
 }
 
-function fileName(key: string, attempt: number): string {
+/** The name of the file of one attempt. */
+export function fileName(key: string, attempt: number): string {
   return `${key}-${attempt}.jsonl`;
 }
 

@@ -37,6 +37,7 @@ import { blameMembers, expireMembers } from "./expire-members.ts";
 import { lookAgainAt, mayHaveUrgent, moveUrgent, withLook } from "./move-urgent.ts";
 import { submitTeller, type TellSubmit } from "./submit-events.ts";
 import { tellOfFigure, tellOfRefusal } from "./tell-of-refusal.ts";
+import { lacksTime, measured } from "./time-to-send.ts";
 import { waitsForFile } from "./wait-for-file.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
@@ -57,8 +58,7 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   if (await waitsForClock(runtime, lease)) return;
   if (await expireMembers(runtime, lease)) return;
   if (mayHaveUrgent(runtime, lease) && (await moveUrgent(runtime, lease))) return;
-  if (await waitsForOperator(runtime, lease)) return;
-  if (await waitsForAccount(runtime, lease)) return;
+  if (await waits(runtime, lease)) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
   if (isLate(runtime, lease)) {
@@ -69,7 +69,7 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   const source = await upload(runtime, lease);
   if (source === null) return;
   if (runtime.isStopping || (await isHeld(runtime, lease))) {
-    await sealAgain(lease);
+    await sealAgain(lease, source);
     return;
   }
   await runtime.options.failpoint("after-upload");
@@ -77,12 +77,21 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   const timeoutMs = createTimeoutMs(lease.batch, lease.account);
   if (!runtime.isStopping) await lease.writeBefore(timeoutMs, (now) => ({ ...source, submitStartedAt: now }));
   // A process that slept since its last write must not send: another process may own the batch now.
-  const maySend = !runtime.isStopping && !runtime.clock.isInDoubt() && lease.maySend(timeoutMs);
+  const { budget } = runtime;
+  const hasTime = budget === null || budget.mayCreate;
+  const maySend = hasTime && !runtime.isStopping && !runtime.clock.isInDoubt() && lease.maySend(timeoutMs);
   // One that slept before its last write may still own the batch, but its look at the deadlines is
   // too old.
   const hasSlept = runtime.clock.monotonic() > uploadedBy;
   if (maySend && !(hasSlept && isLate(runtime, lease))) await create(runtime, lease, timeoutMs);
-  else await sealAgain(lease);
+  // A run that has no time for it must not come back to it.
+  else await sealAgain(lease, {}, hasTime ? 0 : budget.leftMs);
+}
+
+/** True where the batch may not be sent now, and the lease has ended or its requests go back. */
+async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
+  if (await waitsForOperator(runtime, lease)) return true;
+  return (await waitsForAccount(runtime, lease)) || (await lacksTime(runtime, lease));
 }
 
 /**
@@ -144,9 +153,9 @@ function isLate(runtime: Runtime, { batch: { deadlineAt, unknownSince } }: Lease
  * passed by then expire. Only while an earlier create may run under its idempotency token is that
  * kept, and the batch stays `submitting`.
  */
-async function sealAgain(lease: Lease): Promise<void> {
+async function sealAgain(lease: Lease, source: Partial<Source> = {}, afterMs = 0): Promise<void> {
   const state = lease.batch.unknownSince === null ? "sealed" : "submitting";
-  await lease.end((now) => ({ state, nextAt: now }));
+  await lease.end((now) => ({ ...source, state, nextAt: now + Math.ceil(afterMs) }));
 }
 
 async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Promise<boolean> {
@@ -178,21 +187,28 @@ async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
   const { providerFileId } = batch;
   const tell = submitTeller(runtime, lease, "upload");
   if (goesInline(batch, account) || fileIdOf(batch) !== null) return { providerFileId };
+  const lines = measured(runtime, lease, batchInput(runtime.store, account, batch));
   try {
-    const input = batchInput(runtime.store, account, batch);
     const send = requireUpload(account.upload?.bind(account));
     const cuts = [lease.signal, runtime.stopping.signal];
-    const sent = await bounded(runtime, sendingTimeoutMs(batch, account), cuts, (call) => send(input, call));
+    const timeoutMs = runtime.timeFor(sendingTimeoutMs(batch, account));
+    const sent = await bounded(runtime, timeoutMs, cuts, (call) => send(lines.input, call));
     runtime.troubles.worked(account.name, "upload");
     tell(null);
+    await lines.done();
     return { providerFileId: sent.fileId };
   } catch (error) {
-    if (runtime.isStopping) await sealAgain(lease);
+    if (runtime.isStopping || isOutOfTime(runtime)) await ((await lines.cutOff()) || sealAgain(lease));
     // Nothing runs from a file, so the step may just fail.
     else if (isStoreError(error) || (isMistake(error) && refusal(error) === null)) throw error;
     else await failed(runtime, lease, error, "upload", tell);
     return null;
   }
+}
+
+/** The time of the run is over, and with it the call. */
+function isOutOfTime({ budget }: Runtime): boolean {
+  return budget !== null && budget.leftMs <= 0;
 }
 
 async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promise<void> {

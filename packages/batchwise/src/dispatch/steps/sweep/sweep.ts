@@ -183,7 +183,7 @@ async function sweepFiles(runtime: Runtime, account: Account, swept: Swept): Pro
   const { listFiles, deleteFile } = account;
   if (!account.capabilities.listsFiles || listFiles === undefined || deleteFile === undefined) return;
   const cuts = [runtime.stopping.signal];
-  const ours = await bounded(runtime, account.requestTimeoutMs, cuts, async (call) => {
+  const ours = await bounded(runtime, runtime.timeFor(account.requestTimeoutMs), cuts, async (call) => {
     const found: { readonly fileId: string; readonly key: string; readonly attempt: number }[] = [];
     swept.lists += 1;
     let seen = 0;
@@ -202,7 +202,9 @@ async function sweepFiles(runtime: Runtime, account: Account, swept: Swept): Pro
     for (const file of some) {
       const row = rows.get(file.key);
       if (row === undefined || isNeeded(row, file)) continue;
-      await bounded(runtime, account.requestTimeoutMs, cuts, (call) => deleteFile.call(account, file.fileId, call));
+      await bounded(runtime, runtime.timeFor(account.requestTimeoutMs), cuts, (call) =>
+        deleteFile.call(account, file.fileId, call),
+      );
       swept.others += 1;
       swept.filesDeleted += 1;
     }

@@ -1,0 +1,67 @@
+// What a run leaves for later: how many requests are open, and when something of them is due.
+
+import type { DueReport } from "../contract/operations.ts";
+import type { BatchRow, LaneRow, Probe } from "../contract/rows.ts";
+import { LIVE } from "../decide/batch/life-cycle.ts";
+import { isLanePaused, type Pauses } from "../decide/sealing/pauses.ts";
+import { servingOf } from "../decide/sealing/rank-accounts.ts";
+import { parseLane } from "../format/encode.ts";
+import { everyBatch } from "../runtime/every-batch.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Sealer } from "../scheduler/sealer.ts";
+
+/** Later than any request waits to be tried again. */
+const FAR_MS = 10 * 365 * 24 * 3_600_000;
+/** A lane that no account takes now, for a cause whose end is not known, is looked at again. */
+const LOOK_AGAIN_MS = 600_000;
+
+/** `isDone`: the sealer's last turn found nothing more to do. */
+export async function dueReport(runtime: Runtime, sealer: Sealer, isDone: boolean): Promise<DueReport> {
+  const { store, clock, options, sinks } = runtime;
+  const now = clock.now();
+  const [probe, all, pauses] = await Promise.all([
+    store.probe(options.thresholds.maxRequests, now),
+    store.probe(Number.MAX_SAFE_INTEGER, now + FAR_MS),
+    runtime.readPauses(),
+  ]);
+  const waiting = all.lanes.reduce((sum, { ready }) => sum + ready, 0);
+  const times = [
+    await batchDueAt(runtime, probe, isDone, now),
+    sinks.length === 0 ? null : probe.deliveryDueAt,
+    ...probe.lanes.map((lane) => laneDueAt(runtime, sealer, isDone, lane, pauses, now)),
+  ];
+  const due = times.filter((at) => at !== null && at < Number.POSITIVE_INFINITY) as number[];
+  return { nextAt: due.length === 0 ? null : Math.ceil(Math.min(...due)), open: waiting + all.inBatches };
+}
+
+function laneDueAt(
+  runtime: Runtime,
+  sealer: Sealer,
+  isDone: boolean,
+  lane: LaneRow,
+  pauses: Pauses,
+  now: number,
+): number {
+  const expiresAt = lane.deadlineAt ?? Number.POSITIVE_INFINITY;
+  const { first, second } = servingOf(runtime.accounts, parseLane(lane.lane));
+  const isHeld = [...first, ...second].every(({ name }) => pauses.accounts.has(name));
+  if (isHeld || isLanePaused(pauses, lane.lane)) return expiresAt;
+  const closesAt = sealer.closesAt(lane, now);
+  if (!isDone) return closesAt;
+  const looked = sealer.lookedAt(lane.lane) ?? closesAt;
+  const isRefused = looked === Number.POSITIVE_INFINITY && closesAt <= now;
+  return isRefused ? now + LOOK_AGAIN_MS : looked;
+}
+
+/** The probe's, unless that is of a batch whose account is not here. */
+async function batchDueAt(runtime: Runtime, probe: Probe, isDone: boolean, now: number): Promise<number | null> {
+  const aheadMs = runtime.storeTime.aheadMs;
+  const dueAt = probe.batchDueAt;
+  if (dueAt === null || dueAt > now || !isDone) return dueAt;
+  const rows: BatchRow[] = [];
+  for (const { name } of runtime.accounts) {
+    for (const state of LIVE) rows.push(...(await everyBatch(runtime.store, name, state)));
+  }
+  const times = rows.map(({ nextAt, leaseUntil }) => Math.max(nextAt, leaseUntil - aheadMs));
+  return times.length === 0 ? null : Math.min(...times);
+}

@@ -1,0 +1,65 @@
+// The loops over one runtime: what they do, how they begin, and how they end.
+
+import { retention } from "../ops/prune.ts";
+import { callbackDeliverer, type Deliverer, webhookDeliverer } from "../outcomes/deliverer.ts";
+import type { Loop, Turn } from "../runtime/loop.ts";
+import type { Runtime } from "../runtime/runtime.ts";
+import type { Sealer } from "../scheduler/sealer.ts";
+import type { Workers } from "../scheduler/workers.ts";
+import { sweeper } from "../steps/sweep/sweep.ts";
+
+/** Who runs in the loops. */
+export interface LoopParts {
+  readonly runtime: Runtime;
+  readonly workers: Workers;
+  readonly sealer: Sealer;
+}
+
+export class Loops {
+  readonly #parts: LoopParts;
+  readonly #deliverers: readonly (readonly [Loop, Deliverer])[];
+
+  constructor(parts: LoopParts) {
+    const { runtime } = parts;
+    const { onOutcome, webhook } = runtime.options;
+    this.#parts = parts;
+    this.#deliverers = [
+      ...(onOutcome === null ? [] : [[runtime.calling, callbackDeliverer(runtime)] as const]),
+      ...(webhook === null ? [] : [[runtime.posting, webhookDeliverer(runtime, webhook)] as const]),
+    ];
+  }
+
+  /** True while nothing runs, and nothing is due. */
+  get isResting(): boolean {
+    return this.#parts.workers.isIdle && this.#all.every((loop) => loop.isResting);
+  }
+
+  start(sweep: Turn = sweeper(this.#parts.runtime)): void {
+    const { runtime, workers, sealer } = this.#parts;
+    const { working, sealing, sweeping, pruning, options } = runtime;
+    working.start(workers.turn);
+    sealing.start(sealer.turn);
+    sweeping.start(sweep);
+    if (Math.min(options.retentionMs, options.tombstoneRetentionMs) < Infinity) pruning.start(retention(runtime));
+    for (const [loop, deliverer] of this.#deliverers) loop.start(deliverer.turn);
+  }
+
+  /** Resolves when no turn runs any more; operations may. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#all.map((loop) => loop.stop()));
+  }
+
+  /** Books what has been delivered, when the loops have stopped. */
+  async flush(): Promise<void> {
+    const { runtime } = this.#parts;
+    for (const [, deliverer] of this.#deliverers) {
+      // What could not be reported is delivered again: at least once, not exactly once.
+      await deliverer.flush().catch((error: unknown) => runtime.report(error, { operation: "deliver" }));
+    }
+  }
+
+  get #all(): readonly Loop[] {
+    const { sealing, working, sweeping, pruning, calling, posting } = this.#parts.runtime;
+    return [sealing, working, sweeping, pruning, calling, posting];
+  }
+}

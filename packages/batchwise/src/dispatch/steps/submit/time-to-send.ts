@@ -1,0 +1,112 @@
+// Sends the lines of a batch in the time that a run has. Measures how fast they go, so that later
+// batches have a size that a run can move. A file that was too much for a run to itself is reported
+// by name, and its requests go back to their lane for smaller ones.
+
+import type { BatchInput } from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { BatchRow } from "../../contract/rows.ts";
+import { fileIdOf } from "../../decide/batch/batch-file.ts";
+import { nextSpeed, speedChange } from "../../decide/times/upload-speed.ts";
+import type { Disposal } from "../../format/payload.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { fileName } from "./batch-input.ts";
+
+/**
+ * True where the lines take longer than is left, by the speed of earlier ones, and the lease has
+ * ended or the requests go back to their lane. A file that no run could move is tried all the same
+ * where it cannot be smaller.
+ */
+export async function lacksTime(runtime: Runtime, lease: Lease): Promise<boolean> {
+  const { budget } = runtime;
+  const { batch, account } = lease;
+  const speed = runtime.uploadSpeed(account.name);
+  if (budget === null || speed === null || fileIdOf(batch) !== null) return false;
+  const needsMs = batch.bytes / speed;
+  if (needsMs <= budget.leftMs) return false;
+  if (needsMs <= budget.wholeMs && !budget.isWhole(budget.leftMs)) {
+    // The next run has more; this one must not come back to it.
+    await lease.end((now) => ({ nextAt: now + Math.ceil(budget.leftMs) }));
+    return true;
+  }
+  tell(runtime, lease, `needs about ${seconds(needsMs)} s`);
+  return inSmaller(runtime, lease);
+}
+
+/** One sending of lines, as far as it got. */
+export interface Sent {
+  readonly input: BatchInput;
+  /** Called when all is sent. */
+  done(): Promise<void>;
+  /** Called when the time was over. True where the requests go back to their lane. */
+  cutOff(): Promise<boolean>;
+}
+
+export function measured(runtime: Runtime, lease: Lease, input: BatchInput): Sent {
+  const { budget, clock } = runtime;
+  const begunAt = clock.monotonic();
+  const leftMs = budget?.leftMs ?? 0;
+  let lines = 0;
+  const seen = async (isCut: boolean): Promise<void> => {
+    const share = isCut ? Math.min(1, lines / Math.max(1, input.requests)) : 1;
+    await note(runtime, lease, { bytes: input.bytes * share, ms: clock.monotonic() - begunAt, isCut });
+  };
+  return {
+    input: {
+      ...input,
+      async *lines() {
+        lines = 0;
+        for await (const line of input.lines()) {
+          lines += 1;
+          yield line;
+        }
+      },
+    },
+    done: async () => {
+      if (budget !== null) await seen(false);
+    },
+    cutOff: async () => {
+      // One that began late was cut off for that.
+      if (budget === null || lease.isOver || !budget.isWhole(leftMs)) return false;
+      await seen(true);
+      tell(runtime, lease, "was not sent");
+      return inSmaller(runtime, lease);
+    },
+  };
+}
+
+async function inSmaller(runtime: Runtime, lease: Lease): Promise<boolean> {
+  const { batch, account } = lease;
+  const isLeast = batch.remaining <= Math.max(1, account.capabilities.limits.minRequests);
+  if (isLeast || batch.unknownSince !== null || batch.bytes <= runtime.mostBytes(account.name)) return false;
+  const disposal: Disposal = { kind: "requeue", code: "file_too_slow" };
+  await lease.write({ state: "collecting", disposal: JSON.stringify(disposal), releaseAt: runtime.clock.now() });
+  return true;
+}
+
+/** A speed that is not written costs a worse guess. */
+async function note(runtime: Runtime, { account }: Lease, sending: Parameters<typeof nextSpeed>[1]): Promise<void> {
+  const before = runtime.uploadSpeed(account.name);
+  const speed = nextSpeed(before, sending);
+  if (speed === null) return;
+  await runtime.changeMarks([speedChange(account.name, before, speed)]).catch((error: unknown) => {
+    runtime.reportShared(error, { operation: "store" });
+  });
+}
+
+function tell(runtime: Runtime, lease: Lease, what: string): void {
+  const { batch } = lease;
+  const file = `The file ${fileName(batch.key, Math.max(1, batch.submitAttempt))}`;
+  const size = `${batch.bytes} bytes of ${requestsOf(batch)}`;
+  const words = `${file} (${size}) ${what} in the ${seconds(runtime.budget?.wholeMs ?? 0)} s of a run`;
+  const advice = "Its requests go into smaller files, where there are several: a longer `maxMs` moves larger ones.";
+  runtime.report(new DispatchError("RUN_TOO_SHORT", `${words}. ${advice}`), lease.context("upload"));
+}
+
+function requestsOf({ requests }: BatchRow): string {
+  return requests === 1 ? "one request" : `${requests} requests`;
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 100) / 10;
+}

@@ -1,0 +1,33 @@
+// Jobs that nothing but `runDue` drives, on the virtual clock.
+
+import type { DueReport } from "../../../src/dispatch/contract/operations.ts";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { VirtualClock } from "../../../src/testing/index.ts";
+
+/** Lets time pass until the run has ended, and says how long it took. */
+export async function ended<Value>(time: VirtualClock, run: Promise<Value>): Promise<{ value: Value; tookMs: number }> {
+  const begunAt = time.now();
+  let isOver = false;
+  run
+    .catch(() => {})
+    .finally(() => {
+      isOver = true;
+    });
+  for (let steps = 0; steps < 10_000; steps += 1) {
+    await time.settle();
+    if (isOver) return { value: await run, tookMs: time.now() - begunAt };
+    await time.advance(Math.max(1, Math.min(time.nextAt - time.now(), 1_000)));
+  }
+  throw new Error("The run has not ended.");
+}
+
+/** Batches that somebody holds. */
+export async function leases(store: Store, now: number): Promise<number> {
+  const batches = await store.batches({ limit: 10_000 });
+  return batches.filter(({ leaseUntil }) => leaseUntil > now).length;
+}
+
+/** The time at which cron calls next: at once, or when something is due. */
+export function nextTick({ nextAt }: DueReport, now: number, everyMs: number): number {
+  return Math.max(1, Math.min(nextAt === null ? everyMs : nextAt - now, everyMs));
+}
