@@ -38,6 +38,7 @@ export const sidebar: Group[] = [
   group("Batch APIs", [
     ["The dispatcher", "docs/dispatch"],
     ["Keep your client", "docs/keep-your-client"],
+    ["Without a process that stays", "docs/without-a-process"],
     ["Batch, flex or live", "docs/batch-flex-or-live"],
     ["How to use it from …", "docs/how-to-dispatch"],
     ["Providers", "docs/providers"],

@@ -9,13 +9,14 @@ export interface Cron {
   readonly time: VirtualClock;
   readonly process: SimProcess;
   readonly dispatcher: Dispatcher;
-  readonly below: (most: number) => number;
+  readonly random: () => number;
   /** The longest time from the begin of one run to the next. */
   readonly everyMs: () => number;
   readonly mayAbort: () => boolean;
 }
 
-export function cron({ time, process, dispatcher, below, everyMs, mayAbort }: Cron): void {
+export function cron({ time, process, dispatcher, random, everyMs, mayAbort }: Cron): void {
+  const below = (most: number): number => Math.floor(random() * most);
   const tick = (): void => {
     if (process.isDead) return;
     const maxMs = 1_000 + below(60_000);

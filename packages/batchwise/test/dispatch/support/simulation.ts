@@ -31,9 +31,7 @@ const STORM_MS = 2 * HOUR;
 const REST_WITHIN_MS = 7 * 24 * HOUR;
 
 /** `byRuns`: processes do not start their loops; cron calls `runDue`. */
-export async function simulate(seed: number, byRuns = false): Promise<Report> {
-  return new Simulation(seed, byRuns).run();
-}
+export const simulate = (seed: number, byRuns = false): Promise<Report> => new Simulation(seed, byRuns).run();
 
 class Simulation {
   readonly #random: () => number;
@@ -270,16 +268,14 @@ class Simulation {
         this.#delivered.set(id, (this.#delivered.get(id) ?? 0) + 1);
       },
     });
-    if (this.#byRuns) this.#cron(process, dispatcher);
-    else dispatcher.start();
+    void (this.#byRuns ? this.#cron(process, dispatcher) : dispatcher.start());
     // The first call may have killed the process.
     if (!process.isDead) this.#alive.add({ process, dispatcher });
   }
 
   #cron(process: SimProcess, dispatcher: Dispatcher): void {
     const everyMs = (): number => (this.#isStormy ? (this.#fallback.isCalm ? 1 : 3) : 10) * MINUTE;
-    const [below, mayAbort] = [(most: number) => this.#below(most), () => this.#chance(0.1)];
-    cron({ time: this.#time, process, dispatcher, everyMs, below, mayAbort });
+    cron({ time: this.#time, process, dispatcher, everyMs, random: this.#random, mayAbort: () => this.#chance(0.1) });
   }
 
   #kill(process: SimProcess): void {

@@ -1,0 +1,102 @@
+// Files in the time that a run of `runDue` has.
+
+import { describe, expect, test } from "vitest";
+import type { Account } from "../../src/dispatch/contract/account.ts";
+import { expectEachOnce, finish, type Given, MINUTE, names, place, SECOND } from "./support/due-place.ts";
+import { ended, leases } from "./support/due-runs.ts";
+import { ask } from "./support/world.ts";
+
+/** An account that takes so many bytes a millisecond. */
+function slow(bytesPerMs: number): NonNullable<Given["account"]> {
+  return (provider, sleep) => {
+    const plain = provider.account();
+    return {
+      ...plain,
+      upload: async (input, call) => {
+        const lines: string[] = [];
+        for await (const line of input.lines()) {
+          call.signal.throwIfAborted();
+          await sleep(line.length / bytesPerMs);
+          lines.push(line);
+        }
+        const given = {
+          ...input,
+          lines: async function* () {
+            yield* lines;
+          },
+        };
+        return (plain.upload as NonNullable<Account["upload"]>)(given, call);
+      },
+    };
+  };
+}
+
+describe("files and the time that there is", () => {
+  const big = (count: number, bytes: number) =>
+    Array.from({ length: count }, (_, index) =>
+      ask(`r${index}`, {
+        body: { model: "m", messages: [{ role: "user", content: `r${index}` }], user: "x".repeat(bytes) },
+      }),
+    );
+
+  test("a file that is too slow is reported by name, and its requests go in smaller ones", async () => {
+    // 2 MB at 100 bytes a millisecond: 20 s for all.
+    const here = place({ account: slow(100), thresholds: { maxAgeMs: 0 } });
+    const { dispatcher } = here.process();
+    await dispatcher.enqueueMany(big(20, 100_000));
+    await ended(here.time, dispatcher.runDue({ maxMs: 5 * SECOND }));
+    const [first] = await dispatcher.batches({ limit: 1 });
+    expect(here.errors).toMatchObject([{ code: "RUN_TOO_SHORT" }]);
+    expect(String(here.errors[0])).toContain(`${first?.key}-1.jsonl`);
+    await finish(here, dispatcher, 5 * SECOND);
+    expectEachOnce(here, 20);
+    const sizes = here.provider.batches.map(({ total }) => total ?? 0);
+    expect(Math.max(...sizes)).toBeLessThan(20);
+    // Once it is known, no file is begun that cannot move.
+    expect(here.errors.length).toBeLessThan(4);
+  });
+
+  test("a single request that is too slow is reported and tried in each run", async () => {
+    const here = place({ account: slow(10) });
+    const { dispatcher } = here.process();
+    await dispatcher.enqueueMany(big(1, 100_000));
+    for (let runs = 0; runs < 3; runs += 1) {
+      const { value } = await ended(here.time, dispatcher.runDue({ maxMs: 2 * SECOND }));
+      expect(value.open).toBe(1);
+      expect(await leases(here.store, here.time.now())).toBe(0);
+    }
+    expect(here.errors.length).toBeGreaterThan(0);
+    await finish(here, dispatcher, 20 * SECOND);
+    expectEachOnce(here, 1);
+  });
+
+  test("results that a run could not read to their end stay settled, and are reported by name", async () => {
+    const here = place({
+      sim: { plan: () => ({ validateMs: 0, runMs: SECOND }) },
+      account: (provider, sleep) => {
+        const plain = provider.account();
+        return {
+          ...plain,
+          async *results(...given) {
+            for await (const line of plain.results(...given)) {
+              await sleep(SECOND);
+              yield line;
+            }
+          },
+        };
+      },
+    });
+    const { dispatcher } = here.process();
+    await dispatcher.enqueueMany(names(30));
+    await ended(here.time, dispatcher.runDue({ maxMs: 10 * SECOND }));
+    await here.time.advance(MINUTE);
+    const { value } = await ended(here.time, dispatcher.runDue({ maxMs: 10 * SECOND }));
+    expect(value.open).toBeLessThan(25);
+    expect(value.open).toBeGreaterThan(15);
+    const [batch] = await dispatcher.batches();
+    expect(here.errors).toMatchObject([{ code: "RUN_TOO_SHORT" }]);
+    expect(String(here.errors[0])).toContain(batch?.key);
+    await finish(here, dispatcher, 60 * SECOND);
+    expectEachOnce(here, 30);
+  });
+});
