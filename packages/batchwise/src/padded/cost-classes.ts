@@ -1,36 +1,36 @@
-// Batches of similar cost share a class, which remembers their means. A class that no batch falls
-// into any more loses weight with each that falls into another, and is forgotten in the end.
+// Batches of similar cost share a class, which keeps their means. A class loses weight with each
+// batch that belongs to another, and is forgotten below a minimum.
 
-/** So many classes to a doubling of cost. */
+/** Number of classes per doubling of cost. */
 const CLASSES_PER_OCTAVE = 4;
-/** A class is the mean of about so many batches. */
+/** Number of batches in the mean of a class, approximately. */
 const REMEMBERED = 32;
-/** A class with less weight is forgotten. */
+/** Lower weights are forgotten. */
 const LEAST_WEIGHT = 0.5;
 
-/** The weight of a class, which is the number of its batches at first, and the means of these. */
+/** The weight of a class, at first its number of batches, and the means of these. */
 export interface CostClass {
   weight: number;
   cost: number;
-  /** What the items cost by themselves, without padding. */
+  /** Cost of the items without padding. */
   itemsCost: number;
   items: number;
   runMs: number;
 }
 
-/** What a class learns of a batch. */
+/** A class's data from one batch. */
 export type RunCost = Omit<CostClass, "weight">;
 
 export class CostClasses {
   readonly #kept: number;
   readonly #classes: Map<number, CostClass> = new Map();
 
-  /** `kept`: the part of its weight that a class keeps when a batch falls into another. */
+  /** `kept`: the share of its weight that a class keeps when a batch belongs to another. */
   constructor(kept: number) {
     this.#kept = kept;
   }
 
-  /** The class that a batch of this cost falls into. */
+  /** The class of batches of this cost. */
   of(cost: number): Readonly<CostClass> | undefined {
     return this.#classes.get(keyOf(cost));
   }
@@ -54,7 +54,7 @@ export class CostClasses {
     known.runMs += (run.runMs - known.runMs) / known.weight;
   }
 
-  /** Forgets the classes of at least this mean cost; all of them where it is 0. */
+  /** Forgets the classes of at least this mean cost; 0 forgets all. */
   forgetFrom(cost: number): void {
     for (const [key, known] of this.#classes) if (known.cost >= cost) this.#classes.delete(key);
   }

@@ -1,14 +1,14 @@
-// What a call costs besides its items: the straight line through the times of the last batches by
-// their cost. Batches of similar cost are one point of it, which counts hardly more for having been
-// seen often: where nearly all batches are of one cost, the few others say most.
+// Estimates the cost of a call besides its items: the straight line through the times of the last
+// batches by their cost. Batches of similar cost are one point, whose weight hardly grows with
+// their number: if nearly all batches have one cost, the few others matter most.
 
 import { CostClasses, type RunCost } from "./cost-classes.ts";
 
-/** What a class keeps of its weight when a batch falls elsewhere. */
+/** Share of its weight that a class keeps when a batch belongs to another. */
 const KEPT = 1 - 1 / 64;
-/** No class counts more than this many batches. */
+/** Highest weight of a class, in batches. */
 const HEAVIEST = 4;
-/** A few points may lie on a line by luck: times are taken for no surer than to 10 %. */
+/** A few points may lie on a line by chance, so times are taken as exact to 10 % at best. */
 const LEAST_VARIANCE = 0.1 ** 2;
 
 interface Point {
@@ -25,10 +25,10 @@ export class CostLine {
   }
 
   /**
-   * What a call costs besides its items, in units of cost, as far as that is sure: of the line
-   * through the mean point that is one standard error steeper than the best one, which is least
-   * squares by relative error. Infinity where time does not rise with cost; null where all batches
-   * cost the same.
+   * The cost of a call besides its items, in units of cost, as far as it is certain: that of the
+   * line through the mean point which is one standard error steeper than the best line, by least
+   * squares of relative errors. Infinity if time does not rise with cost; null if all batches cost
+   * the same.
    */
   get fixedCost(): number | null {
     const points = [...this.#classes.values()].map(({ weight, cost, runMs }) => {

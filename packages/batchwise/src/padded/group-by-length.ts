@@ -1,34 +1,34 @@
-// Which of the items that wait share a batch where each is padded to the longest. A pure function
-// of their lengths: the first one goes, and with it those neighbours by length with which the call
+// Chooses the items that share a batch in which each is padded to the longest. A pure function of
+// their lengths: takes the first item, and with it the neighbours by length with which the call
 // saves most.
 
 export interface GroupCaps {
   readonly maxRows: number;
-  /** The most that rows x longest may be, but for a single row. */
+  /** Highest rows x longest of a group; a single row may exceed it. */
   readonly budget: number;
-  /** What a call costs besides its rows, in the unit of the lengths. */
+  /** The cost of a call besides its rows, in the unit of the lengths. */
   readonly fixedCost: number;
 }
 
 /**
- * A group has to save so much. Where less is to be won, or seems to be by times that differ by
- * luck, the first item goes alone, in its order: threads that share the processors hardly gain by
- * it, and those who are passed over wait longer.
+ * Smallest factor that a group must save. For less, which may be noise in the measured times, the
+ * first item goes without others, in its order: threads that share the processors gain little by
+ * the group, and passed-over items wait longer.
  */
 export const WORTH_IT = 1.1;
 
-/** Items next to each other by length. */
+/** Consecutive items in the order of lengths. */
 interface Run {
   readonly from: number;
   readonly to: number;
-  /** What each would cost alone, in all, divided by what they cost together. */
+  /** Total cost of the items in single calls, divided by their cost as a group. */
   readonly saved: number;
 }
 
 /**
- * The indexes, rising, of the items that go with the first one: of the runs of items next to each
- * other by length that contain it, the one that saves most, where a call costs
- * `fixedCost + rows * longest`. Of equal ones, the one with more rows.
+ * Ascending indexes of the items that go with the first one: of all runs of neighbours by length
+ * that contain it, the one that saves most, if a call costs `fixedCost + rows * longest`. Of equal
+ * runs, the one with more rows.
  */
 export function groupByLength(lengths: readonly number[], caps: GroupCaps): number[] {
   const order = byLength(lengths);
@@ -46,9 +46,9 @@ export function groupByLength(lengths: readonly number[], caps: GroupCaps): numb
 }
 
 /**
- * The same where the first `required` items go together, whatever they save: no longer one joins
- * them, and of the others those that cost less with them than alone. Only the first one goes where
- * they are over the caps.
+ * The same if the first `required` items must go together, whatever they save: no longer item joins
+ * them, and of the others those that cost less with them than in calls of their own. If they exceed
+ * the caps, only the first goes.
  */
 export function groupAround(required: number, lengths: readonly number[], caps: GroupCaps): number[] {
   const { maxRows, budget, fixedCost } = caps;
@@ -68,8 +68,8 @@ function byLength(lengths: readonly number[]): number[] {
 }
 
 /**
- * The best run that ends with the item at `to`, or `best`. `alone`: what those from the first to
- * before it cost alone.
+ * The better of `best` and the best run that ends with the item at `to`. `alone`: cost of the items
+ * from the first to before it in single calls.
  */
 function bestUpTo(
   to: number,

@@ -1,10 +1,9 @@
-// The next batch of a lane where the order is by length: the entry that goes first, and of those
-// behind it the ones that are cheapest to pad together with it. Reads the queue and decides;
-// changes nothing.
+// Chooses the next batch of a lane under `order: "length"`: the entry that goes first, and the
+// waiting entries that are cheapest to pad together with it. Reads the queue; changes nothing.
 //
-// Nobody is passed over for long. The entry that goes first is in every batch; where tenants take
-// turns, every other batch has the one that has waited longest in its place. An entry that would be
-// late with the batch after this one goes with it.
+// No entry is passed over for long. The entry that goes first is in every batch; with tenants, in
+// every other batch the one that has waited longest takes its place. An entry that would be late
+// with the batch after this one is included.
 
 import type { Caps, PackedBatch, Waiting } from "../core/policy/caps.ts";
 import type { RunTimes } from "../core/policy/run-times.ts";
@@ -14,18 +13,19 @@ import type { Line } from "../core/queue/lane.ts";
 import { groupAround, groupByLength } from "./group-by-length.ts";
 
 /**
- * Those who have waited longest are chosen from: half of what waits, at least and at most so many.
+ * Smallest window: entries are chosen from the half of the queue that has waited longest, between
+ * this many and `WIDEST`.
  */
 const NARROWEST = 16;
 const WIDEST = 256;
 
 export interface LengthCaps extends Caps {
   readonly order?: "fifo" | "length";
-  /** What a call costs besides its items. */
+  /** The cost of a call besides its items. */
   readonly fixedCost?: number;
-  /** The most that a batch may cost while other slots are free. */
+  /** Highest cost of a batch while other slots are free. */
   readonly share?: number;
-  /** How long batches run, for items with deadlines; null where that is not known. */
+  /** Run times of batches, for items with deadlines; null if unknown. */
   readonly runTimes?: RunTimes | null;
 }
 
@@ -52,8 +52,8 @@ export function packByLength(lane: Waiting, caps: LengthCaps, now: number, lastS
 }
 
 /**
- * The first entries, of the foremost ranks alone where those are enough. One that has been passed
- * over goes before.
+ * The first entries, only of the first ranks if these are enough. An entry that was passed over
+ * comes first.
  */
 function windowOf(reader: EntryReader, width: number): Entry[] {
   const window: Entry[] = [];
@@ -68,9 +68,9 @@ function windowOf(reader: EntryReader, width: number): Entry[] {
 }
 
 /**
- * Those that are in the batch in any case: the first, and those that would be late with the next
- * one. Where not all that waits fits, at most one of these, the earliest, if it is due before the
- * first: all of them would be a batch in order of arrival, which is slower for everybody.
+ * The entries that must be in the batch: the first, and those that would be late with the next
+ * batch. If not everything fits, at most one of the latter, the earliest, if it is due before the
+ * first. All of them would be a batch in order of arrival, which is slower for every caller.
  */
 function requiredOf(window: readonly Entry[], isWhole: boolean, lateFrom: () => number): Entry[] {
   const [first, ...others] = window;
@@ -91,14 +91,14 @@ function longestOf(entries: readonly Entry[]): number {
   return Math.max(0, ...entries.map(({ cost }) => cost));
 }
 
-/** The line that the first entry waits in. */
+/** The line in which the first entry waits. */
 function lineOf(entries: readonly Entry[]): Line | undefined {
   return entries[0]?.holder as Line | undefined;
 }
 
 /**
- * Has read an entry in its turn, unless that was passed over, and others out of turn, which their
- * tenants pay for.
+ * Takes entries in order, except passed-over ones, and others out of order, for which their tenants
+ * are charged.
  */
 class ChosenReader {
   readonly #reader: EntryReader | null = null;

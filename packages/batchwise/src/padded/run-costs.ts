@@ -1,58 +1,60 @@
-// What a handler's runs cost, learned from the last batches: how long a batch takes by its cost,
-// what a call costs besides its items, and up to which cost a larger batch is worth it. Nothing is
-// assumed of the handler: batches of similar cost share a class, and each class remembers its mean
-// time. The classes are compared by time per unit of what the items cost by themselves: padding is
-// no gain.
+// Learns the cost of a handler's runs from the last batches: the time of a batch by its cost, the
+// cost of a call besides its items, and the cost up to which a larger batch pays. Assumes nothing
+// about the handler: batches of similar cost share a class, and each class keeps its mean time.
+// Classes are compared by time per unit of their items' own cost, so padding is not a gain.
 //
-// The budget is the largest class whose time per such unit is nearly the least. While no larger
-// batches are known, the next ones may cost twice as much. Classes that are no longer used are
-// forgotten, so larger batches are tried again now and then, in case the handler has changed.
+// The budget is the largest class whose time per unit is close to the lowest. While no larger
+// batches are known, the next ones may cost twice as much. Unused classes are forgotten, so larger
+// batches are tried again now and then, in case the handler has changed.
 //
-// Batches too quick for the clock have no time to compare: until some are known that do, the next
-// ones may cost twice as much as they did.
+// Batches too fast for the clock have no time to compare: until slower ones are known, the next
+// ones may cost twice as much.
 //
-// A batch that fails and was larger than the budget may have failed for its size: it took all
-// memory, or too long. One that outruns the deadlines of its callers has. No larger ones are tried
-// for a while, each time for longer. Where three in a row fail that were no larger, classes of
-// their size and above are forgotten.
+// A failed batch above the budget may have failed because of its size: it took all memory, or too
+// long. A batch that outran its callers' deadlines did. For a while, longer after each failure, no
+// larger ones are tried. After three failures in a row of batches that were not larger, the classes
+// of their size and above are forgotten.
 
 import type { LearnedStats } from "../core/contract/stats.ts";
 import { type CostClass, CostClasses, type RunCost } from "./cost-classes.ts";
 import { CostLine } from "./cost-line.ts";
 
-/** The mean cost of an item is that of about so many batches. */
+/** Number of batches in the mean cost of an item, approximately. */
 const REMEMBERED = 32;
-/** A class counts once it has seen so many. */
+/** Number of batches from which a class counts. */
 const ENOUGH = 3;
-/** What a class keeps of its weight when a batch falls into another. */
+/** Share of its weight that a class keeps when a batch belongs to another. */
 const KEPT = 0.97;
 /**
- * A batch is odd that takes so many times what is usual, or so small a part of it: the machine may
- * have been busy.
+ * A batch is odd if it takes this many times its usual time, or this fraction of it: the machine
+ * may have been busy.
  */
 const ODD = 2;
-/** So many odd ones in a row, and the handler has changed: all is forgotten. */
+/** After this many odd batches in a row the handler has changed, and everything is forgotten. */
 const MOST_ODD = 3;
 /**
- * Where odd ones are usual it takes more: so many that chance alone puts them in a row with this
- * probability at most.
+ * If odd batches are common, more are needed: so many that they are in a row by chance with at most
+ * this probability.
  */
 const CHANCE = 1e-5;
-/** How usual they are is the mean of about so many batches. */
+/** Number of batches in the mean share of odd ones, approximately. */
 const WATCHED = 256;
-/** Time per unit this close to the least is as good. */
+/** Time per unit within this factor of the lowest counts as equal. */
 const AS_GOOD = 1.02;
 /** Batches of a class with fewer items on average are mostly single items. */
 const NEARLY_TWO = 1.5;
-/** A call costs no more than so many items do, or what an item costs would not count any more. */
+/**
+ * A call's fixed cost is at most that of this many items; above it, an item's cost would have no
+ * effect.
+ */
 const MOST_FIXED = 1_000;
 /**
- * After a larger batch has failed, so many go before another is tried; twice as many after each
- * further failure.
+ * After the failure of a larger batch, this many batches run before another is tried; twice as many
+ * after each further failure.
  */
 const FIRST_PAUSE = 16;
 const LONGEST_PAUSE = 1_024;
-/** Until then no batch costs more than this part of the one that failed. */
+/** Until then no batch costs more than this share of the one that failed. */
 const SAFELY_BELOW = 0.95;
 
 export class RunCosts {
@@ -61,26 +63,23 @@ export class RunCosts {
   #batches = 0;
   /** The mean cost of an item, padding included. */
   #itemCost = 1;
-  /** The class that the budget comes from, and whether it is the largest of all. */
+  /** The class of the budget, and whether it is the largest class. */
   #best: Readonly<CostClass> | null = null;
   #isLargest = false;
   #wasKnown = false;
   #oddInARow = 0;
-  /** The share of odd batches, without those that are in a row now. */
+  /** The share of odd batches, without the current row of them. */
   #oddShare = 0;
-  /** The cost of a batch that may have failed for its size; Infinity where there is none. */
+  /** The cost of a batch that may have failed because of its size; Infinity if there is none. */
   #failedCost = Infinity;
-  /** So many batches go before one as large is tried again. */
+  /** Number of batches before one of that size is tried again. */
   #pause = FIRST_PAUSE;
   #sinceFailure = 0;
   #failedInARow = 0;
-  /** The most that a batch has cost of late that took no time by this clock. */
+  /** Highest recent cost of a batch that took no time by this clock. */
   #quickCost = 0;
 
-  /**
-   * Learns from a batch that has run. One without a cost tells nothing. `itemsCost`: without
-   * padding.
-   */
+  /** Learns from a batch that has run; ignores one without a cost. `itemsCost`: without padding. */
   record(cost: number, items: number, runMs: number, itemsCost: number): void {
     if (!(cost > 0 && cost < Infinity && runMs >= 0)) return;
     if (runMs === 0) {
@@ -98,9 +97,9 @@ export class RunCosts {
   }
 
   /**
-   * Learns from a batch that took longer than deadlines allow: it has failed for its size. Where
-   * its items did not take most of that time, smaller ones would hardly be quicker, and fewer would
-   * be served.
+   * Learns from a batch that outran deadlines, so failed because of its size. If its items took
+   * only a small part of the time, smaller batches would not be much faster, and fewer callers
+   * would be served.
    */
   recordLate(cost: number, items: number, runMs: number, itemsCost: number): void {
     const fixedCost = this.#line.fixedCost ?? Infinity;
@@ -113,8 +112,8 @@ export class RunCosts {
   }
 
   /**
-   * Learns from a batch that has failed. A single one as large as those that succeed tells nothing
-   * of sizes.
+   * Learns from a failed batch. A single failure of a batch as large as successful ones says
+   * nothing about sizes.
    */
   recordFailure(cost: number): void {
     if (this.#best === null) return;
@@ -125,7 +124,7 @@ export class RunCosts {
       this.#classes.forgetFrom(cost / AS_GOOD);
       this.#chooseBest();
     }
-    // Others that began before the failure was known do not count again.
+    // Batches that began before the failure was known do not count again.
     if (this.#isPausing && cost >= this.#failedCost) return;
     if (this.#failedCost === Infinity) this.#pause = FIRST_PAUSE;
     else if (!this.#isPausing) this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
@@ -133,7 +132,7 @@ export class RunCosts {
     this.#sinceFailure = 0;
   }
 
-  /** True once batches of similar cost have been enough for a budget. */
+  /** True when enough batches of similar cost have run for a budget. */
   get isKnown(): boolean {
     return this.#best !== null;
   }
@@ -143,7 +142,7 @@ export class RunCosts {
     return this.#wasKnown ? "relearning" : "learning";
   }
 
-  /** What the next batch may cost. A single item may always go. */
+  /** The highest cost of the next batch. A single item may always go. */
   get budget(): number {
     if (this.#best === null) return Math.max(2 * this.#quickCost, this.#itemCost * (1 + (this.#batches % 4)));
     const { cost } = this.#best;
@@ -151,7 +150,7 @@ export class RunCosts {
   }
 
   /**
-   * What a call costs besides its items, in units of cost. At least that of an item until a budget
+   * The cost of a call besides its items, in units of cost. At least that of an item until a budget
    * is known.
    */
   get fixedCost(): number {
@@ -160,8 +159,8 @@ export class RunCosts {
   }
 
   /**
-   * At most half the way from what succeeds to what failed. Where hardly any is left, nothing that
-   * large for a while.
+   * At most half-way between sizes that succeed and the size that failed. If little is left between
+   * them, no batch that large for a while.
    */
   #belowFailure(cost: number, wanted: number): number {
     const halfWay = (cost + this.#failedCost) / 2;
@@ -213,7 +212,7 @@ export class RunCosts {
     const least = Math.min(...known.map(unitMs));
     const byCost = known.sort((a, b) => a.cost - b.cost);
     const best = byCost.findLast((one) => unitMs(one) <= AS_GOOD * least) ?? null;
-    // Single items that cost more say nothing of larger batches.
+    // Single items that cost more say nothing about larger batches.
     this.#isLargest = best !== null && byCost.every(({ cost, items }) => cost <= best.cost || items < NEARLY_TWO);
     this.#best = best;
     this.#wasKnown ||= best !== null;

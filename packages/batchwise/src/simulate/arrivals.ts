@@ -1,17 +1,18 @@
-// When items arrive. Each kind is plain data, so a run can be written down and repeated.
+// The arrivals of a simulation. Each kind is plain data, so a run can be written down and repeated.
 
 import { exponential, type Random } from "./random.ts";
 
 /**
- * When items arrive. Rates are items per second, times milliseconds from the start of the run.
+ * The arrivals of items. Rates are items per second; times are milliseconds from the start of the
+ * run.
  *
  * - `poisson`: independent callers.
- * - `bursts`: Poisson, `factor` times the mean rate for `burstMs`, then as much less for `restMs`
- *   that the mean is kept. Default: 3 times for 200 ms, a third for 600 ms. `lengths: "random"`
- *   draws both lengths from exponential distributions.
- * - `bunches`: `size` items at one moment; the bunches are Poisson.
- * - `curve`: Poisson with a rate that changes in straight lines between points, such as a day's.
- *   After the last point it begins again.
+ * - `bursts`: Poisson, with `factor` times the mean rate for `burstMs`, then for `restMs` with a
+ *   lower rate that keeps the mean. Default: 3 times for 200 ms, a third for 600 ms.
+ *   `lengths: "random"` draws both lengths from exponential distributions.
+ * - `bunches`: `size` items at once; the bunches are Poisson.
+ * - `curve`: Poisson, with a rate that changes linearly between points, such as a day's. Starts
+ *   again after the last point.
  * - `times`: a list, in ascending order.
  * - `closed`: `callers` who each submit, wait for the answer and think for `thinkMs` on average
  *   (exponential; default 0) before they submit again.
@@ -31,9 +32,9 @@ export type Arrivals =
   | { readonly kind: "times"; readonly atMs: readonly number[] }
   | { readonly kind: "closed"; readonly callers: number; readonly thinkMs?: number };
 
-/** The next arrival. Of the same moment come as many as `size` says. */
+/** The next arrival: `size` items at one time. */
 export interface Stream {
-  /** Infinity where none follows. */
+  /** Infinity if none follows. */
   readonly nextAt: number;
   readonly size: number;
   advance(): void;
@@ -57,14 +58,14 @@ class Poisson implements Stream {
   }
 }
 
-/** A span in which the rate is a straight line. */
+/** A span in which the rate is linear. */
 interface Span {
   readonly endsAt: number;
   readonly fromPerSecond: number;
   readonly toPerSecond: number;
 }
 
-/** Poisson arrivals of a changing rate, by thinning: each span draws at its largest rate. */
+/** Poisson arrivals with a changing rate, by thinning: each span draws at its largest rate. */
 class Changing implements Stream {
   readonly size = 1;
   readonly #random: Random;
@@ -166,7 +167,7 @@ function curveSpans(points: readonly (readonly [atMs: number, perSecond: number]
   let startsAt = 0;
   return () => {
     index += 1;
-    // Before the first point the rate is that of the first.
+    // Before the first point, the rate is the first point's.
     const from = index === 0 ? ([0, first[1]] as const) : (points[index - 1] as readonly [number, number]);
     const to = points[index] as readonly [number, number];
     const endsAt = startsAt + to[0];

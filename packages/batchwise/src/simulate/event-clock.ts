@@ -1,5 +1,5 @@
-// The clock of a simulation. Time moves from event to event; timers lie in a heap. It ends turns
-// itself, when the driver says that all arrivals of a moment have been submitted, so an arrival
+// The clock of a simulation. Time moves from event to event; timers are in a heap. It ends turns
+// itself, when the driver says that all arrivals of one time have been submitted, so an arrival
 // costs no promise job and no task of the platform.
 
 import type { Clock } from "../core/time/clock.ts";
@@ -32,7 +32,7 @@ export class EventClock implements Clock {
     this.#turns.push(callback);
   }
 
-  /** When the next timer fires; Infinity where none is set. */
+  /** Time of the next timer; Infinity if none is set. */
   get nextAt(): number {
     return this.#timers.first?.key ?? Infinity;
   }
@@ -41,7 +41,7 @@ export class EventClock implements Clock {
     if (at > this.#now) this.#now = at;
   }
 
-  /** Fires the first timer, at its time. */
+  /** Fires the first timer at its time. */
   fireNext(): void {
     const timer = this.#timers.first;
     if (timer === undefined) return;
@@ -50,7 +50,7 @@ export class EventClock implements Clock {
     timer.value();
   }
 
-  /** Ends the turns that are open, and those that open meanwhile. */
+  /** Ends the open turns, and turns that open meanwhile. */
   endTurns(): void {
     while (this.#turns.length > 0) {
       const turns = this.#turns;

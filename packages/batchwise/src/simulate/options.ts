@@ -18,40 +18,43 @@ import type { Clock } from "../core/time/clock.ts";
 import type { Arrivals } from "./arrivals.ts";
 import type { Service } from "./service.ts";
 
-/** Options of a batcher, without time and chance, which are the simulation's. */
+/** Options of a batcher, except clock and randomness, which the simulation supplies. */
 export type SimulationBatcherOptions<Item> = Omit<BatchOptions<Item, unknown>, "clock" | "random" | "cache">;
 
 /** A run to simulate. Durations are in milliseconds of virtual time. */
 export interface SimulateOptions<Item = number> {
   readonly arrivals: Arrivals;
   readonly service: Service;
-  /** Options of the batcher; a function of the clock where they hold a rate limiter. Default: none. */
+  /**
+   * Options of the batcher, or a function of the clock if they contain a rate limiter. Default:
+   * none.
+   */
   readonly options?: SimulationBatcherOptions<Item> | ((clock: Clock) => SimulationBatcherOptions<Item>) | undefined;
-  /** How long items arrive. What waits then is still served. > 0. */
+  /** Time in which items arrive, > 0. Items that wait at its end are still served. */
   readonly durationMs: number;
   /** Items submitted before this are not counted. Default 0. */
   readonly warmUpMs?: number | undefined;
   /** Integer >= 0. The same seed gives the same report. Default 1. */
   readonly seed?: number | undefined;
   /**
-   * What goodput is counted against. Default: `targetLatencyMs` of the options, else their
+   * The latency target that defines goodput. Default: the options' `targetLatencyMs`, else their
    * `timeoutMs`, else Infinity.
    */
   readonly targetMs?: number | undefined;
   /**
-   * Submits of a caller in total. One who is refused with a retryable error comes again after the
-   * error's `retryAfterMs`, or after `retryMs` where it has none. Integer >= 1. Default 1.
+   * Most submits per caller. A caller whose submit is refused with a retryable error submits again
+   * after the error's `retryAfterMs`, or after `retryMs` if it has none. Integer >= 1. Default 1.
    */
   readonly attempts?: number | undefined;
-  /** Default 100. */
+  /** Pause before a further submit. Default 100. */
   readonly retryMs?: number | undefined;
-  /** Makes an item, from its number and chance. Default: the number. */
+  /** Makes an item from its number and random numbers. Default: the number. */
   readonly item?: ((index: number, random: () => number) => Item) | undefined;
   /** The options of an item's submit. Default: none. */
   readonly submit?: ((item: Item) => SubmitOptions | undefined) | undefined;
 }
 
-/** The options of a simulation with nothing left out but the batcher's. */
+/** The resolved options of a simulation; the batcher's are as given. */
 export interface ResolvedSimulation {
   readonly arrivals: Arrivals;
   readonly service: Service;
@@ -171,7 +174,7 @@ function checkKind(
   checkEach(others, rules, `${name}.`);
 }
 
-/** One that is undefined counts as not given. */
+/** A rule for an undefined value is skipped. */
 function checkEach(given: object, rules: Rules, prefix: string): void {
   for (const [name, rule] of Object.entries(rules)) {
     const value: unknown = (given as Record<string, unknown>)[name];
@@ -226,7 +229,7 @@ function checkAscending(name: string, values: readonly number[]): void {
   }
 }
 
-/** A burst that holds more than all items would leave less than none for the rest. */
+/** Throws if a burst has more than all items, which would leave a negative rate for the rest. */
 function checkMean({ factor = 3, burstMs = 200, restMs = 600 }: Extract<Arrivals, { kind: "bursts" }>): void {
   const most = (burstMs + restMs) / burstMs;
   check(

@@ -1,15 +1,15 @@
-// Chance with a seed: the same seed gives the same numbers on every machine.
+// Random numbers with a seed: the same on every machine.
 
-/** Chance in [0, 1). */
+/** A random number in [0, 1). */
 export type Random = () => number;
 
 /**
- * Independent streams of one seed, by number: arrivals stay the same where another policy asks the
+ * Independent streams of one seed, by number, so that arrivals stay the same if a policy calls the
  * service more or less often.
  */
 export function randomOf(seed: number, stream: number): Random {
   let state = (Math.imul(seed ^ (seed / 2 ** 32), 0x9e3779b1) ^ Math.imul(stream + 1, 0x85ebca6b)) >>> 0;
-  // mulberry32: 32 bits of state, which is plenty for the few million numbers of a run.
+  // mulberry32: 32 bits of state, enough for the few million numbers of a run.
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);

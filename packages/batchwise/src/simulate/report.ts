@@ -1,8 +1,8 @@
-// What a simulation reports, and how it is counted in a bounded amount of memory.
+// The report of a simulation, counted in a bounded amount of memory.
 
 import type { BatcherStats } from "../core/contract/stats.ts";
 
-/** A distribution, within 0.1 %; `mean` and `max` are exact. All are 0 where nothing was seen. */
+/** A distribution, exact to 0.1 %; `mean` and `max` are exact. All are 0 if there are no values. */
 export interface SimulationQuantiles {
   readonly mean: number;
   readonly p50: number;
@@ -13,48 +13,47 @@ export interface SimulationQuantiles {
   readonly max: number;
 }
 
-/** The most that any rule can reach, without noise, stalls, changes and failures. */
+/** The upper limit of any policy, without noise, stalls, changes and failures. */
 export interface SimulationBound {
   /**
-   * Items per second that can be served within the target when they arrive evenly: batches of the
-   * largest size with `(1 + 1 / slots) * runMs(size)` within it. Without a target, the rate of the
-   * best size up to `maxBatchSize`.
+   * Items per second that can be served within the target if they arrive evenly: batches of the
+   * largest size for which `(1 + 1 / slots) * runMs(size)` is within it. Without a target, the rate
+   * of the best size up to `maxBatchSize`.
    */
   readonly capacityPerSecond: number;
-  /** The same where more arrives than that: batches gather faster, so larger ones are in time. */
+  /** The same if more items arrive: batches fill faster, so larger ones are in time. */
   readonly mostPerSecond: number;
-  /** The part of the offered items that this is, at most 1. */
+  /** That rate as a share of the offered items, at most 1. */
   readonly goodput: number;
 }
 
 /**
- * What became of the items that were submitted after the warm-up. Durations are in milliseconds of
- * virtual time.
+ * The outcomes of items submitted after the warm-up. Durations are in milliseconds of virtual time.
  */
 export interface SimulationReport {
   readonly durationMs: number;
   readonly warmUpMs: number;
   readonly seed: number;
-  /** What goodput is counted against; Infinity where there is none. */
+  /** The latency target that defines goodput; Infinity if there is none. */
   readonly targetMs: number;
   /** Items that callers have submitted, each counted once. */
   readonly offered: number;
   readonly offeredPerSecond: number;
-  /** Items answered, and those of them that were answered within the target. */
+  /** Items answered, and items answered within the target. */
   readonly answered: number;
   readonly inTime: number;
-  /** The part of the offered items that was answered in time, and per second. */
+  /** Share of the offered items that were answered in time, and their number per second. */
   readonly goodput: number;
   readonly goodputPerSecond: number;
   /** Items refused after all attempts: OVERLOADED, QUEUE_FULL, DEADLINE_EXCEEDED. */
   readonly refused: number;
-  /** Items that the handler failed. */
+  /** Items for which the handler failed. */
   readonly failed: number;
-  /** Further submits of callers who were refused (`attempts`). */
+  /** Further submits of refused callers (`attempts`). */
   readonly retries: number;
-  /** From the first submit of an item to its answer. */
+  /** Time from an item's first submit to its answer. */
   readonly latencyMs: SimulationQuantiles;
-  /** From a submit to its refusal. */
+  /** Time from a submit to its refusal. */
   readonly refusedAfterMs: SimulationQuantiles;
   /** Calls of the handler. */
   readonly calls: number;
@@ -62,18 +61,18 @@ export interface SimulationReport {
   readonly batchSize: SimulationQuantiles;
   readonly runMs: SimulationQuantiles;
   readonly bound: SimulationBound;
-  /** Of the whole run, warm-up included, as `stats()` of the batcher says at the end. */
+  /** The batcher's `stats()` at the end, for the whole run with its warm-up. */
   readonly stats: BatcherStats;
-  /** What the batcher has warned of. */
+  /** The batcher's warnings. */
   readonly warnings: readonly string[];
 }
 
-/** Buckets to a factor of e: a value is within 0.1 % of the middle of its bucket. */
+/** Buckets per factor of e: a value is within 0.1 % of the middle of its bucket. */
 const FINENESS = 500;
-/** Everything below this counts as 0. */
+/** Smaller values count as 0. */
 const LEAST = 1e-6;
 
-/** A histogram that is finer than the one of `stats()`. */
+/** A finer histogram than that of `stats()`. */
 export class FineHistogram {
   readonly #counts: Map<number, number> = new Map();
   #total = 0;

@@ -1,25 +1,25 @@
-// How long the simulated handler takes for a batch, and what goes wrong with it.
+// The simulated handler: its run time for a batch, and its faults.
 
 import { normal, type Random } from "./random.ts";
 
 /** A batch as the simulated service sees it. */
 export interface SimulatedBatch {
-  /** Items in it. */
+  /** Number of items. */
   readonly size: number;
-  /** What it costs by `cost` and `batchCost`; its size where no cost is given. */
+  /** Its cost by `cost` and `batchCost`; its size if no cost is given. */
   readonly cost: number;
-  /** When it begins, in milliseconds from the start of the run. */
+  /** Its start, in milliseconds from the start of the run. */
   readonly atMs: number;
 }
 
 /**
- * Run time in milliseconds by the cost of a batch, which is its size where no `cost` is given.
+ * Run time in milliseconds by the cost of a batch, which is its size if no `cost` is given.
  *
  * - `line`: `fixedMs + itemMs * cost`.
- * - `table`: straight lines between the points, in ascending order of cost. Below the first point
- *   it is flat, above the last one the last slope goes on.
- * - `steps`: `fixedMs + stepMs` for each `stepSize` begun.
- * - `function`: what `runMs` says.
+ * - `table`: linear between the points, in ascending order of cost. Constant below the first point;
+ *   above the last one the last slope continues.
+ * - `steps`: `fixedMs`, and `stepMs` for each started `stepSize`.
+ * - `function`: the result of `runMs`.
  */
 export type ServiceShape =
   | { readonly kind: "line"; readonly fixedMs: number; readonly itemMs: number }
@@ -27,22 +27,22 @@ export type ServiceShape =
   | { readonly kind: "steps"; readonly fixedMs: number; readonly stepMs: number; readonly stepSize: number }
   | { readonly kind: "function"; readonly runMs: (batch: SimulatedBatch) => number };
 
-/** What varies in a service, and what goes wrong with it. */
+/** Variations and faults of a service. */
 export interface ServiceTroubles {
-  /** Coefficient of variation of a run's time, lognormal with the mean unchanged. Default 0. */
+  /** Coefficient of variation of a run's time; lognormal, with unchanged mean. Default 0. */
   readonly noise?: number;
   /** A share of the batches takes `factor` times as long. */
   readonly stalls?: { readonly share: number; readonly factor: number };
-  /** From `fromMs` to `toMs` (default: the end) runs take `factor` times as long. */
+  /** From `fromMs` to `toMs` (default: the end), runs take `factor` times as long. */
   readonly changes?: readonly { readonly fromMs: number; readonly toMs?: number; readonly factor: number }[];
-  /** Batches that fail, after their time: a share of all, and each that costs more than `above`. */
+  /** Batches that fail at their end: a share of all, and every one that costs more than `above`. */
   readonly failures?: { readonly share?: number; readonly above?: number };
 }
 
 /** A simulated handler. */
 export type Service = ServiceShape & ServiceTroubles;
 
-/** The time of a batch without troubles. */
+/** The run time of a batch without variations and faults. */
 export function plainRunMs(service: ServiceShape, batch: SimulatedBatch): number {
   switch (service.kind) {
     case "line":
@@ -65,7 +65,9 @@ function ofTable(points: readonly (readonly [cost: number, runMs: number])[], co
   return low[1] + ((high[1] - low[1]) * (cost - low[0])) / (high[0] - low[0]);
 }
 
-/** What a run takes, and whether it fails. Draws the same number of times for every batch. */
+/**
+ * The time of a run, and whether it fails. Draws the same number of random numbers for every batch.
+ */
 export function drawRun(service: Service, batch: SimulatedBatch, random: Random): { runMs: number; fails: boolean } {
   const { noise = 0, stalls, changes = [], failures } = service;
   let runMs = plainRunMs(service, batch);

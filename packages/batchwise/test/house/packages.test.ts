@@ -148,8 +148,8 @@ describe("the built engine", () => {
     // listener comes; 32,662 with self-calls noticed, held items sent at exit, idle options told,
     // and the names of other libraries answered; 34,306 with `map` and submits that may be taken
     // off; 35,205 with one `Batch`, and handlers of several batchers noticed that await one
-    // another; 35,420 with a packer interface between the core and padding; 35,596 with refusals that
-    // cost no stack trace and no unhandled rejection.
+    // another; 35,420 with a packer interface between the core and padding; 35,596 with refusals
+    // that cost no stack trace and no unhandled rejection.
     expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(35_600);
   });
 

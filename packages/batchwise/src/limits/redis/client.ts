@@ -1,16 +1,18 @@
-// The clients of Redis that the limiter works with, by the methods that it calls.
+// The clients of Redis, by the methods that the limiter calls.
 
-/** The part of ioredis that the limiter uses. The client's own types fit it; none is imported. */
+/**
+ * The part of ioredis that the limiter uses. The client's own types match it; nothing is imported.
+ */
 export interface IoRedisClient {
   call(command: string, ...args: (string | number)[]): Promise<unknown>;
   /**
-   * With true, ends the connection and makes another. Called when the server says that it is a
-   * replica: the address may lead to its successor by now.
+   * True: ends the connection and makes another. Called when the server says that it is a replica,
+   * because the address may lead to its successor by now.
    */
   disconnect?(reconnect?: boolean): void;
 }
 
-/** The part of node-redis that the limiter uses: of a client or a pool of them, connected. */
+/** The part of node-redis that the limiter uses: a connected client or pool of clients. */
 export interface NodeRedisClient {
   sendCommand(args: string[]): Promise<unknown>;
 }

@@ -1,11 +1,11 @@
-// Limiters with the same options on one client and clock are one: their users wait in one order,
-// and Redis counts them as one process. Keeps none of them alive.
+// Limiters with the same options on one client and clock are the same object: their users wait in
+// one order, and Redis counts them as one process. Holds them weakly.
 
 import type { ResolvedRedisOptions } from "./options.ts";
 
 interface Known<Limiter extends object> {
   readonly limiters: Map<string, WeakRef<Limiter>>;
-  /** At this size those that are gone are removed. */
+  /** At this size, collected limiters are removed. */
   sweepAt: number;
 }
 
@@ -14,7 +14,7 @@ const LEAST_SWEEP = 32;
 export class KnownLimiters<Limiter extends object> {
   readonly #byClient: WeakMap<object, WeakMap<object, Known<Limiter>>> = new WeakMap();
 
-  /** The limiter that was made with these options, or a new one. */
+  /** The limiter with these options, or a new one. */
   find(options: ResolvedRedisOptions, make: () => Limiter): Limiter {
     const { key, callsPerMinute, costPerMinute, burstMs, processes, timeoutMs } = options;
     const name = [callsPerMinute, costPerMinute, burstMs, processes, timeoutMs, key].join(" ");

@@ -1,4 +1,4 @@
-// The options of a limiter in Redis, checked once. The rates are those of `rateLimiter`.
+// The options of a limiter in Redis, checked once. The rates are the same as in `rateLimiter`.
 
 import {
   aFunction,
@@ -17,47 +17,46 @@ import {
 import type { RedisClient } from "./client.ts";
 
 /**
- * Options of `redisRateLimiter`. At least one of the two rates must be given; all processes must
- * give the same.
+ * Options of `redisRateLimiter`. At least one of the two rates is required; all processes must use
+ * the same values.
  */
 export interface RedisRateLimiterOptions extends RateLimiterOptions {
   /**
-   * A client of ioredis or its `Cluster` (with `call`), or a client of node-redis (with
-   * `sendCommand`), connected. Never ended.
+   * A connected client of ioredis or its `Cluster` (with `call`), or of node-redis (with
+   * `sendCommand`). The limiter never closes it.
    */
   readonly client: RedisClient;
-  /** What the limit is kept under: limiters with the same key share it. No braces. */
+  /** The name of the limit: limiters with the same key share it. No braces. */
   readonly key: string;
   /**
-   * At least so many processes share the limit. One that loses Redis takes 1 / `processes` of the
-   * limit, or less where Redis has told it of more processes. Integer >= 1. Default: as many as
-   * Redis has told of last; one that was never told waits for Redis.
+   * Least number of processes that share the limit. A process that loses Redis uses 1 / `processes`
+   * of the limit, or less if Redis has reported more processes. Integer >= 1. Default: the number
+   * that Redis last reported; a process without a report waits for Redis.
    */
   readonly processes?: number | undefined;
   /**
-   * Redis counts as gone when it has not answered for this long, in milliseconds. 1 to 500. Default
-   * 250.
+   * Time in milliseconds without an answer after which Redis counts as lost. 1 to 500. Default 250.
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * Told when the limit is kept by shares, with the error that led to it, and when it is kept in
-   * Redis again. What it throws is ignored. Kept as long as the limiter.
+   * Called when the limit changes to shares, with the error that caused it, and when it changes
+   * back to Redis. Errors that it throws are ignored. Kept as long as the limiter.
    */
   readonly onState?: ((state: "shares" | "redis", error: unknown) => void) | undefined;
 }
 
-/** The options in force. */
+/** The resolved options. */
 export interface ResolvedRedisOptions extends ResolvedRateLimiterOptions {
   readonly client: RedisClient;
   readonly key: string;
-  /** null: not given. */
+  /** null: not set. */
   readonly processes: number | null;
   readonly timeoutMs: number;
   readonly onState: (state: "shares" | "redis", error: unknown) => void;
 }
 
 /**
- * A `sendCommand` of more arguments is that of a cluster or of Sentinel: it wants a key or a flag
+ * A `sendCommand` with more arguments belongs to a cluster or to Sentinel: it needs a key or a flag
  * first.
  */
 const A_CLIENT: Rule = {

@@ -1,48 +1,46 @@
-// The place of this process in the line that Redis keeps: since when it waits there, and how far it
-// is behind because it came late. Durations by this process's clock; it knows nothing of the
-// server's.
+// The place of this process in the queue that Redis keeps: how long it has waited, and how much it
+// lost because it came late. Durations by this process's clock; the server's clock is not used.
 
-/** A process that comes later than this to its turn is late. Timers are, by some milliseconds. */
+/** Lateness in ms that does not count: timers are late by some milliseconds. */
 const TOLERANCE_MS = 50;
-/** A process catches up with at most this much of what it missed. */
+/** Most of the lost time, in ms, that a process can make up. */
 const MOST_BEHIND_MS = 1_000;
 
 export class Place {
-  /** When it began to wait; null where it does not. */
+  /** Start of its wait; null if it does not wait. */
   #since: number | null = null;
-  /** When it was told to come back; null where it was not. */
+  /** The time at which it should come back; null if none is set. */
   #dueAt: number | null = null;
-  /** How much earlier it would have asked for what it waits for, had it never been late. */
+  /** How much earlier it would have asked if it had never been late. */
   #behindMs = 0;
-  /** How much it has been late in this wait. */
+  /** Its total lateness in this wait. */
   #lateMs = 0;
 
-  /** It asks now. Returns for how long it has waited, what it is behind included. */
+  /** Call when it asks. Returns the ms that it has waited, with the time that it lost. */
   ask(now: number): number {
     this.#since ??= now;
     if (this.#dueAt !== null) this.#lateMs += Math.max(0, now - this.#dueAt - TOLERANCE_MS);
     this.#dueAt = null;
     const waitedMs = now - this.#since + this.#behindMs;
-    // By a clock that goes back or is no number, it begins to wait now.
+    // If the clock goes back or is not a number, its wait starts now.
     return waitedMs > 0 && waitedMs < Number.POSITIVE_INFINITY ? waitedMs : 0;
   }
 
-  /** It was told, when it asked at `askedAt`, to wait for so long. */
+  /** Call when Redis answers a question of `askedAt` with a wait of this many ms. */
   wait(askedAt: number, waitMs: number): void {
     this.#dueAt = askedAt + waitMs;
   }
 
-  /** It has what it asked for. `othersWaitMs`: for how long the first of the others waits. */
+  /** Call when it has its grant. `othersWaitMs`: how long the first of the others waits. */
   granted(now: number, othersWaitMs: number): void {
-    // Others wait for `othersWaitMs` until they are granted as much: this one has gained what it
-    // waited less.
+    // The others wait `othersWaitMs` for as much, so this process has gained the difference.
     const gainedMs = Math.max(0, othersWaitMs - (now - (this.#since ?? now)));
     const behindMs = Math.max(0, this.#behindMs - gainedMs) + this.#lateMs;
     this.leave();
     if (othersWaitMs > 0 && behindMs > 0) this.#behindMs = Math.min(MOST_BEHIND_MS, behindMs);
   }
 
-  /** It waits no longer, and is behind nobody. */
+  /** Ends the wait and forgets lost time. */
   leave(): void {
     this.#since = null;
     this.#dueAt = null;

@@ -1,19 +1,21 @@
-// How many processes share the limit, as Redis has said last. Asks Redis again half a second after
-// each answer, until ten seconds after the last use of the limiter: so each process knows of those
-// that have begun since it asked, is counted by them, and learns that Redis is gone while it waits.
+// The number of processes that share the limit, as Redis last reported it. Asks Redis half a second
+// after each answer, until ten seconds after the last use of the limiter. So each process learns of
+// newer ones, is counted by them, and notices while it waits that Redis is lost.
 
 import type { Clock } from "../../core/time/clock.ts";
 import { WakeTimer } from "../wake-timer.ts";
 import type { Reply } from "./server.ts";
 
 const LOOK_AFTER_MS = 500;
-/** So many in a row without a use between them. */
+/** Questions in a row without a use of the limiter, after which it stops. */
 const LOOKS = 20;
-/** With each so manieth the process says that it is there. That costs Redis more than to count. */
+/**
+ * In every question of this many, the process reports itself, which costs Redis more than counting.
+ */
 const LOOKS_TO_BE_SEEN = 6;
 /**
- * Where so many in a row have no answer, Redis is gone or its client was closed: the next use of
- * the limiter finds out.
+ * After this many questions in a row without an answer, Redis is lost or its client was closed: the
+ * next use of the limiter finds out which.
  */
 const FAILURES = 2;
 
@@ -25,19 +27,19 @@ export class ProcessCount {
   #looks = 0;
   #failures = 0;
 
-  /** `onFailure`: a look had no answer. */
+  /** `onFailure`: called if a question gets no answer. */
   constructor(clock: Clock, look: (isSeen: boolean) => Promise<Reply>, onFailure: (error: unknown) => void) {
     this.#look = look;
     this.#onFailure = onFailure;
     this.#timer = new WakeTimer(clock, () => void this.#lookAgain());
   }
 
-  /** What Redis has said last; 0 before its first answer. */
+  /** The last report of Redis; 0 before the first. */
   get last(): number {
     return this.#last;
   }
 
-  /** Redis has answered a question of the limiter's users. */
+  /** Redis has answered a request of the limiter's users. */
   heard({ processes }: Reply): void {
     this.#last = processes;
     this.#looks = 0;
@@ -45,7 +47,7 @@ export class ProcessCount {
     this.#timer.set(LOOK_AFTER_MS);
   }
 
-  /** Redis is gone: `heard` begins anew. */
+  /** Call when Redis is lost; `heard` starts again. */
   stop(): void {
     this.#timer.clear();
   }

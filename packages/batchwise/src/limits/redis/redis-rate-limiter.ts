@@ -1,7 +1,6 @@
-// One limit for many processes, kept in Redis. Clients of this process wait here, in the order in
-// which they asked; for the first of them the process waits in Redis, in the order in which
-// processes asked. While Redis is gone each process keeps its share of the limit by itself
-// (shares.ts).
+// One limit for many processes, kept in Redis. Clients of this process wait here in the order in
+// which they asked. For the first of them the process waits in Redis, in the order in which
+// processes asked. While Redis is lost, each process keeps its own share of the limit (shares.ts).
 
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../../core/contract/limiter.ts";
 import { LONGEST_RETRY_AFTER_MS } from "../../core/contract/retry-after.ts";
@@ -15,13 +14,13 @@ import { Shares } from "./shares.ts";
 
 /**
  * Makes a limiter for the option `limiter` of batchers in several processes, which share the rates
- * through Redis: with the same `key` they are granted no more together than one `rateLimiter` would
- * grant. Processes are served in the order in which they asked, and a provider's Retry-After holds
+ * through Redis: all limiters with the same `key` together grant no more than one `rateLimiter`
+ * would. Processes are served in the order in which they asked, and a provider's Retry-After stops
  * all of them.
  *
- * While Redis does not answer, each process goes on within a second with an equal share: the limit
- * divided by `processes` or by the number of processes that Redis has seen in the ten seconds
- * before, whichever is more. When Redis answers again the limit is kept there again.
+ * If Redis does not answer, each process continues within a second with an equal share: the limit
+ * divided by `processes` or by the number of processes that Redis has seen in the last ten seconds,
+ * whichever is more. When Redis answers again, it keeps the limit again.
  *
  * Calls with the same client and options return the same limiter, so a process is counted once.
  *
@@ -45,9 +44,12 @@ export function redisRateLimiter(options: RedisRateLimiterOptions): RateLimiter 
 }
 
 const WAIT: LimiterAnswer = Object.freeze({ granted: false });
-/** So often a process that keeps its share looks whether Redis is back. */
+/** Interval in ms in which a process with a share checks whether Redis is back. */
 const LOOK_MS = 500;
-/** For so long after a return others may still use their shares: they look every LOOK_MS. */
+/**
+ * Time in ms after a return in which other processes may still use their shares: they check every
+ * LOOK_MS.
+ */
 const GRACE_MS = LOOK_MS;
 
 /** By client and options. */
@@ -56,13 +58,13 @@ const known: KnownLimiters<RedisLimiter> = new KnownLimiters();
 class RedisLimiter implements RateLimiter {
   readonly #options: ResolvedRedisOptions;
   readonly #server: Server;
-  /** Until the first client may ask again; while Redis is gone, until it is tried again. */
+  /** Fires when the first client may ask again, or, while Redis is lost, when it is tried again. */
   readonly #timer: WakeTimer;
-  /** Who waits for Redis, with the cost that each asked for last. */
+  /** Clients that wait for Redis, with the cost of their last request. */
   readonly #waiting: Map<LimiterClient, number> = new Map();
   #isAsking = false;
   #isTimed = false;
-  /** Of the process, in the line that Redis keeps. */
+  /** The place of this process in Redis's queue. */
   readonly #place: Place = new Place();
   /** Null while Redis answers. */
   #shares: Shares | null = null;
@@ -86,7 +88,7 @@ class RedisLimiter implements RateLimiter {
     const asked = cost > 0 ? cost : 0;
     if (this.#shares !== null) return this.#reserveShare(this.#shares, client, asked);
     this.#waiting.set(client, asked);
-    // A question that is under way or has its time is not asked again for another cost.
+    // A running or scheduled request is not repeated for another cost.
     if (this.#isAsking || this.#isTimed || client !== this.#first()) return WAIT;
     return this.#ask(client, asked);
   }
@@ -127,7 +129,7 @@ class RedisLimiter implements RateLimiter {
       this.#isAsking = false;
       if (!reply.isStale) this.#count.heard(reply);
       if (!reply.isGranted) {
-        // One who withdrew meanwhile learns now that it waits: it is asked once more, and may
+        // A client that withdrew meanwhile waits again: its `retry` is called once more, and it may
         // withdraw again.
         if (!this.#waiting.has(client)) this.#waiting.set(client, asked);
         if (!reply.isStale) this.#place.wait(askedAt, reply.value);
@@ -145,10 +147,7 @@ class RedisLimiter implements RateLimiter {
     }
   }
 
-  /**
-   * A process that waits for its turn learns here that Redis is gone, and not when its turn has
-   * come.
-   */
+  /** A waiting process learns here that Redis is lost, instead of at the end of its wait. */
   #lookFailed(error: unknown): void {
     if (this.#shares !== null || this.#isAsking || this.#waiting.size === 0) return;
     this.#clear();
@@ -160,7 +159,7 @@ class RedisLimiter implements RateLimiter {
     this.#server.tell("leave");
   }
 
-  /** Redis is gone: from now on this process keeps its share. */
+  /** Redis is lost: from now on this process keeps its share. */
   #lose(error: unknown, askedAt: number): Shares {
     const { clock, processes } = this.#options;
     const count = Math.max(processes ?? 0, this.#count.last);
@@ -172,7 +171,7 @@ class RedisLimiter implements RateLimiter {
     this.#shares = shares;
     const others = [...this.#waiting.keys()];
     this.#waiting.clear();
-    // The first has its answer before them: they ask for a share when this step is done.
+    // The first client gets its answer before the others, which ask for a share after this step.
     queueMicrotask(() => {
       for (const other of others) this.#retry(other);
     });
@@ -206,7 +205,8 @@ class RedisLimiter implements RateLimiter {
     if (client === undefined || this.#isAsking) return;
     this.#retry(client);
     if (!this.#isAsking && !this.#isTimed && this.#shares === null && this.#first() === client) {
-      // It neither asked nor withdrew: it waits no longer, or it would block those behind it.
+      // A client that neither asks again nor withdraws is removed, because it would block the
+      // clients behind it.
       this.#waiting.delete(client);
       if (this.#waiting.size > 0) this.#wakeIn(0);
       else this.#leave();
@@ -242,7 +242,7 @@ class RedisLimiter implements RateLimiter {
     );
   }
 
-  /** Redis answers again: those who wait for a share ask there, in their order. */
+  /** Redis answers again: clients that wait for a share ask there, in order. */
   #return(shares: Shares): void {
     this.#shares = null;
     this.#clear();
@@ -258,7 +258,7 @@ class RedisLimiter implements RateLimiter {
       try {
         listener(state, error);
       } catch {
-        // A listener disturbs nobody.
+        // A listener's error is ignored.
       }
     }
   }

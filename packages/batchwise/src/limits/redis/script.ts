@@ -1,42 +1,38 @@
-// The limit as Redis keeps it: one script, so that each question is answered as a whole. It holds
-// the two buckets, the line of waiting processes, and which processes have been seen lately. The
-// time is the server's.
+// The limit in Redis: one script, so that each request is atomic. It keeps the two buckets, the
+// queue of waiting processes, and the recently seen processes. The clock is the server's.
 //
-// Keys: the state (a hash), the line (processes by the time since when they wait), what each of
-// them has asked for and when it comes back (a hash), and all processes by the time they were last
-// seen. Numbers are written with 17 digits, so none is rounded. A question reads at most WINDOW
-// places of the line, however long the line is.
+// Keys: the state (a hash), the queue (processes by the start of their wait), each one's requested
+// cost and time of return (a hash), and all processes by the time when they were last seen. Numbers
+// are written with 17 digits, so none is rounded. A request reads at most WINDOW places of the
+// queue, however long it is.
 //
-// A process says itself for how long it has waited. So it keeps its place when it comes back late,
-// or after the line was lost, and until then nobody waits for it.
+// A process reports its own waiting time. So it keeps its place if it comes back late, or after the
+// queue was lost, and no other process waits for it until then.
 //
-// Clients send again what was not answered when a connection broke, however long ago: a question
-// has a time, by this clock, after which it is not answered any more. 0 where its process does not
-// know this clock yet.
+// When a connection breaks, clients send unanswered commands again, however old they are. So each
+// request has a time, by this clock, after which it is not answered any more; 0 if its process does
+// not know this clock yet.
 
-/** Fewer milliseconds than this are no wait: rounding must not make one. */
+/** A shorter wait in ms counts as none, so that rounding does not cause one. */
 const NEGLIGIBLE_MS = 1e-6;
-/** A process that is later than this is not waited for. */
+/** The queue does not wait for a process that is later than this. */
 const PATIENCE_MS = 250;
-/** Timers are punctual to some milliseconds: a process that is later than this may be gone. */
+/** Timers are exact to some milliseconds: a process that is later than this may be gone. */
 const OVERDUE_MS = 50;
-/**
- * A process that waits comes back within this time, so that it learns of a line that has become
- * shorter.
- */
+/** A waiting process comes back within this time, to learn of a shorter queue. */
 const COME_BACK_MS = 2_000;
 /**
- * Processes at the front of the line for whom what they have asked for is kept. Those behind them
- * only wait.
+ * Number of processes at the front of the queue for which tokens are reserved. The others only
+ * wait.
  */
 const WINDOW = 64;
 /** Processes behind the window come back no sooner than this. */
 const BEHIND_WINDOW_MS = 100;
-/** A process that was seen within this time counts as one of those that share. */
+/** Processes seen within this time count as sharing the limit. */
 const SEEN_MS = 10_000;
-/** Processes that are gone are removed, and the keys' expiry put off, at most so often. */
+/** Shortest time between two removals of gone processes, which also extend the keys' expiry. */
 const SWEEP_MS = 1_000;
-/** Where the last question is further ahead than this, the clock has gone back. */
+/** If the last request is further ahead than this, the clock has gone back. */
 const AHEAD_MS = 1_000;
 
 export const SCRIPT: string = `

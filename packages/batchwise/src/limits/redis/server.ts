@@ -1,33 +1,33 @@
-// Calls of the script. One that has no answer in time has failed; should it be answered later all
-// the same, what it was granted goes back.
+// Calls the script. A call without an answer in time fails; if its answer comes later, its grant is
+// returned.
 
 import type { Clock } from "../../core/time/clock.ts";
 import type { RedisClient } from "./client.ts";
 import type { ResolvedRedisOptions } from "./options.ts";
 import { SCRIPT } from "./script.ts";
 
-/** What the script answers. */
+/** An answer of the script. */
 export interface Reply {
   readonly isGranted: boolean;
-  /** The cost granted, or how many milliseconds to wait. */
+  /** The granted cost, or a wait in milliseconds. */
   readonly value: number;
-  /** How many processes were seen in the last ten seconds, this one included. */
+  /** Number of processes seen in the last ten seconds, this one included. */
   readonly processes: number;
   /**
-   * With a grant: for how long the process waits that is first in the line now, in milliseconds. 0:
-   * none waits.
+   * With a grant: for how many milliseconds the process that is first in the queue waits; 0 if none
+   * waits.
    */
   readonly othersWaitMs: number;
-  /** True where the question came too late to be answered, which says nothing else. */
+  /** True if the request came too late to be answered; the other fields mean nothing then. */
   readonly isStale: boolean;
 }
 
-/** What two clocks may have gone apart since the last answer. */
+/** Allowed drift between the two clocks since the last answer. */
 const SLACK_MS = 250;
 
 const KEY_NAMES = ["state", "queue", "asks", "seen"];
 
-/** What Redis calls the script. */
+/** The SHA-1 by which Redis knows the script. */
 let hash: Promise<string> | null = null;
 
 export class Server {
@@ -37,7 +37,7 @@ export class Server {
   readonly #keys: readonly string[];
   readonly #process: string = crypto.randomUUID();
   readonly #rates: readonly string[];
-  /** How much the clock of the server shows more than ours; null before the first answer. */
+  /** By how many ms the server's clock is ahead of ours; null before the first answer. */
   #aheadMs: number | null = null;
 
   constructor({ client, clock, key, timeoutMs, callsPerMinute, costPerMinute, burstMs }: ResolvedRedisOptions) {
@@ -49,8 +49,7 @@ export class Server {
   }
 
   /**
-   * Asks for one call of this cost, after a wait of `waitedMs`. Rejects where there is no answer in
-   * time.
+   * Requests one call of this cost, after a wait of `waitedMs`. Rejects if no answer comes in time.
    */
   ask(cost: number, waitedMs: number): Promise<Reply> {
     return this.#inTime(this.#run("ask", cost, waitedMs), (late) => {
@@ -59,25 +58,23 @@ export class Server {
   }
 
   /**
-   * Asks how many processes there are, and where `isSeen` is counted. Rejects where there is no
-   * answer in time.
+   * Asks for the number of processes; with `isSeen`, reports this one. Rejects if no answer comes
+   * in time.
    */
   look(isSeen: boolean): Promise<Reply> {
     return this.#inTime(this.#run("look", isSeen ? 1 : 0), () => {});
   }
 
   /**
-   * Says that this process is back after `awayMs` with its share. Where the server was gone for
-   * all, the buckets are empty, and for `graceMs` nothing flows in; where it was not, what the
-   * share came to is taken off.
+   * Reports that this process is back after `awayMs` with its share. If the server was gone for all
+   * processes, the buckets are emptied and nothing flows in for `graceMs`; otherwise the amount of
+   * the share is subtracted.
    */
   back(awayMs: number, graceMs: number, share: number): Promise<Reply> {
     return this.#inTime(this.#run("back", awayMs, graceMs, share), () => {});
   }
 
-  /**
-   * Tells something that needs no answer. Where it does not arrive, less is granted than might be.
-   */
+  /** Sends a command that needs no answer. If it is lost, less is granted than could be. */
   tell(operation: "give" | "leave" | "hold", ...values: readonly number[]): void {
     this.#run(operation, ...values).catch(() => {});
   }
@@ -96,10 +93,7 @@ export class Server {
     };
   }
 
-  /**
-   * The time of the server until which a question of now may be answered; 0 where that is not
-   * known.
-   */
+  /** The server's time until which a request of now may be answered; 0 if unknown. */
   #expiry(): number {
     return this.#aheadMs === null ? 0 : this.#clock.now() + this.#aheadMs + this.#timeoutMs + SLACK_MS;
   }
@@ -112,28 +106,28 @@ export class Server {
     } catch (error) {
       if (begins(error, "READONLY")) this.#leave();
       if (!begins(error, "NOSCRIPT")) throw error;
-      // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no
-      // key: a cluster sends it to any of its nodes.
+      // The server does not know the script yet and learns it from EVAL. SCRIPT LOAD names no key,
+      // so a cluster would send it to any node.
       return this.#send("EVAL", SCRIPT, ...rest);
     }
   }
 
   /**
-   * The client would keep the connection to a server that has become a replica. node-redis has no
-   * way to give it up.
+   * The client would keep the connection to a server that has become a replica. node-redis cannot
+   * drop it.
    */
   #leave(): void {
     const client = this.#client;
     if ("call" in client) client.disconnect?.(true);
   }
 
-  /** ioredis has a `sendCommand` too, which takes something else: its `call` comes first. */
+  /** ioredis also has a `sendCommand`, with other arguments, so its `call` is preferred. */
   async #send(command: string, ...args: string[]): Promise<unknown> {
     const client = this.#client;
     return "call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]);
   }
 
-  /** Rejects when the time is over; `wasLate` gets an answer that comes then. */
+  /** Rejects when the time is over; `wasLate` receives an answer that comes later. */
   #inTime(running: Promise<Reply>, wasLate: (reply: Reply) => void): Promise<Reply> {
     return new Promise((resolve, reject) => {
       let isOver = false;
@@ -141,8 +135,8 @@ export class Server {
         isOver = true;
         reject(new Error(`Redis has not answered for ${this.#timeoutMs} ms.`));
       };
-      // After a long block of this thread the timer comes before the answer that has long been
-      // there: another look.
+      // After this thread was blocked, the timer fires before an answer that has already arrived,
+      // so wait once more.
       let timer = this.#clock.setTimeout(() => {
         timer = this.#clock.setTimeout(giveUp, 1);
       }, this.#timeoutMs);
@@ -165,7 +159,7 @@ function begins(error: unknown, code: string): boolean {
   return error instanceof Error && error.message.startsWith(code);
 }
 
-/** A bucket's rate a millisecond and what it holds; 0 and -1 where there is no limit. */
+/** A bucket's rate per millisecond and capacity; 0 and -1 without a limit. */
 function bucketArguments(perMinute: number, burstMs: number, least: number): string[] {
   const perMs = perMinute / 60_000;
   return perMs === Number.POSITIVE_INFINITY ? ["0", "-1"] : [String(perMs), String(Math.max(least, perMs * burstMs))];

@@ -1,18 +1,18 @@
-// What keeps the limit while Redis is gone: buckets of this process's share, empty at first,
-// because the limit may have been used up just before.
+// Keeps the limit while Redis is lost: buckets of this process's share, which start empty because
+// the limit may have been used up just before.
 
 import type { LimiterAnswer, LimiterClient } from "../../core/contract/limiter.ts";
 import { BucketLimiter } from "../rate-limiter.ts";
 import type { ResolvedRedisOptions } from "./options.ts";
 
 export class Shares {
-  /** When the call was made that was not answered, by the clock. */
+  /** The clock's time of the call that got no answer. */
   readonly since: number;
   readonly share: number;
   readonly #limiter: BucketLimiter | null;
   readonly #waiting: Set<LimiterClient> = new Set();
 
-  /** `share`: of the limit, 0 to 1; with 0 all wait. */
+  /** `share`: share of the limit, 0 to 1; with 0 all clients wait. */
   constructor(options: ResolvedRedisOptions, share: number, since: number) {
     const { callsPerMinute, costPerMinute, burstMs, clock } = options;
     this.since = since;
@@ -21,7 +21,7 @@ export class Shares {
     this.#limiter = share > 0 ? new BucketLimiter(rates, true) : null;
   }
 
-  /** Those who wait, in the order in which they asked. */
+  /** Waiting clients, in the order in which they asked. */
   get waiting(): readonly LimiterClient[] {
     return [...this.#waiting];
   }
