@@ -17,6 +17,7 @@ import { Uploads } from "./large-bodies/uploads.ts";
 import { listModels, retrieveModel } from "./models-route.ts";
 import { type AccessRecord, accessRecord } from "./monitoring/access-log.ts";
 import { CALLER_LEFT, reportEndings } from "./monitoring/endings.ts";
+import { guarded } from "./monitoring/listeners.ts";
 import { ServiceMetrics } from "./monitoring/metrics.ts";
 import { answerStats } from "./monitoring/stats-route.ts";
 import { onlyAllowedHosts } from "./requests/allowed-hosts.ts";
@@ -90,13 +91,9 @@ const METHODS: Readonly<Record<string, string>> = {
 };
 
 export function createApp(options: AppOptions): Hono {
-  const {
-    embedder,
-    maxBodyBytes = DEFAULT_MAX_BODY_BYTES,
-    draining = () => false,
-    leaving = draining,
-    onFailure,
-  } = options;
+  const { embedder, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, draining = () => false, leaving = draining } = options;
+  const onFailure = guarded("onFailure", options.onFailure);
+  const onAccess = guarded("onAccess", options.onAccess);
   const services = {
     parser: options.parser ?? new RequestParser(embedder.model),
     embedder,
@@ -123,7 +120,7 @@ export function createApp(options: AppOptions): Hono {
   app.use(
     reportEndings((context, ending) => {
       metrics.record(context, ending);
-      options.onAccess?.(accessRecord(context, ending));
+      onAccess(accessRecord(context, ending));
     }),
   );
   app.use(async (context, next) => {
@@ -204,12 +201,12 @@ function answerFailure(
   failure: unknown,
   context: Context,
   embedder: Embedder,
-  onFailure: AppOptions["onFailure"],
+  onFailure: (failure: unknown) => void,
 ): Response {
   const { signal } = context.req.raw;
   const hasLeft = signal.aborted || exchangeOf(context).isCut;
   const error = fromFailure(failure, () => secondsUntilRoom(embedder));
-  if (error.status === 500 && !(hasLeft && isDeparture(failure, signal))) onFailure?.(failure);
+  if (error.status === 500 && !(hasLeft && isDeparture(failure, signal))) onFailure(failure);
   return hasLeft ? new Response(null, { status: CALLER_LEFT }) : error.toResponse();
 }
 

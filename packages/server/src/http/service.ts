@@ -15,6 +15,7 @@ import { getRequestListener } from "@hono/node-server";
 import { Embedder, type EmbedderOptions } from "../models/embedder.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { RequestParser } from "./embeddings/request-parser.ts";
+import { guarded } from "./monitoring/listeners.ts";
 import { limitConnections } from "./requests/connection-limit.ts";
 import { Connections } from "./requests/connections.ts";
 import { readAddress } from "./requests/request-address.ts";
@@ -87,7 +88,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   );
   const connections = new Connections(server);
   explainRefusals(server, connections);
-  const connectionLimit = limitConnections(server, options.maxConnections, (message) => options.onWarning?.(message));
+  const connectionLimit = limitConnections(server, options.maxConnections, guarded("onWarning", options.onWarning));
   try {
     await listen(server, host, options.port, options.anyPortWillDo ?? false);
   } catch (error) {

@@ -50,7 +50,9 @@ function nameIn(value: unknown): string | null {
   return text(custom_id) ?? text(recordId) ?? text(key) ?? text(objectOf(metadata).key);
 }
 
-function unconverted(customId: string, thrown: unknown): ResultLine {
+/** The failure of a request whose result cannot be converted. Throws RESULTS_UNREADABLE again. */
+export function unconverted(customId: string, thrown: unknown): ResultLine {
+  if (isUnreadable(thrown)) throw thrown;
   const words = String((thrown as Error | null)?.message ?? thrown);
   const message = `The provider's result has a shape that cannot be converted: ${words}.`;
   return { customId, response: null, error: { code: OUTCOME_CODES.unreadable, message }, usage: null };

@@ -12,6 +12,7 @@ import {
 import { chatAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
 import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
 import { toResultLine as toOpenAiResult } from "../shapes/openai-result.ts";
+import { unconverted } from "../shapes/read-results.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { GENERATE, MESSAGES } from "./capabilities.ts";
 import type { VertexFamily } from "./family.ts";
@@ -47,6 +48,21 @@ export function toResultLine(
 ): ResultLine {
   const customId = names === null ? idIn(family, line) : names.take(line.instance);
   if (customId === null) throw nameless(family);
+  try {
+    return convert(family, customId, line, batch, name);
+  } catch (error) {
+    // Only here it is known whose line it is.
+    return unconverted(customId, error);
+  }
+}
+
+function convert(
+  family: VertexFamily,
+  customId: string,
+  line: JsonObject,
+  batch: ProviderBatch,
+  name: BatchName,
+): ResultLine {
   const fault = faultOf(line, batch);
   if (fault !== null) return { customId, ...fault };
   if (family === "openai") return openAiLine(customId, line, name.endpoint);
