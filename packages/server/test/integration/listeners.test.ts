@@ -7,6 +7,8 @@ import { embed, startSmall, until } from "../support/services.ts";
 const silent = (): never => {
   throw new Error("Not even that can be read.");
 };
+const { proxy, revoke } = Proxy.revocable({}, {});
+revoke();
 
 const FAULTS: readonly (readonly [string, () => unknown, string])[] = [
   ["throws an error", () => fail(new Error("The log is gone")), "The log is gone"],
@@ -14,12 +16,7 @@ const FAULTS: readonly (readonly [string, () => unknown, string])[] = [
   ["throws what cannot be read", () => fail({ toString: silent }), "cannot be read"],
   ["throws an object without a prototype", () => fail(Object.create(null)), "cannot be read"],
   ["returns a promise that rejects", () => Promise.reject(new Error("The disk is full")), "The disk is full"],
-  ["returns a thenable that throws", () => ({ then: () => fail("then") }), "then"],
-  [
-    "returns an object whose `then` cannot be read",
-    () => Object.defineProperty({}, "then", { get: silent }),
-    "Not even",
-  ],
+  ["returns a proxy that was revoked", () => proxy, "revoked"],
   ["is no function", "log" as never, "not a function"],
 ];
 
