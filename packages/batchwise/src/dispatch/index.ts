@@ -197,7 +197,7 @@ export type {
   RetryOptions,
   WebhookOptions,
 } from "./options/dispatcher-options.ts";
-export type { ProviderWebhookOptions } from "./options/provider-webhook-options.ts";
+export type { ProviderWebhookOptions, SigningKey } from "./options/provider-webhook-options.ts";
 export type { RunBatchOptions } from "./options/run-batch-options.ts";
 export { providerWebhook } from "./provider-webhook.ts";
 export { runBatch } from "./run-batch.ts";

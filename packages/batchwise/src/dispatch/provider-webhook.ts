@@ -2,17 +2,21 @@
 
 import { invalidOption } from "../core/contract/validate.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
+import { DispatchError } from "./contract/errors.ts";
 import { partsOf } from "./dispatcher.ts";
 import { WebhookDoor } from "./doors/webhook-door.ts";
 import { type ProviderWebhookOptions, providerWebhookOptions } from "./options/provider-webhook-options.ts";
 
 /**
- * A handler for the signed events of OpenAI and Gemini (Standard Webhooks): a batch whose end is
- * announced is looked at by the next process that runs the loops, and not at its next poll. Takes a
- * web `Request` and answers 204, or 401 for an event that is unsigned, wrongly signed or more than
- * five minutes old, 413 above 64 KB, 405 for another method than POST, and 503 where the store does
- * not answer, so that the provider sends it again. Repeated, unknown and other events change
- * nothing.
+ * A handler for the signed events of OpenAI and Gemini (Standard Webhooks; Gemini's events of
+ * single jobs, with a token and Google's keys, where `keySet` is given): a batch whose end is
+ * announced is looked at by the next process that runs the loops, and not at its next poll. With
+ * `runMs` it is looked at before the answer, by `runDue`.
+ *
+ * Takes a web `Request` and answers 204, or 401 for an event that is unsigned, wrongly signed, for
+ * another audience or more than five minutes old, 413 above 64 KB, 405 for another method than
+ * POST, and 503 where the store or the key set does not answer, so that the provider sends it
+ * again. Repeated, unknown and other events change nothing.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
  *   out of range, or for a dispatcher that `createDispatcher` did not make.
@@ -34,5 +38,15 @@ export function providerWebhook(
   if (parts === undefined) {
     throw invalidOption(TypeError, "Expected a dispatcher of `createDispatcher` as the first argument");
   }
-  return new WebhookDoor(parts.runtime, plan).handle;
+  const { runMs } = plan;
+  return new WebhookDoor(parts.runtime, plan, runMs === null ? null : () => runDue(dispatcher, runMs)).handle;
+}
+
+/** Loops that run need no run. */
+async function runDue(dispatcher: Dispatcher, maxMs: number): Promise<void> {
+  try {
+    await dispatcher.runDue({ maxMs });
+  } catch (error) {
+    if (!(error instanceof DispatchError) || error.code !== "ALREADY_STARTED") throw error;
+  }
 }

@@ -14,11 +14,15 @@ export function keysOf(secrets: readonly string[]): Buffer[] {
   );
 }
 
+/** True for seconds since 1970 within five minutes of `now`. */
+export function isRecent(seconds: string, now: number): boolean {
+  return /^\d{1,12}$/.test(seconds) && Math.abs(Number(seconds) * 1_000 - now) <= CLOCK_MS;
+}
+
 /** The event's id if one of the keys signed it within five minutes of `now`; else null. */
 export function signedId(headers: Headers, body: string, keys: readonly Buffer[], now: number): string | null {
   const [id, seconds, signatures] = ["id", "timestamp", "signature"].map((name) => headers.get(`webhook-${name}`));
-  if (!id || !seconds || !signatures || !/^\d{1,12}$/.test(seconds)) return null;
-  if (Math.abs(Number(seconds) * 1_000 - now) > CLOCK_MS) return null;
+  if (!id || !seconds || !signatures || !isRecent(seconds, now)) return null;
   const given = signatures
     .split(" ")
     .flatMap((part) => (part.startsWith("v1,") ? [Buffer.from(part.slice(3), "base64")] : []));

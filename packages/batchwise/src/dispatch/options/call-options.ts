@@ -27,7 +27,8 @@ import type {
 import { TRANSITIONS } from "../decide/batch/life-cycle.ts";
 
 const DEAD_LETTERS_SHOWN = 100;
-const LEAST_RUN_MS = 100;
+/** Of `runDue`: shorter runs have no time for a call. */
+export const LEAST_RUN_MS = 100;
 const STATES = Object.keys(TRANSITIONS);
 const STATUSES = ["succeeded", "failed", "cancelled", "expired"] as const;
 export const aName: Rule = {

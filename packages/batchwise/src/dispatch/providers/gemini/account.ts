@@ -34,6 +34,7 @@ import { readJsonLines } from "../shapes/read-lines.ts";
 import { readResults } from "../shapes/read-results.ts";
 import { checkIsClient, checkMethods } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { type BatchExtras, extrasOf } from "./batch-extras.ts";
 import { DEFAULT_INLINE_BYTES, EMBED, geminiCapabilities, MOST_INLINE_BYTES } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import { type GeminiClient, GeminiWire } from "./client.ts";
@@ -50,7 +51,7 @@ const INLINE_BYTES: Rule = {
 const MODEL = /^(?:(?:models|tunedModels)\/)?[\w.-]+$/;
 
 /** Options of {@link geminiAccount}. */
-export interface GeminiAccountOptions extends AccountOptions {
+export interface GeminiAccountOptions extends AccountOptions, BatchExtras {
   /** `new GoogleGenAI({ apiKey })` of `@google/genai` 2.15 or later. */
   readonly client: GeminiClient;
   /**
@@ -82,8 +83,9 @@ export function geminiAccount(options: GeminiAccountOptions): Account {
   checkMethods("client.files", client.files, ["upload"]);
   check("maxInlineBytes", INLINE_BYTES, maxInlineBytes);
   const capabilities = { ...geminiCapabilities, maxInlineBytes };
-  const settings = resolveAccountOptions(options, ["client", "maxInlineBytes"], capabilities);
-  return new GeminiAccount(new GeminiWire(client), settings);
+  const own = ["client", "maxInlineBytes", "webhookConfig", "priority"];
+  const settings = resolveAccountOptions(options, own, capabilities);
+  return new GeminiAccount(new GeminiWire(client), settings, extrasOf(options));
 }
 
 function invalidVertex(): Error {
@@ -94,10 +96,12 @@ function invalidVertex(): Error {
 class GeminiAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #wire: GeminiWire;
+  readonly #extras: JsonObject;
 
-  constructor(wire: GeminiWire, settings: AccountSettings) {
+  constructor(wire: GeminiWire, settings: AccountSettings, extras: JsonObject) {
     super(settings);
     this.#wire = wire;
+    this.#extras = extras;
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
@@ -129,7 +133,7 @@ class GeminiAccount extends AccountFields implements Account {
     const method = EMBEDDINGS.includes(endpoint) ? "asyncBatchEmbedContent" : "batchGenerateContent";
     const path = `${model.includes("/") ? "" : "models/"}${model}:${method}`;
     return toProviderBatch(
-      await this.#wire.post(path, { batch: { displayName: displayNameOf(input), inputConfig } }, call),
+      await this.#wire.post(path, { batch: { displayName: displayNameOf(input), inputConfig, ...this.#extras } }, call),
     );
   }
 

@@ -124,7 +124,8 @@ export class GeminiSurface implements Surface {
       throw new Refusal(404, "NOT_FOUND", `models/${model} is not found for API version v1beta.`);
     }
     const batch = parse(body).batch;
-    const { displayName, inputConfig } = isObject(batch) ? batch : {};
+    const { displayName, inputConfig, priority, webhookConfig } = isObject(batch) ? batch : {};
+    checkExtras(priority, webhookConfig);
     if (typeof displayName !== "string" || displayName === "") throw invalid("batch.display_name: required");
     const { fileName, file_name: sameFile, requests } = isObject(inputConfig) ? inputConfig : {};
     const file = fileName ?? sameFile;
@@ -264,4 +265,14 @@ function noFile(id: string): Refusal {
 
 function invalid(message: string): Refusal {
   return new Refusal(400, "INVALID_ARGUMENT", message);
+}
+
+/** An int64, as a number or a text, and addresses for events. */
+function checkExtras(priority: Json | undefined, webhookConfig: Json | undefined): void {
+  if (priority !== undefined && !/^-?\d{1,19}$/.test(String(priority))) throw invalid("batch.priority: not an int64");
+  if (webhookConfig === undefined) return;
+  const { uris, ...others } = isObject(webhookConfig) ? webhookConfig : {};
+  const isRight = Array.isArray(uris) && uris.length > 0 && uris.every((uri) => URL.canParse(String(uri)));
+  const strange = Object.keys(others).find((name) => name !== "userMetadata");
+  if (!isRight || strange !== undefined) throw invalid(`batch.webhook_config: ${strange ?? "uris are required"}`);
 }

@@ -1,0 +1,63 @@
+// Checks the tokens that Gemini signs the events of one job with: JSON Web Tokens, RS256 alone.
+
+import { verify } from "node:crypto";
+import type { KeySet } from "./key-set.ts";
+
+/** How far the sender's clock may be from ours. */
+const CLOCK_MS = 300_000;
+
+interface Claims {
+  readonly aud?: unknown;
+  readonly exp?: unknown;
+  readonly iat?: unknown;
+  readonly nbf?: unknown;
+}
+
+/** What a token must be. */
+export interface TokenRules {
+  readonly keySet: KeySet;
+  /** One of these must be the token's audience; empty for any. */
+  readonly audience: readonly string[];
+}
+
+/** True for a header of events that has a token in the place of signatures. */
+export function tokenIn(signature: string): string | null {
+  const [token = ""] = signature.split(" ").map((part) => part.slice(part.lastIndexOf(",") + 1));
+  return /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token) ? token : null;
+}
+
+/** Rejects with KeysUnavailable. `now`: ms since 1970. */
+export async function isSignedToken(token: string, { keySet, audience }: TokenRules, now: number): Promise<boolean> {
+  const [head = "", body = "", signature = ""] = token.split(".");
+  const header = jsonOf(head) as { readonly alg?: unknown; readonly kid?: unknown } | null;
+  // The algorithm is ours to say, not the token's.
+  if (header?.alg !== "RS256" || typeof header.kid !== "string") return false;
+  const claims = jsonOf(body) as Claims | null;
+  if (claims === null || !isInTime(claims, now) || !isFor(claims, audience)) return false;
+  const key = await keySet.keyOf(header.kid);
+  if (key === null) return false;
+  return verify("RSA-SHA256", Buffer.from(`${head}.${body}`), key, Buffer.from(signature, "base64url"));
+}
+
+/** A token must say when it was made, or until when it counts. */
+function isInTime({ exp, iat, nbf }: Claims, now: number): boolean {
+  if (typeof exp !== "number" && typeof iat !== "number") return false;
+  if (exp !== undefined && !(typeof exp === "number" && exp * 1_000 > now)) return false;
+  if (nbf !== undefined && !(typeof nbf === "number" && nbf * 1_000 <= now + CLOCK_MS)) return false;
+  return iat === undefined || (typeof iat === "number" && Math.abs(iat * 1_000 - now) <= CLOCK_MS);
+}
+
+function isFor({ aud }: Claims, audience: readonly string[]): boolean {
+  if (audience.length === 0) return true;
+  const given: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  return given.some((one) => typeof one === "string" && audience.includes(one));
+}
+
+function jsonOf(part: string): object | null {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
+    return typeof value === "object" ? value : null;
+  } catch {
+    return null;
+  }
+}
