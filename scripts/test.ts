@@ -4,8 +4,8 @@
 
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { install, tested } from "./folders.ts";
+import { countResults, type VitestReport } from "./result-counts.ts";
 import { run } from "./steps.ts";
-import { tally, type VitestReport } from "./tally.ts";
 
 const reportFile = ".cache/vitest.json";
 
@@ -28,7 +28,7 @@ const ended =
   run(
     `vitest run --reporter=default --reporter=json --outputFile.json=${reportFile} ${process.argv.slice(2).join(" ")}`.trim(),
   );
-const { passed, failed, skipped } = tally(report(), ended);
+const { passed, failed, skipped } = countResults(report(), ended);
 
 for (const name of skipped) console.log(`skipped: ${name}`);
 console.log(`${passed} passed, ${failed} failed`);

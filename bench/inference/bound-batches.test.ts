@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ALONE, cutBatches, differentCuts, meanSize, spread, weightOf, wholeMs } from "./bound-batches.ts";
+import { cutBatches, differentCuts, meanSize, SINGLE, spread, weightOf, wholeMs } from "./bound-batches.ts";
 
 const way = (rows: number, tokens: number) => ({ name: `${rows}/${tokens}`, rows, tokens });
 
@@ -24,7 +24,7 @@ describe("batches of texts that are all known", () => {
   });
 
   test("each text alone is a batch of its own", () => {
-    expect(cutBatches([2, 2, 30], ALONE).batches).toHaveLength(3);
+    expect(cutBatches([2, 2, 30], SINGLE).batches).toHaveLength(3);
   });
 
   test("their size counts padding", () => {

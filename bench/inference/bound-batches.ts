@@ -3,48 +3,49 @@
  * Pure.
  */
 
-/** A way to cut sorted texts into batches. */
-export interface Way {
+/** Limits by which sorted texts are cut into batches. */
+export interface BatchCaps {
   readonly name: string;
-  /** Limits on a batch's texts and on its padded tokens; a longer text has a batch of its own. */
+  /** Most texts of a batch. */
   readonly rows: number;
+  /** Most padded tokens of a batch; a longer text has a batch of its own. */
   readonly tokens: number;
 }
 
-export const ALONE: Way = { name: "each text alone", rows: 1, tokens: 0 };
+export const SINGLE: BatchCaps = { name: "each text alone", rows: 1, tokens: 0 };
 
 const ROWS = [8, 16, 64];
 const TOKENS = [64, 128, 256, 512, 1_024];
-const WAYS: readonly Way[] = TOKENS.flatMap((tokens) =>
+const ALL_CAPS: readonly BatchCaps[] = TOKENS.flatMap((tokens) =>
   ROWS.map((rows) => ({ name: `${rows} rows, ${tokens} tokens`, rows, tokens })),
 );
-export const WAYS_COUNT: number = WAYS.length;
+export const CAPS_COUNT: number = ALL_CAPS.length;
 
 /** The sorted texts from `from` up to, not including, `to`. */
 type Range = readonly [from: number, to: number];
 
-export interface Cut extends Way {
+export interface Cut extends BatchCaps {
   readonly batches: readonly Range[];
 }
 
 /** Cuts texts of these ascending lengths into batches, each as large as the limits allow. */
-export function cutBatches(sorted: readonly number[], way: Way): Cut {
+export function cutBatches(sorted: readonly number[], caps: BatchCaps): Cut {
   const batches: Range[] = [];
   // From the longest down, so that the first text of a batch sets its width.
   for (let to = sorted.length; to > 0; ) {
-    const fitting = Math.floor(way.tokens / (sorted[to - 1] ?? 1));
-    const from = Math.max(0, to - Math.max(1, Math.min(way.rows, fitting)));
+    const fitting = Math.floor(caps.tokens / (sorted[to - 1] ?? 1));
+    const from = Math.max(0, to - Math.max(1, Math.min(caps.rows, fitting)));
     batches.push([from, to]);
     to = from;
   }
-  return { ...way, batches: batches.reverse() };
+  return { ...caps, batches: batches.reverse() };
 }
 
 /** Every cut that differs from single texts and from the cuts before it. */
 export function differentCuts(sorted: readonly number[]): Cut[] {
-  const cuts = new Map<string, Cut>([[String(cutBatches(sorted, ALONE).batches), cutBatches(sorted, ALONE)]]);
-  for (const way of WAYS) {
-    const cut = cutBatches(sorted, way);
+  const cuts = new Map<string, Cut>([[String(cutBatches(sorted, SINGLE).batches), cutBatches(sorted, SINGLE)]]);
+  for (const caps of ALL_CAPS) {
+    const cut = cutBatches(sorted, caps);
     const key = String(cut.batches);
     if (!cuts.has(key)) cuts.set(key, cut);
   }

@@ -3,7 +3,7 @@
  * besides its tokens. Pure.
  */
 import { type Claim, verdictOf } from "../report/section.ts";
-import { ALONE, type Way } from "./bound-batches.ts";
+import { type BatchCaps, SINGLE } from "./bound-batches.ts";
 import { medianOf, type Rounds, ratioOf } from "./turns.ts";
 
 export interface LookedAt {
@@ -33,7 +33,7 @@ export interface BoundLooks {
 }
 
 /** The name of a cut in the rounds of a cell. */
-export function nameInRounds({ name }: Pick<Way, "name">): string {
+export function nameInRounds({ name }: Pick<BatchCaps, "name">): string {
   return `the model, ${name}`;
 }
 
@@ -50,7 +50,7 @@ export interface Bound {
 }
 
 export function boundOf({ looked, tokens }: BoundLooks, rounds: Rounds): Bound {
-  const aloneName = nameInRounds(ALONE);
+  const aloneName = nameInRounds(SINGLE);
   const alone = medianOf(rounds, aloneName, "perSecond");
   const against = (way: LookedAt): number => ratioOf(rounds, nameInRounds(way), aloneName, "perSecond");
   const ways = looked.filter((way) => against(way) > 1);

@@ -1,7 +1,7 @@
 /** Renders the rate of the model alone, as a table and beside the targets that it bounds. Pure. */
 import { renderSection, renderTable } from "../report/markdown.ts";
 import { type Claim, figure, ratio, type Section, type Verdict, verdictOf } from "../report/section.ts";
-import { ALONE, WAYS_COUNT } from "./bound-batches.ts";
+import { CAPS_COUNT, SINGLE } from "./bound-batches.ts";
 import { type Bound, type BoundedClaim, boundOf, fitCalls, isOutOfReach, nameInRounds } from "./bound-figures.ts";
 import type { CellResult } from "./measure-cell.ts";
 import { DEFAULTS, OFF, WORKERS } from "./plan.ts";
@@ -41,7 +41,7 @@ export function boundSection(cells: readonly NamedCell[]): BoundedSection {
     about: [
       `The model in ${WORKERS} threads, without HTTP, tokeniser or batcher, in turns with the services: each text alone, and`,
       `${figure(looks?.texts ?? Number.NaN)} texts that are known beforehand, sorted by length and cut in the best of up to`,
-      `${WAYS_COUNT} ways. A call costs the time of so many tokens besides its own; that is what batching saves in the model.`,
+      `${CAPS_COUNT} ways. A call costs the time of so many tokens besides its own; that is what batching saves in the model.`,
       "No service answers more texts than the best batches, so none has a higher ratio to off than the last column.",
     ],
     tables: [{ head, rows: cells.flatMap(rowsOf) }],
@@ -64,7 +64,7 @@ function rowsOf([name, { bound, rounds }]: NamedCell): string[][] {
     figure(fixedMs),
     tokenMs.toFixed(3),
     figure(fixedTokens),
-    percent(against(OFF, nameInRounds(ALONE))),
+    percent(against(OFF, nameInRounds(SINGLE))),
     percent(against(DEFAULTS, way)),
     ratio(against(way, OFF)),
   ];

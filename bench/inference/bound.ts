@@ -7,7 +7,7 @@ import { resolveModel as filesOf, type ModelSource } from "../../packages/batchw
 import { truncateTokens } from "../../packages/batchwise/src/onnx/text/tokenizer.ts";
 import { resolveModel } from "../../packages/server/src/models/model-source.ts";
 import { seededRandom, shuffled } from "../harness/numbers.ts";
-import { ALONE, type Cut, cutBatches, differentCuts, meanSize } from "./bound-batches.ts";
+import { type Cut, cutBatches, differentCuts, meanSize, SINGLE } from "./bound-batches.ts";
 import { type BoundLooks, type LookedAt, nameInRounds, type Probe } from "./bound-figures.ts";
 import { BoundThreads } from "./bound-threads.ts";
 import { textsOf } from "./mixes.ts";
@@ -35,7 +35,7 @@ export class BoundMeter {
     const source = await filesOf(await resolveModel(model));
     const texts = tokensOf(source, cell.texts);
     const lengths = texts.map(({ length }) => length);
-    const alone = cutBatches(lengths, ALONE);
+    const alone = cutBatches(lengths, SINGLE);
     const cuts = differentCuts(lengths);
     const threads = await BoundThreads.open(WORKERS, source);
     const perSecond = (cut: Cut, ms: number): Promise<number> => threads.perSecond(texts, cut, times.leadMs, ms);

@@ -4,7 +4,7 @@
  */
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { WAYS_COUNT } from "./bound-batches.ts";
+import { CAPS_COUNT } from "./bound-batches.ts";
 import { MIXES } from "./mixes.ts";
 import type { OwnOptions } from "./services.ts";
 
@@ -183,7 +183,7 @@ export function estimateMs(cell: Cell, hasGrid: boolean, hasPython: boolean): nu
 export function boundMs({ times: { rounds, bound } }: Cell): number {
   if (bound === undefined) return 0;
   const { roundMs, lookMs, leadMs } = bound;
-  return BOUND_START_MS + WAYS_COUNT * LOOKS * (lookMs + leadMs) + rounds * (1 + FINALISTS) * (roundMs + leadMs);
+  return BOUND_START_MS + CAPS_COUNT * LOOKS * (lookMs + leadMs) + rounds * (1 + FINALISTS) * (roundMs + leadMs);
 }
 
 /** True for cells in which FastAPI has targets. */

@@ -9,7 +9,14 @@ import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import type { Workload } from "../harness/workloads.ts";
 import type { Loader, LoaderFactory, Shape } from "../peers/contract.ts";
-import { createTally, identityHandler, nextTurn, sumBelow, type Tally, warmUpAndRepeat } from "./tally.ts";
+import {
+  createResultCounter,
+  identityHandler,
+  nextTurn,
+  type ResultCounter,
+  sumBelow,
+  warmUpAndRepeat,
+} from "./result-counter.ts";
 
 type Config = { bursts: number; burst: number; maxBatchSize: number; warmups: number; runs: number };
 
@@ -19,11 +26,11 @@ function shapeOf(config: Config): Shape {
   return { maxBatchSize: config.maxBatchSize, slots: Number.POSITIVE_INFINITY, windowMs: 0, queue: 10_000 };
 }
 
-async function oneByOne(loader: Loader, tally: Tally, { bursts, burst }: Config): Promise<void> {
+async function oneByOne(loader: Loader, counter: ResultCounter, { bursts, burst }: Config): Promise<void> {
   for (let round = 0; round < bursts; round += 1) {
-    const finished = tally.expect(burst);
+    const finished = counter.expect(burst);
     const first = round * burst;
-    for (let at = 0; at < burst; at += 1) loader.load(first + at).then(tally.settle);
+    for (let at = 0; at < burst; at += 1) loader.load(first + at).then(counter.settle);
     loader.endBurst?.();
     await finished;
     await nextTurn();
@@ -32,15 +39,15 @@ async function oneByOne(loader: Loader, tally: Tally, { bursts, burst }: Config)
 
 async function inOneCall(
   loadMany: (values: readonly number[]) => Promise<readonly number[]>,
-  tally: Tally,
+  counter: ResultCounter,
   { bursts, burst }: Config,
 ): Promise<void> {
   for (let round = 0; round < bursts; round += 1) {
-    const finished = tally.expect(burst);
+    const finished = counter.expect(burst);
     const values: number[] = [];
     for (let at = 0; at < burst; at += 1) values.push(round * burst + at);
     const results = await loadMany(values);
-    for (const result of results) tally.settle(result);
+    for (const result of results) counter.settle(result);
     await finished;
     await nextTurn();
   }
@@ -52,16 +59,16 @@ interface Rig {
 }
 
 function createRig(make: LoaderFactory, config: Config): Rig {
-  const tally = createTally();
+  const counter = createResultCounter();
   const { handler, takeBatches } = identityHandler();
   const loader = make(handler, shapeOf(config));
   const { loadMany } = loader;
   return {
     async run() {
       takeBatches();
-      await (loadMany === undefined ? oneByOne(loader, tally, config) : inOneCall(loadMany, tally, config));
+      await (loadMany === undefined ? oneByOne(loader, counter, config) : inOneCall(loadMany, counter, config));
       loader.readStatistics?.();
-      tally.check(sumBelow(config.bursts * config.burst));
+      counter.check(sumBelow(config.bursts * config.burst));
     },
     batchesPerRun: takeBatches,
   };

@@ -6,7 +6,13 @@ import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import type { Workload } from "../harness/workloads.ts";
 import type { Loader, LoaderFactory } from "../peers/contract.ts";
-import { createTally, identityHandler, nextTurn, type Tally, warmUpAndRepeat } from "./tally.ts";
+import {
+  createResultCounter,
+  identityHandler,
+  nextTurn,
+  type ResultCounter,
+  warmUpAndRepeat,
+} from "./result-counter.ts";
 
 type Config = { callers: number; loads: number; maxBatchSize: number; warmups: number; runs: number };
 
@@ -15,13 +21,13 @@ const defaults: Config = { callers: 10_000, loads: 30, maxBatchSize: 256, warmup
 /** One caller. A bound method submits the next item, so that a step creates no closure. */
 class Caller {
   readonly #loader: Loader;
-  readonly #tally: Tally;
+  readonly #counter: ResultCounter;
   readonly #next: (result: number) => void;
   #left: number;
 
-  constructor(loader: Loader, tally: Tally, loads: number) {
+  constructor(loader: Loader, counter: ResultCounter, loads: number) {
     this.#loader = loader;
-    this.#tally = tally;
+    this.#counter = counter;
     this.#left = loads;
     this.#next = (result) => this.#answered(result);
   }
@@ -33,28 +39,28 @@ class Caller {
 
   #answered(result: number): void {
     if (this.#left > 0) this.start(result);
-    this.#tally.settle(result);
+    this.#counter.settle(result);
   }
 }
 
 async function measure(make: LoaderFactory, config: Config): Promise<Measurement> {
   const { callers, loads, maxBatchSize } = config;
-  const tally = createTally();
+  const counter = createResultCounter();
   const { handler, takeBatches } = identityHandler();
   const loader = make(handler, { maxBatchSize, slots: Number.POSITIVE_INFINITY, windowMs: 0, queue: 10_000 });
   const expected = loads * ((callers * (callers - 1)) / 2);
   let batches = 0;
   const times = await warmUpAndRepeat(config.warmups, config.runs, async () => {
-    const crowd = Array.from({ length: callers }, () => new Caller(loader, tally, loads));
+    const crowd = Array.from({ length: callers }, () => new Caller(loader, counter, loads));
     await nextTurn();
     takeBatches();
-    const finished = tally.expect(callers * loads);
+    const finished = counter.expect(callers * loads);
     const started = performance.now();
     for (let at = 0; at < callers; at += 1) crowd[at]?.start(at);
     await finished;
     const elapsed = performance.now() - started;
     batches = takeBatches();
-    tally.check(expected);
+    counter.check(expected);
     return (elapsed * 1e6) / (callers * loads);
   });
   return { nsPerItem: median(times), batches };

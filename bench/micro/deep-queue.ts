@@ -10,13 +10,13 @@ import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import type { Workload } from "../harness/workloads.ts";
 import type { LoaderFactory } from "../peers/contract.ts";
-import { createTally, identityHandler, nextTurn, sumBelow, warmUpAndRepeat } from "./tally.ts";
+import { createResultCounter, identityHandler, nextTurn, sumBelow, warmUpAndRepeat } from "./result-counter.ts";
 
 type Config = { items: number; maxBatchSize: number; warmups: number; warmupItems: number; runs: number };
 
 async function measure(make: LoaderFactory, config: Config): Promise<Measurement> {
   const { maxBatchSize } = config;
-  const tally = createTally();
+  const counter = createResultCounter();
   const { handler, takeBatches } = identityHandler();
   const loader = make(handler, { maxBatchSize, slots: 1, windowMs: 0, queue: Number.POSITIVE_INFINITY });
   const collect = globalThis.gc;
@@ -25,13 +25,13 @@ async function measure(make: LoaderFactory, config: Config): Promise<Measurement
     collect?.();
     await nextTurn();
     takeBatches();
-    const finished = tally.expect(items);
+    const finished = counter.expect(items);
     const started = performance.now();
-    for (let at = 0; at < items; at += 1) loader.load(at).then(tally.settle);
+    for (let at = 0; at < items; at += 1) loader.load(at).then(counter.settle);
     await finished;
     const elapsed = performance.now() - started;
     loader.readStatistics?.();
-    tally.check(sumBelow(items));
+    counter.check(sumBelow(items));
     return (elapsed * 1e6) / items;
   }
 

@@ -9,7 +9,7 @@ import type { Measurement } from "../harness/child.ts";
 import { median } from "../harness/numbers.ts";
 import type { NamedWorkload } from "../harness/workloads.ts";
 import { findMaker, type Maker } from "../peers/makers.ts";
-import { nextTurn, warmUpAndRepeat } from "./tally.ts";
+import { nextTurn, warmUpAndRepeat } from "./result-counter.ts";
 
 type Config = { instances: number; groups: number; group: number; cycles: number; warmups: number; runs: number };
 

@@ -77,9 +77,9 @@ function requiredOf(window: readonly Entry[], isWhole: boolean, lateFrom: () => 
   if (first === undefined) return [];
   const due = others.filter((entry) => dueAt(entry) < Infinity);
   if (due.length === 0) return [first];
-  const pressing = due.filter((entry) => dueAt(entry) < lateFrom());
-  if (isWhole) return [first, ...pressing];
-  const earliest = pressing.reduce((one, other) => (dueAt(other) < dueAt(one) ? other : one), first);
+  const urgent = due.filter((entry) => dueAt(entry) < lateFrom());
+  if (isWhole) return [first, ...urgent];
+  const earliest = urgent.reduce((one, other) => (dueAt(other) < dueAt(one) ? other : one), first);
   return earliest === first ? [first] : [first, earliest];
 }
 

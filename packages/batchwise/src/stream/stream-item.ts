@@ -5,7 +5,7 @@
 import { estimateOf } from "../core/submit/read-item.ts";
 import { Channel, type ChannelOwner } from "./channel.ts";
 import type { BatchMate } from "./stall.ts";
-import type { Departure } from "./submission.ts";
+import type { StreamSignal } from "./submission.ts";
 
 /** The running batch of a caller. */
 export interface StreamBatch {
@@ -20,16 +20,16 @@ export interface StreamBatch {
 export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
   readonly item: Item;
   #channel: Channel<Chunk> | null = null;
-  readonly #departure: Departure;
+  readonly #streamSignal: StreamSignal;
   #batch: StreamBatch | null = null;
   /**
    * When its reader began to wait while the batch waited for other readers; -Infinity otherwise.
    */
   waitsSince: number = -Infinity;
 
-  constructor(item: Item, departure: Departure) {
+  constructor(item: Item, streamSignal: StreamSignal) {
     this.item = item;
-    this.#departure = departure;
+    this.#streamSignal = streamSignal;
   }
 
   /** The caller's stream; null before it is opened and after it has ended. */
@@ -70,11 +70,11 @@ export class StreamItem<Item, Chunk> implements ChannelOwner, BatchMate {
 
   closed(wasBehind: boolean): void {
     this.#channel = null;
-    this.#departure.end();
+    this.#streamSignal.end();
     this.#batch?.closed(wasBehind);
   }
 
   left(): void {
-    this.#departure.leave();
+    this.#streamSignal.abort();
   }
 }

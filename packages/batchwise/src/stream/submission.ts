@@ -8,8 +8,8 @@ import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts
 import { reasonOf } from "../core/submit/abort-signals.ts";
 import type { CallerSignals } from "./caller-signals.ts";
 
-/** Removes a caller from the queue or from a running batch. */
-export class Departure {
+/** Aborts when the reader leaves, or with the signal that it follows. */
+export class StreamSignal {
   readonly #controller: AbortController = new AbortController();
   #unfollow: (() => void) | null = null;
 
@@ -23,15 +23,15 @@ export class Departure {
    */
   follow(signal: AbortSignal, signals: CallerSignals): void {
     const own = this.#controller.signal;
-    const told = (name: "aborted" | "reason"): unknown => Reflect.get(AbortSignal.prototype, name, own);
+    const read = (name: "aborted" | "reason"): unknown => Reflect.get(AbortSignal.prototype, name, own);
     Object.defineProperties(own, {
-      aborted: { get: () => told("aborted") || signal.aborted },
-      reason: { get: () => (told("aborted") ? told("reason") : reasonOf(signal)) },
+      aborted: { get: () => read("aborted") || signal.aborted },
+      reason: { get: () => (read("aborted") ? read("reason") : reasonOf(signal)) },
     });
     this.#unfollow = signals.follow(signal, (reason) => this.#controller.abort(reason));
   }
 
-  leave(): void {
+  abort(): void {
     this.#controller.abort();
   }
 
@@ -62,18 +62,18 @@ export function readOnce<Item>(given: SubmitManyOptions<Item> | undefined): Subm
  */
 export function optionsFor<Item>(
   given: SubmitOptions | SubmitManyOptions<Item> | undefined,
-  departure: Departure,
+  streamSignal: StreamSignal,
   signals: CallerSignals,
   ofMany: { readonly item: Item } | null,
 ): SubmitOptions {
-  if (given === undefined) return { signal: departure.signal };
+  if (given === undefined) return { signal: streamSignal.signal };
   if (!isObject(given)) return given as SubmitOptions;
   try {
     // Unknown names are kept, so that the engine refuses them.
     const { signal, priority, cost, timeoutMs, key, context, ...others } = given;
     const options = {
       ...others,
-      signal: departure.signal,
+      signal: streamSignal.signal,
       priority: valueFor(priority, ofMany),
       cost: valueFor(cost, ofMany),
       timeoutMs,
@@ -82,10 +82,10 @@ export function optionsFor<Item>(
     };
     if (signal === undefined) return options;
     if (!isSignal(signal)) return { ...options, signal };
-    departure.follow(signal, signals);
+    streamSignal.follow(signal, signals);
     return options;
   } catch (error) {
-    return refused(departure.signal, error);
+    return refused(streamSignal.signal, error);
   }
 }
 

@@ -7,7 +7,7 @@ import { anArray, expected } from "../core/contract/validate.ts";
 import { CallerSignals } from "./caller-signals.ts";
 import type { Channel } from "./channel.ts";
 import { StreamItem } from "./stream-item.ts";
-import { Departure, optionsFor, readOnce } from "./submission.ts";
+import { optionsFor, readOnce, StreamSignal } from "./submission.ts";
 
 export class Submitter<Item, Chunk> {
   readonly #core: Batcher<StreamItem<Item, Chunk>, void>;
@@ -40,10 +40,10 @@ export class Submitter<Item, Chunk> {
     given: SubmitOptions | SubmitManyOptions<Item> | undefined,
     ofMany: { readonly item: Item } | null,
   ): Channel<Chunk> {
-    const departure = new Departure();
-    const streamItem = new StreamItem<Item, Chunk>(item, departure);
+    const streamSignal = new StreamSignal();
+    const streamItem = new StreamItem<Item, Chunk>(item, streamSignal);
     const channel = streamItem.open(this.#maxBufferedChunks);
-    this.#core.submit(streamItem, optionsFor(given, departure, this.#signals, ofMany)).then(
+    this.#core.submit(streamItem, optionsFor(given, streamSignal, this.#signals, ofMany)).then(
       () => channel.end(),
       (error: unknown) => channel.fail(error),
     );
@@ -73,7 +73,9 @@ export class Submitter<Item, Chunk> {
    * counts the items.
    */
   #refuseAll(items: readonly Item[]): Promise<Chunk[]>[] {
-    const refused = this.#core.submitSettled(items.map((item) => new StreamItem<Item, Chunk>(item, new Departure())));
+    const refused = this.#core.submitSettled(
+      items.map((item) => new StreamItem<Item, Chunk>(item, new StreamSignal())),
+    );
     return items.map(async (_, index) => {
       const outcome = (await refused)[index];
       if (outcome?.status === "rejected") throw outcome.reason;

@@ -123,7 +123,7 @@ class SteppedClock implements VirtualClock {
     const until = this.#now + ms;
     await this.settle();
     for (let timer = this.#timers.first; timer !== undefined && timer.key <= until; timer = this.#timers.first) {
-      this.#ring(timer);
+      this.#fire(timer);
       await this.settle();
     }
     // Another `advance` may have moved time further.
@@ -136,7 +136,7 @@ class SteppedClock implements VirtualClock {
     for (let timer = this.#timers.first; timer !== undefined; timer = this.#timers.first) {
       if (rung >= limit) throw new Error(`More than ${limit} timers rang: the program under test may be polling.`);
       rung += 1;
-      this.#ring(timer);
+      this.#fire(timer);
       await this.settle();
     }
   }
@@ -148,7 +148,7 @@ class SteppedClock implements VirtualClock {
     return false;
   }
 
-  #ring(timer: Timer): void {
+  #fire(timer: Timer): void {
     this.#now = Math.max(this.#now, timer.key);
     this.#timers.remove(timer);
     timer.value();

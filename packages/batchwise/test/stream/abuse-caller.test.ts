@@ -1,7 +1,7 @@
 import { batchStream, type SubmitOptions } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { CallerSignals } from "../../src/stream/caller-signals.ts";
-import { Departure, optionsFor } from "../../src/stream/submission.ts";
+import { optionsFor, StreamSignal } from "../../src/stream/submission.ts";
 import { range } from "../support.ts";
 import { addsUp, all, chunk, ended, fateOf, read, streamRig } from "./support.ts";
 
@@ -104,7 +104,7 @@ describe("submit options that are not valid", () => {
 
   test("are handed to the engine with the names that nobody knows, for it to refuse them", () => {
     const given = { priority: 2, prioritty: 1 } as SubmitOptions;
-    expect(optionsFor(given, new Departure(), new CallerSignals(), null)).toMatchObject(given);
+    expect(optionsFor(given, new StreamSignal(), new CallerSignals(), null)).toMatchObject(given);
   });
 
   test("fail with the same error as a plain submit", async () => {

@@ -206,7 +206,7 @@ function answerFailure(
   const { signal } = context.req.raw;
   const hasLeft = signal.aborted || exchangeOf(context).isCut;
   const error = fromFailure(failure, () => secondsUntilRoom(embedder));
-  if (error.status === 500 && !(hasLeft && isDeparture(failure, signal))) onFailure(failure);
+  if (error.status === 500 && !(hasLeft && isCallerGone(failure, signal))) onFailure(failure);
   return hasLeft ? new Response(null, { status: CALLER_LEFT }) : error.toResponse();
 }
 
@@ -214,7 +214,7 @@ function answerFailure(
  * True if the caller has left: the failure is the signal's reason, or an error of a broken
  * connection.
  */
-function isDeparture(failure: unknown, { reason }: AbortSignal): boolean {
+function isCallerGone(failure: unknown, { reason }: AbortSignal): boolean {
   if (failure === reason || !(failure instanceof Error)) return true;
   const { code } = failure as NodeJS.ErrnoException;
   return failure.name === "AbortError" || failure.message === String(reason) || DEPARTURES.has(code ?? "");

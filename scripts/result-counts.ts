@@ -9,7 +9,7 @@ export interface VitestReport {
   }[];
 }
 
-export interface Tally {
+export interface ResultCounts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: readonly string[];
@@ -20,7 +20,7 @@ export interface Tally {
  * hook threw) counts once; so does a run that failed although every test passed, or that wrote no
  * report.
  */
-export function tally(report: VitestReport | undefined, ended: boolean): Tally {
+export function countResults(report: VitestReport | undefined, ended: boolean): ResultCounts {
   let passed = 0;
   let failed = 0;
   const skipped: string[] = [];

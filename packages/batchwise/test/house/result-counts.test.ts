@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { tally, type VitestReport } from "../../../../scripts/tally.ts";
+import { countResults, type VitestReport } from "../../../../scripts/result-counts.ts";
 
 type Status = "passed" | "failed" | "skipped";
 
@@ -19,11 +19,11 @@ describe("the count of a test run", () => {
       { status: "passed", tests: ["passed", "passed"] },
       { status: "failed", tests: ["failed", "passed"] },
     );
-    expect(tally(run, false)).toEqual({ passed: 3, failed: 1, skipped: [] });
+    expect(countResults(run, false)).toEqual({ passed: 3, failed: 1, skipped: [] });
   });
 
   test("names what was skipped and counts it nowhere", () => {
-    expect(tally(report({ status: "passed", tests: ["passed", "skipped"] }), true)).toEqual({
+    expect(countResults(report({ status: "passed", tests: ["passed", "skipped"] }), true)).toEqual({
       passed: 1,
       failed: 0,
       skipped: ["test 1"],
@@ -32,7 +32,7 @@ describe("the count of a test run", () => {
 
   test("counts a file that did not load as one failure", () => {
     expect(
-      tally(report({ status: "failed", tests: [] }, { status: "passed", tests: ["passed"] }), false),
+      countResults(report({ status: "failed", tests: [] }, { status: "passed", tests: ["passed"] }), false),
     ).toMatchObject({
       passed: 1,
       failed: 1,
@@ -40,10 +40,13 @@ describe("the count of a test run", () => {
   });
 
   test("counts a failure when every test passed but the run ended badly", () => {
-    expect(tally(report({ status: "passed", tests: ["passed"] }), false)).toMatchObject({ passed: 1, failed: 1 });
+    expect(countResults(report({ status: "passed", tests: ["passed"] }), false)).toMatchObject({
+      passed: 1,
+      failed: 1,
+    });
   });
 
   test("counts a failure when the run left no report", () => {
-    expect(tally(undefined, false)).toEqual({ passed: 0, failed: 1, skipped: [] });
+    expect(countResults(undefined, false)).toEqual({ passed: 0, failed: 1, skipped: [] });
   });
 });

@@ -8,7 +8,7 @@
  */
 import type { Handler } from "../peers/contract.ts";
 
-export interface Tally {
+export interface ResultCounter {
   /** Resolves after this many results. */
   expect(count: number): Promise<void>;
   readonly settle: (result: number) => void;
@@ -16,7 +16,7 @@ export interface Tally {
   check(sum: number): void;
 }
 
-export function createTally(): Tally {
+export function createResultCounter(): ResultCounter {
   let left = 0;
   let sum = 0;
   let finish: () => void = () => {};
