@@ -60,8 +60,8 @@ const packing: readonly Fault[] = [
   {
     name: "reads on in a line past the entries of another",
     file: "core/queue/merged-reader.ts",
-    find: "line.rankOf(entries[count] as Entry) < rival.key)",
-    replace: "line.rankOf(entries[count] as Entry) < Infinity)",
+    find: "if (rank >= rival.key) break;",
+    replace: "if (rank >= Infinity) break;",
   },
   {
     name: "opens too few lines",
@@ -72,8 +72,8 @@ const packing: readonly Fault[] = [
   {
     name: "never lets time outweigh a priority",
     file: "core/queue/lane.ts",
-    find: "return moment.at - this.#rank.leadMs;",
-    replace: "return moment.at / 1e9 - this.#rank.leadMs;",
+    find: "next.moment.at - this.#rank.leadMs;",
+    replace: "next.moment.at / 1e9 - this.#rank.leadMs;",
   },
   {
     name: "keeps the low priority of an entry that an urgent one joins",
@@ -175,10 +175,10 @@ const waiting: readonly Fault[] = [
     replace: "line.reader(this.#lastSequence + 1)",
   },
   {
-    name: "sends more than a flush covers where tenants take rounds",
-    file: "core/queue/fair/fair-reader.ts",
-    find: "reader: tenant.fifo.reader(this.#lastSequence)",
-    replace: "reader: tenant.fifo.reader(this.#lastSequence + 1)",
+    name: "sends more than a flush covers where tenants share",
+    file: "core/queue/fair-order.ts",
+    find: "return this.fifo.reader(lastSequence);",
+    replace: "return this.fifo.reader(lastSequence + 1);",
   },
   {
     name: "flushes all lanes in place of one",
@@ -206,9 +206,9 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "resolves idle while a batch pauses before a retry",
-    file: "core/engine/scheduler.ts",
-    find: "return this.#slots.running.length > 0 || this.#slots.pausing.size > 0;",
-    replace: "return this.#slots.running.length > 0;",
+    file: "core/engine/slots.ts",
+    find: "return this.#running.length > 0 || this.pausing.size > 0;",
+    replace: "return this.#running.length > 0;",
   },
   {
     name: "does not drain while paused",
@@ -306,15 +306,15 @@ const running: readonly Fault[] = [
   },
   {
     name: "leaks the slot of a batch that failed",
-    file: "core/run/batch.ts",
-    find: "if (late !== null) this.#abort(late, error);\n    this.#next(pauseMs);",
-    replace: "if (late !== null) this.#abort(late, error);",
+    file: "core/run/recovery.ts",
+    find: "abort();\n    this.next(pauseMs);",
+    replace: "abort();",
   },
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "core/run/batch.ts",
-    find: "this.#giveUp(error, late, 0);",
-    replace: 'failEntries(this.#entries, error, "failed", this, services);',
+    find: "this.failure.giveUp(error, 0, () => late !== null && this.#abort(late, error));",
+    replace: 'failEntries(this.entries, error, "failed", this, services);',
   },
   {
     name: "frees the slot while promises in places are open",
@@ -344,8 +344,8 @@ const running: readonly Fault[] = [
   {
     name: "hands over again who left before the next attempt",
     file: "core/run/batch.ts",
-    find: "if (this.live === this.facts.size) return true;",
-    replace: "if (this.#entries.length === this.facts.size) return true;",
+    find: "if (this.live === this.size) return true;",
+    replace: "if (this.entries.length === this.size) return true;",
   },
   {
     name: "gives callers each other's answers",

@@ -64,8 +64,11 @@ class Observers implements BatchObserver {
     this.capture = captures ? (before) => this.#capture(before as readonly Captured[] | undefined) : undefined;
   }
 
-  started({ id, facts }: ObservedBatch, items: readonly ObservedItem[], waitMs: number): BatchWatch {
-    const { key, size, cost, reason, startedAt } = facts;
+  started(
+    { id, key, size, cost, reason, startedAt }: ObservedBatch,
+    items: readonly ObservedItem[],
+    waitMs: number,
+  ): BatchWatch {
     const waitedMs = items.map(({ moment }) => startedAt - moment.at);
     const captured = items.flatMap((item) => (item.facts.captured as readonly Captured[] | undefined) ?? []);
     const watches: BatchWatch[] = [];

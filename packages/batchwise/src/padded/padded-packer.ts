@@ -35,26 +35,25 @@ class PaddedPacker implements Packer {
   }
 
   record(batch: EndedBatch, callMs: number): void {
-    if (batch.isSplit) this.#recordSplit(batch);
+    if (batch.failure?.isSplit) this.#recordSplit(batch);
     else if (!batch.isPart) this.#recordWhole(batch, callMs);
   }
 
   /** A batch that failed, and of which each half succeeded, was too large, or unlucky. */
-  #recordSplit({ facts, hasFailedHalf }: EndedBatch): void {
-    if (hasFailedHalf || this.#ofAll === null) return;
-    this.#ofAll.recordFailure(facts.cost);
-    this.#forKey(facts.key)?.recordFailure(facts.cost);
+  #recordSplit({ cost, key, failure }: EndedBatch): void {
+    if (failure?.hasFailedHalf || this.#ofAll === null) return;
+    this.#ofAll.recordFailure(cost);
+    this.#forKey(key)?.recordFailure(cost);
   }
 
   #recordWhole(batch: EndedBatch, callMs: number): void {
-    const { hasFailed, departures } = batch;
+    const hasFailed = batch.failure?.hasFailed === true;
     if (this.#ofAll === null && hasFailed) return;
     // One that was called off shows nothing of its size, unless deadlines did that.
-    const wasCalledOff = departures?.isComplete === true && hasFailed;
-    if (wasCalledOff && !isTooLong(batch, callMs)) return;
+    if (batch.wasLeft && hasFailed && !batch.showsTooLong(callMs)) return;
     this.#ofAll ??= new RunCosts();
     learn(this.#ofAll, batch, callMs);
-    const ofKey = this.#forKey(batch.facts.key);
+    const ofKey = this.#forKey(batch.key);
     if (ofKey !== undefined) learn(ofKey, batch, callMs);
   }
 
@@ -114,15 +113,10 @@ export function paddedPacker(): Packer {
   return new PaddedPacker();
 }
 
-/** True for a call that was longer than the deadlines of its callers allow. */
-function isTooLong({ departures, facts }: EndedBatch, callMs: number): boolean {
-  return departures?.showsTooLong(facts.size, callMs) === true;
-}
-
 function learn(runCosts: RunCosts, batch: EndedBatch, callMs: number): void {
-  const { cost, size, itemsCost } = batch.facts;
-  if (batch.hasFailed) runCosts.recordFailure(cost);
-  else if (isTooLong(batch, callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
+  const { cost, size, itemsCost } = batch;
+  if (batch.failure?.hasFailed) runCosts.recordFailure(cost);
+  else if (batch.showsTooLong(callMs)) runCosts.recordLate(cost, size, callMs, itemsCost || cost);
   else runCosts.record(cost, size, callMs, itemsCost || cost);
 }
 

@@ -162,8 +162,8 @@ describe("the rules between the rooms", () => {
     ],
     [
       "the order of tenants imports the counters",
-      `${src}/core/queue/fair/fair-order.ts`,
-      "../../stats/recorder.ts",
+      `${src}/core/queue/fair-order.ts`,
+      "../stats/recorder.ts",
       "core/queue may not import core/stats",
     ],
     [
@@ -216,7 +216,7 @@ describe("the rules between the rooms", () => {
     [`${src}/core/run/batch.ts`, "../submit/services.ts"],
     [`${src}/core/submit/admission.ts`, "../policy/pack.ts"],
     [`${src}/core/policy/pack.ts`, "../queue/entry.ts"],
-    [`${src}/core/queue/fair/fair-order.ts`, "../entry.ts"],
+    [`${src}/core/queue/fair-order.ts`, "./entry.ts"],
     [`${src}/core/queue/queue.ts`, "../time/heap.ts"],
     [`${src}/core/contract/events.ts`, "../time/clock.ts"],
     [`${src}/stream/rounds.ts`, "../core/time/clock.ts"],

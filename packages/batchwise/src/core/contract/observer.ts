@@ -12,10 +12,7 @@ import type { ItemOutcome } from "./outcome.ts";
 export const OBSERVE: unique symbol = Symbol.for("batchwise.observe");
 
 /** A batch that is about to run. Times are those of the batcher's clock. */
-export interface ObservedBatch {
-  readonly id: string;
-  readonly facts: Omit<RunningBatch, "id">;
-}
+export type ObservedBatch = RunningBatch;
 
 /** An item in it: since when it has waited, and what `capture` returned for its callers. */
 export interface ObservedItem {

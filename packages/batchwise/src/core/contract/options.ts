@@ -124,7 +124,7 @@ export interface BatchOptions<Item, Result> extends ConfigureOptions {
    * no item waits for a fuller batch. Free slots share the waiting items.
    */
   readonly order?: "fifo" | "length" | undefined;
-  /** Tenants share batches by cost (deficit round robin). */
+  /** Tenants share batches by cost (start-time fair queueing). */
   readonly fairBy?: ((item: Item) => string) | undefined;
   /**
    * `submitMany` calls of at most this many items go before larger ones: they count as submitted

@@ -242,9 +242,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   stats(): BatcherStats {
     const { recorder, clock } = this.#services;
     const waiting = this.#queue.size + this.#admission.retrying;
-    const oldestAt = Math.min(this.#queue.oldestAt(), this.#scheduler.retryingSince);
+    const oldestAt = Math.min(this.#queue.oldestAt(), this.#scheduler.slots.pausingSince);
     const { blocked } = this.#admission;
-    return recorder.snapshot({ waiting, blocked, oldestAt, learned: this.#scheduler.learned }, clock.now());
+    return recorder.snapshot({ waiting, blocked, oldestAt, learned: this.#scheduler.next.learned }, clock.now());
   }
 
   resetStats(): void {
@@ -252,8 +252,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   inspect(): readonly RunningBatch[] {
-    const running = this.#scheduler.running.toSorted((a, b) => a.facts.sequence - b.facts.sequence);
-    return running.map(({ id, facts: { key, size, cost, reason, startedAt } }) =>
+    const running = this.#scheduler.slots.running.toSorted((a, b) => a.sequence - b.sequence);
+    return running.map(({ id, key, size, cost, reason, startedAt }) =>
       Object.freeze({ id, key, size, cost, reason, startedAt: this.#services.clock.toUserTime(startedAt) }),
     );
   }
@@ -307,7 +307,10 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   #isAtRest(): boolean {
     return (
-      this.#queue.size === 0 && this.#admission.blocked === 0 && this.#pending.size === 0 && !this.#scheduler.isBusy
+      this.#queue.size === 0 &&
+      this.#admission.blocked === 0 &&
+      this.#pending.size === 0 &&
+      !this.#scheduler.slots.isBusy
     );
   }
 

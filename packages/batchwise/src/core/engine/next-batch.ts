@@ -14,6 +14,7 @@ import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Admission } from "../submit/admission.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
+import type { Slots } from "./slots.ts";
 
 export class NextBatch implements ChoiceState {
   readonly #queue: Queue;
@@ -94,11 +95,35 @@ export class NextBatch implements ChoiceState {
     return this.isPaused && !this.isDraining;
   }
 
+  /** True when what waits is certain to wait for the gate: a look before would only delay callers. */
+  waitsForGate(slots: Slots): boolean {
+    const { size, flushes } = this.#queue;
+    const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
+    const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
+    if (size === 0 || mayBeFull || !flushes.isEmpty || this.isDraining) return false;
+    return this.#admission.blocked === 0 && slots.next === undefined;
+  }
+
   /** A batch that has asked the limiter has gathered, and keeps its place in the order. */
   lane(gate: Gate, passedAt: number, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;
     this.passedAt = passedAt;
     return chooseLane(this.#queue, this.packer.limits(this.#options), this, now);
+  }
+
+  /**
+   * All that waits, where that is plain items that fit into one batch and nothing holds them: the
+   * general way would come to the same batch. Null where there is more to decide.
+   */
+  plain(): PackedBatch | null {
+    const { maxBatchSize, maxBatchCost, batchCost, maxWaitMs } = this.#options;
+    if (maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
+    if (this.packer !== FIFO || batchCost !== "sum" || !this.#queue.flushes.isEmpty) return null;
+    const entries = this.#queue.arrivals(Math.min(maxBatchSize, maxBatchCost));
+    if (entries === null) return null;
+    const cost = entries.length;
+    const full = cost >= maxBatchSize || this.isQueueFull ? "size" : cost >= maxBatchCost ? "cost" : null;
+    return { entries, reader: null, cost, full };
   }
 
   /** The next batch of a lane, for one of so many free slots; null while the limiter says no. */

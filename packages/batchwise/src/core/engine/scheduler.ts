@@ -9,31 +9,28 @@ import { closedError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
-import type { LearnedStats } from "../contract/stats.ts";
+import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Gate } from "../policy/decide.ts";
 import type { MakePacker } from "../policy/packer.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
-import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
-import type { Batch } from "../run/batch.ts";
+import { Batch } from "../run/batch.ts";
 import type { Stages } from "../run/handler.ts";
 import type { Opening } from "../run/opening.ts";
-import type { BatchOwner } from "../run/surroundings.ts";
+import type { BatchOwner, BatchSurroundings } from "../run/surroundings.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
 import type { InContext } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
-import { BatchStarter } from "./batch-starter.ts";
-import { tellOfEnd } from "./ended-batch.ts";
 import { Gathering } from "./gathering.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { NextBatch } from "./next-batch.ts";
 import { Slots } from "./slots.ts";
 import { WakeUp } from "./wake-up.ts";
-import { warnOfHeldItems } from "./warnings.ts";
+import { warnOfDefaultSize, warnOfHeldItems } from "./warnings.ts";
 
 /** What the scheduler works with. */
 export interface SchedulerParts {
@@ -59,10 +56,11 @@ export class Scheduler implements BatchOwner<Batch> {
   readonly #admission: Admission;
   readonly #inContext: InContext;
   readonly #onStep: () => void;
-  readonly #starter: BatchStarter;
-  readonly #slots: Slots;
+  readonly #prepared: PreparedOptions;
+  readonly #around: BatchSurroundings<Batch>;
+  readonly slots: Slots;
   readonly #limiter: LimiterGate | null;
-  readonly #next: NextBatch;
+  readonly next: NextBatch;
   readonly #again: () => void = () => this.#pump("open");
   readonly #wake: WakeUp;
   readonly #gathering: Gathering;
@@ -78,6 +76,7 @@ export class Scheduler implements BatchOwner<Batch> {
   #isPumping = false;
   #pumpAgain = false;
   #hasWarnedOfPause = false;
+  #hasWarnedOfSize = false;
 
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
     const { services, stages, opening, inContext, selfCalls } = parts;
@@ -89,12 +88,26 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#inContext = inContext;
     this.#onStep = parts.onStep;
     this.#options = options;
+    this.#prepared = prepared;
     const keepsTaken = options.order === "length" || options.dedupe !== undefined;
-    const around = { services, stages, opening, inContext, selfCalls, owner: this, keepsTaken, options };
-    this.#starter = new BatchStarter(parts.queue, around, prepared);
-    this.#slots = new Slots(stages);
+    const drawn: unknown = options.random();
+    ignoreIfPromise(drawn);
+    const random = typeof drawn === "number" ? drawn : Number.NaN;
+    this.#around = {
+      services,
+      stages,
+      opening,
+      inContext,
+      selfCalls,
+      owner: this,
+      keepsTaken,
+      options,
+      sequence: 0,
+      random,
+    };
+    this.slots = new Slots(stages);
     this.#limiter = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
-    this.#next = new NextBatch(parts.queue, parts.admission, parts.makePacker, this.#limiter, options);
+    this.next = new NextBatch(parts.queue, parts.admission, parts.makePacker, this.#limiter, options);
     this.#gathering = new Gathering(services.clock, () => {
       this.#pump("open");
       return this.#queue.size > 0;
@@ -103,32 +116,24 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
 
-  get running(): readonly Batch[] {
-    return this.#slots.running;
-  }
-
-  /** When the oldest item of a batch that pauses was submitted; Infinity where there is none. */
-  get retryingSince(): number {
-    return this.#slots.pausingSince;
-  }
-
   /** See `WatchesSlots`. */
   get slotWaitMs(): number {
-    if (this.#queue.size === 0 || this.#slots.isFree(this.#options)) return -Infinity;
+    if (this.#queue.size === 0 || this.slots.isFree(this.#options)) return -Infinity;
     const now = this.#services.clock.now();
-    const choice = this.#inContext(() => this.#next.lane("open", Infinity, now));
+    const choice = this.#inContext(() => this.next.lane("open", Infinity, now));
     return now - (choice.lane === null ? choice.wakeAt : this.#queue.oldestAt());
-  }
-
-  get isBusy(): boolean {
-    return this.#slots.running.length > 0 || this.#slots.pausing.size > 0;
   }
 
   /** To be called at the end of a turn in which something happened. */
   turnEnded(): void {
     this.#gathering.turnEnded();
     const gate = this.#gathering.gateAfter(this.#options);
-    if (gate === "pass" && this.#limiter === null && this.#services.deadlines.isEmpty && this.#waitsForGate())
+    if (
+      gate === "pass" &&
+      this.#limiter === null &&
+      this.#services.deadlines.isEmpty &&
+      this.next.waitsForGate(this.slots)
+    )
       this.#endStep();
     else this.#pump(gate);
     if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.#options);
@@ -136,34 +141,30 @@ export class Scheduler implements BatchOwner<Batch> {
 
   /** Sends what waits in the lane of a key, or in all; `done` is called when all of it has settled. */
   flush(key: string | undefined, done: () => void): void {
-    const pausing = [...this.#slots.pausing].filter(({ facts }) => key === undefined || facts.key === key);
+    const pausing = [...this.slots.pausing].filter((batch) => key === undefined || batch.key === key);
     this.#queue.flush(key, this.#turn.endMoment(), pausing, done);
     this.#look();
   }
 
   pause(): void {
-    this.#next.isPaused = true;
+    this.next.isPaused = true;
     if (this.#limiter !== null) this.#look();
   }
 
   resume(): void {
-    this.#next.isPaused = false;
+    this.next.isPaused = false;
     this.#reconsider();
-  }
-
-  get learned(): LearnedStats | null {
-    return this.#next.learned;
   }
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
-    this.#next.configure(options);
+    this.next.configure(options);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
     this.#reconsider();
   }
 
   drain(): void {
-    this.#next.isDraining = true;
+    this.next.isDraining = true;
     this.#look();
   }
 
@@ -173,7 +174,7 @@ export class Scheduler implements BatchOwner<Batch> {
     this.inOneStep(() => {
       const waiting = [...this.#queue.clear(NOWHERE), ...this.#admission.clear(), ...pending];
       for (const entry of waiting) refuse(this.#services, entry, error, "rejected");
-      for (const batch of [...this.running, ...this.#slots.pausing]) batch.close(error);
+      for (const batch of [...this.slots.running, ...this.slots.pausing]) batch.close(error);
     });
     this.drain();
   }
@@ -199,13 +200,13 @@ export class Scheduler implements BatchOwner<Batch> {
   }
 
   slotReleased(): void {
-    this.#slots.release();
+    this.slots.release();
     this.#slotFreed();
   }
 
   paused(batch: Batch, isDue: boolean): void {
-    this.#slots.pause(batch);
-    if (isDue) this.#slots.enqueue(batch);
+    this.slots.pause(batch);
+    if (isDue) this.slots.enqueue(batch);
     this.#services.recorder.rests(batch.countedAs, this.#services.clock.now());
     this.#admission.noteRetrying(batch.live);
     this.#slotFreed();
@@ -216,38 +217,28 @@ export class Scheduler implements BatchOwner<Batch> {
   }
 
   wantsSlot(batch: Batch): void {
-    this.#slots.enqueue(batch);
+    this.slots.enqueue(batch);
     this.#look();
   }
 
   ended(batch: Batch, now: number): void {
     const { recorder } = this.#services;
-    const runMs = now - batch.facts.startedAt;
-    if (this.#slots.remove(batch)) recorder.rests(batch.countedAs, now);
+    const runMs = now - batch.startedAt;
+    if (this.slots.remove(batch)) recorder.rests(batch.countedAs, now);
     recorder.batchEnded(runMs);
-    this.#next.record(batch, batch.callMs);
+    this.next.record(batch, batch.callMs);
     this.#gathering.ended(batch);
-    tellOfEnd(batch, runMs, this.#services);
-    this.#queue.flushes.batchEnded(batch.facts.key, batch.flushes);
+    batch.report(runMs);
+    this.#queue.flushes.batchEnded(batch.key, batch.flushes);
     this.#slotFreed();
   }
 
   /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
   #slotFreed(): void {
-    if (!this.#waitsForGate()) this.#look();
+    if (!this.next.waitsForGate(this.slots)) this.#look();
     // A step in progress has yet to give slots to the batches that wait for one.
-    const mayStart = this.#isPumping || this.#slots.mayStart(this.#options);
+    const mayStart = this.#isPumping || this.slots.mayStart(this.#options);
     if (mayStart && this.#queue.size > 0) this.#turn.lookAgain();
-  }
-
-  /** True when what waits is certain to wait for the gate: a look at it before would only delay callers. */
-  #waitsForGate(): boolean {
-    const { size, flushes } = this.#queue;
-    const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
-    const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
-    if (size === 0 || mayBeFull || !flushes.isEmpty || this.#admission.blocked > 0 || this.#next.isDraining)
-      return false;
-    return this.#slots.next === undefined;
   }
 
   /** Looks at every lane again at the end of the turn. */
@@ -296,36 +287,41 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#grantSlots();
     this.#admitBlocked();
     if (!this.#mayClose()) return this.#waitForEvent();
-    const { departures } = this.#queue;
     const gate = this.#turn.isOpen ? "turn" : this.#gate;
-    const choice = this.#next.lane(gate, this.#gathering.passedAt, now);
+    const plain = gate === "open" ? this.next.plain() : null;
+    if (plain !== null) {
+      this.#send(plain, plain.full ?? "idle", undefined, now);
+      return true;
+    }
+    const { departures } = this.#queue;
+    const choice = this.next.lane(gate, this.#gathering.passedAt, now);
     for (const lane of choice.notReady) this.#queue.markCold(lane);
     if (choice.lane === null) {
       this.#limiter?.withdraw();
       if (gate === "open") this.#wake.set(choice.wakeAt, now, this.#isHeld());
       return false;
     }
-    const { isFlushOnly } = this.#next;
-    const batch = this.#next.pack(choice.lane, this.#slots.free(this.#options), now);
+    const { isFlushOnly } = this.next;
+    const batch = this.next.pack(choice.lane, this.slots.free(this.#options), now);
     if (batch === null) return this.#waitForEvent();
     this.#services.signals.sendAway(batch.entries);
     // A cost function may have paused the batcher; it or a signal may have sent callers away who are in the batch.
-    const isStale = this.#queue.departures !== departures || this.#next.isFlushOnly !== isFlushOnly;
+    const isStale = this.#queue.departures !== departures || this.next.isFlushOnly !== isFlushOnly;
     if (isStale) return true;
     if (batch.entries.length === 0) return this.#waitForEvent();
-    this.#send(batch, batch.full ?? (isFlushOnly ? "flush" : choice.reason), choice.lane, now);
+    this.#send(batch, batch.full ?? (isFlushOnly ? "flush" : choice.reason), choice.lane.key, now);
     return true;
   }
 
   /** True where only a flush, `close()` or another submit sends what waits. */
   #isHeld(): boolean {
-    return this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.#next.isFlushOnly);
+    return this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.next.isFlushOnly);
   }
 
   /** True when it need not even read the time. Then nothing is asked of the limiter any more. */
   #hasNothingToDo(): boolean {
     if (!this.#services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
-    return this.#slots.next === undefined && !this.#mayClose();
+    return this.slots.next === undefined && !this.#mayClose();
   }
 
   /** Nothing is to be done at a time of its own. */
@@ -336,7 +332,7 @@ export class Scheduler implements BatchOwner<Batch> {
 
   /** The process is about to end: sends what only a `flush()` or `close()` would, unless it is paused. */
   #sendHeld(): void {
-    const isPaused = this.#next.isFlushOnly;
+    const isPaused = this.next.isFlushOnly;
     if (isPaused && this.#hasWarnedOfPause) return;
     this.#hasWarnedOfPause = isPaused;
     warnOfHeldItems(this.#queue.size, isPaused, this.#services.events);
@@ -347,9 +343,9 @@ export class Scheduler implements BatchOwner<Batch> {
 
   /** True when something waits and a slot can take it. Otherwise there is nothing to ask the limiter for. */
   #mayClose(): boolean {
-    const mayStart = this.#slots.mayStart(this.#options);
+    const mayStart = this.slots.mayStart(this.#options);
     if (mayStart && this.#queue.size > 0) return true;
-    if (mayStart || !this.#slots.isFree(this.#options)) this.#limiter?.withdraw();
+    if (mayStart || !this.slots.isFree(this.#options)) this.#limiter?.withdraw();
     return false;
   }
 
@@ -362,12 +358,12 @@ export class Scheduler implements BatchOwner<Batch> {
 
   /** Gives free slots to batches that wait for one; another call of a batch needs a grant of the limiter, too. */
   #grantSlots(): void {
-    for (let batch = this.#slots.next; batch !== undefined; batch = this.#slots.next) {
-      if (!this.#slots.isFree(this.#options)) return;
+    for (let batch = this.slots.next; batch !== undefined; batch = this.slots.next) {
+      if (!this.slots.isFree(this.#options)) return;
       if (batch.phase === "pausing") {
         const cost = this.#limiter === null ? null : batch.nextCost;
         // A cost function may have sent its callers away.
-        if (this.#slots.next !== batch) continue;
+        if (this.slots.next !== batch) continue;
         if (this.#limiter !== null && cost !== null) {
           if (this.#limiter.ask(cost, true) === null) return;
           this.#limiter.use(cost);
@@ -376,16 +372,25 @@ export class Scheduler implements BatchOwner<Batch> {
         this.#admission.noteRetrying(-batch.live);
         this.#services.recorder.runs(batch.countedAs, this.#services.clock.now());
       }
-      this.#slots.grant();
+      this.slots.grant();
     }
   }
 
-  #send(packed: PackedBatch, reason: BatchReason, lane: Lane, now: number): void {
-    const batch = this.#starter.start(packed, reason, lane, now, this.#options);
-    batch.holdsSlot = this.#slots.add(batch, this.#options);
+  #send(packed: PackedBatch, reason: BatchReason, key: string | undefined, now: number): void {
+    const flushes = this.#queue.flushes.batchStarted(key, packed.entries);
+    const batch = new Batch(packed, reason, key, now, this.#around);
+    batch.flushes = flushes;
+    this.#queue.take(packed, batch);
+    batch.holdsSlot = this.slots.add(batch, this.#options);
     this.#limiter?.use(packed.cost);
     batch.begin();
     if (batch.phase !== "done") this.#gathering.began(batch, this.#options);
-    this.#starter.warnOfSize(batch.facts, this.#options);
+    this.#warnOfSize(batch);
+  }
+
+  /** Warns, once, where the default size has closed a batch that costs little. A listener may do anything. */
+  #warnOfSize({ reason, cost }: Batch): void {
+    if (reason !== "size" || cost >= this.#options.maxBatchCost / 2 || this.#hasWarnedOfSize) return;
+    this.#hasWarnedOfSize = warnOfDefaultSize(this.#prepared, this.#options, this.#services.events);
   }
 }

@@ -27,6 +27,10 @@ export class Slots {
     return this.#running;
   }
 
+  get isBusy(): boolean {
+    return this.#running.length > 0 || this.pausing.size > 0;
+  }
+
   /** The batches that pause before another call. */
   get pausing(): ReadonlySet<Batch> {
     return this.#pausing ?? NONE;

@@ -10,24 +10,30 @@ import type { RunTimes } from "./run-times.ts";
 
 /** A batch that has ended, and what it has shown of how long its calls take. */
 export interface EndedBatch {
-  readonly facts: {
-    readonly key: string | undefined;
-    readonly size: number;
-    readonly cost: number;
-    /** What its items cost by themselves, without padding. */
-    readonly itemsCost: number;
-  };
-  /** It failed as a whole and was called in halves. */
-  readonly isSplit: boolean;
+  readonly key: string | undefined;
+  readonly size: number;
+  readonly cost: number;
+  /** What its items cost by themselves, without padding. */
+  readonly itemsCost: number;
   /** The last call was for a part of its items. */
   readonly isPart: boolean;
-  readonly hasFailed: boolean;
-  readonly hasFailedHalf: boolean;
-  /** Null where no caller left. */
-  readonly departures: {
-    readonly isComplete: boolean;
-    showsTooLong(size: number, callMs: number): boolean;
+  /** Null where no call failed. */
+  readonly failure: {
+    /** It failed as a whole and was called in halves. */
+    readonly isSplit: boolean;
+    /** It failed as a whole, after all attempts. */
+    readonly hasFailed: boolean;
+    /** One of its halves failed, after the whole had. */
+    readonly hasFailedHalf: boolean;
   } | null;
+  /** Its last caller has left without an answer. */
+  readonly wasLeft: boolean;
+  /**
+   * True for a call that was longer than deadlines allow: at least half of its callers expired, and
+   * it took more than half of the time that they had. The other half goes by while the batch before
+   * it runs.
+   */
+  showsTooLong(callMs: number): boolean;
 }
 
 /** What the caps of a batch may depend on besides its lane and the options. */

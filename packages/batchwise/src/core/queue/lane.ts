@@ -4,7 +4,7 @@
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
 import { EntryDeadlines } from "./entry-deadlines.ts";
-import { FairOrder } from "./fair/fair-order.ts";
+import { FairOrder } from "./fair-order.ts";
 import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
 import { MergedReader, type RankedLine } from "./merged-reader.ts";
@@ -79,9 +79,16 @@ export class Line implements EntryHolder, RankedLine {
     return this.#order.reader(lastSequence);
   }
 
-  rankOf({ moment }: Entry): number {
-    return moment.at - this.#rank.leadMs;
+  rankOf(next: Entry | null, _gone: Entry | null, rank: number): number {
+    return next === null ? rank : next.moment.at - this.#rank.leadMs;
   }
+
+  tieOf(next: Entry | null): number {
+    return next === null ? 0 : next.moment.at;
+  }
+
+  /** Its place follows from the entries that leave. */
+  taken(): void {}
 
   left(entry: Entry): void {
     entry.holder = null;
@@ -118,7 +125,7 @@ export class Line implements EntryHolder, RankedLine {
       lane.byAge.remove(this.#byAge);
     } else {
       const { at } = oldest.moment;
-      lane.byRank.put(this.#byRank, this.rankOf(oldest), at, this.#rank.tier);
+      lane.byRank.put(this.#byRank, this.rankOf(oldest, null, 0), at, this.#rank.tier);
       lane.byAge.put(this.#byAge, at);
     }
     lane.noteOldest();

@@ -10,8 +10,15 @@ import type { EntryReader } from "./fifo.ts";
 export interface RankedLine {
   /** Reads the entries up to this moment's sequence. */
   reader(lastSequence: number): EntryReader;
-  /** The rank of an entry: the smallest goes first; of equal ones the older entry. */
-  rankOf(entry: Entry): number;
+  /**
+   * The rank of the next entry; the smallest goes first. `gone`: the entry before it, which had this
+   * `rank`; null if none was read, and then `rank` is that of the line. `next` may be null after it.
+   */
+  rankOf(next: Entry | null, gone: Entry | null, rank: number): number;
+  /** Decides between equal ranks, for an entry that is not the first of its line. */
+  tieOf(next: Entry | null): number;
+  /** The entries that were read are taken. Called with the rank and the tie of the next one. */
+  taken(rank: number, tie: number): void;
 }
 
 /** An opened line with its place among all lines. Its key is the rank of its next entry. */
@@ -19,6 +26,7 @@ class OpenLine<Line extends RankedLine> extends HeapNode<HeapNode<Line>> {
   readonly reader: EntryReader;
   /** True once the lines directly below it in the heap are opened too. */
   isExpanded = false;
+  hasMoved = false;
 
   constructor(place: HeapNode<Line>, reader: EntryReader) {
     super(place);
@@ -55,13 +63,15 @@ export class MergedReader<Line extends RankedLine> implements EntryReader {
   }
 
   ahead(most: number): Entry[] {
-    const { reader, line, tier } = this.#first as OpenLine<Line>;
+    const { reader, line, tier, key } = this.#first as OpenLine<Line>;
     const rival = this.#next.second;
     if (rival === undefined) return reader.ahead(most);
     const entries = reader.ahead(Math.min(most, this.#stride));
-    let count = 1;
-    if (tier < rival.tier) count = entries.length;
-    while (count < entries.length && line.rankOf(entries[count] as Entry) < rival.key) count += 1;
+    let count = tier < rival.tier ? entries.length : 1;
+    for (let rank = key; count < entries.length; count += 1) {
+      rank = line.rankOf(entries[count] as Entry, entries[count - 1] as Entry, rank);
+      if (rank >= rival.key) break;
+    }
     this.#stride = count === entries.length ? 2 * count : count;
     entries.length = count;
     return entries;
@@ -71,15 +81,23 @@ export class MergedReader<Line extends RankedLine> implements EntryReader {
     const first = this.#first;
     if (first === undefined) return;
     const { reader, line } = first;
-    reader.advance(count);
-    const { entry } = reader;
-    if (entry === null) this.#next.remove(first);
-    else this.#next.move(first, line.rankOf(entry), entry.moment.at);
+    let rank = first.key;
+    for (let left = count; left > 0; left -= 1) {
+      const gone = reader.entry;
+      reader.advance(1);
+      rank = line.rankOf(reader.entry, gone, rank);
+    }
+    first.hasMoved = true;
+    this.#next.move(first, rank, line.tieOf(reader.entry));
+    if (reader.entry === null) this.#next.remove(first);
     this.#expandFirst();
   }
 
   commit(): void {
-    for (const { reader } of this.#opened) reader.commit();
+    for (const { reader, line, key, tie, hasMoved } of this.#opened) {
+      reader.commit();
+      if (hasMoved) line.taken(key, tie);
+    }
   }
 
   #open(place: HeapNode<Line> | undefined): void {
@@ -88,10 +106,10 @@ export class MergedReader<Line extends RankedLine> implements EntryReader {
     const open = new OpenLine(place, line.reader(this.#lastSequence));
     this.#opened.push(open);
     const { entry } = open.reader;
-    const rank = entry === null ? Infinity : line.rankOf(entry);
+    const rank = entry === null ? Infinity : line.rankOf(entry, null, place.key);
     // If the oldest entry is not read, lines below may come before the opened ones.
     if (rank !== place.key) this.#expand(open);
-    if (entry !== null) this.#next.add(open, rank, entry.moment.at, place.tier);
+    if (entry !== null) this.#next.add(open, rank, rank === place.key ? place.tie : line.tieOf(entry), place.tier);
   }
 
   #expandFirst(): void {

@@ -29,6 +29,8 @@ export interface QueueOptions {
 const PLAIN: Pick<Entry, "priority" | "isSmall"> = { priority: 0, isSmall: false };
 
 const NO_ROOM: Entry[] = [];
+/** In the place of an arrival that was taken. */
+const GONE: Entry = null as never;
 const NO_LANES: ReadonlySet<Lane> = new Set();
 const NO_KEYS: ReadonlyMap<string, Lane> = new Map();
 
@@ -107,6 +109,22 @@ export class Queue implements LaneOwner {
     this.#arrivals[this.#arrived] = entry;
     this.#arrived += 1;
     return true;
+  }
+
+  /** The plain entries that have come, where nothing else waits and they are `most` or fewer. */
+  arrivals(most: number): Entry[] | null {
+    const arrived = this.#arrived;
+    return arrived === 0 || arrived > most || this.#placed > 0 ? null : this.#arrivals.slice(0, arrived);
+  }
+
+  /** Takes all that `arrivals` returned, and keeps the room for others. */
+  #takeArrivals(entries: readonly Entry[], holder: EntryHolder): void {
+    this.departures += 1;
+    this.#arrived = 0;
+    for (let index = 0; index < entries.length; index += 1) {
+      (entries[index] as Entry).holder = holder;
+      this.#arrivals[index] = GONE;
+    }
   }
 
   /** Ends the room for plain entries: those that came are placed in their line. */
@@ -212,8 +230,12 @@ export class Queue implements LaneOwner {
     return this.#byAge.first?.key ?? Infinity;
   }
 
-  /** Takes the entries of a batch out of their lane and gives them to their new holder. */
+  /** Takes the entries of a batch, lined up or arrived, and gives them to their new holder. */
   take({ entries, reader }: BatchPlan, holder: EntryHolder): void {
+    if (this.#placed === 0) {
+      this.#takeArrivals(entries, holder);
+      return;
+    }
     reader?.commit();
     const isWatched = this.#keepsDeadlines || !this.flushes.isEmpty;
     for (let from = 0; from < entries.length; ) {

@@ -1,90 +1,108 @@
-// The life of one batch from the moment it leaves the queue: it opens the handler, calls it, settles its callers, pauses
-// and calls again for what Recovery has left to try, until every caller has an answer. It holds a slot while the handler
-// works; a pause holds none. Callers may leave at any moment; when the last has left, the signal of the call aborts.
+// The life of one batch from the moment it leaves the queue, in the order of its phases: it opens
+// the handler, calls it, and settles its callers. After a failed call it pauses and calls again for
+// what Recovery has left to try, until every caller has an answer. It holds a slot while the handler
+// works; a pause holds none. Callers may leave at any moment; when the last has left, the signal of
+// the call aborts.
 
 import { handlerTimeoutError } from "../contract/errors.ts";
 import type { BatchWatch } from "../contract/observer.ts";
+import type { BatchReason } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
 import { itemsOf, measureBatch } from "../policy/batch-cost.ts";
+import type { PackedBatch } from "../policy/caps.ts";
+import type { EndedBatch } from "../policy/packer.ts";
 import { type Entry, type EntryHolder, liveOf } from "../queue/entry.ts";
 import type { Flush } from "../queue/flush.ts";
 import type { CallingBatch, SelfCalls } from "../submit/self-calls.ts";
 import { Timeout } from "../time/deadlines.ts";
-import { Call, type CalledBatch } from "./call.ts";
-import { Departures } from "./departures.ts";
+import { Call } from "./call.ts";
 import { runStages, type StagedBatch } from "./handler.ts";
-import { Recovery } from "./recovery.ts";
+import { type RecoveringBatch, Recovery } from "./recovery.ts";
 import { answer, failEntries, type SettledBatch } from "./settle.ts";
-import type { BatchFacts, BatchSurroundings } from "./surroundings.ts";
+import type { BatchSurroundings } from "./surroundings.ts";
 
-export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBatch, StagedBatch {
+const NO_FLUSHES: readonly Flush[] = [];
+
+export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringBatch, SettledBatch, StagedBatch {
   readonly isWaiting = false;
-  readonly facts: BatchFacts;
   readonly #around: BatchSurroundings<Batch>;
   phase: "opening" | "calling" | "pausing" | "done" = "opening";
-  /** All that it was made of. */
+  readonly sequence: number;
+  readonly key: string | undefined;
+  readonly reason: BatchReason;
+  readonly size: number;
+  readonly cost: number;
+  readonly startedAt: number;
+  /** How long its oldest item has waited. */
+  readonly waitMs: number;
+  /** All entries that it was made of. */
   #taken: readonly Entry[];
   /** The entries of the present call, or of the next one. */
-  #entries: readonly Entry[];
+  entries: readonly Entry[];
   /** Callers who have no answer yet, of all halves. */
   live: number;
   /** The flushes that wait for it. */
-  flushes: readonly Flush[];
+  flushes: readonly Flush[] = NO_FLUSHES;
   /** For the observer; null where there is none. */
-  watch: BatchWatch | null = null;
+  #watch: BatchWatch | null = null;
 
   holdsSlot = false;
-  /** How many running items it counts for, and where it stands among the running batches; see slots.ts. */
+  /** How many running items it counts for, and its index among the running batches; see slots.ts. */
   countedAs: number;
   slotIndex = 0;
-  /** The turn in which it began, where it has outlasted the call of the handler. */
+  /** The turn in which it began, if that is watched; see gathering.ts. */
   turn: object | null = null;
 
-  /** The number of the present call, or of the last one: an answer to another call comes too late. */
+  /** The number of the present call, or of the last one: an answer to another call is too late. */
   #callNumber = 0;
   /** What the handler sees of the present call; null where there is none. */
   #call: Call | null = null;
-  /** True once it has come to the handler's `run`. */
+  /** True once the present call has come to the handler's `run`. */
   #hasRun = false;
   #limit: Timeout | null = null;
   #grant: (() => void) | null = null;
   #isCalling = false;
   #callsAgain = false;
-  /** Null until a call fails. */
-  #recovery: Recovery | null = null;
+  /** What has failed, and what is left to try. Null until a call fails. */
+  failure: Recovery<Batch> | null = null;
 
-  /** When the last call began, after the opening and a pause before it; later by as long as it was held for a slot. */
+  /** When the last call began. Waiting for a slot within the call does not count. */
   #calledAt: number;
   /** How long the last call took; undefined where the handler was not called, or did not end it. */
   callMs: number | undefined = undefined;
-  /** True where the last call was for a part of the batch's items. */
   isPart = false;
-  /** True once the batch has failed as a whole, after all attempts, and the error, which may be undefined. */
-  hasFailed = false;
-  error: unknown;
-  /** True once a half has failed, after the whole had. */
-  hasFailedHalf = false;
-  /** Null until a caller leaves. */
-  departures: Departures | null = null;
+  wasLeft = false;
+  /** Callers who left by their deadlines, and the longest time that one of them had. */
+  #expired = 0;
+  #longestTimeoutMs = 0;
 
+  /** `now`: when it was closed. */
   constructor(
-    entries: readonly Entry[],
-    facts: BatchFacts,
-    flushes: readonly Flush[],
+    { entries, cost }: PackedBatch,
+    reason: BatchReason,
+    key: string | undefined,
+    now: number,
     around: BatchSurroundings<Batch>,
   ) {
+    this.#around = around;
+    around.sequence += 1;
+    this.sequence = around.sequence;
+    this.key = key;
+    this.reason = reason;
+    this.size = entries.length;
+    this.cost = cost;
+    this.startedAt = now;
     this.#taken = entries;
-    this.#entries = entries;
+    this.entries = entries;
     this.live = entries.length;
     this.countedAs = entries.length;
-    this.facts = facts;
-    this.#calledAt = facts.startedAt;
-    this.flushes = flushes;
-    this.#around = around;
+    this.#calledAt = now;
+    this.waitMs = around.services.recorder.batchStarted(entries, reason, cost, now);
   }
 
   get id(): string {
-    return `${this.facts.idPrefix}${this.facts.sequence}`;
+    const { options, random } = this.#around;
+    return `${options.name}-${Math.floor(random * 2 ** 32).toString(36)}-${this.sequence}`;
   }
 
   get isOver(): boolean {
@@ -97,12 +115,13 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
 
   /** Starts, with a slot or prepared ahead of one. */
   begin(): void {
-    this.watch = this.#around.services.observer?.started(this, this.#entries, this.facts.waitMs) ?? null;
-    this.#start();
+    const { observer } = this.#around.services;
+    if (observer !== null) this.#watch = observer.started(this, this.entries, this.waitMs);
+    this.start();
   }
 
-  /** Opens and calls the handler, and again for as long as it answers at once and something is left to try. */
-  #start(): void {
+  /** Opens and calls the handler, and again while it answers at once and something is left to try. */
+  start(): void {
     this.#callsAgain = true;
     if (this.#isCalling) return;
     this.#isCalling = true;
@@ -130,13 +149,13 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
       );
   }
 
-  /** Drops those who have left or been answered, who are not handed to the handler. Goes on where nobody is left. */
+  /** Drops the entries whose callers have left or been answered. False where none is left. */
   #keepLive(): boolean {
     // Most batches lose nobody, and are not looked through.
-    if (this.live === this.facts.size) return true;
-    this.#entries = liveOf(this.#entries);
-    if (this.#entries.length > 0) return true;
-    this.#next(0);
+    if (this.live === this.size) return true;
+    this.entries = liveOf(this.entries);
+    if (this.entries.length > 0) return true;
+    this.#goOn();
     return false;
   }
 
@@ -144,7 +163,7 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
 
   #callOnce(): void {
     const { services, stages, owner } = this.#around;
-    if (this.#recovery === null && stages.open === undefined) this.#callLive();
+    if (this.failure === null && stages.open === undefined) this.#callLive();
     // Time has passed since the batch was packed. What else is due goes on after the call.
     else
       owner.inOneStep(() => {
@@ -154,12 +173,12 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
       });
   }
 
-  /** Calls the handler for those who are left. */
+  /** Calls the handler for the entries that still have callers. */
   #callLive(): void {
     if (!this.#keepLive()) return;
-    const [entries, facts] = [this.#entries, this.facts];
-    this.isPart = entries.length !== facts.size;
-    const cost = this.isPart ? measureBatch(entries, this.#around.options.batchCost) : facts.cost;
+    const entries = this.entries;
+    this.isPart = entries.length !== this.size;
+    const cost = this.isPart ? measureBatch(entries, this.#around.options.batchCost) : this.cost;
     // A cost function may have sent callers away.
     if (this.isPart && liveOf(entries) !== entries) this.#callLive();
     else this.#callHandler(new Call(this, entries, cost));
@@ -179,7 +198,7 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
       if (isThenable(places)) {
         // It may never settle, so what waits for it holds nothing of the callers.
         Promise.resolve(places).then(
-          (late) => answer(this, this.#entries, number, late, services),
+          (late) => answer(this, this.entries, number, late, services),
           (error: unknown) => this.refused(number, error),
         );
         return;
@@ -188,24 +207,23 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
       this.refused(number, error);
       return;
     }
-    answer(this, this.#entries, number, places, services);
+    answer(this, this.entries, number, places, services);
   }
 
   #ask(call: Call, number: number): unknown {
     const { stages } = this.#around;
-    const items = itemsOf(this.#entries);
+    const items = itemsOf(this.entries);
     const isStaged = stages.prepare !== undefined || stages.finish !== undefined;
     this.#hasRun = !isStaged;
     const run = isStaged ? () => runStages(this.#around, items, call, number, this) : stages.run;
-    if (this.watch === null) return this.selfCalls.call(this, run, items, call);
-    return this.watch.around(() => this.selfCalls.call(this, run, items, call));
+    if (this.#watch === null) return this.selfCalls.call(this, run, items, call);
+    return this.#watch.around(() => this.selfCalls.call(this, run, items, call));
   }
 
   runs(): void {
     this.#hasRun = true;
   }
 
-  /** Resolves when the batch has a slot; undefined where it has one. */
   slot(): Promise<void> | undefined {
     if (this.holdsSlot) return undefined;
     const { clock } = this.#around.services;
@@ -218,17 +236,16 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
     });
   }
 
-  /** Gives a batch the slot that it waits for, prepared or pausing. */
+  /** Gives the batch the slot that it waits for, prepared or pausing. */
   grantSlot(): void {
     this.holdsSlot = true;
-    if (this.phase === "pausing") this.#start();
+    if (this.phase === "pausing") this.start();
     else if (this.#call !== null) {
       this.#armLimit();
       this.#grant?.();
     }
   }
 
-  /** Gives the slot back before the batch has ended. */
   releaseSlot(): void {
     if (!this.holdsSlot) return;
     this.holdsSlot = false;
@@ -241,28 +258,26 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
     if (handlerTimeoutMs === Infinity) return;
     this.#limit ??= new Timeout(services.deadlines);
     this.#limit.start(handlerTimeoutMs, () => {
-      const error = handlerTimeoutError(services.name, handlerTimeoutMs, this.#entries.length);
+      const error = handlerTimeoutError(services.name, handlerTimeoutMs, this.entries.length);
       const late = this.#call;
       this.#measure(services.clock.now());
-      this.#giveUp(error, late, 0);
+      this.failure ??= new Recovery(this, this.#around);
+      this.failure.giveUp(error, 0, () => late !== null && this.#abort(late, error));
     });
   }
 
-  /** True for a call whose answer is still waited for. */
   isPresent(number: number): boolean {
     return this.#call !== null && number === this.#callNumber;
   }
 
-  // Settling.
+  // Settling. The answers themselves are given in settle.ts.
 
-  /** Each caller of the call has its answer. */
   allArrived(number: number, now: number): void {
     if (!this.isPresent(number)) return;
     this.#measure(now);
-    this.#next(0, now);
+    this.#goOn(now);
   }
 
-  /** The call has failed as a whole. */
   refused(number: number, error: unknown): void {
     if (!this.isPresent(number)) return;
     this.#measure(this.#around.services.clock.now());
@@ -276,7 +291,7 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
     this.#endCall();
   }
 
-  /** It may run on: what it reads of the requests is read before they are forgotten. */
+  /** The handler may run on: what it reads of its requests is read before they are forgotten. */
   #endCall(): void {
     this.#limit?.clear();
     if (this.#call !== null && this.#around.keepsTaken) Call.keepRequests(this.#call);
@@ -284,96 +299,75 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
   }
 
   #failed(error: unknown, mayHalve: boolean): void {
-    this.#recovery ??= new Recovery(this.#around);
-    const { step, pauseMs } = this.#recovery.afterFailure(this.#entries, error, mayHalve);
-    if (this.isOver) return;
-    if (step === "retry") this.#retry(pauseMs);
-    else if (step === "halves") this.#next(pauseMs);
-    else this.#giveUp(error, null, pauseMs);
+    this.failure ??= new Recovery(this, this.#around);
+    this.failure.failed(error, mayHalve);
   }
 
-  /** Rejects its callers, aborts a call that has not ended, and goes on. */
-  #giveUp(error: unknown, late: Call | null, pauseMs: number): void {
-    if (this.isSplit) this.hasFailedHalf = true;
-    else {
-      this.hasFailed = true;
-      this.error = error;
-    }
-    failEntries(this.#entries, error, "failed", this, this.#around.services);
-    if (late !== null) this.#abort(late, error);
-    this.#next(pauseMs);
-  }
-
-  /** Listeners of the signal are the handler's: they run in the batcher's own async context, not in a caller's. */
+  /** Listeners of the signal are the handler's: they run in the async context of the batcher. */
   #abort(call: Call, reason: unknown): void {
     this.#around.inContext(() => Call.abort(call, reason));
   }
 
-  /** Goes on with the next half after a pause, or ends. Each half is a call of its own to a limiter. */
-  #next(pauseMs: number, now?: number): void {
-    const half = this.#recovery?.nextHalf();
-    if (half !== undefined) this.#entries = half;
-    if (half === undefined) this.#end(now);
-    else this.#retry(pauseMs);
+  /** Goes on with what is left to try, or ends. */
+  #goOn(now?: number): void {
+    if (this.failure === null) this.end(now);
+    else this.failure.next(0, now);
   }
 
-  // Pausing.
+  // Pausing, before a call that recovery.ts has decided on.
 
-  /** Calls again: at once where there is no pause and no limiter, else in the next free slot after the pause. */
-  #retry(pauseMs: number): void {
-    const { options, owner } = this.#around;
-    this.callMs = undefined;
-    if (pauseMs === 0 && options.limiter === undefined) {
-      this.#start();
-      return;
-    }
-    this.phase = "pausing";
-    owner.paused(this, pauseMs === 0);
-    // The last caller may have left: the slot that was given back may be used at once.
-    if (pauseMs > 0 && !this.isOver) this.#recovery?.pause.start(pauseMs, () => owner.wantsSlot(this));
-  }
-
-  /** What the next call of a batch that pauses costs; null where all have left for whom it would call. */
+  /** The cost of the next call of a batch that pauses; null where no caller is left for it. */
   get nextCost(): number | null {
-    const entries = liveOf(this.#entries);
+    const entries = liveOf(this.entries);
     return entries.length === 0 ? null : measureBatch(entries, this.#around.options.batchCost);
   }
 
-  /** When the oldest of the callers without an answer was submitted; Infinity where there is none. */
+  /** When the oldest item without an answer was submitted; Infinity where there is none. */
   get oldestAt(): number {
-    return liveOf(this.#unsettled).reduce((oldest, { moment }) => Math.min(oldest, moment.at), Infinity);
+    const live = liveOf(this.#unsettled);
+    return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Infinity);
   }
 
   // Done.
 
-  #end(now: number = this.#around.services.clock.now()): void {
+  end(now: number = this.#around.services.clock.now()): void {
     if (this.isOver) return;
     this.phase = "done";
-    this.selfCalls.ended(this, now - this.facts.startedAt);
+    this.selfCalls.ended(this, now - this.startedAt);
     this.#endCall();
-    this.#recovery?.end();
-    // A queue may keep entries that were taken out of turn: what callers gave stays in the handler's contexts alone.
+    this.failure?.end();
+    // A queue may keep entries that were taken out of order. It keeps nothing of what callers gave.
     if (this.#around.keepsTaken) for (const entry of this.#taken) entry.forget();
-    this.#entries = [];
-    this.#taken = [];
     this.#around.owner.ended(this, now);
+    this.entries = [];
+    this.#taken = [];
+  }
+
+  get itemsCost(): number {
+    return measureBatch(this.#taken, "sum");
+  }
+
+  /** Tells the observer and the listeners of "batch" that it has ended. */
+  report(runMs: number): void {
+    const { events, clock } = this.#around.services;
+    if (this.#watch === null && !events.hears("batch")) return;
+    const { id, key, reason, size, cost, waitMs, failure } = this;
+    const startedAt = clock.toUserTime(this.startedAt);
+    const event = { id, key, reason, size, cost, startedAt, runMs, waitMs, error: failure?.error };
+    this.#watch?.ended(event);
+    events.emit("batch", event);
   }
 
   /** Rejects its callers, aborts and ends. */
   close(error: unknown): void {
     failEntries(this.#unsettled, error, "rejected", this, this.#around.services);
     if (this.#call !== null) this.#abort(this.#call, error);
-    this.#end();
+    this.end();
   }
 
-  /** All who may have no answer yet. */
+  /** All entries that may have no answer yet. */
   get #unsettled(): readonly Entry[] {
-    return [...this.#entries, ...(this.#recovery?.untried ?? [])];
-  }
-
-  /** True once it has failed as a whole and is called in halves. */
-  get isSplit(): boolean {
-    return this.#recovery?.isSplit === true;
+    return [...this.entries, ...(this.failure?.untried ?? [])];
   }
 
   // Callers, who may leave or be answered in any phase.
@@ -383,16 +377,21 @@ export class Batch implements EntryHolder, CalledBatch, CallingBatch, SettledBat
     if (this.phase === "pausing") this.#around.owner.pausingLeft(count);
   }
 
-  /** A caller has left, who had until `dueAt`; with the last one goes the reason to run. */
   left(entry: Entry, dueAt: number): void {
-    this.departures ??= new Departures();
-    if (this.#around.services.clock.now() >= dueAt) this.departures.noteExpired(dueAt - entry.moment.at);
+    if (this.#around.services.clock.now() >= dueAt) {
+      this.#expired += 1;
+      this.#longestTimeoutMs = Math.max(this.#longestTimeoutMs, dueAt - entry.moment.at);
+    }
     this.noteSettled(1);
     if (this.isOver || this.live > 0) return;
-    this.departures.isComplete = true;
+    this.wasLeft = true;
     const reason = new DOMException("Every caller of the batch has gone.", "AbortError");
     if (this.#call !== null) this.#abort(this.#call, reason);
-    if (!this.holdsSlot) this.#end();
+    if (!this.holdsSlot) this.end();
+  }
+
+  showsTooLong(callMs: number): boolean {
+    return 2 * this.#expired >= this.size && 2 * callMs > this.#longestTimeoutMs;
   }
 
   raise(): void {}

@@ -8,10 +8,7 @@ import type { BatchContext, BatchRequest } from "../contract/types.ts";
 import type { Entry } from "../queue/entry.ts";
 
 /** The batch that a call belongs to. */
-export interface CalledBatch {
-  readonly id: string;
-  readonly facts: Pick<RunningBatch, "key" | "reason" | "startedAt">;
-}
+type CalledBatch = Pick<RunningBatch, "id" | "key" | "reason" | "startedAt">;
 
 /** The functions for the engine are static: the handler gets the object itself. */
 export class Call implements BatchContext {
@@ -34,11 +31,11 @@ export class Call implements BatchContext {
   }
 
   get key(): string | undefined {
-    return this.#batch.facts.key;
+    return this.#batch.key;
   }
 
   get reason(): BatchReason {
-    return this.#batch.facts.reason;
+    return this.#batch.reason;
   }
 
   get signal(): AbortSignal {
@@ -48,7 +45,7 @@ export class Call implements BatchContext {
   }
 
   get requests(): readonly BatchRequest[] {
-    const { startedAt } = this.#batch.facts;
+    const { startedAt } = this.#batch;
     this.#requests ??= this.#entries.map(({ facts, priority, moment }) => ({
       context: facts.context,
       priority,

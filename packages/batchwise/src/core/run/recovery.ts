@@ -1,11 +1,12 @@
-// What is left to try of a batch that failed as a whole: further calls for the same entries
-// (`retry`), and a call for each half of them (`isolateFailures`). It decides and remembers; the
-// run makes the calls. A run makes it with its first failure, for most have none.
+// What follows a failed call of a batch: further calls for the same entries (`retry`), with pauses
+// between them, and a call for each half of them (`isolateFailures`). A batch makes it with its
+// first failure.
 
 import { nameError } from "../contract/errors.ts";
 import { type Entry, liveOf } from "../queue/entry.ts";
 import { Timeout } from "../time/deadlines.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
+import { failEntries, type SettledBatch } from "./settle.ts";
 import type { BatchSurroundings } from "./surroundings.ts";
 
 /**
@@ -18,23 +19,48 @@ export interface NextStep {
 }
 
 /** What it needs of the batcher. */
-export type RecoveryEnvironment = Pick<BatchSurroundings<never>, "services" | "options">;
+export type RecoveryEnvironment<Batch> = Pick<BatchSurroundings<Batch>, "services" | "options" | "owner">;
 
-export class Recovery {
-  readonly #environment: RecoveryEnvironment;
+/** A batch, as its recovery needs to know it. */
+export interface RecoveringBatch extends Pick<SettledBatch, "noteSettled"> {
+  /** The entries of the last call, or of the next one. */
+  entries: readonly Entry[];
+  phase: "opening" | "calling" | "pausing" | "done";
+  callMs: number | undefined;
+  /** Opens and calls the handler. */
+  start(): void;
+  end(now?: number): void;
+}
+
+export class Recovery<Batch extends RecoveringBatch> {
+  readonly #batch: Batch;
+  readonly #around: RecoveryEnvironment<Batch>;
   /** Halves that have not been tried yet, the next one last. */
   #halves: (readonly Entry[])[] = [];
   /** How many calls have failed for the present entries. */
   #attempt = 0;
-  #isOver = false;
+  readonly #pause: Timeout;
   /** True once a call has been followed by one for each half. */
   isSplit = false;
-  /** Before another call. */
-  readonly pause: Timeout;
+  /** True once the batch has failed as a whole, and its error, which may be undefined. */
+  hasFailed = false;
+  error: unknown;
+  /** True once a half has failed, after the whole had. */
+  hasFailedHalf = false;
 
-  constructor(environment: RecoveryEnvironment) {
-    this.#environment = environment;
-    this.pause = new Timeout(environment.services.deadlines);
+  constructor(batch: Batch, around: RecoveryEnvironment<Batch>) {
+    this.#batch = batch;
+    this.#around = around;
+    this.#pause = new Timeout(around.services.deadlines);
+  }
+
+  /** The last call has failed. `mayHalve`: false where the handler did not open. */
+  failed(error: unknown, mayHalve: boolean): void {
+    const { step, pauseMs } = this.afterFailure(error, mayHalve);
+    if (this.#isOver) return;
+    if (step === "retry") this.#retry(pauseMs);
+    else if (step === "halves") this.next(pauseMs);
+    else this.giveUp(error, pauseMs, () => {});
   }
 
   /** The entries of all halves that have not been tried yet. */
@@ -42,12 +68,10 @@ export class Recovery {
     return this.#halves.flat();
   }
 
-  /**
-   * Decides what follows a call for these entries; `mayHalve`: false where the handler did not
-   * open.
-   */
-  afterFailure(called: readonly Entry[], error: unknown, mayHalve: boolean): NextStep {
-    const { options, services } = this.#environment;
+  /** Decides what follows a call that has failed. */
+  afterFailure(error: unknown, mayHalve: boolean): NextStep {
+    const { options, services } = this.#around;
+    const called = this.#batch.entries;
     const { retry } = options;
     this.#attempt += 1;
     nameError(error, services.name);
@@ -67,27 +91,64 @@ export class Recovery {
     return { step: "halves", pauseMs: askedMs };
   }
 
-  /** The functions of `retry` are the user's: they may end the run, or send all callers away. */
+  get #isOver(): boolean {
+    return this.#batch.phase === "done";
+  }
+
+  /** The functions of `retry` are the user's: they may end the batch, or send all callers away. */
   #isEnded(called: readonly Entry[]): boolean {
     return this.#isOver || liveOf(called).length === 0;
   }
 
-  /**
-   * Those who are left of the next half that has callers; undefined where there is none. Its calls
-   * are counted anew.
-   */
-  nextHalf(): readonly Entry[] | undefined {
+  /** Goes on with the next half after a pause, or ends the batch. A limiter sees each as a call. */
+  next(pauseMs: number, now?: number): void {
+    const half = this.#nextHalf();
+    if (half === undefined) this.#batch.end(now);
+    else {
+      this.#batch.entries = half;
+      this.#retry(pauseMs);
+    }
+  }
+
+  /** The live entries of the next half that has any. Its calls are counted anew. */
+  #nextHalf(): readonly Entry[] | undefined {
     this.#attempt = 0;
     const half = this.#halves.pop();
     if (half === undefined) return undefined;
     const live = liveOf(half);
-    return live.length > 0 ? live : this.nextHalf();
+    return live.length > 0 ? live : this.#nextHalf();
   }
 
-  /** The run is over. */
+  /** Calls again: at once without pause and limiter, else in the next free slot after the pause. */
+  #retry(pauseMs: number): void {
+    const { options, owner } = this.#around;
+    const batch = this.#batch;
+    batch.callMs = undefined;
+    if (pauseMs === 0 && options.limiter === undefined) {
+      batch.start();
+      return;
+    }
+    batch.phase = "pausing";
+    owner.paused(batch, pauseMs === 0);
+    // The last caller may have left: the slot that was given back may be used at once.
+    if (pauseMs > 0 && !this.#isOver) this.#pause.start(pauseMs, () => owner.wantsSlot(batch));
+  }
+
+  /** Rejects the callers of the present entries, which are not tried again, and goes on. */
+  giveUp(error: unknown, pauseMs: number, abort: () => void): void {
+    if (this.isSplit) this.hasFailedHalf = true;
+    else {
+      this.hasFailed = true;
+      this.error = error;
+    }
+    failEntries(this.#batch.entries, error, "failed", this.#batch, this.#around.services);
+    abort();
+    this.next(pauseMs);
+  }
+
+  /** The batch has ended. */
   end(): void {
-    this.#isOver = true;
     this.#halves = [];
-    this.pause.clear();
+    this.#pause.clear();
   }
 }

@@ -1,7 +1,5 @@
-// A batch's surroundings: what it is made of, what it needs of its batcher, and what it tells the
-// scheduler.
+// What all batches of one batcher share, and what a batch tells the scheduler.
 
-import type { RunningBatch } from "../contract/events.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
@@ -39,15 +37,7 @@ export interface BatchSurroundings<Batch> {
   readonly keepsTaken: boolean;
   /** The options that do not change: those of retries, failures and cost. */
   readonly options: ResolvedOptions;
-}
-
-/** What a batch is made as. */
-export interface BatchFacts extends Omit<RunningBatch, "id"> {
-  /** The running number of the batch, and what makes an id of it. */
-  readonly sequence: number;
-  readonly idPrefix: string;
-  /** What its items cost by themselves, without padding; 0 where nothing is learned from it. */
-  readonly itemsCost: number;
-  /** How long its oldest item has waited. */
-  readonly waitMs: number;
+  /** The number of the last batch, and what keeps ids apart from those of other batchers. */
+  sequence: number;
+  readonly random: number;
 }

@@ -13,6 +13,9 @@ export class Histogram {
   readonly #unit: number;
   /** The counts of each doubling; made when it first occurs. */
   readonly #doublings: (number[] | undefined)[] = [];
+  /** The last value, and how many observations of it have not been added yet. */
+  #last = 0;
+  #repeats = 0;
   #total = 0;
   #sum = 0;
   #max = 0;
@@ -25,8 +28,18 @@ export class Histogram {
     this.#unit = unit;
   }
 
-  /** Adds `times` observations of one value. */
+  /** Adds `times` observations of one value. A value that comes again is counted when another comes. */
   record(value: number, times: number): void {
+    if (value !== this.#last) {
+      this.#add(this.#last, this.#repeats);
+      this.#last = value;
+      this.#repeats = 0;
+    }
+    this.#repeats += times;
+  }
+
+  #add(value: number, times: number): void {
+    if (times === 0) return;
     const units = value / this.#unit;
     const halvings = units > LARGEST ? halvingsOf(units) : 0;
     const whole = units > LARGEST ? Math.min(units, Number.MAX_VALUE) / 2 ** halvings : units > 0 ? units | 0 : 0;
@@ -41,6 +54,8 @@ export class Histogram {
   }
 
   quantiles(): Quantiles {
+    this.#add(this.#last, this.#repeats);
+    this.#repeats = 0;
     const mean = this.#total === 0 ? 0 : this.#sum / this.#total;
     return Object.freeze({ mean, p50: this.#at(0.5), p95: this.#at(0.95), p99: this.#at(0.99), max: this.#max });
   }

@@ -71,9 +71,17 @@ export class Recorder {
     if (outcome === "completed" || outcome === "failed") latencies.record(latencyMs, times);
   }
 
-  /** Records how long the entries of a batch have waited. Returns the longest wait. */
-  started(entries: readonly Entry[], now: number): number {
-    const { waitMs } = this.#open();
+  /** Counts a batch that runs from now on. Returns how long its oldest entry has waited. */
+  batchStarted(entries: readonly Entry[], reason: BatchReason, cost: number, now: number): number {
+    const counts = this.#open();
+    const size = entries.length;
+    counts.totals.batches += 1;
+    counts.reasons[reason] += 1;
+    counts.batchedItems += size;
+    counts.batchedCost += cost;
+    counts.batchSize.record(size, 1);
+    counts.batchCost.record(cost, 1);
+    this.runs(size, now);
     let longest = 0;
     let start = 0;
     while (start < entries.length) {
@@ -81,24 +89,14 @@ export class Recorder {
       let end = start + 1;
       while (end < entries.length && (entries[end] as Entry).moment === moment) end += 1;
       const waitedMs = now - moment.at;
-      waitMs.record(waitedMs, end - start);
+      counts.waitMs.record(waitedMs, end - start);
       longest = Math.max(longest, waitedMs);
       start = end;
     }
     return longest;
   }
 
-  batchClosed(reason: BatchReason, size: number, cost: number): void {
-    const counts = this.#open();
-    counts.totals.batches += 1;
-    counts.reasons[reason] += 1;
-    counts.batchedItems += size;
-    counts.batchedCost += cost;
-    counts.batchSize.record(size, 1);
-    counts.batchCost.record(cost, 1);
-  }
-
-  /** A batch runs from now on. */
+  /** A batch runs from now on, new or after a pause. */
   runs(size: number, now: number): void {
     this.#runningItems += size;
     if (this.#runningBatches === 0) this.#busySince = now;

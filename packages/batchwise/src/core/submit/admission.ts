@@ -195,6 +195,7 @@ export class Admission {
 
   #waitOutside(entry: Entry): void {
     const { fairBy, priorityAgingMs } = this.#options;
+    this.#queue.endRoom();
     this.#outside ??= new Queue({ isFair: fairBy !== undefined, isKeyed: false, priorityAgingMs });
     this.#outside.push(entry);
   }

@@ -2,15 +2,40 @@ import { describe, expect, test } from "vitest";
 import type { BatchOptions } from "../../../src/core/contract/options.ts";
 import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
-import { type NextStep, Recovery } from "../../../src/core/run/recovery.ts";
+import { type NextStep, type RecoveringBatch, Recovery } from "../../../src/core/run/recovery.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { range } from "../../support.ts";
 import { servicesKit } from "../support/services.ts";
 
 const failure = new Error("the handler's");
 
-function recoveryOf(options: BatchOptions<unknown, unknown>): Recovery {
-  return new Recovery({ services: servicesKit().services, options: PreparedOptions.of(options).options });
+/** A batch that has made a call for these entries. */
+class Called implements RecoveringBatch {
+  entries: readonly Entry[];
+  phase: RecoveringBatch["phase"] = "calling";
+  callMs: number | undefined = undefined;
+  noteSettled = (): void => {};
+  start = (): void => {};
+
+  constructor(count: number) {
+    this.entries = entriesOf(count);
+  }
+
+  end = (): void => {
+    this.phase = "done";
+    this.entries = [];
+  };
+}
+
+interface Kit {
+  readonly batch: Called;
+  readonly recovery: Recovery<Called>;
+}
+
+function recoveryOf(options: BatchOptions<unknown, unknown>, count: number): Kit {
+  const batch = new Called(count);
+  const around = { services: servicesKit().services, options: PreparedOptions.of(options).options };
+  return { batch, recovery: new Recovery(batch, { ...around, owner: null as never }) };
 }
 
 function entriesOf(count: number): Entry[] {
@@ -47,53 +72,54 @@ describe("after a call that failed", () => {
     ["of a handler that did not open", { isolateFailures: true }, 4, false, "error"],
     ["whose callers have all left", { retry: { attempts: 2 }, isolateFailures: true }, 0, true, "error"],
   ])("%s, it does what its options say", (_case, options, count, mayHalve, step, pauseMs = 0) => {
-    const recovery = recoveryOf(options);
-    expect(recovery.afterFailure(entriesOf(count), failure, mayHalve)).toEqual({ step, pauseMs });
+    const { recovery } = recoveryOf(options, count);
+    expect(recovery.afterFailure(failure, mayHalve)).toEqual({ step, pauseMs });
     expect(recovery.isSplit).toBe(step === "halves");
   });
 
   test("a pause that the error asks for is at least kept", () => {
-    const recovery = recoveryOf({ retry: { attempts: 2, backoffMs: 30 } });
+    const recovery = recoveryOf({ retry: { attempts: 2, backoffMs: 30 } }, 4).recovery;
     const asking = Object.assign(new Error("busy"), { retryAfterMs: 50 });
-    expect(recovery.afterFailure(entriesOf(4), asking, true)).toEqual({ step: "retry", pauseMs: 50 });
+    expect(recovery.afterFailure(asking, true)).toEqual({ step: "retry", pauseMs: 50 });
   });
 
   test("the first half is tried before the second, halves of a half before the other, and those who left are not", () => {
-    const recovery = recoveryOf({ isolateFailures: true });
-    const entries = entriesOf(8);
-    recovery.afterFailure(entries, failure, true);
-    const first = recovery.nextHalf() ?? [];
-    expect(first).toEqual(entries.slice(0, 4));
-    recovery.afterFailure(first, failure, true);
+    const { batch, recovery } = recoveryOf({ isolateFailures: true }, 8);
+    const { entries } = batch;
+    const tried: (readonly Entry[])[] = [];
+    batch.start = () => tried.push(batch.entries);
+    recovery.failed(failure, true);
+    expect(tried).toEqual([entries.slice(0, 4)]);
+    recovery.afterFailure(failure, true);
     expect(recovery.untried).toEqual([...entries.slice(4), ...entries.slice(2, 4), ...entries.slice(0, 2)]);
     leave([...entries.slice(0, 2), entries[2] as Entry]);
-    expect(recovery.nextHalf()).toEqual([entries[3]]);
-    expect(recovery.nextHalf()).toEqual(entries.slice(4));
-    expect(recovery.nextHalf()).toBeUndefined();
+    for (let half = 0; half < 3; half += 1) recovery.next(0);
+    expect(tried.slice(1)).toEqual([[entries[3]], entries.slice(4)]);
+    expect(batch.phase).toBe("done");
   });
 
   test("the calls for each half are counted anew", () => {
-    const recovery = recoveryOf({ isolateFailures: true, retry: { attempts: 2 } });
-    const entries = entriesOf(2);
-    const steps = (of: readonly Entry[]): unknown[] =>
-      range(2).map(() => recovery.afterFailure(of, failure, true).step);
-    expect(steps(entries)).toEqual(["retry", "halves"]);
-    expect(steps(recovery.nextHalf() ?? [])).toEqual(["retry", "error"]);
-    expect(steps(recovery.nextHalf() ?? [])).toEqual(["retry", "error"]);
+    const { recovery } = recoveryOf({ isolateFailures: true, retry: { attempts: 2 } }, 2);
+    const steps = (): unknown[] => range(2).map(() => recovery.afterFailure(failure, true).step);
+    expect(steps()).toEqual(["retry", "halves"]);
+    for (let half = 0; half < 2; half += 1) {
+      recovery.next(0);
+      expect(steps()).toEqual(["retry", "error"]);
+    }
   });
 
-  test("the backoff of a run that `retry.when` has ended is not asked for", () => {
+  test("the backoff of a batch that `retry.when` has ended is not asked for", () => {
     let asked = 0;
     const backoffMs = (): number => {
       asked += 1;
       return 1;
     };
     const when = (): boolean => {
-      recovery.end();
+      batch.end();
       return true;
     };
-    const recovery = recoveryOf({ retry: { attempts: 2, backoffMs, when } });
-    expect(recovery.afterFailure(entriesOf(2), failure, true).step).toBe("error");
+    const { batch, recovery } = recoveryOf({ retry: { attempts: 2, backoffMs, when } }, 2);
+    expect(recovery.afterFailure(failure, true).step).toBe("error");
     expect(asked).toBe(0);
   });
 });

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { BatchReason, ItemOutcome } from "../../../src/core/contract/outcome.ts";
 import type { BatcherStats } from "../../../src/core/contract/stats.ts";
 import { Recorder } from "../../../src/core/stats/recorder.ts";
+import { range } from "../../support.ts";
 import { entryOf } from "../support/queue-kit.ts";
 
 const nobody = { waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY, learned: null };
@@ -58,8 +59,8 @@ class Life {
     this.#free -= taken;
     this.#reasons.push(reason);
     this.#batches.push({ size: taken, isRunning: true });
-    this.recorder.batchClosed(reason, taken, 2 * taken);
-    this.recorder.runs(taken, this.now);
+    const entries = range(taken).map((id) => entryOf({ id, at: this.now }));
+    this.recorder.batchStarted(entries, reason, 2 * taken, this.now);
   }
 
   /** A batch pauses, or runs again. */
@@ -169,9 +170,8 @@ describe("a recorder", () => {
   test("keeps waits by item and run times by batch, with counts in whole numbers", () => {
     const recorder = new Recorder();
     const waited = [8, 8, 1, 1, 1, 1, 1].map((waitMs, id) => entryOf({ id, at: 100 - waitMs }));
-    expect(recorder.started(waited, 100)).toBe(8);
+    expect(recorder.batchStarted(waited, "size", 9.5, 100)).toBe(8);
     recorder.batchEnded(30);
-    recorder.batchClosed("size", 7, 9.5);
     const { waitMs, runMs, batchSize, batchCost } = recorder.snapshot(nobody, 0);
     expect([waitMs.mean, waitMs.max, runMs.max, batchSize.p50, batchCost.max]).toEqual([3, 8, 30, 7, 9.5]);
   });
@@ -196,7 +196,7 @@ describe("a recorder", () => {
   test("gives out snapshots that stay as they are", () => {
     const recorder = new Recorder();
     const before = recorder.snapshot(nobody, 0);
-    recorder.batchClosed("idle", 1, 1);
+    recorder.batchStarted([entryOf({ id: 0 })], "idle", 1, 0);
     expect([before.batches, before.batchesByReason.idle]).toEqual([0, 0]);
     expect([before, before.batchesByReason, before.waitMs].every(Object.isFrozen)).toBe(true);
   });

@@ -1,5 +1,4 @@
-// Deficit round robin as in the paper, on plain arrays, reading nothing ahead. What FairOrder is
-// compared with.
+// Start-time fair queueing on plain arrays, reading nothing ahead. FairOrder is compared with it.
 
 export interface Served {
   readonly id: number;
@@ -10,20 +9,42 @@ export interface Served {
 interface Tenant {
   readonly name: string;
   readonly items: Served[];
-  deficit: number;
+  start: number;
+  turn: number;
 }
 
-/** The quantum is the mean cost of what came lately; see fair-order.ts. */
+/** The mean is that of about so many entries; see fair-order.ts. */
 const REMEMBERED = 1024;
 
 export class FairReference {
-  #ring: Tenant[] = [];
-  #isGranted = false;
+  #tenants: Tenant[] = [];
+  #virtualTime = 0;
+  #turns = 0;
   #cost = 0;
   #count = 0;
 
   get size(): number {
-    return this.#ring.reduce((total, { items }) => total + items.length, 0);
+    return this.#tenants.reduce((total, { items }) => total + items.length, 0);
+  }
+
+  get #waiting(): Tenant[] {
+    return this.#tenants.filter(({ items }) => items.length > 0);
+  }
+
+  #now(): number {
+    this.#virtualTime = Math.max(
+      this.#virtualTime,
+      ...this.#waiting
+        .map(({ start }) => start)
+        .toSorted((a, b) => a - b)
+        .slice(0, 1),
+    );
+    return this.#virtualTime;
+  }
+
+  #turn(): number {
+    this.#turns += 1;
+    return this.#turns;
   }
 
   push(item: Served): void {
@@ -33,51 +54,49 @@ export class FairReference {
     }
     this.#count += 1;
     this.#cost += item.cost;
-    const known = this.#ring.find(({ name }) => name === item.tenant);
-    if (known === undefined) this.#ring.push({ name: item.tenant, items: [item], deficit: 0 });
-    else known.items.push(item);
+    let tenant = this.#tenants.find(({ name }) => name === item.tenant);
+    if (tenant === undefined) {
+      tenant = { name: item.tenant, items: [], start: 0, turn: 0 };
+      this.#tenants.push(tenant);
+    }
+    if (tenant.items.length === 0)
+      Object.assign(tenant, { start: Math.max(tenant.start, this.#now()), turn: this.#turn() });
+    tenant.items.push(item);
   }
 
   /** An item leaves early, if it is still there. */
   leave(id: number): void {
-    for (const { items } of this.#ring) {
+    for (const { items } of this.#tenants) {
       const index = items.findIndex((item) => item.id === id);
       if (index !== -1) items.splice(index, 1);
     }
-    this.#dropEmpty();
+    this.#endIfEmpty();
   }
 
-  /** Serves up to `count` items. */
+  /** Serves up to `count` items as one batch: time moves on when all of them have been chosen. */
   take(count: number): number[] {
-    const quantum = this.#cost > 0 ? this.#cost / this.#count : 1;
+    const mean = this.#cost > 0 ? this.#cost / this.#count : 1;
     const taken: number[] = [];
-    while (this.size > 0) {
-      const current = this.#ring[0] as Tenant;
-      if (!this.#isGranted && current.items.length > 0) current.deficit += quantum;
-      this.#isGranted = true;
-      const [next] = current.items;
-      const charge = next === undefined || next.cost === 0 ? quantum : next.cost;
-      if (next !== undefined && charge <= current.deficit) {
-        if (taken.length === count) break;
-        current.items.shift();
-        current.deficit -= charge;
-        taken.push(next.id);
-      } else {
-        this.#ring.push(this.#ring.shift() as Tenant);
-        this.#isGranted = false;
-      }
+    const before = new Map(this.#tenants.map((tenant) => [tenant, tenant.start]));
+    const waiting = this.#waiting;
+    while (taken.length < count && this.size > 0) {
+      const [next] = this.#waiting.toSorted((a, b) => a.start - b.start || a.turn - b.turn) as [Tenant];
+      const item = next.items.shift() as Served;
+      next.start += item.cost > 0 ? item.cost : mean;
+      next.turn = this.#turn();
+      taken.push(item.id);
     }
-    this.#dropEmpty();
+    const served = waiting.reduce((sum, tenant) => sum + tenant.start - (before.get(tenant) as number), 0);
+    if (served > 0) this.#virtualTime += served / waiting.length;
+    this.#endIfEmpty();
     return taken;
   }
 
-  /** A tenant with nothing left leaves the ring and its savings. */
-  #dropEmpty(): void {
-    const [current] = this.#ring;
-    this.#ring = this.#ring.filter(({ items }) => items.length > 0);
-    if (this.#ring[0] !== current) this.#isGranted = false;
-    if (this.#ring.length > 0) return;
+  #endIfEmpty(): void {
+    if (this.size > 0) return;
+    this.#tenants = [];
     this.#cost = 0;
     this.#count = 0;
+    this.#virtualTime = 0;
   }
 }
