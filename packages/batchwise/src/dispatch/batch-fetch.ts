@@ -1,4 +1,4 @@
-// `batchFetch`: a dispatcher as the `fetch` of a client that knows nothing of batches.
+// `batchFetch`: a dispatcher as the `fetch` of a client that does not use batches itself.
 
 import { invalidOption } from "../core/contract/validate.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
@@ -7,14 +7,13 @@ import { FetchDoor } from "./doors/fetch-door.ts";
 import { type BatchFetchOptions, batchFetchOptions } from "./options/batch-fetch-options.ts";
 
 /**
- * A `fetch` for the client of a provider: calls to a model become requests of the dispatcher, and
- * are answered when their batch has ended. Start the dispatcher first. Calls with equal bodies are
- * one request, also in a second run, which gets what has succeeded from the store and sends the
- * rest.
+ * A `fetch` for a provider's client: model calls become requests of the dispatcher and are answered
+ * when their batch has ended. Start the dispatcher first. Calls with equal bodies are one request,
+ * also in a second run, which reads successful answers from the store and sends the rest.
  *
  * Give the client a timeout of two days and no retries: a batch may take a day. Calls that no Batch
- * API takes (models, files, `GET`) go through the platform's `fetch`. A call that no account takes
- * is answered 404 and never sent live; one with `stream: true` is answered 400.
+ * API takes (models, files, `GET`) use the global `fetch`. A call that no account serves is
+ * answered 404 and never sent live; one with `stream: true` is answered 400.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
  *   out of range, or for a dispatcher that `createDispatcher` did not make.

@@ -1,4 +1,4 @@
-// `providerWebhook`: a handler for the events that providers send when a batch has ended.
+// `providerWebhook`: handles the events that providers send when a batch has ended.
 
 import { invalidOption } from "../core/contract/validate.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
@@ -8,15 +8,15 @@ import { WebhookDoor } from "./doors/webhook-door.ts";
 import { type ProviderWebhookOptions, providerWebhookOptions } from "./options/provider-webhook-options.ts";
 
 /**
- * A handler for the signed events of OpenAI and Gemini (Standard Webhooks; Gemini's events of
- * single jobs, with a token and Google's keys, where `keySet` is given): a batch whose end is
- * announced is looked at by the next process that runs the loops, and not at its next poll. With
- * `runMs` it is looked at before the answer, by `runDue`.
+ * A handler for signed events of OpenAI and Gemini (Standard Webhooks; with `keySet`, also Gemini's
+ * events of single jobs, with a token and Google's keys). An event that announces the end of a batch
+ * makes it due, so that the next process that runs the loops polls it at once. With `runMs`,
+ * `runDue` polls it before the answer.
  *
- * Takes a web `Request` and answers 204, or 401 for an event that is unsigned, wrongly signed, for
- * another audience or more than five minutes old, 413 above 64 KB, 405 for another method than
- * POST, and 503 where the store or the key set does not answer, so that the provider sends it
- * again. Repeated, unknown and other events change nothing.
+ * Takes a web `Request` and answers 204; 401 for an event that is unsigned, wrongly signed, for
+ * another audience or more than five minutes old; 413 above 64 KB; 405 for a method other than
+ * POST; and 503 if the store or the key set does not answer, so that the provider sends it again.
+ * Repeated, unknown and other events change nothing.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
  *   out of range, or for a dispatcher that `createDispatcher` did not make.

@@ -1,6 +1,6 @@
-// A job from beginning to end: enqueues its requests, runs a dispatcher, gives all outcomes, and
-// stops the dispatcher whichever way the iteration ends. All it knows of a job is in the store, so
-// that the same call again goes on with it.
+// Runs a whole job: enqueues its requests, runs a dispatcher, yields all outcomes, and stops the
+// dispatcher however the iteration ends. The store has the whole state of a job, so the same call
+// again resumes it.
 
 import { attempt } from "../core/contract/thenable.ts";
 import { UnheardWarnings } from "../core/contract/unheard-warnings.ts";
@@ -19,30 +19,29 @@ import type { Runtime } from "./runtime/runtime.ts";
 import { waitOut } from "./runtime/wait-out.ts";
 
 /**
- * Runs requests as one job and gives their outcomes, those of earlier runs included, in the order
- * they were recorded. It begins when the first outcome is asked for, and ends when each request of
- * the job has one. Whatever stops it (`break`, the signal, an error, a kill), all that was enqueued
- * is durable, and the same call again goes on: what the store has is not enqueued, nor paid for,
- * twice. The last batches do not wait for company. The store stays open.
+ * Runs requests as one job and yields their outcomes, including those of earlier runs, in the order
+ * of recording. Begins when the first outcome is read and ends when each request of the job has
+ * one. After any stop (`break`, the signal, an error, a crash) all enqueued requests are durable,
+ * and the same call again resumes the job: stored requests are not enqueued or paid for twice. The
+ * last batches do not wait to fill. The store stays open.
  *
- * Several processes may run the same job on one store: each gives all outcomes, and they share the
+ * Several processes may run the same job on one store: each yields all outcomes, and they share the
  * work.
  *
  * The iteration rejects, once its dispatcher has stopped, with
- * - the signal's reason, or what `requests` threw;
- * - a DispatchError that names the request (`requests[17]: ...`) when no account takes it, or
- *   DUPLICATE_ID when it is not the one that an earlier run had; what came before it stays
- *   enqueued. With an array, before the first outcome; else outcomes of what came before it may
- *   come first;
- * - DEFAULTS_CHANGED, before anything is sent, when an earlier run of the job had other
+ * - the signal's reason, or an error of `requests`;
+ * - a DispatchError that names the request (`requests[17]: ...`) if no account takes it, or
+ *   DUPLICATE_ID if an earlier run had another one; earlier requests stay enqueued. With an array,
+ *   before the first outcome; else outcomes of earlier requests may come first;
+ * - DEFAULTS_CHANGED, before anything is sent, if an earlier run of the job had other
  *   `requestDefaults`: see `onChange`;
- * - ACCOUNT_REFUSED, which names account and status, when the keys of all accounts that could go on
- *   with it are refused. Each account is asked once before the first upload, where a 403 is only
- *   told. Whatever else makes the job wait (no network, a limit that is used up) is told once to
- *   `onError` and stands in the progress, as `paused`;
- * - a QuarantinedError, which has the `keys`, when all that is left waits for a person; all
- *   outcomes come first;
- * - the store's error. A store that does not answer for a while is waited for, and told to
+ * - ACCOUNT_REFUSED, which names account and status, if the keys of all accounts that could
+ *   continue are refused. Each account is checked once before the first upload; a 403 there is only
+ *   reported. Any other reason to wait (no network, a reached limit) is reported once to `onError`
+ *   and shown in the progress as `paused`;
+ * - a QuarantinedError with the `keys`, if all remaining requests need an operator; all outcomes
+ *   come first;
+ * - the store's error. A store that does not answer for a while is waited for and reported to
  *   `onError`.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
@@ -69,8 +68,8 @@ export function runBatch<Request extends JobRequest>(
 }
 
 /**
- * Reports a job whose outcomes nobody has asked for after a second. Returns what is called when
- * somebody does.
+ * Reports a job whose outcomes are not read within a second. Returns a function to call when they
+ * are.
  */
 function expectReader({ job, onError, clock }: Pick<RunBatchOptions, "job" | "onError" | "clock">): () => void {
   let isRead = false;
@@ -84,7 +83,7 @@ function expectReader({ job, onError, clock }: Pick<RunBatchOptions, "job" | "on
       );
     return isRead || onError !== undefined;
   };
-  // On a clock of the caller's, as in tests, no time passes by itself.
+  // On a caller's clock, as in tests, time does not pass by itself.
   if (clock === undefined) new UnheardWarnings(isHeard, "Printed once a code.").add(error.code, error.message);
   return () => {
     isRead = true;
@@ -113,9 +112,9 @@ class JobRun<Request extends JobRequest> {
   readonly #producer: Producer;
   readonly #progress: ProgressTeller;
   readonly #guard: JobGuard;
-  /** Settles once the accounts were asked. Never rejects. */
+  /** Settles once the accounts were checked. Never rejects. */
   #beginning: Promise<void> = Promise.resolve();
-  /** Why the run ends; null while all goes well. */
+  /** The error that ends the run; null while there is none. */
   #fault: { readonly error: unknown } | null = null;
 
   constructor(plan: RunBatchPlan<Request>) {
@@ -150,8 +149,8 @@ class JobRun<Request extends JobRequest> {
         }
         isOver = true;
       } catch (error) {
-        // No wait mends it, not even where it is a store's error: the producer has waited, or it is
-        // of the iterable.
+        // A wait would not help, even for a store's error: the producer has already waited, or the
+        // iterable threw it.
         if (this.#fault !== null && !signal?.aborted) throw this.#fault.error;
         failures += 1;
         await waitOut(this.#runtime, signal?.aborted ? signal.reason : error, failures);
@@ -175,7 +174,7 @@ class JobRun<Request extends JobRequest> {
     }
   }
 
-  /** Resolves when nothing of this run goes on. */
+  /** Resolves when nothing of this run is active. */
   async end(): Promise<void> {
     this.#plan.signal?.removeEventListener("abort", this.#onAbort);
     await Promise.all([this.#producer.stop(), this.#guard.stop(), this.#dispatcher.stop(), this.#beginning]);
@@ -187,7 +186,7 @@ class JobRun<Request extends JobRequest> {
     this.#dispatcher.stop().catch(() => {});
   };
 
-  /** Ends the iteration with this error, once it has given what is recorded. */
+  /** Ends the iteration with this error, after it has yielded all recorded outcomes. */
   #end(error: unknown): void {
     this.#fault ??= { error };
     this.#onAbort();
@@ -195,20 +194,17 @@ class JobRun<Request extends JobRequest> {
 
   #produce(): Promise<void> {
     const produced = this.#producer.run().then(() => {
-      // The job has all of its requests: no batch waits for more.
+      // The job has all of its requests, so no batch needs to wait.
       if (!this.#runtime.isStopping) this.#dispatcher.flush();
     });
-    // The iteration, which may not look at it any more, has the errors.
+    // The iteration throws the errors, unless it has already ended.
     produced.catch((error: unknown) => {
       this.#fault = { error };
     });
     return produced;
   }
 
-  /**
-   * All of an array is stored before the first outcome is given: a wrong request rejects before
-   * any.
-   */
+  /** Waits until an array is stored, so that a wrong request rejects before the first outcome. */
   async #stored(produced: Promise<void>): Promise<void> {
     const { signal } = this.#runtime.stopping;
     if (signal.aborted) return;
@@ -218,7 +214,7 @@ class JobRun<Request extends JobRequest> {
   }
 
   #inTypes(outcome: LoggedOutcome): JobOutcome<Request> {
-    // The types are the caller's word for what these requests have.
+    // The caller's types describe these requests.
     return { ...outcome, ...this.#places.placeOf(outcome.id) } as JobOutcome<Request>;
   }
 }

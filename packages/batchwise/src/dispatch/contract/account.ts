@@ -1,128 +1,125 @@
-// What an adapter is: one object per account that turns our operations into calls on the user's own client. It keeps
-// no state, starts no timer, never retries (SDK retries are switched off on every call) and decides nothing: the
-// dispatcher does, from `capabilities` and `classify`. OpenAI-shaped services differ by their capabilities record only.
+// The adapter of one account at a provider: it turns our operations into calls on the user's own
+// client. It keeps no state, starts no timer, never retries (SDK retries are off) and decides
+// nothing: the dispatcher does, from `capabilities` and `classify`. OpenAI-compatible services
+// differ only in their capabilities.
 //
-// Contract of the operations
-// - Each makes one logical call, honours `signal` and `timeoutMs`, and rejects with whatever the client threw;
-//   `classify` turns that into a Failure. Mapping to our states and shapes happens inside the adapter.
-// - Only `create` can make a provider run something. Its tag must be in the same call as the creation.
-// - `encodeLine` and `classify` are pure. The same line gives the same text on every machine and in every version.
+// Contract of the operations:
+// - Each makes one logical call, honours `signal` and `timeoutMs`, and rejects with the client's
+//   error; `classify` turns that into a Failure. The adapter converts to our states and formats.
+// - Only `create` can make a provider run anything. It carries the tag itself.
+// - `encodeLine` and `classify` are pure. A line is equal on every machine and in every version.
 
 import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "./types.ts";
 
-/** How a batch of ours is found again at the provider. */
+/** How our batch is found again at the provider. */
 export type TagKind =
-  /** Our key and attempt travel with the create and come back in lists. */
+  /** The create carries key and attempt, and lists return them. */
   | "metadata"
-  /** No tag, but the uploaded file's id comes back in lists: one upload, one batch. */
+  /** No tag, but lists return the uploaded file's id. Each file has one batch. */
   | "inputFile"
   /**
-   * The same create again with the same token, made of key and attempt, is the same batch: nothing to reconcile. The
-   * provider looks the token up before it judges lines or limits.
+   * A repeated create with the same token (key and attempt) returns the same batch, so there is
+   * nothing to reconcile. The provider checks the token before lines and limits.
    */
   | "idempotencyToken"
-  /** Nothing comes back: one create at a time per account, and adoption of an id that we do not know. */
+  /**
+   * Lists return nothing of ours: one create at a time per account, and an unknown id is adopted.
+   */
   | "none";
 
-/** What a provider can do, and its limits. */
+/** A provider's features and limits. */
 export interface Capabilities {
-  /** Name of the service, as in logs: "openai", "azure", "groq", "together", "anthropic". */
+  /** The service's name in logs: "openai", "azure", "groq", "together", "anthropic". */
   readonly provider: string;
-  /** What it takes in batches. Requests for another endpoint are refused at `enqueue`. No spaces, no `#`. */
+  /** Batch endpoints. Requests for any other are refused at `enqueue`. No spaces, no `#`. */
   readonly endpoints: readonly Endpoint[];
-  /**
-   * Those of `endpoints` whose bodies are in the provider's own form: of `requestDefaults` they get `model` alone, since
-   * the others are written for OpenAI's form. Absent: none.
-   */
+  /** Endpoints in the provider's own format: only `model` of `requestDefaults` applies. */
   readonly nativeEndpoints?: readonly Endpoint[];
   /**
-   * Batches of at most so many bytes travel in the create itself; larger ones are uploaded first. 0: always a file.
-   * Infinity: always inline. Between: `create` takes both, and the size of the batch decides. What was decided is stored
-   * with its first try: each later one goes the same way, whatever this figure is by then.
+   * Maximum bytes of a batch inside its create; larger ones are uploaded first. 0: always a file.
+   * Infinity: always inline. The choice is stored with the first try and holds for all later ones.
    */
   readonly maxInlineBytes: number;
   readonly tag: TagKind;
   readonly list: {
-    /** False: one call gives all there is. */
+    /** False: one call returns all batches. */
     readonly paged: boolean;
     readonly pageSize: number;
-    /** True: newest first, so that paging may stop at the start of the attempt. */
+    /** True: newest first, so paging may stop at the attempt's start. */
     readonly newestFirst: boolean;
   };
-  /** Uploaded files can be listed by name, so that uploads nobody uses are found and deleted. */
+  /** Uploads can be listed by name, so that unused ones are found and deleted. */
   readonly listsFiles: boolean;
-  /** Whether the enqueued limits hold for the whole account or per model. */
+  /** Whether the enqueued limits apply to the whole account or per model. */
   readonly ledgerScope: "account" | "model";
-  /** By the account's option of this name; false unless given. */
+  /** Set by the account's option `fallback`. Default false. */
   readonly fallback?: boolean;
   /**
-   * In ms: the longest that the provider lets a batch run. Where a request has a deadline and a fallback account serves it
-   * too, this counts until a batch of the account has ended. Absent: 24 hours.
+   * In ms: the longest run of a batch. If a request has a deadline and a fallback account serves
+   * it, this estimates the account's batch time until one has ended. Absent: 24 hours.
    */
   readonly completionWindowMs?: number;
   readonly limits: ProviderLimits;
 }
 
-/** Defaults that the user overrides with `limits`; Infinity where there is none. */
+/** Default limits, which the user overrides with `limits`; Infinity if there is none. */
 export interface ProviderLimits {
   readonly maxRequests: number;
   readonly maxBytes: number;
-  /** Of one batch. */
+  /** Per batch. */
   readonly maxTokens: number;
-  /** A batch of fewer is refused by the provider. */
+  /** The provider refuses a smaller batch. */
   readonly minRequests: number;
   readonly maxEnqueuedTokens: number;
   readonly maxEnqueuedRequests: number;
   readonly maxEnqueuedBatches: number;
-  /** Batches that may be created in an hour: half of it is for parts of refused ones. Absent: no limit. */
+  /** Maximum creates per hour; half is reserved for parts of refused batches. Absent: no limit. */
   readonly maxCreatesPerHour?: number;
-  /** Inputs of one batch of embeddings, summed over its requests, of which each may hold a list. Absent: no limit. */
+  /** Maximum inputs of an embeddings batch, summed over its requests. Absent: no limit. */
   readonly maxInputs?: number;
 }
 
-/** Options that every account factory takes, beside its `client`. */
+/** Options of every account factory, besides its `client`. */
 export interface AccountOptions {
-  /** Unique in a dispatcher and lasting: it is written on every batch. Default: the provider's name. */
+  /** Unique in a dispatcher and permanent: every batch stores it. Default: the provider's name. */
   readonly name?: string;
   readonly limits?: Partial<ProviderLimits>;
-  /** Models it serves; default: any. */
   readonly models?: readonly string[];
-  /** Share of the work against other accounts. Default 1. */
+  /** Share of the work relative to other accounts. Default 1. */
   readonly weight?: number;
-  /** First poll after a submit; adapts upwards from here. Default 30_000. */
+  /** Delay of the first poll after a submit, in ms; later ones adapt upwards. Default 30_000. */
   readonly pollMs?: number;
-  /** Default 60_000. */
+  /** In ms. Default 60_000. */
   readonly requestTimeoutMs?: number;
-  /** How long a create of unknown outcome is looked for before it is sent again. Default 300_000. */
+  /** Time to search for a create with an unknown result, in ms. Default 300_000. */
   readonly reconcileGraceMs?: number;
-  /** Delete a batch's input and output at the provider once all of its results are durable. Default false. */
+  /**
+   * Delete a batch's input and output at the provider once its results are durable. Default false.
+   */
   readonly cleanup?: boolean;
   /**
-   * Takes no work of its own while other accounts serve the same requests: only what they cannot take. That is the tail of a
-   * lane that has waited `maxAgeMs` with fewer requests than the others take in a batch, and requests that the others
-   * would bring back after their deadline, by the time that batches of these have taken of late. Default false.
+   * Take only requests that other accounts cannot: the tail of a lane that has waited `maxAgeMs`
+   * with fewer requests than others accept, and requests that others would return after their
+   * deadline, by their recent batch times. Default false.
    */
   readonly fallback?: boolean;
-  /**
-   * False: bodies of chat completions are not checked against OpenAI's types for this account, for a service that takes
-   * others. Default true.
-   */
+  /** False: do not check chat bodies against OpenAI's types. Default true. */
   readonly checkBodies?: boolean;
 }
 
-/** A batch of ours, as far as a call about it may have to know. */
+/** A batch's identity, for calls about it. */
 export interface BatchName {
-  /** 26 characters, the batch's own. */
+  /** 26 characters, unique. */
   readonly key: string;
-  /** The number of the attempt, from 1. Key and attempt are the tag. */
+  /** The attempt's number, from 1. Key and attempt are the tag. */
   readonly attempt: number;
   readonly endpoint: Endpoint;
   readonly model: string;
 }
 
 /**
- * One request on its way to the provider. `body` is JSON text: in OpenAI's shape for OpenAI's endpoints, in the
- * provider's own for its own endpoints (such as `/v1/messages`), whose bodies travel untouched. It names the model.
+ * One request to send. `body` is JSON text with the model, in OpenAI's format for OpenAI's
+ * endpoints, in the provider's own for its own (such as `/v1/messages`), which are not converted.
  */
 export interface LineRequest {
   readonly customId: string;
@@ -130,13 +127,13 @@ export interface LineRequest {
   readonly body: string;
 }
 
-/** What each call of an account is given: it ends by this time, or when the signal aborts. */
+/** Limits of each call: it ends by this time, or when the signal aborts. */
 export interface CallOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
 
-/** What a file or an inline create is made from. May be read more than once, with the same lines each time. */
+/** The source of a file or an inline create. May be read more than once, with the same lines. */
 export interface BatchInput {
   /** `<key>-<attempt>.jsonl` */
   readonly fileName: string;
@@ -146,28 +143,28 @@ export interface BatchInput {
   lines(): AsyncIterable<string>;
 }
 
-/** What a batch is created from. */
+/** The source of a new batch. */
 export interface CreateInput extends BatchName {
-  /** The uploaded file, or the lines where the batch travels in the create (see `maxInlineBytes`). */
+  /** The uploaded file, or the lines of an inline create (see `maxInlineBytes`). */
   readonly input: { readonly fileId: string } | BatchInput;
-  /** Reads the JSON text of the batch's first body: for parameters that all of a batch share, see `groupOf`. */
+  /** Reads the JSON text of the first body, for parameters that the batch shares: see `groupOf`. */
   firstBody(): Promise<string>;
 }
 
-/** What is known of a batch whose results are all durable. */
+/** A batch whose results are all durable. */
 export interface CleanupInput extends BatchName {
   readonly providerBatchId: string;
-  /** As `upload` gave it; null where the batch travelled in its create. */
+  /** The result of `upload`; null for an inline create. */
   readonly fileId: string | null;
 }
 
-/** A batch's state at the provider, in our words. */
+/** Our name of a batch's state at the provider. */
 export type ProviderState =
   | "validating"
   | "running"
   | "finalizing"
   | "cancelling"
-  /** Terminal from here on. Results may be mixed or absent in all but `failed`. */
+  /** This and later states are terminal. All but `failed` may have results, or none. */
   | "done"
   | "cancelled"
   | "expired"
@@ -175,56 +172,56 @@ export type ProviderState =
 
 const TERMINAL: readonly ProviderState[] = ["done", "cancelled", "expired", "failed"];
 
-/** True once nothing of the provider's batch runs any more. */
+/** True if the provider's batch no longer runs. */
 export function hasEnded(batch: Pick<ProviderBatch, "state">): boolean {
   return TERMINAL.includes(batch.state);
 }
 
-/** True where the provider says that the batch was made before `since`. */
+/** True if the provider says that the batch was created before `since`. */
 export function isOlder({ createdAt }: Pick<ProviderBatch, "createdAt">, since: number): boolean {
   return createdAt > 0 && createdAt < since;
 }
 
-/** A batch as the provider tells it, in our words. A state that we do not know is `running`: never terminal. */
+/** The provider's view of a batch, in our types. An unknown state is `running`, never terminal. */
 export interface ProviderBatch {
   readonly id: string;
   readonly state: ProviderState;
-  /** The provider's own word. */
+  /** The provider's own name. */
   readonly rawState: string;
-  /** 0 where the provider does not say: such a batch is not taken as an old one. */
+  /** 0 if the provider does not say; such a batch never counts as old. */
   readonly createdAt: number;
   readonly expiresAt: number | null;
-  /** Our tag, where it comes back. */
+  /** Our tag, if the provider returns it. */
   readonly tag: { readonly key: string; readonly attempt: number } | null;
   readonly inputFileId: string | null;
-  /** null while the provider does not know it (0 while validating counts as not known). */
+  /** null while the provider does not know it; 0 during validation counts as unknown. */
   readonly total: number | null;
   readonly settled: number | null;
   /**
-   * Of a batch that has ended: requests that have run, by the provider's own counts, each of which has a result line.
-   * Members are missing only once as many lines were read. Absent or null where the provider gives no counts.
+   * Requests of an ended batch that ran, by the provider's counts; each has a result line. Members
+   * are missing only once this many lines were read. Absent or null without counts.
    */
   readonly ran?: number | null;
-  /** As the provider counts its requests, for `on("poll")`; absent or null where it does not, or not yet. */
+  /** The provider's request counts, for `on("poll")`; absent or null if there are none yet. */
   readonly counts?: { readonly total: number; readonly succeeded: number; readonly failed: number } | null;
-  /** Tokens of the whole batch, where the provider sums them up; for `on("poll")`. */
+  /** Tokens of the whole batch, if the provider sums them; for `on("poll")`. */
   readonly usage?: Usage | null;
-  /** Where results are: file ids or addresses, "" and null removed. Empty: there are none. */
+  /** File ids or addresses of results, without "" and null. Empty if there are none. */
   readonly resultRefs: readonly string[];
-  /** Why it failed as a whole; null unless `failed`, and where the provider says nothing. Comes before `resultRefs`. */
+  /** Reason of a whole failure, if known; else null. Checked before `resultRefs`. */
   readonly failure: Failure | null;
 }
 
 /** One page of the provider's batches. */
 export interface ListPage {
   readonly batches: readonly ProviderBatch[];
-  /** Pass as `cursor` for the next page; null at the end. */
+  /** The `cursor` of the next page; null at the end. */
   readonly next: string | null;
 }
 
 /**
- * One line of results: in OpenAI's shape for OpenAI's endpoints, the provider's own answer for its own endpoints. Both
- * null: the provider gave no reason.
+ * One result line: in OpenAI's format for OpenAI's endpoints, unchanged for the provider's own.
+ * Both null: the provider gave no reason.
  */
 export interface ResultLine {
   readonly customId: string;
@@ -233,18 +230,21 @@ export interface ResultLine {
   readonly usage: Usage | null;
 }
 
-/** A line that the provider's validation blames; `line` counts from 1, which is `ord` + 1. */
+/** A line that the provider's validation blames. `line` counts from 1 and is `ord` + 1. */
 export interface LineFault {
   readonly line: number;
   readonly code: string;
   readonly message: string;
 }
 
-/** What an error means for the batch. `unknown` is the default for everything not listed: it is always safe. */
+/**
+ * The meaning of an error for the batch. Anything not listed is `unknown`, which is always safe.
+ */
 export type Failure =
   /**
-   * Refused or never sent (a refused connection, 404, 409 where it proves refusal); nothing runs. May work later.
-   * `filePending`: the uploaded file is not processed yet. The same file is tried again within seconds.
+   * Refused or never sent (a refused connection, 404, 409 if it proves refusal); nothing runs. May
+   * work later. `filePending`: the file is not processed yet; the create is repeated within
+   * seconds.
    */
   | {
       readonly kind: "definitelyNotCreated";
@@ -252,25 +252,28 @@ export type Failure =
       readonly message: string;
       readonly filePending?: true;
     }
-  /** Timeout, reset, abort, 408, 5xx: it may have happened. */
+  /** Timeout, reset, abort, 408, 5xx: it may have succeeded. */
   | { readonly kind: "unknown"; readonly code: string; readonly message: string }
-  /** 429 about call rates; nothing runs. */
+  /** 429 for too many calls; nothing runs. */
   | {
       readonly kind: "rateLimited";
       readonly code: string;
       readonly message: string;
       readonly retryAfterMs: number | null;
     }
-  /** Enqueued limit reached; `limitTokens` when the message names it. Backpressure: charges no attempt. */
+  /** The enqueued limit is reached. `limitTokens`: the limit in the message. Charges no attempt. */
   | {
       readonly kind: "tokenLimit";
       readonly code: string;
       readonly message: string;
       readonly limitTokens: number | null;
     }
-  /** 401, 402, 403, spend limits, an address that is not there: pauses the account, charges no attempt. */
+  /** 401, 402, 403, spend limits, a wrong address. Pauses the account, charges no attempt. */
   | { readonly kind: "authOrBilling"; readonly code: string; readonly message: string }
-  /** The batch itself is refused (400, 413, 422, validation); `lines` blames requests, empty blames the whole. */
+  /**
+   * The batch itself is refused (400, 413, 422, validation). `lines`: blamed requests; empty blames
+   * the whole batch.
+   */
   | {
       readonly kind: "invalidRequest";
       readonly code: string;
@@ -278,7 +281,7 @@ export type Failure =
       readonly lines: readonly LineFault[];
     };
 
-/** The calls of an account, as `classify` is told of them. */
+/** Names of an account's calls, for `classify`. */
 export type Operation =
   | "upload"
   | "create"
@@ -291,9 +294,7 @@ export type Operation =
   | "files"
   | "cleanup";
 
-/**
- * One set of credentials and limits at a provider, as the dispatcher calls it. The top of the file has its contract.
- */
+/** One set of credentials and limits at a provider. The top of this file has its contract. */
 export interface Account {
   readonly name: string;
   readonly capabilities: Capabilities;
@@ -304,89 +305,90 @@ export interface Account {
   readonly requestTimeoutMs: number;
   readonly reconcileGraceMs: number;
   /**
-   * The line for one request, ending in a newline. Throws a DispatchError INVALID_REQUEST for what the provider cannot
-   * be asked, naming the place: the dispatcher calls it at enqueue, so that nothing of that kind is ever stored.
+   * The line of one request, ending in a newline. Throws INVALID_REQUEST, naming the path, for a
+   * request that the provider does not support. Called at enqueue, so such a request is never
+   * stored.
    */
   encodeLine(request: LineRequest): string;
-  /** Length of that line in UTF-8, from adapters that can tell without making it; the body takes `bodyBytes`. */
+  /** UTF-8 bytes of that line for a body of `bodyBytes`, if this is faster than making it. */
   lineBytes?(request: LineRequest, bodyBytes: number): number;
-  /** Checks a parsed body for what this provider forbids in batches; throws as `encodeLine` does. */
+  /** Checks a parsed body for fields that batches refuse. Throws like `encodeLine`. */
   checkBody(endpoint: Endpoint, body: JsonObject): void;
   /**
-   * Its keys and passwords as they are now, to be blanked in errors, logs and the store. Called often, and only to read. Of
-   * fewer than 12 characters they are not blanked. Absent: none are known.
+   * Its current keys and passwords, to be removed from errors, logs and the store. Called often.
+   * Those of fewer than 12 characters are kept. Absent: none are known.
    */
   secrets?(): readonly string[];
-  /** Beta versions that each of its batches has, as in the header `anthropic-beta`. Absent: none. */
+  /** Beta versions of each of its batches, as in the header `anthropic-beta`. Absent: none. */
   readonly betas?: readonly string[];
-  /** False: bodies of chat completions need not be what OpenAI's types say. Absent: they must. */
+  /** False: chat completion bodies need not match OpenAI's types. Absent: they must. */
   readonly checkBodies?: boolean;
   /**
-   * Only requests of one group share a batch; null for the group of all others. For providers whose batches share
-   * parameters beside the model: give these as a text that is the same on every machine. Pure. Absent: one group.
+   * The group of a request; null for the default group. Only one group's requests share a batch.
+   * For batches with shared parameters besides the model: return these as a deterministic text.
+   * Pure. Absent: one group.
    */
   groupOf?(endpoint: Endpoint, body: JsonObject): string | null;
   /**
-   * True for a model whose result lines carry no id of ours, so that `results` names each by its place in the input. Such
-   * a batch is sent whole: where members have left it before, the others go back to their lane and into a new batch. Pure.
-   * Absent: false for every model.
+   * True for a model whose result lines have no ids, so that `results` names each by its input
+   * place. Such a batch is sent without gaps: if a member has left, the others go into a new batch.
+   * Pure. Absent: false.
    */
   isNamedByPlace?(model: string): boolean;
-  /** Needed unless `maxInlineBytes` is Infinity. Called for batches above it only. */
+  /** Needed unless `maxInlineBytes` is Infinity. Called only for larger batches. */
   upload?(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }>;
   /**
-   * Only of providers that refuse a create while they process its file: false while they do. Asked after each upload, and
-   * before the create is tried again. Absent: files can be used at once.
+   * For providers that refuse a create while they process its file: false meanwhile. Called after
+   * each upload and before a repeated create. Absent: files are usable at once.
    */
   isFileReady?(fileId: string, call: CallOptions): Promise<boolean>;
   create(input: CreateInput, call: CallOptions): Promise<ProviderBatch>;
   list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage>;
   /**
-   * The cheapest call that shows whether the account works: rejects as the client does without a network or a good key.
-   * Absent: a page of one batch is listed.
+   * The cheapest call that shows whether the account works. Rejects without a network or a valid
+   * key. Absent: a page of one batch is listed.
    */
   check?(call: CallOptions): Promise<void>;
   /**
-   * Every batch that carries the tag: of this attempt, and of earlier ones where the provider can be asked for those
-   * too. For providers that filter on the server; without it the pages of `list` are searched. An empty answer must
-   * mean the same there as a whole list without the batch.
+   * All batches with the tag: of this attempt and, if the provider can search for them, earlier
+   * ones. For providers that filter; otherwise `list` is searched. An empty answer must be as
+   * reliable as a full list without the batch.
    */
   find?(tag: BatchName, call: CallOptions): Promise<readonly ProviderBatch[]>;
   /** null: the provider does not know it (404). */
   retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null>;
   /**
-   * All result lines of a batch in a terminal state, successes and errors, in any order, as they arrive; a line may be
-   * megabytes long. Ends normally only after the last byte of every source: a cut or unreadable one rejects (with
-   * RESULTS_UNREADABLE where a line is not JSON), because members without a line are then not missing but unseen.
-   * `name` says what was asked, for providers whose lines do not.
+   * All result lines of a terminal batch, successes and errors, in any order, as they arrive; a
+   * line may have megabytes. Ends normally only after the last byte of every source. A cut or
+   * unreadable source rejects (RESULTS_UNREADABLE for a line that is not JSON), because members
+   * without a line are then unseen, not missing. `name`: the request's facts that lines may lack.
    */
   results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncIterable<ResultLine>;
   /**
-   * Of a batch that has ended, and whose results have no line for some member: how many requests have run, by another
-   * count of the provider's than `ran` of the batch. The larger of the two counts. null: there is none.
+   * For an ended batch without a line for some member: how many requests ran, by another of the
+   * provider's counts than `ran`. The larger count is used. null: there is none.
    */
   countRan?(batch: ProviderBatch, call: CallOptions): Promise<number | null>;
   /**
-   * Only of accounts without a provider behind them, in place of `results`: runs these lines, of `encodeLine`, and gives
-   * each result once it has ended, in any order. It takes a line only when it can run it, and ends by itself after the
-   * last. Each line ends in a time of the account's own; what concerns one line is a result of that line. Rejects for
-   * what concerns all of them, such as a server that cannot be reached, after the results of what was on its way: the
-   * rest is run later, uncharged. Once the signal is aborted it starts no line and ends soon.
+   * Replaces `results` for accounts without a provider. Runs the lines of `encodeLine` and yields
+   * each result when it is ready, in any order. Takes a line only when it can run it. Ends after
+   * the last line. Each line has the account's own timeout; a fault of one line is its result. A
+   * fault of all lines, such as an unreachable server, rejects after the results of running lines;
+   * the rest runs later, uncharged. After an abort it starts no line and ends soon.
    *
-   * The dispatcher calls it for a batch that was created, with the members that are still open, until there are none. So
-   * a `create` of such an account has nothing to do, and makes no difference when it is repeated: its `tag` is
-   * `idempotencyToken`.
+   * The dispatcher calls it for a created batch with its open members until none is left. So
+   * `create` of such an account does nothing and may be repeated: its `tag` is `idempotencyToken`.
    */
   execute?(lines: AsyncIterable<string>, call: Pick<CallOptions, "signal">, name: BatchName): AsyncIterable<ResultLine>;
-  /** Asks for it; cancelling what has ended is not an error. Answers with the batch as it is then. */
+  /** Requests a cancel; an ended batch is no error. Resolves with the current batch. */
   cancel(id: string, call: CallOptions): Promise<ProviderBatch>;
-  /** Only where `listsFiles`: our uploads, by file name. */
+  /** Only with `listsFiles`: our uploads, by file name. */
   listFiles?(call: CallOptions): AsyncIterable<{ readonly fileId: string; readonly fileName: string }>;
   deleteFile?(fileId: string, call: CallOptions): Promise<void>;
   /**
-   * There only where the option `cleanup` is on: deletes the batch's input and output. What is gone already is no
-   * error. Called once all results are durable, and again by the next process where one died meanwhile. Its failure is
-   * told to `onError` and changes nothing.
+   * Present only with the option `cleanup`. Deletes the batch's input and output; missing ones are
+   * no error. Called once all results are durable, and again after a crash. A failure is only
+   * reported to `onError`.
    */
   cleanup?(batch: CleanupInput, call: CallOptions): Promise<void>;
   classify(error: unknown, operation: Operation): Failure;

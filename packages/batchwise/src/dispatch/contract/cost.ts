@@ -1,56 +1,52 @@
-// What requests will cost, and have cost: the words of `estimate`, of `prices` and of `priceOf`.
-// Types only.
+// Types of `estimate`, `prices` and `priceOf`: estimated and actual costs.
 
 import type { Endpoint, Usage } from "./types.ts";
 
-/** A model's list price, in US dollars for a million tokens, without the discount for batches. */
+/** A model's list price in US dollars per million tokens, without the batch discount. */
 export interface ModelPrice {
   readonly input: number;
-  /** Input that was read from a prompt cache. Default: as `input`. */
+  /** Input read from a prompt cache. Default: as `input`. */
   readonly cachedInput?: number;
-  /** 0 for models that only read, as for embeddings. */
+  /** 0 for models without output tokens, such as embeddings. */
   readonly output: number;
-  /** What a batch saves of all of it: 0.5 for half. Default 0.5. */
+  /** Share that a batch saves of all prices: 0.5 for half. Default 0.5. */
   readonly batchDiscount?: number;
 }
 
-/** Prices by model, as requests name it (a deployment's name at Azure). */
+/** Prices by model, as requests name it (at Azure, the deployment's name). */
 export type PriceTable = Readonly<Record<string, ModelPrice>>;
 
-/** What `priceOf` needs of a usage: of one outcome, or sums over many of one model. */
+/** The token counts that `priceOf` needs: of one outcome, or sums over outcomes of one model. */
 export type PricedTokens = Pick<Usage, "inputTokens" | "cachedTokens" | "outputTokens">;
 
-/**
- * What requests would take, told before any of them is sent. All figures are sums over the requests
- * that were given.
- */
+/** Estimates of requests before any is sent. All figures are sums over the given requests. */
 export interface EstimateSums {
   readonly requests: number;
   /** Estimated prompt tokens, counted as for thresholds and limits. */
   readonly tokens: number;
-  /** Of the encoded lines, as the longest of the accounts that serve them writes them. */
+  /** Bytes of the encoded lines, by the serving account with the longest ones. */
   readonly bytes: number;
   /**
-   * Batches that these requests fill when they go together, now. What waits already is not counted,
-   * nor are retries.
+   * Batches that these requests fill if they are sent together, now. Excludes waiting requests and
+   * retries.
    */
   readonly batches: number;
   /**
-   * Most output tokens that the requests allow (`max_completion_tokens`, `max_tokens` or
-   * `max_output_tokens`, times `n`); null where one sets no limit.
+   * Maximum output tokens that the requests allow (`max_completion_tokens`, `max_tokens` or
+   * `max_output_tokens`, times `n`); null if one sets no limit.
    */
   readonly mostOutputTokens: number | null;
-  /** At the price of batches, nothing cached; null where a model has no price. */
+  /** The batch price with nothing cached; null if a model has no price. */
   readonly price: EstimatedPrice | null;
 }
 
-/** US dollars. */
+/** In US dollars. */
 export interface EstimatedPrice {
-  /** For the prompts alone. */
+  /** For prompts only. */
   readonly input: number;
   /**
-   * For these and all of `mostOutputTokens`; null where that is. What one try of each request costs
-   * at most.
+   * For prompts and all of `mostOutputTokens`, which is the maximum cost of one try of each
+   * request; null if that is null.
    */
   readonly most: number | null;
 }
@@ -61,9 +57,9 @@ export interface ModelEstimate extends EstimateSums {
   readonly model: string;
 }
 
-/** What requests would take, before any of them is sent. */
+/** Estimates of requests before any is sent. */
 export interface Estimate extends EstimateSums {
-  /** The same by endpoint and model, in the order in which they first came. */
+  /** The same by endpoint and model, in order of first occurrence. */
   readonly models: readonly ModelEstimate[];
   /** Models without a price. */
   readonly unknownModels: readonly string[];

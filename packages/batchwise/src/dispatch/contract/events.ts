@@ -1,11 +1,9 @@
-// What a dispatcher tells the listeners of `on`: what an operator would graph. Types, and their
-// names.
+// Events of a dispatcher for `on`: values that an operator would graph. Types, and their names.
 //
-// `lanes` and `batches` show the whole store, and every process with a listener tells the same:
-// take the last one. All others tell what this process has done: add them up over the processes.
-// Nothing is told twice on purpose, and what happens between an event and a crash is told by
-// nobody: sums that must be exact are in `stats()` and `usage()`. Times are milliseconds since 1970
-// (`...At`) or spans of milliseconds (`...Ms`).
+// `lanes` and `batches` describe the whole store, and every process with a listener emits the same
+// values: use the latest. All other events describe this process: add them up over processes. No
+// event is repeated on purpose. An event may be lost in a crash, so exact sums are in `stats()` and
+// `usage()`. Times are ms since 1970 (`...At`) or durations in ms (`...Ms`).
 
 import type { TokenCounts } from "./rows.ts";
 import type {
@@ -19,54 +17,53 @@ import type {
   Usage,
 } from "./types.ts";
 
-/** What most events are about. */
+/** The subject of most events. */
 export interface OfBatch {
   readonly account: string;
   /** The batch's key. */
   readonly batch: string;
 }
 
-/** The loops of this process have started (`start`), or have ended (`stop`). Told once each. */
+/** The loops of this process have started (`start`) or ended (`stop`). Emitted once each. */
 export interface LoopsEvent {
   readonly running: boolean;
 }
 
-/** How long the oldest request of a lane has waited. */
+/** Wait of the oldest request of a lane. */
 export interface LaneAge extends LaneStats {
-  /** How long its oldest request has waited; null where all of them wait for their next try. */
+  /** Wait of its oldest request; null if all wait for a retry. */
   readonly oldestMs: number | null;
 }
 
-/** Seen at the looks of the loop that closes batches: every second at most, every 30 s at least. */
+/** Emitted by the loop that closes batches: at most every second, at least every 30 s. */
 export interface LanesEvent {
-  /** One entry per endpoint and model; those where nothing waits are left out. */
+  /** One entry per endpoint and model with waiting requests. */
   readonly lanes: readonly LaneAge[];
 }
 
-/** How many batches are in a state, and since when the oldest. */
+/** Number of batches in a state, and the age of the oldest. */
 export interface BatchesInState {
   readonly state: BatchState;
   readonly count: number;
-  /** Since the oldest of them was formed. */
+  /** Time since the oldest of them was formed. */
   readonly oldestMs: number;
 }
 
-/** Seen at the same looks, every 10 s at most. */
+/** Emitted by the same loop, at most every 10 s. */
 export interface BatchesEvent {
-  /** One entry per state that a batch is in; `done` is left out. */
+  /** One entry per state with batches, except `done`. */
   readonly states: readonly BatchesInState[];
 }
 
 /**
- * A call of `enqueue`, or a part of a call of `enqueueMany`, is stored. Single requests that are
- * stored in one commit are one event. Not emitted for `enqueueIn` of the Postgres store: this
- * process does not know whether that transaction commits.
+ * A call of `enqueue`, or a part of `enqueueMany`, is stored. Single requests of one commit are one
+ * event. Not emitted for `enqueueIn` of the Postgres store, whose transaction may roll back.
  */
 export interface EnqueueEvent {
   readonly stored: number;
-  /** The same id and body were there before. */
+  /** Requests with a known id and body. */
   readonly existing: number;
-  /** Refused: their id is taken by another body. */
+  /** Requests refused because another body has their id. */
   readonly conflicts: number;
 }
 
@@ -77,12 +74,12 @@ export interface SealEvent extends OfBatch {
   readonly requests: number;
   readonly bytes: number;
   readonly tokens: number;
-  /** How long the oldest request of its lane had waited. */
+  /** Wait of the oldest request of its lane. */
   readonly oldestMs: number;
 }
 
 /**
- * An upload or create has ended. `unknown`: the provider may have it; it is looked up before
+ * An upload or create has ended. `unknown`: the provider may have it; it is searched for before
  * anything is sent again.
  */
 export interface SubmitEvent extends OfBatch {
@@ -91,43 +88,43 @@ export interface SubmitEvent extends OfBatch {
   /** 1 for the first intent to send the batch, one more for each later one. */
   readonly attempt: number;
   readonly result: "accepted" | "refused" | "unknown";
-  /** Why not accepted: the provider's code, or one of the client's; null for `accepted`. */
+  /** The provider's or client's code of a refusal; null for `accepted`. */
   readonly code: string | null;
   readonly durationMs: number;
 }
 
-/** A create of unknown outcome was found at the provider. */
+/** A create with an unknown result was found at the provider. */
 export interface AdoptEvent extends OfBatch {
   readonly providerBatchId: string;
-  /** False where the provider has no tags: its results will show whether it is ours. */
+  /** False if the provider has no tags: its results will show whether it is ours. */
   readonly verified: boolean;
-  /** Batches of the same name that were found beside it and cancelled. */
+  /** Number of duplicates that were found and cancelled. */
   readonly duplicates: number;
 }
 
-/** A batch was looked at. Many may be seen by one call of the provider's list. */
+/** A batch was polled. One list call of the provider may show many. */
 export interface PollEvent extends OfBatch {
   /** `gone`: the provider does not know it. `failed`: no answer, see `code`. */
   readonly result: "seen" | "gone" | "failed";
-  /** In the provider's word; null where it was not seen. */
+  /** The provider's own name; null if it was not seen. */
   readonly providerState: string | null;
-  /** Requests as the provider counts them; null where it does not, or not yet. */
+  /** The provider's request counts; null if there are none yet. */
   readonly counts: { readonly total: number; readonly succeeded: number; readonly failed: number } | null;
-  /** Tokens of the batch so far, where the provider sums them up; null elsewhere. */
+  /** Tokens of the batch so far, if the provider sums them; else null. */
   readonly usage: Usage | null;
   readonly code: string | null;
-  /** True where a list call showed it, false where it was asked for by its id. */
+  /** True if a list call showed it, false for a call with its id. */
   readonly listed: boolean;
-  /** Since it was sent. */
+  /** Time since it was sent. */
   readonly ageMs: number;
 }
 
-/** The results of a batch were read, to their end or to where they broke off. */
+/** The results of a batch were read, to their end or to an error. */
 export interface CollectEvent extends OfBatch {
-  /** Lines that came, whether or not they changed anything. */
+  /** Number of lines, whether or not they changed anything. */
   readonly lines: number;
   readonly durationMs: number;
-  /** Why reading ended before its time; null where it came to the end. */
+  /** Why reading stopped early; null at the end. */
   readonly code: string | null;
 }
 
@@ -139,63 +136,58 @@ export interface UsageEvent extends OfBatch, TokenCounts {
   readonly tenant: string;
   readonly job: string;
   readonly ended: Readonly<Record<OutcomeStatus, number>>;
-  /** US dollars, by the option `prices`; null for a model without a price. */
+  /** In US dollars, by the option `prices`; null for a model without a price. */
   readonly price: number | null;
 }
 
 /** A batch has ended: each of its requests has an outcome, or is back in a lane. */
 export interface BatchEvent {
   readonly batch: BatchRecord;
-  /** Since it was formed. */
+  /** Time since it was formed. */
   readonly ageMs: number;
 }
 
-/** What `onBatch` is called with: the batch as it ends, and what its requests came to. */
+/** The argument of `onBatch`: the ended batch with the sums of its requests. */
 export interface EndedBatch extends BatchRecord, TokenCounts {
-  /**
-   * Requests that ended in it, by status; one that was retried by hand meanwhile is not counted.
-   */
+  /** Requests that ended in it, by status, without those retried by hand meanwhile. */
   readonly ended: Readonly<Record<OutcomeStatus, number>>;
-  /** The others: they went back to a lane, to be tried again. */
+  /** Requests that went back to a lane for a retry. */
   readonly requeued: number;
-  /** US dollars, by the option `prices`; null for a model without a price. */
+  /** In US dollars, by the option `prices`; null for a model without a price. */
   readonly price: number | null;
 }
 
-/** An operation on a batch had to stop. Another process goes on with it, or this one later. */
+/** An operation on a batch had to stop. Another process continues, or this one later. */
 export interface LeaseLostEvent extends OfBatch {
   /**
-   * `taken`: another process has it. `store`: the store gave no answer for too long. `set_back`:
+   * `taken`: another process has it. `store`: the store did not answer for too long. `set_back`:
    * see `setBack`.
    */
   readonly reason: "taken" | "store" | "set_back";
 }
 
-/** A batch was put aside, for a person to decide. */
+/** A batch was quarantined: an operator must decide. */
 export interface QuarantineEvent extends OfBatch {
   readonly code: string;
   readonly message: string;
-  /** Requests in it that have no outcome. */
+  /** Requests in it without an outcome. */
   readonly requests: number;
 }
 
 /**
- * A refused batch went back to its lane in two parts: its halves, or one request (the canary) and
- * the others.
+ * A refused batch returned to its lane in two parts: halves, or one request (the canary) and the
+ * rest.
  */
 export interface SplitEvent extends OfBatch {
   readonly kind: "halves" | "canary";
   readonly requests: number;
-  /** The provider's code for the refusal. */
+  /** The provider's code of the refusal. */
   readonly code: string;
 }
 
-/**
- * Nothing is sent on a ledger for a while: the account is refused, or out of money, or its limit is
- * used up.
- */
+/** Sending on a ledger pauses: the account is refused or has no credit, or its limit is reached. */
 export interface PauseEvent extends OfBatch {
-  /** The account's name, or `<account>/<model>` where it is that model's limit. */
+  /** The account's name, or `<account>/<model>` for a limit of that model. */
   readonly ledger: string;
   readonly until: number;
   readonly code: string;
@@ -206,41 +198,39 @@ export interface DeliveryEvent {
   readonly sink: DeliverySink;
   readonly result: "delivered" | "retry" | "dead";
   readonly attempt: number;
-  /** The webhook's answer; null where there was none, and for the callback. */
+  /** The webhook's answer; null if there was none, and for the callback. */
   readonly statusCode: number | null;
   readonly durationMs: number;
 }
 
-/** This process looked for batches and uploads of its own that nobody knows of. */
+/** This process searched for unknown batches and uploads of its own. */
 export interface SweepEvent {
   readonly account: string;
-  /** Calls of the provider. */
+  /** Number of calls to the provider. */
   readonly calls: number;
-  /** Batches that were cancelled, or found ended, and recorded. */
+  /** Batches that were cancelled, or had ended, and were recorded. */
   readonly duplicates: number;
   readonly filesDeleted: number;
 }
 
-/** A run of `prune`, by hand or for `retentionMs`, has ended, or was cut off. */
+/** A run of `prune`, by hand or for `retentionMs`, has ended or was stopped. */
 export interface PruneEvent extends PruneResult {
   readonly durationMs: number;
 }
 
-/** The wall clock stepped; told again when the step has lasted and is believed. */
+/** The wall clock stepped. Emitted again when the step has lasted and is accepted. */
 export interface ClockStepEvent {
   readonly steppedMs: number;
   readonly believed: boolean;
 }
 
-/**
- * The store has lost what it had answered for: it was emptied, or an older state of it came back.
- */
+/** The store has lost acknowledged data: it was emptied, or an older state was restored. */
 export interface SetBackEvent {
   readonly code: string;
   readonly message: string;
 }
 
-/** What a listener of each event gets. */
+/** The event objects by name. */
 export interface DispatcherEvents {
   readonly loops: LoopsEvent;
   readonly lanes: LanesEvent;
@@ -265,9 +255,9 @@ export interface DispatcherEvents {
   readonly setBack: SetBackEvent;
 }
 
-/** What `on` of a dispatcher listens to. */
+/** Names of a dispatcher's events. */
 export type DispatcherEventName = keyof DispatcherEvents;
-/** A function that hears one event. What it throws goes to `onError`. */
+/** A listener of one event. Its errors go to `onError`. */
 export type DispatcherListener<Name extends DispatcherEventName> = (event: DispatcherEvents[Name]) => void;
 
 /** All names, for checks. */

@@ -1,10 +1,9 @@
-// The words of `runBatch`: what a job is given, what it gives back, how it tells of its progress.
-// Types only.
+// Types of `runBatch`: its requests, its outcomes and its progress.
 
 import type { TokenCounts } from "./rows.ts";
 import type { BatchLine, DispatchRequest, LoggedOutcome, OutcomeStatus } from "./types.ts";
 
-/** What `runBatch` takes as a request: one for `enqueue`, or a line of a batch file. */
+/** A request of `runBatch`: one for `enqueue`, or a line of a batch file. */
 export type JobRequest = DispatchRequest | BatchLine;
 
 /** The type of the ids of these requests. */
@@ -19,83 +18,81 @@ export type JobRequestMetadata<Request> = Request extends { readonly metadata: i
   ? Metadata
   : LoggedOutcome["metadata"];
 
-/** An outcome of a job, in the types of the caller's requests. */
+/** An outcome of a job, typed by the caller's requests. */
 export interface JobOutcome<Request = JobRequest> extends Omit<LoggedOutcome, "id" | "metadata"> {
   readonly id: JobRequestId<Request>;
-  /** As it was enqueued: at the first run that had this request. */
+  /** The metadata of the first run that had this request. */
   readonly metadata: JobRequestMetadata<Request>;
   /**
-   * The request's place in `requests`, from 0. null for a request with an id of its own that came
-   * from an iterable, and for one of an earlier run that an array does not have.
+   * The request's index in `requests`, from 0. null for a request from an iterable with its own id,
+   * and for one of an earlier run that the array lacks.
    */
   readonly index: number | null;
   /**
-   * `requests[index]` where `requests` is an array; null for iterables, which nobody keeps in
-   * memory.
+   * `requests[index]` if `requests` is an array. null for iterables, which are not kept in memory.
    */
   readonly request: Request | null;
 }
 
-/** What becomes of a job whose `requestDefaults` have changed. */
+/** Policy for a job whose `requestDefaults` have changed. */
 export type OnChange = "refuse" | "keep";
 
 /** Why requests of a job wait. */
 export interface JobPause {
   /** The account's name. */
   readonly account: string;
-  /** Milliseconds since 1970: when it is tried again. null: not before a person resumes it. */
+  /** Time of the next try, in ms since 1970. null: an operator must resume it. */
   readonly until: number | null;
-  /** A code and the provider's words, such as "invalid_api_key: Incorrect API key provided". */
+  /** A code and the provider's message, such as "invalid_api_key: Incorrect API key provided". */
   readonly reason: string;
 }
 
-/** How far a job is. Counts of requests, but for tokens and times. */
+/** Progress of a job: counts of requests, tokens, and times. */
 export interface JobProgress extends TokenCounts {
   readonly job: string;
-  /** Of `requests`, as many as are in the store by now; one whose id comes twice counts once. */
+  /** Requests of `requests` in the store by now. A repeated id counts once. */
   readonly enqueued: number;
-  /** Of these, as many as were there before: enqueued by an earlier run, or by another process. */
+  /** Those that were there before: from an earlier run or another process. */
   readonly existing: number;
   /** True once all of `requests` are in the store. */
   readonly allEnqueued: boolean;
-  /** Of the job, as far as it is known: earlier runs and other processes included. */
+  /** Known requests of the job, including earlier runs and other processes. */
   readonly total: number;
   /** In no batch now. */
   readonly waiting: number;
   /**
-   * In batches now. Where other work shares the store, its requests count too, as far as this job
-   * has open ones.
+   * In batches now. If other work shares the store, its requests count too while this job has open
+   * ones.
    */
   readonly inBatches: number;
-  /** Outcomes that this iteration has given, and how many of each status. */
+  /** Outcomes that this iteration has yielded, in total and by status. */
   readonly done: number;
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
-  /** US dollars for these tokens, by the option `prices`; null where a model has no price. */
+  /** US dollars for these tokens, by the option `prices`; null if a model has no price. */
   readonly price: number | null;
-  /** Since this run has begun. */
+  /** Since this run began. */
   readonly elapsedMs: number;
-  /** Outcomes a second that were recorded in this run, and given. */
+  /** Outcomes per second that were recorded and yielded in this run. */
   readonly perSecond: number;
   /**
-   * Milliseconds since 1970. Where all that is left in the store waits to be tried again: when the
-   * first of it is. Else null.
+   * In ms since 1970: if all remaining requests of the store wait for a retry, the first of these.
+   * Else null.
    */
   readonly nextTryAt: number | null;
   /**
-   * Milliseconds since 1970. Where all open batches of the store, 100 at most, are leased by other
-   * processes, also by one that was killed: when the first lease ends. A process that lives renews
-   * its leases; the batch of one that was killed goes on here. Else null.
+   * In ms since 1970: if other processes lease all open batches of the store (100 at most), the end
+   * of the first lease. A live process renews its leases; after a crash this run takes the batch
+   * over then. Else null.
    */
   readonly heldUntil: number | null;
   /**
-   * What requests of the job wait for where an account does not take them or does not answer: a
-   * key, the network, a limit that is used up, a pause by a person. Of several, the one that ends
-   * first. null while nothing is known to wait.
+   * The reason why requests of the job wait for an account: a key, the network, a reached limit, an
+   * operator's pause. The one that ends first, if several. null if none is known.
    */
   readonly paused: JobPause | null;
   /**
-   * Until all have ended, at that rate; null while it cannot be told, and where all that is left
-   * waits to be tried again.
+   * Estimated time until all have ended, at that rate. null if unknown, or if all remaining
+   * requests wait for a retry.
    */
   readonly leftMs: number | null;
 }

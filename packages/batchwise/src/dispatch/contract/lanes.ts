@@ -1,12 +1,9 @@
-// Names of lanes, as far as stores have to read them: endpoint, group and model, with a space after
-// each of the first two. The first two hold no space. The group is empty but for parts of split
-// batches.
+// Lane names, as far as stores read them: endpoint, group and model, separated by spaces. Endpoint
+// and group contain no space. The group is empty except for parts of split batches.
 
 const GROUP = /^([^ ]* )[^ ]+(?= )/;
 
-/**
- * The lane without its group: what `usage` sums by. A name of another form is given back as it is.
- */
+/** The lane without its group, by which `usage` sums. Returns a name of another form unchanged. */
 export function laneProper(name: string): string {
   return name.replace(GROUP, "$1");
 }

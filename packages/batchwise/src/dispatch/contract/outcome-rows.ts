@@ -1,6 +1,5 @@
-// The rows of outcomes and of their deliveries that go in and out of a Store; rows.ts has those of
-// requests, batches and lanes. Plain data with no optional place on the way out: null means none.
-// Types only.
+// Rows of outcomes and deliveries that a Store takes and returns; rows.ts has the others. Plain
+// data. Returned rows have no optional field: null means none. Types only.
 
 import type { TokenCounts } from "./rows.ts";
 import type { OutcomeStatus } from "./types.ts";
@@ -12,9 +11,9 @@ export type Settlement =
       readonly kind: "final";
       readonly status: OutcomeStatus;
       readonly payload: string;
-      /** Of the payload's error; null where it has none. */
+      /** The payload error's code; null if there is none. */
       readonly code: string | null;
-      /** What the provider counted; null where it gave nothing. */
+      /** The provider's counts; null if there are none. */
       readonly usage: TokenCounts | null;
       readonly charged: boolean;
     }
@@ -27,7 +26,7 @@ export type Settlement =
       readonly lane: string;
     };
 
-/** An outcome, as a store keeps it. */
+/** An outcome in a store. */
 export interface OutcomeRow {
   readonly cursor: number;
   readonly id: string;
@@ -39,29 +38,29 @@ export interface OutcomeRow {
   readonly recordedAt: number;
   readonly tenant: string;
   readonly job: string;
-  /** The batch in which the request ended; null where it waited. */
+  /** The batch in which the request ended; null if it waited. */
   readonly batchKey: string | null;
-  /** Of the payload's error; null where it has none. */
+  /** The payload error's code; null if there is none. */
   readonly code: string | null;
   readonly metadata: string | null;
-  /** The delivery log; null unless the query asked for it. */
+  /** The delivery log; null unless the query asks for it. */
   readonly deliveries: readonly DeliveryState[] | null;
 }
 
-/** Which outcomes a store reads, from which cursor on. */
+/** Which outcomes to read, and from which cursor. */
 export type OutcomeQuery = (
   | {
       readonly after: number;
       readonly limit: number;
-      /** Only those whose delivery to this sink has been given up. Not together with `job`. */
+      /** Only outcomes whose delivery to this sink was abandoned. Not together with `job`. */
       readonly dead?: string;
-      /** Only those of this job. */
+      /** Only outcomes of this job. */
       readonly job?: string;
     }
   | { readonly ids: readonly string[] }
 ) & { readonly deliveries?: boolean };
 
-/** What is left of a delivery. */
+/** The state of a delivery. */
 export interface DeliveryState {
   readonly sink: string;
   readonly state: "waiting" | "delivered" | "dead";
@@ -78,18 +77,18 @@ export interface DeliveryLogRow {
   readonly error: string | null;
 }
 
-/** A delivery that has been taken: its outcome (without log) and the attempt to report with. */
+/** A taken delivery: its outcome (without log) and the attempt for the report. */
 export interface DeliveryRow {
   readonly sink: string;
   readonly attempt: number;
   readonly outcome: OutcomeRow;
 }
 
-/** How a try of a delivery ended. */
+/** The result of one try of a delivery. */
 export interface DeliveryReport extends DeliveryLogRow {
   readonly cursor: number;
   readonly sink: string;
   readonly result: "delivered" | "retry" | "dead";
-  /** When to try again; only read for `retry`. */
+  /** Time of the next try; read only for `retry`. */
   readonly nextAt: number;
 }

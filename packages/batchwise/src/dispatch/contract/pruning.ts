@@ -1,35 +1,32 @@
-// What goes in and out of `Store.prune`. Types only.
+// Input and result of `Store.prune`. Types only.
 
 import type { OutcomeStatus } from "./types.ts";
 
-/** What a store lets go of in one call. */
+/** Which rows one call may delete. */
 export interface PruneInput {
-  /** Outcomes recorded at or before this may go. */
+  /** Outcomes recorded at or before this time. */
   readonly before: number;
   /** Only outcomes with one of these. */
   readonly statuses: readonly OutcomeStatus[];
-  /** Tombstones of requests that were pruned at or before this go too. Absent: none goes. */
+  /** Tombstones of requests pruned at or before this time. Absent: none. */
   readonly tombstonesBefore?: number;
-  /** Ended batches that were last written at or before this may go. */
+  /** Ended batches last written at or before this time. */
   readonly batchesBefore: number;
-  /** Where to go on: 0 at first, then the `next` of the call before. */
+  /** Where to continue: 0 at first, then `next` of the previous call. */
   readonly after: number;
-  /**
-   * Most requests that the call prunes, most batches that it takes away and, nearly, most
-   * tombstones. At least 1.
-   */
+  /** Maximum requests to prune and batches to delete and, approximately, tombstones. At least 1. */
   readonly limit: number;
   readonly now: number;
 }
 
-/** What one call has done. */
+/** The result of one call. */
 export interface PruneStep {
-  /** Requests of which only id and digest are left now. */
+  /** Requests that were reduced to id and digest. */
   readonly requests: number;
-  /** Batches taken away. */
+  /** Deleted batches. */
   readonly batches: number;
-  /** Outcomes that would have gone, were no delivery of theirs waiting. */
+  /** Outcomes that are kept only because a delivery waits. */
   readonly kept: number;
-  /** `after` of the next call; null when there is no more to do. */
+  /** `after` of the next call; null at the end. */
   readonly next: number | null;
 }

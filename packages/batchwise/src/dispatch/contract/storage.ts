@@ -1,33 +1,32 @@
-// Object storage, for providers whose batches read and write files there: five operations over the
-// user's own client, as `s3Storage` and `gcsStorage` of "batchwise/dispatch/storage" make them. It
-// keeps no state and retries nothing; the dispatcher does. Names are relative: to the bucket and
-// prefix that the storage was made with.
+// Object storage for providers whose batches read and write files: five operations over the user's
+// client, as `s3Storage` and `gcsStorage` of "batchwise/dispatch/storage" make them. A storage
+// keeps no state and retries nothing; the dispatcher does. Names are relative to the storage's
+// bucket and prefix.
 
 import type { CallOptions } from "./account.ts";
 
 /** An object in the storage. */
 export interface StoredObject {
   /**
-   * Relative, as given to `put`; of an object that the provider wrote, its address less bucket and
+   * Relative, as given to `put`. For an object of the provider, its address without bucket and
    * prefix.
    */
   readonly name: string;
   /**
-   * Its full address, as providers take and give it: `s3://bucket/prefix/name`,
-   * `gs://bucket/prefix/name`.
+   * Its full address, as providers use it: `s3://bucket/prefix/name`, `gs://bucket/prefix/name`.
    */
   readonly uri: string;
   readonly bytes: number;
 }
 
 /**
- * Where an account keeps inputs and finds outputs.
+ * The storage of an account's inputs and outputs.
  *
- * Each operation is one logical call: it honours `signal`, and `timeoutMs` as the longest wait for
- * the next progress, and rejects with whatever the client threw, which the account's `classify`
- * reads. Names are of at most 512 characters of `A-Z a-z 0-9 . _ - /`, and do not begin with "/".
- * Where a name is taken, a full address is taken too if it lies in the same bucket, whatever its
- * prefix: providers answer with addresses.
+ * Each operation is one logical call. It honours `signal`, and `timeoutMs` as the longest wait for
+ * the next progress. It rejects with the client's error, which the account's `classify` reads.
+ * Names have at most 512 characters of `A-Z a-z 0-9 . _ - /` and do not begin with "/". A full
+ * address in the same bucket is valid wherever a name is, whatever its prefix: providers answer
+ * with addresses.
  *
  * @example
  * ```ts
@@ -40,25 +39,21 @@ export interface StoredObject {
  */
 export interface ObjectStorage {
   /**
-   * Writes an object, in place of one of that name. Atomic: a reader sees the whole new object or
-   * what was there before, never a part, also when the call fails, is aborted or the process dies.
-   * When it resolves, the object is durable and every later `get` and `list` shows it. When it
-   * rejects, the object may be there whole or not at all. Memory in use does not grow with the
-   * object; where `chunks` rejects, nothing is written.
+   * Writes or replaces an object. Atomic: a reader sees the whole new object or the old state,
+   * never a part, also after a failure, an abort or a crash. When it resolves, the object is
+   * durable and every later `get` and `list` shows it. When it rejects, the whole object may exist
+   * or not. Memory use does not grow with the object. If `chunks` rejects, nothing is written.
    */
   put(name: string, chunks: AsyncIterable<Uint8Array>, call: CallOptions): Promise<{ readonly uri: string }>;
   /**
    * Its bytes as they arrive. Ends normally only after the last byte: a cut download rejects.
-   * Rejects with a DispatchError OBJECT_NOT_FOUND where there is none, before the first byte.
-   * Ending the loop early ends the download.
+   * Rejects with OBJECT_NOT_FOUND for a missing object, before the first byte. Ending the loop
+   * early ends the download.
    */
   get(nameOrUri: string, call: CallOptions): AsyncIterable<Uint8Array>;
-  /**
-   * Every object whose name begins with `prefix`, in the order of names, page by page as it is
-   * read. "": all.
-   */
+  /** Every object whose name begins with `prefix`, in name order, by pages. "": all. */
   list(prefix: string, call: CallOptions): AsyncIterable<StoredObject>;
-  /** Deletes it. No error where there is none. */
+  /** Deletes it. A missing object is no error. */
   delete(nameOrUri: string, call: CallOptions): Promise<void>;
   /** The full address of a name. Pure. */
   uriOf(name: string): string;

@@ -1,10 +1,8 @@
-// What `requests` answers for a pruned request.
+// Rows of `requests` for pruned requests.
 
 import type { RequestRow } from "./rows.ts";
 
-/**
- * Of the row only the id counts: `ended` with `ended: null` is what tells it from every other one.
- */
+/** Only the id is valid. `ended` state with `ended: null` identifies it. */
 export function tombstoneRow(id: string): RequestRow {
   return {
     ...{ id, lane: "", state: "ended", priority: 0, tenant: "", job: "", arrival: 0, createdAt: 0, notBefore: 0 },
@@ -13,7 +11,7 @@ export function tombstoneRow(id: string): RequestRow {
   };
 }
 
-/** The rows of these ids, in their order: those given, and those of tombstones. */
+/** The rows of these ids in order: the given rows, and tombstones. */
 export function withTombstones(
   ids: readonly string[],
   rows: readonly RequestRow[],

@@ -1,6 +1,5 @@
-// The public words of the dispatcher: what a caller passes in and gets back. Types only; nothing
-// here runs. All times are milliseconds since 1970 (`...At`) or spans of milliseconds (`...Ms`).
-// Bodies are in OpenAI's shape.
+// The public types of the dispatcher: inputs and results. Types only. Times are ms since 1970
+// (`...At`) or durations in ms (`...Ms`). Bodies are in OpenAI's format.
 
 /** A value that JSON text can hold. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json | undefined };
@@ -8,7 +7,7 @@ export type Json = string | number | boolean | null | readonly Json[] | { readon
 /** A JSON object: request bodies, response bodies, metadata. */
 export type JsonObject = { readonly [key: string]: Json | undefined };
 
-/** The routes of which the dispatcher knows how to count tokens. */
+/** The endpoints whose tokens the dispatcher can count. */
 export type KnownEndpoint =
   | "/v1/chat/completions"
   | "/v1/embeddings"
@@ -18,40 +17,34 @@ export type KnownEndpoint =
   | "/v1/images/generations"
   | "/v1/messages";
 
-/**
- * The route that a request is for: one that an account lists among its `capabilities.endpoints`.
- */
+/** The endpoint of a request: one in the `capabilities.endpoints` of an account. */
 export type Endpoint = KnownEndpoint | (string & Readonly<Record<never, never>>);
 
-/** One request, as a caller enqueues it. `requestDefaults` are merged under `body`. */
+/** One request to enqueue. `requestDefaults` are merged under `body`. */
 export interface DispatchRequest {
   readonly body: JsonObject;
-  /**
-   * The caller's name for it and its idempotency key: 1 to 256 characters. Made by the dispatcher
-   * when absent.
-   */
+  /** The caller's name for it and its idempotency key: 1 to 256 characters. Generated if absent. */
   readonly id?: string;
   /**
    * Default: `/v1/chat/completions` for a body with `messages`, `/v1/embeddings` for one with
    * `input`.
    */
   readonly endpoint?: Endpoint;
-  /** Higher goes first. A safe integer; 0 unless given. */
+  /** Higher goes first. A safe integer. Default 0. */
   readonly priority?: number;
   /**
-   * After this no batch is sent with it, and it ends as `expired`, unpaid; what may have been
-   * accepted still counts.
+   * After this time it is sent in no batch and ends as `expired`, uncharged. A result of an earlier
+   * send still counts.
    */
   readonly deadlineAt?: number;
   /**
-   * Whose request it is: tenants share batches by tokens. Requests without one are one tenant
-   * together.
+   * The request's tenant: tenants share batches by tokens. Requests without one share one tenant.
    */
   readonly tenant?: string;
-  /** The work that it is a part of: `outcomes({ job })` gives that work's outcomes alone. */
+  /** The job that it belongs to: `outcomes({ job })` gives only that job's outcomes. */
   readonly job?: string;
   /**
-   * Given back with the outcome, never sent to the provider. At most 16 KB (16,384 bytes) as JSON.
+   * Returned with the outcome, never sent to the provider. At most 16 KB (16,384 bytes) as JSON.
    */
   readonly metadata?: Readonly<Record<string, string>>;
 }
@@ -67,19 +60,16 @@ export interface BatchLine {
   readonly body: JsonObject;
 }
 
-/** What `enqueue` answers, once the request is durable. */
+/** The result of `enqueue`, once the request is durable. */
 export interface Enqueued {
   readonly id: string;
-  /** True when the same id with the same body was there already: nothing was added. */
+  /** True if the same id and body already existed: nothing was added. */
   readonly existing: boolean;
 }
 
-/** What `enqueueMany` answers: one entry a request, in order. */
+/** The result of `enqueueMany`: one entry per request, in order. */
 export interface EnqueuedMany extends Array<Enqueued> {
-  /**
-   * How many of them were there before: they are not sent again, and give the outcome of the first
-   * time.
-   */
+  /** How many of them existed before. They are not sent again, and have the earlier outcome. */
   readonly existingCount: number;
 }
 
@@ -98,43 +88,37 @@ export interface OutcomeError {
   readonly message: string;
 }
 
-/** Tokens as the provider counted them. */
+/** Token counts of the provider. */
 export interface Usage {
   /** All of the input, cached or not. */
   readonly inputTokens: number;
-  /**
-   * Of the input: read from a prompt cache, at a lower price. What was written into one is none of
-   * these.
-   */
+  /** Input read from a prompt cache, at a lower price. Cache writes do not count here. */
   readonly cachedTokens: number;
-  /** All of the output, thoughts included. */
+  /** All of the output, including reasoning. */
   readonly outputTokens: number;
-  /** Of the output: thoughts that the answer does not show, where the provider counts them. */
+  /** Output of hidden reasoning, if the provider counts it. */
   readonly reasoningTokens: number;
   readonly totalTokens: number;
 }
 
-/** How a request ended. `failed` may carry a response too: the provider's own error answer. */
+/** How a request ended. A `failed` one may have a response: the provider's error answer. */
 export interface Outcome {
   readonly id: string;
   readonly status: OutcomeStatus;
   readonly response: OutcomeResponse | null;
   readonly error: OutcomeError | null;
   /**
-   * Charged tries, the one that gave this outcome included. Backpressure and splitting charge
-   * nothing.
+   * Charged tries, including the one with this outcome. Backpressure and splitting charge nothing.
    */
   readonly attempts: number;
   readonly usage: Usage | null;
-  /** The key of the batch in which it ended; null where it ended while it waited. */
+  /** Key of the batch in which it ended; null if it ended while it waited. */
   readonly batch: string | null;
 }
 
 /** An outcome read from the durable log. */
 export interface LoggedOutcome extends Outcome {
-  /**
-   * Pass the last one seen as `outcomes({ after })` to go on from there, also in another process.
-   */
+  /** Pass the last one to `outcomes({ after })` to continue from there, also in another process. */
   readonly cursor: number;
   readonly recordedAt: number;
   readonly tenant: string;
@@ -143,26 +127,26 @@ export interface LoggedOutcome extends Outcome {
   readonly metadata: Readonly<Record<string, string>> | null;
 }
 
-/** From which cursor outcomes are read, whose, and until when. */
+/** Which outcomes to read, from which cursor, and until when. */
 export interface OutcomesOptions {
-  /** The cursor of the last outcome that is done with; 0, the default, for all. */
+  /** The cursor of the last handled outcome. Default 0: all. */
   readonly after?: number;
   /**
-   * End when nothing is left to wait for; reject with QUARANTINED when that is for a person to
-   * decide. Default false. A promise, such as of what enqueues: the same from when it has resolved
-   * on; reject as it does.
+   * End when no work is left; reject with QUARANTINED if the rest needs an operator's decision.
+   * Default false. A promise, such as that of the enqueueing code: the same after it resolves;
+   * rejects if it does.
    */
   readonly untilIdle?: boolean | PromiseLike<unknown>;
-  /** Only outcomes of this job; `untilIdle` waits for this job's requests alone then. */
+  /** Only outcomes of this job; then `untilIdle` waits only for this job's requests. */
   readonly job?: string;
 }
 
 /** Where outcomes are delivered: `onOutcome`, or the webhook. */
 export type DeliverySink = "callback" | "webhook";
 
-/** Which undelivered outcomes are read. */
+/** Which undelivered outcomes to read. */
 export interface DeadLettersOptions {
-  /** Default `"webhook"`: what a callback has not taken is never given up. */
+  /** Default `"webhook"`: deliveries to a callback are never abandoned. */
   readonly sink?: DeliverySink;
   /** Only outcomes with a higher cursor. Default 0. */
   readonly after?: number;
@@ -170,7 +154,7 @@ export interface DeadLettersOptions {
   readonly limit?: number;
 }
 
-/** Which outcomes are delivered again. */
+/** Which outcomes to deliver again. */
 export interface RedeliverOptions {
   /** Default `"webhook"`. */
   readonly sink?: DeliverySink;
@@ -178,7 +162,7 @@ export interface RedeliverOptions {
   readonly after?: number;
 }
 
-/** An outcome that could not be delivered, and how its last try ended. */
+/** An outcome that could not be delivered, and the result of its last try. */
 export interface DeadLetter {
   readonly sink: DeliverySink;
   readonly outcome: LoggedOutcome;
@@ -188,50 +172,46 @@ export interface DeadLetter {
   readonly error: string | null;
 }
 
-/** Which ended requests are let go of. */
+/** Which ended requests to prune. */
 export interface PruneOptions {
   /**
-   * Only outcomes recorded at least so many milliseconds ago. 0 for all; then one may go before you
-   * have read it.
+   * Only outcomes recorded at least this many ms ago. 0 for all, possibly before you have read
+   * them.
    */
   readonly olderThanMs: number;
   /** Only outcomes with one of these. Default: all. */
   readonly statuses?: readonly OutcomeStatus[];
   /**
-   * Forgets ids, too, of requests that were pruned so many milliseconds ago: such an id may run
-   * again. Default: the dispatcher's `tombstoneRetentionMs`.
+   * Also forgets ids of requests pruned at least this many ms ago: such an id may run again.
+   * Default: the dispatcher's `tombstoneRetentionMs`.
    */
   readonly tombstoneRetentionMs?: number;
 }
 
-/** What `prune` has done. */
+/** The result of `prune`. */
 export interface PruneResult {
-  /** Requests of which only id and digest are left. */
+  /** Requests that were reduced to id and digest. */
   readonly requests: number;
-  /** Ended batches taken away. */
+  /** Deleted batches. */
   readonly batches: number;
-  /**
-   * Outcomes that are old enough and stay, because `onOutcome` or the webhook has not taken them
-   * yet.
-   */
+  /** Old outcomes that are kept, because `onOutcome` or the webhook has not taken them yet. */
   readonly kept: number;
 }
 
 /**
- * When a batch closes: any one reached is enough. Each is also a cap that no batch exceeds, except
- * `maxAgeMs`.
+ * When a batch closes: reaching any one is enough. All but `maxAgeMs` are also caps of every batch.
  */
 export interface Thresholds {
   readonly maxRequests: number;
-  /** Of the encoded file, envelopes and newlines included. */
+  /** Of the encoded file, with envelopes and newlines. */
   readonly maxBytes: number;
   /** Estimated prompt tokens. */
   readonly maxTokens: number;
-  /** Age of the oldest request that waits. */
+  /** Age of the oldest waiting request. */
   readonly maxAgeMs: number;
 }
 
-/** Where a batch is in its life. */
+/** The state of a batch. */
 export type BatchState =
   | "sealed"
   | "submitting"
@@ -243,7 +223,7 @@ export type BatchState =
   | "quarantined"
   | "done";
 
-/** A batch, as operators see it. */
+/** A batch, for operators. */
 export interface BatchRecord {
   readonly key: string;
   readonly account: string;
@@ -253,16 +233,16 @@ export interface BatchRecord {
   readonly requests: number;
   readonly bytes: number;
   readonly tokens: number;
-  /** Members that have no decision yet; 0 once the batch is done. */
+  /** Members without a decision yet; 0 once the batch is done. */
   readonly remaining: number;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly submitAttempt: number;
   readonly providerBatchId: string | null;
   readonly providerState: string | null;
-  /** Why it waits, failed or was put aside. */
+  /** Why it waits, failed or was quarantined. */
   readonly lastError: OutcomeError | null;
-  /** Provider batches that once carried this batch's tag or place, and what was done about them. */
+  /** Provider batches that once had this batch's tag or place, and how each was handled. */
   readonly orphans: readonly Orphan[];
 }
 
@@ -271,13 +251,13 @@ export interface Orphan {
   readonly providerBatchId: string;
   readonly seenAt: number;
   /**
-   * `ended`: an earlier attempt that failed as a whole. `foreign`: adopted by mistake, given back.
+   * `ended`: an earlier attempt that failed as a whole. `foreign`: adopted by mistake and given up.
    * `adopted`: of record, by an operator, while the batch was quarantined.
    */
   readonly action: "cancelled" | "ended" | "foreign" | "ignored" | "adopted";
 }
 
-/** Which batches `batches()` gives. */
+/** Which batches `batches()` returns. */
 export interface BatchFilter {
   readonly keys?: readonly string[];
   readonly states?: readonly BatchState[];
@@ -293,8 +273,8 @@ export interface LaneStats {
   /** Counted up to `thresholds.maxRequests` in each lane. */
   readonly waiting: number;
   /**
-   * True where the count has ended at that number: so many wait, or more. Bytes and tokens are then
-   * of so many.
+   * True if the count stopped at that number: at least so many wait. Bytes and tokens cover only
+   * those.
    */
   readonly orMore: boolean;
   readonly bytes: number;
@@ -302,7 +282,7 @@ export interface LaneStats {
   readonly oldestAt: number | null;
 }
 
-/** What one limit of an account has in flight. */
+/** Work in flight on one limit of an account. */
 export interface LedgerStats {
   readonly name: string;
   readonly tokens: number;
@@ -322,51 +302,46 @@ export interface LaneRef {
 export interface PauseRecord {
   readonly since: number;
   /**
-   * As given to `pauseAccount` or `pauseLane`, or the account and its provider's words; null for
-   * none.
+   * The reason given to `pauseAccount` or `pauseLane`, or the account and its provider's message;
+   * null for none.
    */
   readonly reason: string | null;
 }
 
 /**
- * What operators have paused, for all processes of the store, and lanes that pause because their
- * requests are refused.
+ * Pauses by operators, for all processes of the store, and lanes that pause because their requests
+ * are refused.
  */
 export interface PausedRecord {
   readonly accounts: readonly (PauseRecord & { readonly name: string })[];
   readonly lanes: readonly (PauseRecord & LaneRef)[];
 }
 
-/** What waits, what is in flight, and how old it is. */
+/** Waiting work, work in flight, and ages. */
 export interface DispatcherStats {
   readonly lanes: readonly LaneStats[];
   readonly ledgers: readonly LedgerStats[];
   readonly batches: Readonly<Record<BatchState, number>>;
-  /** Requests that are members of a batch which has not ended. */
+  /** Members of batches that have not ended. */
   readonly inBatches: number;
-  /** Where all that is left waits to be tried again: when the first of it is. Else null. */
+  /** If all remaining work waits for a retry: the time of the first. Else null. */
   readonly nextTryAt: number | null;
   /**
-   * Where all open batches, 100 at most, are leased by other processes, also by one that was
-   * killed: when the first lease ends, unless a process that lives renews it. Else null.
+   * If other processes, also crashed ones, lease all open batches (100 at most): the end of the
+   * first lease, unless its live process renews it. Else null.
    */
   readonly heldUntil: number | null;
   /** Outcomes recorded since the store was made. A retried request counts again. */
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
-  /**
-   * Deliveries not made yet, whatever they wait for; what has been given up is in `deadLetters()`
-   * instead.
-   */
+  /** Deliveries not made yet, for any reason. Abandoned ones are in `deadLetters()` instead. */
   readonly deliveriesWaiting: number;
-  /** What operators have paused, for all processes. */
+  /** Pauses by operators, for all processes. */
   readonly paused: PausedRecord;
-  /** Result lines that changed nothing: late, repeated or foreign. Of this process. */
+  /** Result lines without an effect: late, repeated or foreign. In this process. */
   readonly ignoredResults: number;
-  /** Provider batches found beyond the one of record. Of this process. */
+  /** Provider batches beside the one of record. In this process. */
   readonly duplicateBatches: number;
 }
 
-/**
- * What `cancel` found: ended at once, asked for while in a batch, ended before, or never heard of.
- */
+/** The result of `cancel`: ended at once, requested while in a batch, ended before, or unknown. */
 export type CancelResult = "cancelled" | "requested" | "ended" | "not_found";
