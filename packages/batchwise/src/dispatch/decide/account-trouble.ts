@@ -1,4 +1,4 @@
-// What a failed call says about its account, in words for a person. Pure.
+// Describes an account problem that a failed call shows. Pure.
 
 import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -8,20 +8,20 @@ import { statusOf, wordsOf } from "../format/client-error.ts";
 export type AccountTrouble = "ACCOUNT_PAUSED" | "ACCOUNT_FULL" | "ACCOUNT_UNAVAILABLE";
 
 /**
- * Statuses that blame the key, or what it may do. 402 and 429 ask for money, which may come while a
- * job waits.
+ * Statuses that blame the key or its permissions. 402 and 429 may mean missing credit, which may be
+ * added while a job waits.
  */
 const KEY_REFUSED: ReadonlySet<number | null> = new Set([401, 403]);
 const READS: ReadonlySet<Operation> = new Set(["retrieve", "results", "files"]);
 const LISTS: ReadonlySet<Operation> = new Set(["list", "find"]);
 
 /**
- * A success of an account. `read`: an answer about a batch. `taken`: it began a batch. `results`: a
- * line that succeeded.
+ * Kinds of successful calls. `read`: an answer about a batch. `taken`: the provider began a batch.
+ * `results`: a line that succeeded.
  */
 export type Success = "upload" | "create" | "execute" | "read" | "taken" | "results";
 
-/** null for a failure that blames the batch, not its account. */
+/** null for a failure that blames the batch and not its account. */
 export function troubleOf({ kind }: Failure): AccountTrouble | null {
   switch (kind) {
     case "authOrBilling":
@@ -37,8 +37,7 @@ export function troubleOf({ kind }: Failure): AccountTrouble | null {
 }
 
 /**
- * The success that ends a trouble which a call of this kind shows; null for what other calls say
- * nothing of.
+ * The success that ends a trouble shown by a call of this kind; null for calls that show nothing.
  */
 export function disproofOf(operation: Operation, error: unknown): Success | null {
   if (mayOnlyNotList(operation, error)) return null;
@@ -46,7 +45,7 @@ export function disproofOf(operation: Operation, error: unknown): Success | null
   return operation === "execute" ? "execute" : "read";
 }
 
-/** A key may have the right to send and to read, and not to list. */
+/** True if the key may be allowed to send and read, but not to list. */
 function mayOnlyNotList(operation: Operation, error: unknown): boolean {
   return LISTS.has(operation) && statusOf(error) === 403;
 }
@@ -59,7 +58,7 @@ export interface KeyRefusal {
   readonly blocksReads: boolean;
 }
 
-/** null where the failure does not blame the key. */
+/** null if the failure does not blame the key. */
 export function keyRefusalOf(failure: Failure, error: unknown, operation: Operation): KeyRefusal | null {
   if (failure.kind !== "authOrBilling" || mayOnlyNotList(operation, error)) return null;
   const status = statusOf(error);
@@ -68,7 +67,7 @@ export function keyRefusalOf(failure: Failure, error: unknown, operation: Operat
   return { words: answered(failure, error), blocksReads: status !== 403 || READS.has(operation) };
 }
 
-/** The error for `onError`, which has the client's own as its cause. */
+/** The error for `onError`, with the client's error as its cause. */
 export function troubleError(
   trouble: AccountTrouble,
   account: string,
@@ -81,7 +80,7 @@ export function troubleError(
   return new DispatchError(trouble, `The account "${account}" ${answered(failure, error)}. ${follows}`, error);
 }
 
-/** What a refused key does to requests, in the words of every message. */
+/** The effect of a refused key on requests, for all messages. */
 export const KEY_KEEPS = "Its requests stay in the store, and go on once the key is right.";
 
 const NOT_LISTED = "Its batches cannot be listed. It may still send: the next upload or create shows that.";
@@ -92,10 +91,10 @@ const WHAT_FOLLOWS: Readonly<Record<AccountTrouble, string>> = {
   ACCOUNT_UNAVAILABLE: "Its requests wait, and are tried again.",
 };
 
-/** What the account did, in its own words. */
+/** Describes the account's answer. */
 function answered({ kind, code, message }: Failure, error: unknown): string {
   const status = statusOf(error);
-  // Clients put the status before the words.
+  // Clients put the status before the message.
   const full = wordsOf(error).replace(new RegExp(`^${status} `), "");
   const brief = message.replace(/\.$/, "").replace(new RegExp(`^${status} `), "");
   const said = `${code}: ${full.includes(brief) ? full : brief}`;

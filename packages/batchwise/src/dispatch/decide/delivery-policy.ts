@@ -1,17 +1,13 @@
-// When a delivery that failed is tried again, and when it is given up. Pure. A callback is the
-// user's own code: what it has not taken is never given up. A webhook has twelve tries, and twelve
-// more each time somebody asks for them.
+// Decides when a failed delivery is tried again, and when it is abandoned. A callback is the user's
+// own code, so its deliveries are never abandoned. A webhook has twelve tries, and twelve more
+// after each `redeliver`. Pure.
 
 import { backoff } from "./times/backoff.ts";
 
-/**
- * Tries of a webhook before it is given up: at the default pauses the last comes 17 hours after the
- * first.
- */
+/** Maximum tries of a webhook. With the default pauses the last one is 17 hours after the first. */
 export const WEBHOOK_TRIES = 12;
 /**
- * The pauses of a webhook double up to this, whatever `maxBackoffMs` says: few tries have to
- * outlast an outage.
+ * Maximum pause of a webhook, in ms, whatever `maxBackoffMs` is: few tries must outlast an outage.
  */
 const LONGEST_PAUSE_MS: number = 12 * 3_600_000;
 
@@ -20,10 +16,7 @@ export interface DeliveryPauses {
   readonly maxBackoffMs: number;
 }
 
-/**
- * The pause before the next try after failed try number `attempt`, from 1; null to give the
- * delivery up.
- */
+/** The pause in ms after the failed try number `attempt`, from 1; null to abandon the delivery. */
 export function pauseAfterFailure(
   sink: "callback" | "webhook",
   attempt: number,

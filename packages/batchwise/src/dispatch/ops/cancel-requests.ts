@@ -1,5 +1,5 @@
-// Cancels requests: one, many, or all that match. A cancel is durable before its batch is hurried;
-// what cannot be hurried is seen at the batch's next poll. Guarantees that requests that wait are
+// Cancels requests: one, many, or all that match. The cancel is durable before its batch is
+// processed early; otherwise the batch's next poll sees it. Guarantees that waiting requests are
 // not sent afterwards.
 
 import type { CancelCounts, CancelFilter } from "../contract/operations.ts";
@@ -13,7 +13,7 @@ import { inParts, matching } from "./find-requests.ts";
 
 const BATCHES_AT_ONCE = 500;
 
-/** `workers`: null in a process whose loops do not run; batches are then hurried by none. */
+/** `workers`: null in a process without running loops, which processes no batch early. */
 export async function cancelOne(runtime: Runtime, workers: Workers | null, id: string): Promise<CancelResult> {
   const counts = await cancelMany(runtime, workers, [id]);
   if (counts.cancelled > 0) return "cancelled";
@@ -59,8 +59,8 @@ function isList(which: readonly string[] | CancelFilter): which is readonly stri
 }
 
 /**
- * Batches of which all open members are cancelled end now, instead of at their next poll or by
- * hand.
+ * Ends batches now, instead of at their next poll or by hand, if all of their open members are
+ * cancelled.
  */
 async function hurryCancelled(runtime: Runtime, workers: Workers | null, keys: readonly string[]): Promise<void> {
   for (let from = 0; from < keys.length; from += BATCHES_AT_ONCE) {
@@ -73,7 +73,7 @@ async function hurryCancelled(runtime: Runtime, workers: Workers | null, keys: r
   }
 }
 
-/** The store ends those as cancelled that go back with a wish to be. */
+/** The store ends requeued requests with a pending cancel as cancelled. */
 async function endAside(runtime: Runtime, { key, account }: BatchRow): Promise<void> {
   try {
     if (runtime.options.accounts.has(account)) await abandon(runtime, key, "requeue");

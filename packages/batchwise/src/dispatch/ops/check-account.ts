@@ -1,32 +1,32 @@
-// Whether an account works: asks it once, by its cheapest call.
+// Checks with its cheapest call whether an account works.
 
 import type { Account, CallOptions, Failure } from "../contract/account.ts";
 import { BAD_HEADER, statusOf, wordsOf } from "../format/client-error.ts";
 import { secretsOf } from "../format/secrets.ts";
 
-/** What is wrong with an account. */
+/** A fault of an account. */
 export interface AccountFault {
   /** The account's name. */
   readonly account: string;
   /**
-   * `key`: its key or credentials are refused, or missing; with status 403 it may lack the right to
-   * list alone. `network`: no answer. `answer`: another one than it should be.
+   * `key`: its key or credentials are refused or missing; with status 403 it may only lack the
+   * permission to list. `network`: no answer. `answer`: an unexpected one.
    */
   readonly kind: "key" | "network" | "answer";
-  /** The HTTP status; null where there was no answer. */
+  /** The HTTP status; null if there was no answer. */
   readonly status: number | null;
-  /** The client's words, with those of its causes. */
+  /** The client's message, with those of its causes. */
   readonly message: string;
   readonly error: unknown;
 }
 
-/** Statuses of a list call that blame the key, or the account behind it. */
+/** Statuses of a list call that blame the key or its account. */
 const REFUSALS: ReadonlySet<number | null> = new Set([401, 402, 403]);
 const CHECK_MS = 30_000;
 
 /**
- * Asks an account once whether it works, by its cheapest call: a page of one batch, or what the
- * account has in its place. null where it works, also where it asks for fewer calls. Never rejects.
+ * Checks once whether an account works, with its cheapest call: a page of one batch, or the
+ * account's own check. null if it works, also if it only wants fewer calls. Never rejects.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export async function askAccount(account: Account, call: CallOptions): Promise<v
   else await account.check(call);
 }
 
-/** What an error of `askAccount` says; null for one that asks for fewer calls. */
+/** The fault in an error of `askAccount`; null for one that only wants fewer calls. */
 export function faultOf(account: Account, told: unknown): AccountFault | null {
   const { kind, code, message: said } = account.classify(told, "list");
   if (kind === "rateLimited") return null;
@@ -66,12 +66,12 @@ export function faultOf(account: Account, told: unknown): AccountFault | null {
   const [status, message] = [statusOf(error), code === BAD_HEADER ? said : wordsOf(error)];
   const fault = { account: account.name, status, message, error };
   if (status === null && /credential/i.test(message)) return { ...fault, kind: "key" };
-  // A wrong address is the account's trouble, too, and not its key's.
+  // A wrong address is the account's problem, but not its key's.
   if ((kind === "authOrBilling" && status !== 404) || REFUSALS.has(status)) return { ...fault, kind: "key" };
   return { ...fault, kind: status === null ? "network" : "answer" };
 }
 
-/** The same as a failure of a call. */
+/** The fault as a failure of a call. */
 export function failureIn({ kind, message }: AccountFault, classified: Failure): Failure {
   const { code } = classified;
   return kind === "key" ? { kind: "authOrBilling", code, message } : { kind: "unknown", code, message };

@@ -1,5 +1,5 @@
-// Reads requests by filter, page by page, as operators see them. Guarantees that a page is short
-// only at the end, or after so many reads that match little. Writes nothing.
+// Reads requests by filter, page by page, for operators. A page is short only at the end, or after
+// many reads with few matches. Writes nothing.
 
 import type {
   RequestFilter,
@@ -15,9 +15,9 @@ import { storedCode } from "../format/stored-code.ts";
 import type { RequestsPlan } from "../options/operator-options.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** Rows read at once. */
+/** Rows per read. */
 const PAGE = 1_000;
-/** Reads of the store for one page: each of them looks at many requests, and may find none. */
+/** Maximum reads of the store for one page: each looks at many requests and may find none. */
 const MOST_READS = 200;
 
 const STATE_OF = { waiting: "ready", in_batch: "claimed" } as const;
@@ -34,7 +34,7 @@ export async function findRequests(runtime: Runtime, plan: RequestsPlan): Promis
   };
 }
 
-/** The requests of these ids as they are now, with their bodies. */
+/** The current requests of these ids, with their bodies. */
 export async function withBodies(runtime: Runtime, ids: readonly string[]): Promise<StoredRequest[]> {
   const found: StoredRequest[] = [];
   for (const part of inParts(ids)) {
@@ -57,7 +57,7 @@ async function findRecords(runtime: Runtime, { filter, after, limit }: RequestsP
   return { requests, next };
 }
 
-/** Each page of rows that match, until there are no more. Throws once the dispatcher stops. */
+/** All pages of matching rows. Throws once the dispatcher stops. */
 export async function* matching(runtime: Runtime, filter: RequestFilter): AsyncGenerator<readonly RequestRow[]> {
   const match = matchOf(filter);
   for (let after: number | null = 0; after !== null; ) {
@@ -68,7 +68,7 @@ export async function* matching(runtime: Runtime, filter: RequestFilter): AsyncG
   }
 }
 
-/** The ids, each once, in parts that one call of the store may have. */
+/** The ids, each once, in parts of a size for one store call. */
 export function* inParts(ids: readonly string[]): Generator<readonly string[]> {
   const each = [...new Set(ids)];
   for (let from = 0; from < each.length; from += PAGE) yield each.slice(from, from + PAGE);

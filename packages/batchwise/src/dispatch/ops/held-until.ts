@@ -1,14 +1,14 @@
-// When work goes on that waits for nothing but leases of other processes, such as those of one that
-// was killed.
+// The next time of work that only waits for leases of other processes, such as those of a crashed
+// one.
 
 import type { Probe } from "../contract/rows.ts";
 import { LIVE } from "../decide/batch/life-cycle.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** Of more batches than this nobody is told: some of so many go on. */
+/** Above this many live batches, skip the check: some of so many continue. */
 const MOST = 100;
 
-/** The earliest end of these leases; null where a batch goes on without them, or none is left. */
+/** The earliest end of these leases; null if a batch continues without them, or none is left. */
 export async function heldUntil(runtime: Runtime, probe: Probe): Promise<number | null> {
   const { store, clock, options, storeTime } = runtime;
   const now = clock.now();

@@ -1,6 +1,5 @@
-// Keeps with a job which `requestDefaults` its requests got, so that a run with other ones does not
-// give the answers of the old ones without a word. Kept as a mark of the store, for the jobs that
-// were run last.
+// Records with a job which `requestDefaults` its requests got, so that a run with others does not
+// silently return old answers. Kept in a mark of the store for the most recent jobs.
 
 import { createHash } from "node:crypto";
 import { DispatchError } from "../contract/errors.ts";
@@ -11,7 +10,7 @@ import type { Json, JsonObject } from "../contract/types.ts";
 import { storedMessage } from "../format/stored-code.ts";
 
 const PREFIX = "job defaults ";
-/** All marks are read together and often, so there is an end to them. */
+/** A bound, because all marks are read together and often. */
 const MOST_JOBS = 1_000;
 const DIGEST_CHARACTERS = 16;
 
@@ -23,23 +22,22 @@ export interface JobDefaults {
   readonly onChange?: OnChange;
 }
 
-/** A digest for each field of the defaults. */
+/** A digest of each field of the defaults. */
 type Digests = Readonly<Record<string, string>>;
 
 interface Kept {
-  /** When the job was last run. */
+  /** When the job last ran. */
   readonly at: number;
   readonly fields: Digests;
 }
 
 /**
- * Keeps the job's `requestDefaults`, of which the order of keys does not count. A job that has none
- * yet takes these. `runBatch` calls it before it enqueues; a job of your own making calls it there,
- * too.
+ * Records the job's `requestDefaults`; the order of keys does not count. `runBatch` calls it before
+ * it enqueues; call it at that point in a job of your own.
  *
- * @throws DispatchError DEFAULTS_CHANGED where an earlier run had other ones and `onChange` is
- *   "refuse", the default. With "keep" these are kept from then on: requests that are not stored
- *   yet get them, and those that are stay as they are.
+ * @throws DispatchError DEFAULTS_CHANGED if an earlier run had others and `onChange` is "refuse",
+ *   the default. With "keep" the new ones are recorded: requests that are not stored yet get them,
+ *   and stored ones stay unchanged.
  *
  * @example
  * ```ts
@@ -65,12 +63,12 @@ export async function keepJobDefaults(
     const value = JSON.stringify({ at: now, fields } satisfies Kept);
     const changes = [{ name, expected: present, value }, ...oldest(marks, name)];
     const written = await store.marks(changes, now);
-    // Another process of the job may have been quicker.
+    // Another process of the job may have been faster.
     if (written.some((mark) => mark.name === name && mark.value === value)) return;
   }
 }
 
-/** False where earlier runs were refused before anything of them was stored. */
+/** False if earlier runs were refused before any request was stored. */
 async function hasRequests(store: Pick<Store, "usage">, job: string): Promise<boolean> {
   return (await store.usage({ job })).some(({ requests }) => requests > 0);
 }
@@ -87,7 +85,7 @@ function digestOf(value: Json): string {
   return createHash("sha256").update(canonical(value)).digest("hex").slice(0, DIGEST_CHARACTERS);
 }
 
-/** JSON text with sorted keys. A field that is undefined is left out, as in every body. */
+/** JSON text with sorted keys. Undefined fields are left out, as in every body. */
 function canonical(value: Json): string {
   return JSON.stringify(value, (_key, inner: unknown) => {
     if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
@@ -106,7 +104,7 @@ function changedError(job: string, fields: readonly string[]): DispatchError {
   return new DispatchError("DEFAULTS_CHANGED", `${what}: use a new \`job\`, or \`onChange: "keep"\`.`);
 }
 
-/** Takes away the job that was run longest ago, where there would be too many. */
+/** Removes the job that ran longest ago if there would be too many. */
 function oldest(marks: readonly MarkRow[], own: string): MarkChange[] {
   const others = marks.filter(({ name }) => name.startsWith(PREFIX) && name !== own);
   if (others.length < MOST_JOBS) return [];

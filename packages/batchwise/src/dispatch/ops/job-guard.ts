@@ -1,6 +1,6 @@
-// Ends a job that nothing can go on with: asks each account once before the first upload, and
-// rejects where the keys of all accounts that could take what is left are refused. Knows only what
-// this process has seen of its accounts.
+// Ends a job that cannot continue. Checks each account once before the first upload, and rejects if
+// the keys of all accounts for the remaining requests are refused. Uses only what this process has
+// seen.
 
 import { DispatchError } from "../contract/errors.ts";
 import { laneProper } from "../contract/lanes.ts";
@@ -17,7 +17,7 @@ import { endPause } from "./end-pause.ts";
 
 const FIRST_LOOK_MS = 100;
 const LAST_LOOK_MS = 10_000;
-/** Open batches that are looked at; where there are more, the job goes on. */
+/** Maximum open batches to read; with more, the job continues. */
 const MOST_BATCHES = 1_000;
 const SENT = LIVE.filter((state) => state !== "sealed" && state !== "waiting_capacity");
 
@@ -26,7 +26,7 @@ export interface JobGuardInput {
   readonly job: string;
   /** True once all requests of the job are stored. */
   readonly produced: { readonly isDone: boolean };
-  /** Called once, as soon as something can run. */
+  /** Called once, as soon as some request can run. */
   readonly onOpen: () => Promise<void>;
   /** Called once. */
   readonly onStuck: (error: DispatchError) => void;
@@ -37,7 +37,7 @@ export class JobGuard {
   readonly #loop: Loop;
   #lookMs = FIRST_LOOK_MS;
   #isOpen = false;
-  /** When the accounts were last asked, by the monotonic clock. */
+  /** When the accounts were last checked, on the monotonic clock. */
   #askedAt = 0;
 
   constructor(input: JobGuardInput) {
@@ -46,7 +46,7 @@ export class JobGuard {
     this.#loop = new Loop(runtime.clock, (error) => runtime.reportShared(error, { operation: "store" }));
   }
 
-  /** Asks each account once. */
+  /** Checks each account once. */
   async start(): Promise<void> {
     const { runtime } = this.#input;
     const { refusals } = runtime.troubles;
@@ -95,7 +95,7 @@ export class JobGuard {
     const { refusals } = runtime.troubles;
     if (refusals.size === 0 || runtime.isStopping) return Number.POSITIVE_INFINITY;
     let found = await this.#whyStuck();
-    // A refusal may be hours old where nothing was left to send.
+    // A refusal may be hours old if nothing was left to send.
     if (found instanceof DispatchError && runtime.clock.monotonic() - this.#askedAt > LAST_LOOK_MS) {
       await this.#askAll(runtime.accounts.filter(({ name }) => refusals.has(name)));
       found = await this.#whyStuck();
@@ -109,19 +109,19 @@ export class JobGuard {
     return runtime.clock.now() + this.#lookMs;
   }
 
-  /** `open` while something can run; `idle` where nothing is left to run, or stored yet. */
+  /** `open` while some request can run; `idle` if none is left to run, or stored yet. */
   async #whyStuck(): Promise<DispatchError | "open" | "idle"> {
     const { runtime, job, produced } = this.#input;
     const { refusals } = runtime.troubles;
     const lanes = await openLanes(runtime, job);
     if (lanes.size === 0) return "idle";
-    // Requests that still come may be for an account that works.
+    // Later requests may be for a working account.
     if (!produced.isDone && runtime.accounts.some(({ name }) => !refusals.has(name))) return "open";
     const able = new Set<string>();
     for (const lane of lanes) {
       const { first, second } = servingOf(runtime.accounts, parseLane(lane));
       const names = [...first, ...second].map(({ name }) => name);
-      // A lane that no account here serves is another process's.
+      // A lane that no account here serves belongs to another process.
       if (names.length === 0 || names.some((name) => !refusals.has(name))) return "open";
       for (const name of names) able.add(name);
     }
@@ -137,7 +137,7 @@ export class JobGuard {
   }
 }
 
-/** Lanes in which requests of the job have no outcome. */
+/** Lanes with requests of the job that have no outcome. */
 async function openLanes({ store }: Runtime, job: string): Promise<ReadonlySet<string>> {
   const lanes = new Set<string>();
   for (const { lane, requests, ended } of await store.usage({ job })) {

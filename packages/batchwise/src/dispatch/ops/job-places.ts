@@ -1,13 +1,13 @@
-// Which request of a job an outcome belongs to. Keeps what the caller keeps anyway: an array, and
-// the places of ids in it; of an iterable nothing.
+// Finds the request of a job that an outcome belongs to. Keeps the caller's array and the places of
+// its ids; nothing for an iterable.
 
 import type { JobRequest } from "../contract/jobs.ts";
 
 export class JobPlaces<Request extends JobRequest> {
   readonly #prefix: string;
-  /** null where an iterable gave them. */
+  /** null if an iterable gave them. */
   readonly #requests: readonly Request[] | null;
-  /** Of ids that callers gave; of one that comes twice, the first place. */
+  /** Places of the callers' ids; of a repeated id, the first. */
   readonly #byId: Map<string, number> = new Map();
 
   constructor(job: string, requests: Iterable<Request> | AsyncIterable<Request>) {
@@ -27,7 +27,7 @@ export class JobPlaces<Request extends JobRequest> {
     return isIts ? { index, request } : { index: null, request: null };
   }
 
-  /** Of an id that was made here: the job's name and the index. */
+  /** The index in a generated id, which consists of the job's name and the index. */
   #indexIn(id: string): number | null {
     if (!id.startsWith(this.#prefix)) return null;
     const digits = id.slice(this.#prefix.length);
@@ -36,7 +36,7 @@ export class JobPlaces<Request extends JobRequest> {
 }
 
 function idOf(request: JobRequest): string | undefined {
-  // What is no object is refused when its turn comes.
+  // A value that is no object is refused later.
   if (typeof request !== "object" || request === null) return undefined;
   return "custom_id" in request ? request.custom_id : request.id;
 }

@@ -1,5 +1,5 @@
-// Tells how far a job is, now and then. The figures are computed by a pure function of what this
-// process has counted and of one look at the store.
+// Reports a job's progress regularly. A pure function computes it from this process's counts and
+// one read of the store.
 
 import type { JobPause, JobProgress } from "../contract/jobs.ts";
 import type { UsageRecord } from "../contract/operations.ts";
@@ -15,7 +15,7 @@ import { usageBy } from "./usage.ts";
 const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 30_000;
 
-/** What has been read of `requests`, see intake/producer.ts. */
+/** How far `requests` have been read, see intake/producer.ts. */
 interface Produced {
   readonly enqueued: number;
   readonly existing: number;
@@ -25,14 +25,14 @@ interface Produced {
 export interface JobFacts {
   readonly job: string;
   readonly produced: Produced;
-  /** Outcomes given. */
+  /** Yielded outcomes. */
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
   /** How many of them were recorded in this run. */
   readonly added: number;
   readonly elapsedMs: number;
-  /** Of the job. */
+  /** The job's usage. */
   readonly usage: readonly UsageRecord[];
-  /** Of all of the store. */
+  /** Requests of the whole store. */
   readonly inBatches: number;
   readonly nextTryAt: number | null;
   readonly heldUntil: number | null;
@@ -82,7 +82,7 @@ function tokensOf(usage: readonly UsageRecord[]): TokenCounts {
   };
 }
 
-/** null where tokens of a model without a price were used. */
+/** null if tokens of a model without a price were used. */
 function priceSum(usage: readonly UsageRecord[]): number | null {
   const used = usage.filter(({ inputTokens, outputTokens }) => inputTokens + outputTokens > 0);
   return used.some(({ price }) => price === null) ? null : sum(used.map(({ price }) => price ?? 0));
@@ -126,7 +126,7 @@ export class ProgressTeller {
     if (recordedAt >= this.#startedAt) this.#added += 1;
   }
 
-  /** Tells once more, if the store answers. */
+  /** Reports once more, if the store answers. */
   async end(): Promise<void> {
     if (this.#input.onProgress === null) return;
     await this.#loop.stop();
@@ -142,7 +142,7 @@ export class ProgressTeller {
     return this.#input.runtime.clock.now() + this.#pauseMs;
   }
 
-  /** Gives a text that changes when a count does. */
+  /** Returns a text that changes when a count does. */
   async #tell(): Promise<string> {
     const { runtime, job, produced, onProgress } = this.#input;
     const { store, clock } = runtime;
@@ -156,7 +156,7 @@ export class ProgressTeller {
     const progress = progressOf({ ...counted, inBatches, nextTryAt: nextTryAt(probe), heldUntil: held, paused });
     const tellOf = (error: unknown): void => runtime.report(error, { operation: "event" });
     try {
-      // A function that is async after all may reject.
+      // An async function may reject.
       const given: unknown = onProgress?.(progress);
       if (given instanceof Promise) given.catch(tellOf);
     } catch (error) {

@@ -1,5 +1,5 @@
-// Pauses accounts and lanes for all processes of the store, and lets them go on. The store keeps
-// it: a restart changes nothing. What has been sent is polled and collected meanwhile.
+// Pauses and resumes accounts and lanes for all processes of the store. The store keeps the pause,
+// so a restart changes nothing. Sent batches are still polled and collected.
 
 import { invalidOption } from "../../core/contract/validate.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -12,13 +12,13 @@ import { storedMessage } from "../format/stored-code.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { lanePausesLifted } from "../steps/lane-health.ts";
 
-/** True when this call has paused it; false when it was paused before, which stays as it is. */
+/** True if this call has paused it; false if it was paused before, and stays unchanged. */
 export async function pauseAccount(runtime: Runtime, name: string, reason: string | null): Promise<boolean> {
   if (!runtime.options.accounts.has(name)) throw unknownAccount(runtime, name);
   return pause(runtime, accountMark(name), reason);
 }
 
-/** False when it was not paused. One that is paused may be gone from the options. */
+/** False if it was not paused. A paused account may no longer be in the options. */
 export async function resumeAccount(runtime: Runtime, name: string): Promise<boolean> {
   const isResumed = await resume(runtime, accountMark(name));
   if (!isResumed && !runtime.options.accounts.has(name)) throw unknownAccount(runtime, name);
@@ -33,13 +33,13 @@ export async function pauseLane(runtime: Runtime, lane: LaneRef, reason: string 
   return pause(runtime, laneMark(lane), reason);
 }
 
-/** Lifts the pauses of operators and those for bad lines. */
+/** Ends pauses by operators and those for bad lines. */
 export async function resumeLane(runtime: Runtime, lane: LaneRef): Promise<boolean> {
   const isResumed = await resume(runtime, laneMark(lane));
   return (await lanePausesLifted(runtime, lane)) || isResumed;
 }
 
-/** A pause as a mark keeps it. `by` tells calls apart that write the same in one millisecond. */
+/** The text of a pause's mark. `by` makes concurrent calls write different texts. */
 interface Pause extends PauseRecord {
   readonly by?: string;
 }
@@ -52,7 +52,7 @@ async function pause({ store, clock, options }: Runtime, mark: string, given: st
   return markOf(await store.marks([{ name: mark, expected: null, value }], now), mark) === value;
 }
 
-/** Makes the pause its own first: of several calls at one time one has lifted it. */
+/** First marks the pause as its own, so that only one of several concurrent calls ends it. */
 async function resume({ store, clock, sealing, options }: Runtime, mark: string): Promise<boolean> {
   for (;;) {
     const now = clock.now();

@@ -1,5 +1,5 @@
-// Lets go of what ended long ago, in steps so small that intake, seals and settles go on in
-// between. A run that is cut off has done whole steps; the next one does the rest.
+// Prunes old data in steps so small that intake, seals and settles continue in between. An
+// interrupted run has done whole steps; the next one does the rest.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { OutcomeStatus, PruneResult } from "../contract/types.ts";
@@ -8,7 +8,7 @@ import { takeDuty } from "../runtime/duty.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 const EVERY_MS = 600_000;
-/** A run that takes longer says so, so that nobody else begins one. */
+/** A longer run renews its duty after this time, in ms, so that no other process begins. */
 const RENEW_MS = 60_000;
 const STATUSES: readonly OutcomeStatus[] = ["succeeded", "failed", "cancelled", "expired"];
 
@@ -16,9 +16,9 @@ interface PruneRun {
   readonly olderThanMs: number;
   readonly statuses: readonly OutcomeStatus[];
   readonly tombstoneRetentionMs: number;
-  /** Asked before each step; false ends the run. */
+  /** Called before each step; false ends the run. */
   readonly mayGoOn: () => Promise<boolean>;
-  /** Somebody waits for all of it, and is told when the stop cuts it off. */
+  /** A caller waits for the whole run and gets an error if the stop interrupts it. */
   readonly isAsked: boolean;
 }
 
@@ -30,7 +30,7 @@ interface ResolvedPruneOptions {
   readonly tombstoneRetentionMs: number | null;
 }
 
-/** Prunes what is that old now. Rejects with CLOSED when the dispatcher stops meanwhile. */
+/** Prunes data that is old enough now. Rejects with CLOSED if the dispatcher stops meanwhile. */
 export async function prune(
   runtime: Runtime,
   { olderThanMs, statuses, tombstoneRetentionMs }: ResolvedPruneOptions,
@@ -42,7 +42,7 @@ export async function prune(
   });
 }
 
-/** The loop's turn where there is a retention: one process at a time prunes, every ten minutes. */
+/** The loop's turn with a retention: one process at a time prunes, every ten minutes. */
 export function retention(runtime: Runtime): () => Promise<number> {
   const { retentionMs, tombstoneRetentionMs } = runtime.options;
   const which =
@@ -76,7 +76,7 @@ async function run(runtime: Runtime, which: PruneRun): Promise<PruneResult> {
   return sum;
 }
 
-/** `sum` is of the steps so far, also where a later one fails. */
+/** `sum`: of the steps so far, also if a later one fails. */
 async function runInto(
   sum: { -readonly [Name in keyof PruneResult]: PruneResult[Name] },
   runtime: Runtime,
@@ -98,7 +98,7 @@ async function runInto(
     sum.kept += step.kept;
     limit = nextStep(limit, tookMs);
     after = step.next;
-    // An embedded store answers without a pause: timers and sockets have their turn here.
+    // Yields to timers and sockets: an embedded store never does.
     if (after !== null) await runtime.sleep(0);
   }
 }

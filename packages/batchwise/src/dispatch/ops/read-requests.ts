@@ -1,5 +1,4 @@
-// Requests out of a JSONL file or stream, one at a time, so that a file of any size takes the
-// memory of one line.
+// Reads requests from a JSONL file or stream, one at a time, with one line in memory.
 
 import { check, checkIsObject, finiteIntegerFrom, invalidOption, refuseUnknown } from "../../core/contract/validate.ts";
 import type { BatchLine, DispatchRequest } from "../contract/types.ts";
@@ -8,13 +7,13 @@ import { kindOf, type TextSource, textLines } from "../format/text-lines.ts";
 
 export type { TextSource, WebReadable } from "../format/text-lines.ts";
 
-/** More than any provider takes in a file. */
+/** More than any provider accepts in a file. */
 const LONGEST_LINE = 200_000_000;
 
-/** How lines of a file become requests. */
+/** Options of `readRequests`. */
 export interface ReadRequestsOptions {
   /**
-   * Longest line in characters; one that is longer rejects before it is read to its end. Default
+   * Maximum characters of a line. A longer one rejects before it is read to its end. Default
    * 200_000_000.
    */
   readonly maxLineLength?: number;
@@ -25,14 +24,14 @@ const lines = new WeakMap<object, number>();
 /**
  * The requests of a JSONL stream, for `enqueueMany` or `runBatch`. A line is one of
  * - a line of an OpenAI batch file: `{ custom_id, method, url, body }`; `method` may be missing,
- *   `/v1` in `url` too;
- * - a request as `enqueue` takes it:
+ *   and `/v1` in `url`;
+ * - a request for `enqueue`:
  *   `{ body, id?, endpoint?, priority?, deadlineAt?, tenant?, metadata?, job? }`;
  * - a bare body, with `messages` or `input`; an `id` in it becomes the request's.
  *
- * Blank lines are passed over; CRLF, a byte order mark and a last line without a newline are fine.
- * Rejects with a DispatchError INVALID_REQUEST that names the line, what was expected and what
- * came; a TypeError for a source that is no stream. Bodies are checked at `enqueue`.
+ * Skips blank lines; accepts CRLF, a byte order mark and a last line without a newline. Rejects
+ * with a DispatchError INVALID_REQUEST that names the line, what was expected and what came; with a
+ * TypeError for a source that is no stream. Bodies are checked at `enqueue`.
  *
  * @example
  * ```ts
@@ -56,8 +55,7 @@ export function readRequests(
 }
 
 /**
- * The line, counted from 1, that `readRequests` made this very object from; undefined for any other
- * object.
+ * The line number, from 1, of an object that `readRequests` made; undefined for any other object.
  *
  * @example
  * ```ts
@@ -82,7 +80,7 @@ async function* requestsOf(
   }
 }
 
-/** A text, and bytes, can be iterated too, but not by chunks. */
+/** Strings and bytes are iterable too, but not by chunks. */
 function isSource(value: unknown): value is TextSource {
   if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return false;
   return Symbol.asyncIterator in value || Symbol.iterator in value || "getReader" in value;

@@ -1,6 +1,6 @@
-// Lets requests run again that ended without success: by id, or all that match. They go back to the
-// lane itself, not to the group of a split batch in which they ended; those with a corrected body
-// to the lane of that.
+// Retries requests that ended without success: by id, or all that match. They return to the
+// ordinary lane, not to the group of a split batch; those with a corrected body to the lane of that
+// body.
 
 import { laneProper } from "../contract/lanes.ts";
 import type { RetryFilter, RetryRequestsOptions } from "../contract/operations.ts";
@@ -12,12 +12,12 @@ import { inParts, matching, withBodies } from "./find-requests.ts";
 
 const DEFAULT = ["failed", "expired"] as const;
 
-/** Checks a request as `enqueue` does, and gives its row. */
+/** Checks a request like `enqueue` and returns its row. */
 export type RowOf = (request: DispatchRequest) => NewRequest;
 
 type Retry = Extract<Amendment, { kind: "retry" }>;
 
-/** Gives the number of requests that will run again. */
+/** Returns the number of requests that will run again. */
 export async function retryRequests(
   runtime: Runtime,
   which: readonly string[] | RetryFilter,
@@ -39,7 +39,7 @@ function asTheyAre(rows: readonly RequestRow[]): Retry {
   return { kind: "retry", ids: rows.map(({ id }) => id), lanes: rows.map(({ lane }) => laneProper(lane)) };
 }
 
-/** Only what can run again is corrected: the user's function sees nothing else. */
+/** Calls the user's function only for requests that can run again. */
 async function corrected(
   runtime: Runtime,
   rows: readonly RequestRow[],

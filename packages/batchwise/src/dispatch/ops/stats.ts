@@ -1,4 +1,4 @@
-// Computes the dispatcher's statistics from one probe of the store, and its limit. Pure.
+// Computes the dispatcher's statistics from one store probe and its limit. Pure.
 
 import type { Probe } from "../contract/rows.ts";
 import type { DispatcherStats } from "../contract/types.ts";

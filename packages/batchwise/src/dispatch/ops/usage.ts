@@ -1,4 +1,4 @@
-// Sums of requests and tokens by tenant, job, endpoint and model. Pure, but for the reading.
+// Sums requests and tokens by tenant, job, endpoint and model. Pure, except for the read.
 
 import type { PriceTable } from "../contract/cost.ts";
 import type { UsageFilter, UsageRecord } from "../contract/operations.ts";
@@ -14,7 +14,7 @@ export async function usageBy(runtime: Runtime, filter: UsageFilter): Promise<Us
 }
 
 /**
- * One record for each tenant, job, endpoint and model, in this order: parts of split batches count
+ * One record for each tenant, job, endpoint and model, in this order. Parts of split batches count
  * for their lane.
  */
 export function summed(rows: readonly UsageRow[], prices: PriceTable): UsageRecord[] {

@@ -1,14 +1,14 @@
-// Outcomes into a JSONL file or stream. It reads the next outcome only when the stream has taken
-// the last one, so that memory stays bounded however slow the stream is.
+// Writes outcomes to a JSONL file or stream. Reads the next outcome only when the stream has
+// accepted the last one, so memory stays bounded for a slow stream.
 
 import { aBoolean, check, checkIsObject, invalidOption, oneOf, refuseUnknown } from "../../core/contract/validate.ts";
 import type { Outcome } from "../contract/types.ts";
 import { type OutcomeFormat, outcomeLine } from "../format/outcome-line.ts";
 import { kindOf } from "../format/text-lines.ts";
 
-/** The part of a Node Writable that is used. */
+/** The part of a Node.js Writable that is used. */
 export interface NodeWritable {
-  /** False: full until the callback is called. */
+  /** False: the buffer is full until the callback is called. */
   write(text: string, done: (error?: Error | null) => void): boolean;
   end(done: () => void): unknown;
   on(event: "error", listener: (error: Error) => void): unknown;
@@ -23,22 +23,20 @@ export interface WebWritable {
     readonly ready: Promise<unknown>;
     write(bytes: Uint8Array): Promise<unknown>;
     close(): Promise<unknown>;
-    /**
-     * Rejects when the stream fails; a stream without it is found to have failed at the next write.
-     */
+    /** Rejects when the stream fails. Without it, a failure shows at the next write. */
     readonly closed?: Promise<unknown>;
     releaseLock(): void;
   };
 }
 
-/** How outcomes become lines of a file. */
+/** Options of `writeOutcomes`. */
 export interface WriteOutcomesOptions {
   /**
    * `"openai"`, the default:
    * `{ id, custom_id, response: { status_code, body } | null, error: { code, message } | null }`,
-   * so that what reads OpenAI's output and error files reads these lines too; `id` is
-   * `outcome_<cursor>`. `"full"`: the outcome as it is, with status, attempts, usage and, from the
-   * log, cursor, batch, job, tenant and metadata.
+   * which readers of OpenAI's output and error files accept; `id` is `outcome_<cursor>`. `"full"`:
+   * the whole outcome, with status, attempts, usage and, from the log, cursor, batch, job, tenant
+   * and metadata.
    */
   readonly format?: OutcomeFormat;
   /**
@@ -47,23 +45,22 @@ export interface WriteOutcomesOptions {
   readonly keepOpen?: boolean;
 }
 
-/** Where lines go, whatever kind of stream it is. */
+/** The destination of lines, for any kind of stream. */
 interface Sink {
   write(text: string): Promise<void>;
   /**
-   * Calls the listener, in place of the last one, when the stream fails, also while nothing is
-   * written, or has failed.
+   * Sets the listener for a failure of the stream, also between writes, or one that has happened.
    */
   onFailure(listener: (error: unknown) => void): void;
-  /** Resolves once all is written. */
+  /** Resolves once everything is written. */
   close(keepOpen: boolean): Promise<void>;
 }
 
 /**
- * Writes one line for each outcome to a web WritableStream of bytes or a Node Writable, and closes
- * it. Gives the number of outcomes. When `outcomes` rejects (QUARANTINED, say) the lines so far are
- * written and the stream is closed before this rejects with the same error; it rejects with the
- * stream's own error, and reads no further, when that fails.
+ * Writes one line for each outcome to a web WritableStream of bytes or a Node.js Writable, and
+ * closes it. Returns the number of outcomes. If `outcomes` rejects (for example QUARANTINED), it
+ * writes the lines so far, closes the stream and rejects with the same error. If the stream fails,
+ * it stops reading and rejects with the stream's error.
  *
  * @example
  * ```ts
@@ -91,7 +88,7 @@ export async function writeOutcomes(
       count += 1;
     }
   } catch (error) {
-    // The first error is the one to tell; a stream that has failed cannot be closed.
+    // Report the first error; a failed stream cannot be closed.
     await sink.close(keepOpen).catch(() => {});
     throw error;
   }
@@ -99,7 +96,7 @@ export async function writeOutcomes(
   return count;
 }
 
-/** The next outcome may be a day away: a stream that fails meanwhile is told at once. */
+/** The next outcome may be a day away, so a failure of the stream rejects at once. */
 async function* untilFailure(
   outcomes: AsyncIterable<Outcome> | Iterable<Outcome>,
   sink: Sink,
@@ -127,10 +124,7 @@ async function* untilFailure(
   }
 }
 
-/**
- * Ends the source as `for await` does. One that has yet to answer ends whenever it does: its errors
- * have nobody to go to.
- */
+/** Ends the source like `for await`. A pending source may end later; its errors are dropped. */
 async function endOf(iterator: Iterator<Outcome> | AsyncIterator<Outcome>, isAsking: boolean): Promise<void> {
   const ended = Promise.resolve(iterator.return?.());
   if (isAsking) ended.catch(() => {});
@@ -145,7 +139,7 @@ function sinkOf(stream: NodeWritable | WebWritable): Sink {
   throw invalidOption(TypeError, message);
 }
 
-/** The first error of a stream, and who is to be told of it. */
+/** The first error of a stream, and its listener. */
 class Failure {
   #first: { readonly error: unknown } | null = null;
   #tell: (error: unknown) => void = () => {};
@@ -218,18 +212,15 @@ function nodeSink(stream: NodeWritable): Sink {
         if (!failure.isSet && !keepOpen && !isStandard) await ended(stream);
         failure.throwIfSet();
       } finally {
-        // A stream tells a failed write first, and emits `error` afterwards: without a listener
-        // that would end the process.
+        // A stream calls back for a failed write first and emits `error` later, which without a
+        // listener would end the process.
         if (!failure.isSet) stream.off("error", onError);
       }
     },
   };
 }
 
-/**
- * Resolves when the stream has finished, and also when it fails meanwhile: the caller looks at
- * that.
- */
+/** Resolves when the stream has finished, and also when it fails: the caller checks that. */
 function ended(stream: NodeWritable): Promise<void> {
   return new Promise((resolve, reject) => {
     const onError = (error: Error): void => reject(error);

@@ -1,6 +1,5 @@
-// What this process has learned about its accounts from calls that failed. Reports each trouble
-// once, until the account works again, and keeps which keys are refused. Keeps nothing that matters
-// to other processes.
+// Account problems that this process knows from failed calls. Reports each one once until the
+// account works again, and keeps which keys are refused. Holds nothing that other processes need.
 
 import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -20,25 +19,24 @@ import type { ErrorContext } from "../options/dispatcher-options.ts";
 type Report = (error: unknown, context: ErrorContext) => void;
 
 /**
- * Calls after which the account is paused in the store: steps/tell-of-pause.ts reports that, with
- * its end.
+ * Calls whose failure pauses the account in the store. steps/tell-of-pause.ts reports that and its
+ * end.
  */
 const PAUSING: ReadonlySet<Operation> = new Set(["upload", "create", "execute"]);
 
 /**
- * A limit that is used up stays so for as long as there is work: room for one batch does not end
- * it.
+ * A reached limit counts as reported for this long, in ms: capacity for one batch does not end it.
  */
 const FULL_AGAIN_MS = 24 * 3_600_000;
 
-/** A trouble that was reported. */
+/** A reported trouble. */
 interface Reported {
   readonly at: number;
-  /** The successes that it still takes until it is over; null among them never comes. */
+  /** The successes still needed to end it. null among them never comes. */
   readonly until: Set<Success | null>;
 }
 
-/** A call that failed. */
+/** A failed call. */
 export interface FailedCall {
   readonly error: unknown;
   readonly failure: Failure;
@@ -50,8 +48,7 @@ export class AccountTroubles {
   readonly #now: () => number;
   readonly #secrets: Secrets;
   /**
-   * The troubles of each account that were reported and are not over; those of money and keys by
-   * their code.
+   * Reported troubles of each account that have not ended; those of credit and keys by their code.
    */
   readonly #reported: Map<string, Map<string, Reported>> = new Map();
   readonly #refusals: Map<string, KeyRefusal> = new Map();
@@ -71,13 +68,11 @@ export class AccountTroubles {
     return this.#refusals;
   }
 
-  /**
-   * Reports the error, unless the same trouble of the account was reported and has lasted since.
-   */
+  /** Reports the error, unless the same trouble was reported and has not ended. */
   add({ error: told, failure, context }: FailedCall): void {
     const { account, operation } = context;
     const error = this.#secrets.error(told);
-    // An error of the store, or of a line, is not about the account, nor is a mistake in code.
+    // Errors of the store or of a line, and mistakes in code, are not about the account.
     const trouble = error instanceof DispatchError || isMistake(error) ? null : troubleOf(failure);
     if (trouble === null) {
       this.#report(error, context);
@@ -93,8 +88,8 @@ export class AccountTroubles {
   }
 
   /**
-   * True where this trouble has not been reported, or is over since; it counts as reported from now
-   * on. A pause is over with the success that disproves it, of each kind of call that showed it.
+   * True if this trouble is unreported or has ended since; it then counts as reported. A pause ends
+   * with the success that disproves it, for each kind of call that showed it.
    */
   isNew(account: string, trouble: AccountTrouble, code: string, disproof: Success | null): boolean {
     const reported = this.#reported.get(account) ?? new Map<string, Reported>();
@@ -114,7 +109,7 @@ export class AccountTroubles {
     return true;
   }
 
-  /** A call of the account succeeded, which ends the troubles that it disproves. */
+  /** Call after a successful call of the account, which ends the troubles that it disproves. */
   worked(account: string, success: Success): void {
     const reported = this.#reported.get(account);
     reported?.delete("ACCOUNT_UNAVAILABLE");

@@ -1,6 +1,6 @@
-// Work that one process does for all. A process that takes a duty holds it for a fixed time and may
-// extend it before that ends. Guarantees that no two processes whose clocks agree hold the same
-// duty at once. If the holder dies, another process can take the duty when the time has passed.
+// Work that one process does for all. A process takes a duty for a fixed time and may extend it
+// before that ends. Guarantees that no two processes with equal clocks hold the same duty at once.
+// After a crash of the holder, another process can take the duty when the time has passed.
 
 import type { MarkRow } from "../contract/rows.ts";
 import type { Runtime } from "./runtime.ts";
@@ -23,7 +23,7 @@ function markOf(marks: readonly MarkRow[], name: string): string | null {
   return marks.find((mark) => mark.name === name)?.value ?? null;
 }
 
-/** Its own, over, or written by a clock that was far ahead. */
+/** True if the duty is its own, expired, or written by a clock that was far ahead. */
 function isFree(value: string, owner: string, now: number, forMs: number): boolean {
   const until = Number.parseInt(value, 10);
   return value === `${until} ${owner}` || until <= now || until > now + 2 * forMs;

@@ -1,7 +1,6 @@
-// Who listens to the dispatcher, and telling them. Listeners are the user's functions. They are
-// called in order, after the code that told has gone on, never inside it: whatever a listener does
-// or throws, the dispatcher's own call is not in the middle of anything. What no one listens to is
-// not even made.
+// Event listeners of the dispatcher. They are the user's functions and are called in order, after
+// the emitting code has finished its step, never inside it. So a listener cannot disturb a call of
+// the dispatcher. Events without a listener are not created.
 
 import { attempt } from "../../core/contract/thenable.ts";
 import { aFunction, check, invalidOption } from "../../core/contract/validate.ts";
@@ -21,19 +20,18 @@ export class Events {
   readonly #failed: (error: unknown) => void;
   readonly #blanked: (event: unknown) => unknown;
   readonly #listeners: Map<DispatcherEventName, readonly Listening[]> = new Map();
-  /** Told, and not heard yet. */
+  /** Emitted events that are not delivered yet. */
   #waiting: (() => void)[] = [];
 
-  /**
-   * `failed` is told what a listener throws, or rejects with. `blanked` takes secrets out of an
-   * event.
-   */
+  /** `failed` gets errors of listeners. `blanked` removes secrets from an event. */
   constructor(failed: (error: unknown) => void, blanked: (event: unknown) => unknown = (event) => event) {
     this.#failed = failed;
     this.#blanked = blanked;
   }
 
-  /** Listens until the function that it returns is called. The same listener twice hears twice. */
+  /**
+   * Adds a listener and returns a function that removes it. A listener added twice is called twice.
+   */
   on<Name extends DispatcherEventName>(name: Name, listener: DispatcherListener<Name>): () => void {
     if (!EVENT_NAMES.includes(name)) {
       const known = EVENT_NAMES.join(", ");
@@ -54,7 +52,7 @@ export class Events {
     return this.#listeners.has(name);
   }
 
-  /** Tells those who listen now. `make` is not called where nobody does. */
+  /** Notifies the current listeners. Without one, `make` is not called. */
   emit<Name extends DispatcherEventName>(name: Name, make: () => DispatcherEvents[Name]): void {
     const listening = this.#listeners.get(name);
     if (listening === undefined) return;
@@ -65,7 +63,7 @@ export class Events {
 
   #tellAll(): void {
     const waiting = this.#waiting;
-    // What listeners cause is told after this, in a turn of its own.
+    // Events that listeners cause are delivered later, in a turn of their own.
     this.#waiting = [];
     for (const tell of waiting) tell();
   }

@@ -1,5 +1,5 @@
-// Reads all batches of an account in one state. For states in which few batches are: each is a row
-// in memory.
+// Reads all batches of an account in one state. Only for states with few batches: each is held in
+// memory.
 
 import type { BatchRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
@@ -7,9 +7,7 @@ import type { BatchState } from "../contract/types.ts";
 
 const FIRST = 100;
 
-/**
- * Newest first. A read that comes back full may lack some: it is made again with a higher limit.
- */
+/** Newest first. If a read is full, it is repeated with a higher limit. */
 export async function everyBatch(store: Store, account: string, state: BatchState): Promise<readonly BatchRow[]> {
   for (let limit = FIRST; ; limit *= 10) {
     const rows = await store.batches({ account, states: [state], limit });

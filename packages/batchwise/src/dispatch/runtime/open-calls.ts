@@ -1,13 +1,12 @@
-// The calls of the store that have not been answered yet. Guarantees that one which is open for
-// five seconds is reported once, and once more when the store answers again; and that a stop does
-// not wait for a store that hangs.
+// Open calls of the store. Guarantees that a call that is open for five seconds is reported once,
+// and once more when the store answers again; and that a stop does not wait for a store that hangs.
 
 import { Timer } from "../../core/time/clock.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
 
 const SLOW_MS = 5_000;
-/** While the dispatcher stops: from the call, or from the stop where that came later. */
+/** Time limit of a call during a stop, in ms, from the call or the stop, whichever is later. */
 const STOP_MS = 2_000;
 
 interface OpenCall {
@@ -36,12 +35,12 @@ export class OpenCalls {
     this.#timer = new Timer(timers, () => this.#look());
   }
 
-  /** On the monotonic clock; null where the dispatcher does not stop. */
+  /** On the monotonic clock; null if the dispatcher is not stopping. */
   get stoppingSince(): number | null {
     return this.#stoppingSince;
   }
 
-  /** From now until `end` each call is given up soon: whether it took effect is not known then. */
+  /** Until `end`, each call is given up soon; whether it took effect is then unknown. */
   beginStop(): void {
     this.#stoppingSince = this.#clock.monotonic();
     this.#arm();
@@ -90,7 +89,7 @@ export class OpenCalls {
     this.#arm();
   }
 
-  /** Looks again when the oldest call is slow, or is to be given up. */
+  /** Sets a timer for when the oldest call is slow or must be given up. */
   #arm(): void {
     const [oldest] = this.#open;
     if (oldest === undefined) return;

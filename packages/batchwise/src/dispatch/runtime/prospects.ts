@@ -1,6 +1,6 @@
-// Tells what to expect of accounts: when they take batches, and how long these take, by those that
-// have ended of late. Reads the latter from the store, a minute's age at most, and only for
-// requests with deadlines that a fallback account serves too.
+// Predicts when accounts accept batches and how long these take, by recently ended ones. Reads them
+// from the store at most once a minute, and only for requests with deadlines that a fallback
+// account also serves.
 
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/rows.ts";
@@ -11,13 +11,13 @@ import { turnaroundOf } from "../decide/sealing/turnaround.ts";
 import type { LaneName } from "../format/encode.ts";
 import type { SteadyClock } from "./steady-clock.ts";
 
-/** Ended batches of the account that are looked at. */
+/** Number of an account's ended batches to read. */
 const LOOKED_AT = 20;
 const KNOWN_FOR_MS = 60_000;
 const UNKNOWN_FOR_MS = 1_000;
 const WINDOW_MS = 86_400_000;
 
-/** In ms: the longest that the account's provider lets a batch run. */
+/** In ms: the longest run of a batch at the account's provider. */
 export function windowMsOf({ capabilities }: Pick<Account, "capabilities">): number {
   return capabilities.completionWindowMs ?? WINDOW_MS;
 }
@@ -38,7 +38,10 @@ export class Prospects {
     this.#clock = clock;
   }
 
-  /** Of accounts that requests are with: one of which nothing is known takes as long as it may. */
+  /**
+   * Prospects of accounts that have the requests. An unknown batch time counts as the longest
+   * possible.
+   */
   async ofFirst(
     accounts: readonly Account[],
     lane: LaneName,
@@ -48,7 +51,7 @@ export class Prospects {
     return this.#of(accounts, lane, ledgers, pauses, windowMsOf);
   }
 
-  /** Of fallback accounts: one of which nothing is known is taken at its word. */
+  /** Prospects of fallback accounts. An unknown batch time counts as the promised one. */
   async ofFallback(
     accounts: readonly Account[],
     lane: LaneName,

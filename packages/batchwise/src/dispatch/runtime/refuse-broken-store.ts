@@ -1,18 +1,17 @@
-// The first call of the store, before the loops start: what a person has to correct is found while
-// a rollout watches.
+// Calls the store once before the loops start, so that faults for an operator are found during a
+// rollout.
 
 import { isPermanentFault } from "../contract/errors.ts";
 import { markLoops } from "./loops-mark.ts";
 import { onAbort } from "./provider-calls.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** The loops start after that long, and go on trying. */
+/** Maximum wait, in ms. Then the loops start, and try again. */
 const WAITED_MS = 5_000;
 
 /**
- * Writes to the store, once. Throws a fault that stays until a person has corrected something.
- * Resolves for all others, which the loops meet and report, and for a store that does not answer in
- * time.
+ * Writes to the store once. Throws a fault that stays until an operator corrects it. Resolves for
+ * all others, which the loops meet and report, and if the store does not answer in time.
  */
 export async function refuseBrokenStore(runtime: Runtime): Promise<void> {
   const { clock, stopping } = runtime;

@@ -1,15 +1,15 @@
-// Measures how far the store's clock is ahead of this process's, so that all processes write and
-// read the times of leases by one clock: one whose clock is wrong takes no lease that another
-// holds. Only for stores with a clock of their own, and not on a clock of the caller's.
+// Measures how far the store's clock is ahead of this process's, so that all processes use one
+// clock for lease times: a process with a wrong clock takes no lease that another holds. Only for
+// stores with a clock of their own, and not on a caller's clock.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { LeaseInput, Store } from "../contract/store.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
 
 const EVERY_MS = 60_000;
-/** An answer that took longer says too little. */
+/** A slower answer is too inexact, in ms. */
 const SLOW_MS = 2_000;
-/** Smaller differences are left out: the measure is not exact. */
+/** Smaller differences are ignored, because the measurement is inexact, in ms. */
 const LEAST_MS = 1_000;
 const REPORTED_FROM_MS = 30_000;
 
@@ -30,16 +30,13 @@ export class StoreTime {
   }
 
   /**
-   * Milliseconds by which the store's clock is ahead of this process's, as last measured; 0 before.
+   * How far the store's clock is ahead of this process's, in ms; 0 before the first measurement.
    */
   get aheadMs(): number {
     return this.#aheadMs;
   }
 
-  /**
-   * Measures at the first call, then once a minute. A store that does not answer leaves what was
-   * measured.
-   */
+  /** Measures at the first call, then once a minute. Without an answer the last value stays. */
   async measure(): Promise<void> {
     if (this.#clock.monotonic() - this.#measuredAt < EVERY_MS) return;
     this.#measuring ??= this.#measure().finally(() => {
@@ -73,7 +70,7 @@ export class StoreTime {
   }
 }
 
-/** What is leased, without who leases it and the times. */
+/** Which batches to lease, without owner and times. */
 type Which = Pick<LeaseInput, "accounts" | "keys" | "limit">;
 
 /** The part of a runtime that is used here. */
@@ -83,7 +80,7 @@ interface Lessee {
   readonly storeTime: StoreTime;
 }
 
-/** A lease from now on, by the store's clock. */
+/** Arguments of a lease from now on, by the store's clock. */
 export async function leaseInput({ clock, options, storeTime }: Lessee, which: Which): Promise<LeaseInput> {
   await storeTime.measure();
   const now = clock.now();

@@ -1,5 +1,5 @@
-// Tells onError of a batch that has not ended in its time, with the ways out. decide/times/stuck.ts
-// says when.
+// Reports a batch that has not ended in time to onError, with possible actions.
+// decide/times/stuck.ts decides when.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchRow } from "../contract/rows.ts";
@@ -7,7 +7,7 @@ import { LIVE } from "../decide/batch/life-cycle.ts";
 import { ageOf, isStuckSince } from "../decide/times/stuck.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** `before`: when the batch was last written before this lease. */
+/** `before`: the batch's last write before this lease. */
 export function tellStuck(runtime: Runtime, batch: BatchRow, before: number): void {
   const { stuckAfterMs } = runtime.options;
   if (!LIVE.includes(batch.state) || !isStuckSince(batch, before, batch.updatedAt, stuckAfterMs)) return;

@@ -1,7 +1,6 @@
-// Looks after waiting requests whose deadline comes too near for the accounts of their lane: they
-// move to the urgent lane, which fallback accounts serve first, as soon as these accounts would
-// bring them back too late. Costs reads of the store only where a deadline and a fallback account
-// meet.
+// Watches waiting requests whose deadline is too near for the accounts of their lane. They move to
+// the urgent lane, which fallback accounts serve first, as soon as their accounts would return them
+// too late. Reads the store only if there are a deadline and a fallback account.
 
 import type { Account } from "../contract/account.ts";
 import type { LaneRow } from "../contract/rows.ts";
@@ -15,14 +14,12 @@ import type { Ledgers } from "./lane-closer.ts";
 
 const MOVED_AT_ONCE = 1_000;
 
-/** What a lane's deadlines ask for. */
+/** The action that a lane's deadlines require. */
 export type Look =
   | { readonly kind: "wait"; readonly until: number }
-  /**
-   * A batch is to be closed, although the lane could wait. `before`: as below, where it cannot be.
-   */
+  /** Close a batch, although the lane could wait. `before`: as below, if it cannot be closed. */
   | { readonly kind: "close"; readonly before: number }
-  /** Requests with a deadline before this are late where they are. */
+  /** Requests with an earlier deadline are late in this lane. */
   | { readonly kind: "move"; readonly before: number };
 
 const NOTHING: Look = { kind: "wait", until: Number.POSITIVE_INFINITY };
@@ -42,19 +39,18 @@ export class NearDeadlines {
     const second = await prospects.ofFallback(serving.second, name, ledgers, pauses);
     const now = clock.now();
     const { lateBefore, isRescued } = outlookOf(first, second, lane.deadlineAt, now);
-    // A batch that closes by then is back in time.
+    // A batch that closes by then returns in time.
     const closesAt = lane.deadlineAt - DEADLINE_LEAD_MS - (lateBefore - now);
     if (closesAt > now) return { kind: "wait", until: closesAt };
     if (lane.deadlineAt >= lateBefore) return { kind: "close", before: lateBefore };
-    // Sooner or not: in the last minute what the accounts do not take goes to any account that
-    // takes it.
+    // In the last minute, any account may take the requests that their own accounts do not.
     const lastMinute = lane.deadlineAt - DEADLINE_LEAD_MS;
     if (!isRescued && lastMinute > now) return { kind: "wait", until: lastMinute };
     if (!isRescued) {
       const isOpen = second.some((one) => one.opensAt <= now);
       return isOpen ? { kind: "close", before: now + DEADLINE_LEAD_MS } : NOTHING;
     }
-    // Nobody knows how long the accounts take. A batch is closed, and steps/submit/move-urgent.ts
+    // The accounts' batch times are unknown. A batch is closed, and steps/submit/move-urgent.ts
     // decides about its members.
     const isUnknown = first.some((one) => one.opensAt <= now && !one.isKnown);
     if (!isUnknown) return { kind: "move", before: lateBefore };

@@ -1,6 +1,6 @@
-// Bounds how many heavy operations of one process run at once. Each account has a share of the
-// places for itself; places beyond the shares go to any account. So an account whose operations
-// never end delays its own work only.
+// Limits the heavy operations of one process that run at once. Each account has a share of the
+// places; places beyond the shares go to any account. So an account with endless operations delays
+// only its own work.
 
 interface Waiter {
   readonly account: string;
@@ -15,7 +15,7 @@ export function shareOf(places: number, accounts: number): number {
 export class Places {
   readonly #places: number;
   readonly #line: Waiter[] = [];
-  /** Running operations by account; absent where there are none. */
+  /** Running operations by account; absent if there are none. */
   readonly #running: Map<string, number> = new Map();
   #total = 0;
 
@@ -25,8 +25,8 @@ export class Places {
   }
 
   /**
-   * Runs `work` as soon as the account may have a place. Of those who wait, the account with the
-   * fewest goes first.
+   * Runs `work` as soon as the account may have a place. Of the waiting accounts, the one with the
+   * fewest running operations goes first.
    */
   async run<T>(account: string, work: () => Promise<T>): Promise<T> {
     if (this.#mayStart(account)) this.#add(account, 1);
@@ -56,7 +56,7 @@ export class Places {
     else this.#running.set(account, held);
   }
 
-  /** A place passes directly to the next in line, so that a new caller cannot take it first. */
+  /** Passes a place directly to the next waiter, so that a new caller cannot take it first. */
   #startNext(): void {
     let next: Waiter | undefined;
     for (const waiter of this.#line) {

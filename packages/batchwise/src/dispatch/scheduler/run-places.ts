@@ -1,23 +1,23 @@
-// Bounds how many batches one account that runs lines itself runs at once in this process. A pass
-// whose results the store refuses waits with them, since its lines must not run again: it keeps no
-// place meanwhile, so that one batch whose results are never taken stops no other. A store that
-// refuses them all stops the account once so many passes wait.
+// Limits the batches that one account runs itself at once in this process. A pass whose results the
+// store refuses waits with them, because its lines must not run again. It gives up its place
+// meanwhile, so that one batch with refused results blocks no other. If the store refuses all
+// results, the account stops once this many passes wait.
 
 import type { Account } from "../contract/account.ts";
 
-/** Passes that run. The other batches are left to other processes. */
+/** Maximum running passes. Other batches are left to other processes. */
 const MOST_RUNNING = 2;
-/** Passes that wait with their results. Those beyond it keep their places. */
+/** Maximum passes that wait with their results. Further ones keep their places. */
 const MOST_WAITING = 4;
 
-/** Called when the pass begins to wait for the store, and when it goes on. */
+/** Called when the pass begins to wait for the store, and when it continues. */
 export type OnWaiting = (waits: boolean) => void;
 
 export class RunPlaces {
   readonly #held: Map<Account, { readonly running: number; readonly waiting: number }> = new Map();
   readonly #onFree: () => void;
 
-  /** `onFree`: an account that was full has a place. */
+  /** `onFree`: called when an account that was full has a free place. */
   constructor(onFree: () => void) {
     this.#onFree = onFree;
   }
@@ -27,7 +27,7 @@ export class RunPlaces {
     return running + Math.max(0, waiting - MOST_WAITING) >= MOST_RUNNING;
   }
 
-  /** Runs a pass, whether there is a place or not. */
+  /** Runs a pass, even without a free place. */
   async run(account: Account, pass: (onWaiting: OnWaiting) => Promise<void>): Promise<void> {
     let isWaiting = false;
     this.#change(account, 1, 0);

@@ -1,6 +1,5 @@
-// What becomes of requests that are fewer than any account takes in a batch: the user is told, and
-// they wait for company or fail, as `onTail` says. Tells of a lane once, and again each day while
-// it waits.
+// Handles tails, requests that are fewer than any account accepts in a batch: reports them, and
+// lets them wait or fail, as `onTail` says. Reports a lane once, and again each day while it waits.
 
 import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { LaneRow } from "../contract/rows.ts";
@@ -20,7 +19,7 @@ export class Tails {
     this.#runtime = runtime;
   }
 
-  /** Tells what waits. */
+  /** Reports a waiting tail. */
   tell(lane: LaneRow, tail: Tail): void {
     const now = this.#runtime.clock.monotonic();
     const toldAt = this.#toldAt.get(lane.lane);
@@ -34,7 +33,7 @@ export class Tails {
     this.#runtime.report(new DispatchError("BELOW_MINIMUM", message), { operation: "seal" });
   }
 
-  /** The lane has a batch again: a later tail is another one. */
+  /** The lane has a batch again, so a later tail is reported anew. */
   forget(lane: string): void {
     this.#toldAt.delete(lane);
   }

@@ -1,5 +1,4 @@
-// Tells listeners what the sealer's looks show: how long requests wait, and how long batches have
-// been in their states.
+// Emits events from the sealer's probes: waits of requests, and ages of batches by state.
 
 import type { BatchesInState } from "../contract/events.ts";
 import type { BatchRow, LaneRow, Probe } from "../contract/rows.ts";
@@ -8,14 +7,17 @@ import { parseLane } from "../format/encode.ts";
 import { laneStats } from "../format/lane-stats.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** A listener that causes another look, as by `flush`, is not told of that at once. */
+/**
+ * Minimum interval, in ms: a listener that causes another look, as by `flush`, is not called at
+ * once.
+ */
 const LANES_EVERY_MS = 1_000;
-/** The ages of batches need a look of their own at the store. */
+/** Minimum interval, in ms: ages of batches need another read of the store. */
 const BATCHES_EVERY_MS = 10_000;
 
 export class WaitingEvents {
   readonly #runtime: Runtime;
-  /** When each was last told, on the monotonic clock. */
+  /** When each was last emitted, on the monotonic clock. */
   #lanesAt = Number.NEGATIVE_INFINITY;
   #batchesAt = Number.NEGATIVE_INFINITY;
 
@@ -35,7 +37,7 @@ export class WaitingEvents {
     }));
   }
 
-  /** A look that fails costs an event, and nothing else. */
+  /** A failed read only loses an event. */
   async tellBatches(probe: Probe, now: number): Promise<void> {
     const { events, store, clock } = this.#runtime;
     if (!events.hears("batches") || this.#batchesAt + BATCHES_EVERY_MS > clock.monotonic()) return;

@@ -1,6 +1,6 @@
-// Remembers which lanes wait for room at a provider, in the order in which they began, from turn to
-// turn of the sealer. Of this process: each of several keeps room for the lane that it has seen
-// waiting longest, so each lane has its turn.
+// Remembers over turns of the sealer which lanes wait for capacity at a provider, in order. Each
+// process keeps capacity for the lane that it has seen waiting longest, so each lane is served in
+// the end.
 
 import type { Account } from "../contract/account.ts";
 import type { LaneRow, LedgerLimits } from "../contract/rows.ts";
@@ -13,24 +13,24 @@ export class WaitingLanes {
   readonly #waiting: Map<string, WaitingLane & { readonly seen: number }> = new Map();
   #turn = 0;
 
-  /** Forgets the lanes that did not ask for room in the last turn. */
+  /** Forgets lanes that did not need capacity in the last turn. */
   beginTurn(): void {
     for (const [lane, { seen }] of this.#waiting) if (seen < this.#turn) this.#waiting.delete(lane);
     this.#turn += 1;
   }
 
-  /** What the lane may book up to. */
+  /** The limits up to which the lane may reserve. */
   limitsOf(lane: string, choice: AccountChoice<Account>): LedgerLimits {
     const kept = keptFrom(lane, choice.ledger, this.#waiting.values());
     return limitsWithout(kept, choice.limits, choice.tokenLimit);
   }
 
-  /** True where room is kept on the ledger for another lane. */
+  /** True if capacity is kept on the ledger for another lane. */
   isHeldBack(lane: string, ledger: string): boolean {
     return keptFrom(lane, ledger, this.#waiting.values()).batches > 0;
   }
 
-  /** The lane got no batch. `noRoom` says why, by ledger. */
+  /** Call if the lane got no batch. `noRoom`: why, by ledger. */
   refused(lane: LaneRow, noRoom: ReadonlyMap<string, NoRoom>): void {
     const kept = new Map<string, LedgerLimits>();
     for (const [ledger, why] of noRoom) {
@@ -42,15 +42,15 @@ export class WaitingLanes {
     else this.#waiting.set(lane.lane, { lane: lane.lane, since, kept, seen: this.#turn });
   }
 
-  /** The lane has its batch. Its next one waits behind those that wait now. */
+  /** Call if the lane got its batch. Its next one waits behind those that wait now. */
   sealed(lane: string): void {
     this.#waiting.delete(lane);
   }
 }
 
 /**
- * How an account's ledger had no room for the next batch of a lane whose requests hold at most so
- * many inputs.
+ * Why an account's ledger had no capacity for the next batch of a lane with at most this many
+ * inputs per request.
  */
 export function noRoomAt(
   thresholds: Thresholds,

@@ -1,6 +1,6 @@
-// Settles the members of a batch that gets no results, as its disposal says: back to the lane, in
-// two groups, or failed with the provider's words. The decision depends only on what is stored and
-// on the member's place, so an interrupted disposal can continue.
+// Settles the members of a batch without results, as its disposal says: back to the lane, in two
+// groups, or failed with the provider's message. The decision depends only on stored data and the
+// member's place, so an interrupted disposal can continue.
 
 import { OUTCOME_CODES } from "../contract/errors.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
@@ -18,9 +18,9 @@ import { eachOpen } from "./open-members.ts";
 import { maySplitAt } from "./submit/split-budget.ts";
 
 const CHUNK = 10_000;
-/** Halves wait this long for the rest of them, so that each is sealed as one. */
+/** Halves wait this long for their other members, in ms, so that each is sealed as one. */
 const GATHER_MS = 1_000;
-/** The rest of a refused batch waits this long for what becomes of the one that was sent alone. */
+/** The rest of a refused batch waits this long for the result of the request sent alone, in ms. */
 const REST_MS = 300_000;
 
 export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
@@ -46,11 +46,11 @@ export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {
   await leaveOpen(lease);
 }
 
-/** One that says how members are divided, where they are. */
+/** A disposal that says how present members are divided. */
 type Settled = Exclude<Disposal, Halved> | (Halved & { readonly below: number });
 type Halved = Extract<Disposal, { readonly kind: "split" | "canary" }>;
 
-/** Divides those that are there: others may have left before. */
+/** Divides the present members: others may have left before. */
 async function divided(lease: Lease, disposal: Disposal, places: readonly number[]): Promise<Settled> {
   if (disposal.kind !== "split" && disposal.kind !== "canary") return disposal;
   const { below } = disposal;
@@ -81,7 +81,7 @@ export async function drop(lease: Lease): Promise<void> {
 
 /** The decision about the member in each place. Pure. */
 export function disposalOf(batch: BatchRow, disposal: Settled, now: number): (ord: number) => Settlement {
-  // They have waited once already, and come back together.
+  // They have waited once already, and return together.
   const back = { kind: "requeue", charged: false, notBefore: 0, lane: batch.lane } as const;
   switch (disposal.kind) {
     case "requeue":
@@ -120,10 +120,7 @@ export function disposalOf(batch: BatchRow, disposal: Settled, now: number): (or
   }
 }
 
-/**
- * A request that would wait past its deadline goes at once, to an account that takes urgent
- * requests.
- */
+/** A request that would wait past its deadline goes at once to an account for urgent requests. */
 export function inTime(item: Settlement, deadlineAt: number | null): Settlement {
   if (item.kind !== "requeue" || deadlineAt === null || item.notBefore < deadlineAt - DEADLINE_LEAD_MS) return item;
   return { ...item, notBefore: 0, lane: laneName({ ...parseLane(item.lane), group: "", urgent: true }) };

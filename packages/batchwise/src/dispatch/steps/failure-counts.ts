@@ -1,9 +1,9 @@
-// How often something failed in a row, by key, in this process. Forgets keys that have not failed
-// for a while: another process may have done it since, and nobody says so.
+// Counts consecutive failures by key, in this process. Forgets keys without a failure for a while,
+// because another process may have succeeded since.
 
 export class FailureCounts {
   readonly #forMs: number;
-  /** The longest ago first. */
+  /** Sorted by time, the oldest first. */
   readonly #failures: Map<string, { readonly count: number; readonly at: number }> = new Map();
 
   /** `forMs`: longer than the pause after any failure. */
@@ -15,7 +15,7 @@ export class FailureCounts {
     return this.#failures.size;
   }
 
-  /** Gives the number of failures in a row. */
+  /** Counts a failure and returns the number of consecutive ones. */
   failed(key: string, now: number): number {
     const count = (this.#failures.get(key)?.count ?? 0) + 1;
     this.#failures.delete(key);

@@ -1,6 +1,6 @@
-// Writes what batches of a lane have met at an account, for all processes: see
-// decide/sealing/lane-health.ts. Reports each pause, because what waits has no outcome that would
-// show it, and batches without a success.
+// Records events of a lane's batches at an account, for all processes: see
+// decide/sealing/lane-health.ts. Reports each pause, because waiting requests have no outcome that
+// would show it, and batches without a success.
 
 import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -32,9 +32,9 @@ export function placeOf({ account, lane }: Pick<BatchRow, "account" | "lane">): 
 }
 
 /**
- * Compare-and-set until `decide` has its way. The health before and after; null where this call
- * changed nothing. `by`: the batch for which it is called, or "", so that calls that write the same
- * at one time differ.
+ * Repeats a compare-and-set until `decide`'s result is written. Returns the health before and
+ * after; null if this call changed nothing. `by`: the batch of the call, or "", so that concurrent
+ * calls write different texts.
  */
 export async function changeHealth(
   runtime: Runtime,
@@ -55,8 +55,8 @@ export async function changeHealth(
 }
 
 /**
- * The provider blamed lines of the batch. Called before the batch is changed: a process that dies
- * in between leaves it to the next one, and the batch counts once.
+ * The provider blamed lines of the batch. Called before the batch is changed: after a crash the
+ * next owner repeats it, and the batch counts once.
  */
 export async function noteFaults(
   runtime: Runtime,
@@ -72,9 +72,8 @@ export async function noteFaults(
 }
 
 /**
- * The pause that the lane is in once `decide` has had its way; null where it is not this batch's.
- * Also a pause that an earlier owner of the batch wrote: that one may have died before it reported
- * it.
+ * The lane's pause after `decide`; null if it is not this batch's. Includes a pause that an earlier
+ * owner of the batch wrote but may not have reported.
  */
 async function pausedBy(
   runtime: Runtime,
@@ -91,7 +90,7 @@ function sent({ key, submitStartedAt, createdAt }: BatchRow): SentBatch {
   return { key, sentAt: submitStartedAt ?? createdAt };
 }
 
-/** The provider has taken the batch to work. */
+/** The provider has begun to run the batch. */
 export async function noteAcceptance(runtime: Runtime, batch: BatchRow): Promise<void> {
   const changed = await changeHealth(runtime, placeOf(batch), batch.key, (health) =>
     afterAcceptance(health, sent(batch)),
@@ -100,8 +99,8 @@ export async function noteAcceptance(runtime: Runtime, batch: BatchRow): Promise
 }
 
 /**
- * Called before the failures of a batch are settled. True where the provider is to blame for them:
- * then the lane pauses, if it does not yet.
+ * Called before the failures of a batch are settled. Returns true if the provider is to blame; then
+ * the lane pauses.
  */
 export async function noteBadHour(
   runtime: Runtime,
@@ -130,7 +129,7 @@ export async function noteSuccess(runtime: Runtime, batch: BatchRow): Promise<vo
   if ((await changeHealth(runtime, place, batch.key, afterSuccess)) !== null) runtime.sealing.wake();
 }
 
-/** No request of the batch has succeeded. Reported once a lane and code. */
+/** No request of the batch has succeeded. Reported once per lane and code. */
 export async function noteWithoutSuccess(runtime: Runtime, batch: BatchRow, words: OutcomeError): Promise<void> {
   const place = placeOf(batch);
   if (!(await isUntold(runtime, place, batch.key, words.code))) return;
@@ -153,7 +152,7 @@ function report(runtime: Runtime, { account, key }: BatchRow, error: DispatchErr
   runtime.report(error, { account, batch: key, operation: "results" });
 }
 
-/** An operator lets the lane go on at all of its accounts. True where it was paused at one. */
+/** An operator resumes the lane at all of its accounts. Returns true if it was paused at one. */
 export async function lanePausesLifted(runtime: Runtime, { endpoint, model }: LaneRef): Promise<boolean> {
   const { healths } = await runtime.readPauses();
   const own = [...healths.values()].filter((health) => health.endpoint === endpoint && health.model === model);

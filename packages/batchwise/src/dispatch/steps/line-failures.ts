@@ -1,7 +1,7 @@
-// The failures in one pass of an account that runs lines itself. A failure that may be the server's
-// is held until enough lines have ended to tell: where nearly all of them have failed so, nothing
-// is charged, the lane pauses, and the pass is to end. A held failure that is lost with its process
-// costs nothing: its line runs again.
+// Failures in one pass of an account that runs lines itself. A failure that may be the server's is
+// held until enough lines have ended: if nearly all have failed so, nothing is charged, the lane
+// pauses, and the pass ends. A held failure that is lost in a crash costs nothing: its line runs
+// again.
 
 import type { ResultLine } from "../contract/account.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
@@ -21,7 +21,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { CommonWords } from "./collect/held-failures.ts";
 import { noteBadHour, noteSuccess, noteWithoutSuccess } from "./lane-health.ts";
 
-/** Lines that end before it is decided whose their failures are. */
+/** Number of lines before a decision. */
 const WINDOW_LINES = 100;
 
 const NO_LINES: LineTally = { succeeded: 0, overload: 0, fault: 0, faultAgain: 0, other: 0 };
@@ -31,14 +31,14 @@ export class LineFailures {
   readonly #lease: Lease;
   readonly #rules: RetryRules;
   readonly #isWhole: boolean;
-  /** Of lines since the last decision, and of the lines before that one. */
+  /** Lines since the last decision, and lines before it. */
   #tally: LineTally = NO_LINES;
   #before: LineTally = NO_LINES;
   #held: Settlement[] = [];
   #words = new CommonWords();
   readonly #allWords = new CommonWords();
   #hasSucceeded = false;
-  /** The lane pauses for lack of capacity: no line is to be started. */
+  /** The lane pauses for lack of capacity: no line may start. */
   isBadHour = false;
 
   constructor(runtime: Runtime, lease: Lease, rules: RetryRules) {
@@ -53,7 +53,7 @@ export class LineFailures {
     this.#count("succeeded");
   }
 
-  /** The decision for a line that failed; null while it is held. */
+  /** Decides about a failed line; null while it is held. */
   failed(member: Member, line: ResultLine): Settlement | null {
     const settlement = classifyFailure(member, line, this.#rules, this.#runtime.clock.now());
     if (accountBlameOf(line) === "code") return settlement;
@@ -74,14 +74,14 @@ export class LineFailures {
     this.#tally = { ...this.#tally, [kind]: this.#tally[kind] + 1 };
   }
 
-  /** True where enough lines have ended for a decision. */
+  /** True if enough lines have ended for a decision. */
   get isDue(): boolean {
     return linesOf(this.#tally) >= WINDOW_LINES;
   }
 
   /**
-   * Decides about the failures that are held. The last lines of a pass are too few without those
-   * before them.
+   * Decides about the held failures. The last lines of a pass are too few, so earlier ones count
+   * too.
    */
   async decide(): Promise<readonly Settlement[]> {
     const tally = this.isDue ? this.#tally : sum(this.#before, this.#tally);
@@ -99,8 +99,8 @@ export class LineFailures {
   }
 
   /**
-   * Reports a batch that has ended without a success, in this pass or in several. What ended in
-   * earlier ones, maybe of other processes, is read from the store.
+   * Reports a batch that has ended without a success, in one pass or several. Reads earlier
+   * results, also of other processes, from the store.
    */
   async noteEnd(): Promise<void> {
     if (this.#hasSucceeded || this.isBadHour) return;
@@ -118,7 +118,7 @@ export class LineFailures {
   }
 }
 
-/** The id of a request that has ended so in the batch; null where none is there. */
+/** The id of a request that ended with this status in the batch; null if there is none. */
 async function endedSo({ store }: Runtime, batchKey: string, status: OutcomeStatus): Promise<string | null> {
   const match = { batchKey, states: [status] };
   for (let after: number | null = 0; after !== null; ) {

@@ -1,4 +1,4 @@
-// Reads the members of a batch that nobody has decided about, a page at a time.
+// Reads the undecided members of a batch, a page at a time.
 
 import type { HistoryRow } from "../contract/rows.ts";
 import type { Member } from "../decide/results/classify-results.ts";
@@ -9,7 +9,7 @@ const PAGE = 10_000;
 
 interface OpenMember extends Member {
   readonly deadlineAt: number | null;
-  /** Only when asked for. */
+  /** Only on demand. */
   readonly history: readonly HistoryRow[] | null;
 }
 

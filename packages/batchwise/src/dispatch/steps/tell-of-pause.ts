@@ -1,6 +1,6 @@
-// Tells the user that an account is paused because of what its provider said of it: money, a key, a
-// right, an address. Requests wait meanwhile, uncharged, and nothing else would show why. Each
-// process tells it once, until it is over.
+// Reports that an account is paused because of its provider's answer: credit, a key, a permission,
+// an address. Its requests wait uncharged, and nothing else would show the reason. Each process
+// reports it once until it ends.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { OutcomeError } from "../contract/types.ts";
@@ -8,7 +8,7 @@ import type { Success } from "../decide/account-trouble.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** `disproof`: the success that shows that its cause is over. */
+/** `disproof`: the success that shows the end of its cause. */
 export function tellOfPause(
   runtime: Runtime,
   { code, message }: OutcomeError,

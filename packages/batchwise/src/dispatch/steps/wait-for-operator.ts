@@ -1,5 +1,5 @@
-// Holds a batch back while an operator has paused its account or its lane, or the lane pauses by
-// itself. What has been sent goes on.
+// Holds a batch while an operator has paused its account or lane, or the lane pauses by itself.
+// Sent batches continue.
 
 import type { BatchRow } from "../contract/rows.ts";
 import { healthOf, isKeptBack } from "../decide/sealing/lane-health.ts";
@@ -10,7 +10,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { placeOf } from "./lane-health.ts";
 import { mayChangeAccount } from "./submit/competing-batches.ts";
 
-/** Other processes see a resume that late at most. */
+/** Maximum delay until other processes see a resume, in ms. */
 const LOOK_AGAIN_MS = 60_000;
 
 /** True while nothing new of the batch may be sent. */
@@ -20,8 +20,8 @@ export async function isHeld(runtime: Runtime, { account, batch }: Lease): Promi
 }
 
 /**
- * True when the batch is held: then it waits, or its requests go to another account or back to
- * their lane.
+ * True if the batch is held: then it waits, or its requests go to another account or back to their
+ * lane.
  */
 export async function waitsForOperator(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { batch } = lease;
@@ -40,13 +40,13 @@ export async function waitsForOperator(runtime: Runtime, lease: Lease): Promise<
   }
   const hasToken = lease.account.capabilities.tag === "idempotencyToken";
   const isUnresolved = batch.state === "submitting" || batch.state === "unknown";
-  // Its create is known not to have happened: where there are no tags, others would wait for it.
+  // Its create is known not to have happened. Without tags, other creates would wait for it.
   const resolved = isUnresolved && !hasToken ? ({ state: "sealed", unknownSince: null } as const) : {};
   await lease.end((now) => ({ ...resolved, nextAt: now + LOOK_AGAIN_MS }));
   return true;
 }
 
-/** True where no create of the batch can be under way. */
+/** True if no create of the batch can be under way. */
 export function isUnsent(batch: BatchRow): boolean {
   return (batch.state === "sealed" || batch.state === "waiting_capacity") && batch.unknownSince === null;
 }

@@ -1,7 +1,7 @@
-// Finds, in one complete listing, the provider batch of a create whose answer was lost. Pure.
-// Matches by our tag or the input file where the provider shows either; else takes one that the
-// store does not know, young enough and of equal size. Such a match is unverified: the results
-// confirm it, or the adoption is undone.
+// Finds, in one complete listing, the provider batch of a create whose answer was lost. Matches by
+// our tag or input file if the provider shows one; else takes an unknown batch that is young enough
+// and has the same size. Such a match is unverified: its results confirm it, or the adoption is
+// undone. Pure.
 
 import { isOlder, type ProviderBatch, type TagKind } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
@@ -10,26 +10,26 @@ export type Adoption =
   | {
       readonly kind: "adopt";
       readonly batch: ProviderBatch;
-      /** False when only size and age matched. */
+      /** False if only size and age matched. */
       readonly verified: boolean;
-      /** More with our tag: not of record, and to be cancelled. */
+      /** Other batches with our tag: duplicates to cancel. */
       readonly extras: readonly ProviderBatch[];
     }
-  /** Nothing of ours is there. */
+  /** No batch is ours. */
   | { readonly kind: "absent" }
   /**
-   * Something may be ours, but it is too early to tell: look again, and create nothing meanwhile.
+   * A batch may be ours, but it is too early to decide: look again, and create nothing meanwhile.
    */
   | { readonly kind: "undecided" };
 
-/** What a look found. */
+/** The result of a look. */
 export interface Look {
   /** The listing, back to `since`. */
   readonly listed: readonly ProviderBatch[];
-  /** Provider ids that the store knows: of any batch, or recorded as orphans other than foreign. */
+  /** Provider ids in the store: of any batch, or recorded as orphans other than foreign. */
   readonly known: ReadonlySet<string>;
   readonly since: number;
-  /** True once the grace had passed when the look started. */
+  /** True if the grace had passed when the look started. */
   readonly isLast: boolean;
 }
 
@@ -45,7 +45,7 @@ function match(batch: BatchRow, listed: readonly ProviderBatch[]): Adoption {
   return best === undefined ? { kind: "absent" } : { kind: "adopt", batch: best, verified: true, extras };
 }
 
-/** True where the provider's batch carries our key or was made from our file. */
+/** True if the provider's batch has our key or was made from our file. */
 export function isTagged(batch: Pick<BatchRow, "key" | "providerFileId">, seen: ProviderBatch): boolean {
   if (seen.tag !== null) return seen.tag.key === batch.key;
   return seen.inputFileId !== null && seen.inputFileId === batch.providerFileId;
@@ -67,8 +67,8 @@ function distance(batch: BatchRow, seen: ProviderBatch): number {
 }
 
 /**
- * A batch that may still give all results first, then a cut one, then a failed one; the oldest of
- * these.
+ * Sorts batches that may still give all results first, then a cut one, then a failed one; the
+ * oldest of these.
  */
 function byWorth(a: ProviderBatch, b: ProviderBatch): number {
   return worth(a) - worth(b) || a.createdAt - b.createdAt;

@@ -1,21 +1,19 @@
-// Decides whether a batch of ours may be tied to the provider batch that an operator names. Pure.
-// What only the results can show is left to them: such a match is unverified.
+// Decides whether one of our batches may be tied to the provider batch that an operator names. A
+// match that only results can prove is unverified. Pure.
 
 import { hasEnded, type ProviderBatch, type TagKind } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import type { BatchState } from "../../contract/types.ts";
 import { isTagged } from "./adoption.ts";
 
-/** States in which a batch waits for a person, or for its own batch to be found. */
+/** States of a batch that waits for an operator or for its provider batch to be found. */
 const ADOPTING: readonly BatchState[] = ["quarantined", "unknown"];
 
 export type NamedBatch =
   | { readonly kind: "fits"; readonly verified: boolean }
   | { readonly kind: "refused"; readonly because: string };
 
-/**
- * `others`: batches of ours that have the provider's batch as their record, or among their orphans.
- */
+/** `others`: our batches that have the provider's batch as their record or among their orphans. */
 export function judgeNamed(
   batch: BatchRow,
   tag: TagKind,
@@ -39,7 +37,7 @@ export function judgeNamed(
   return { kind: "fits", verified: false };
 }
 
-/** Why the batch may not be tied to any other; null where it may. */
+/** Why the batch may not be tied to any other; null if it may. */
 export function whyNotAdopting({ state }: Pick<BatchRow, "state">): string | null {
   return ADOPTING.includes(state) ? null : `is ${state}, and only a batch that is ${ADOPTING.join(" or ")} can adopt`;
 }

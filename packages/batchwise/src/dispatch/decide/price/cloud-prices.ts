@@ -1,19 +1,18 @@
-// List prices of models that Google, Amazon and Mistral offer in batches: those that could be
-// sourced. What is not here has no price: names that move from model to model
-// (`mistral-small-latest`), and models whose price in batches is not listed.
+// List prices of batch models at Google, Amazon and Mistral, as far as they have a source. Models
+// without a price here: names that move between models (`mistral-small-latest`), and models without
+// a listed batch price.
 
 import type { ModelPrice, PriceTable } from "../../contract/cost.ts";
 
 /**
- * Of the Gemini API and of Vertex AI, whose prices are the same, for text and for prompts up to
- * 200,000 tokens
+ * The Gemini API and Vertex AI have equal prices. For text, and for prompts up to 200,000 tokens.
  * - https://ai.google.dev/gemini-api/docs/pricing, as quoted on 7 October 2026 (3.5 Flash, 3.1 Pro,
  *   and input of 2.5)
  * - the same page and https://cloud.google.com/vertex-ai/generative-ai/pricing, as models.dev
  *   quotes them on 2 July 2026
  *
- * A batch is half of it. What is read from a cache has its own discount in place of that, so it is
- * doubled here, and a batch comes to the listed price.
+ * A batch costs half. Cached input has its own discount instead, so it is doubled here, and a batch
+ * comes to the listed price.
  */
 const GOOGLE: PriceTable = {
   "gemini-3.5-flash": { input: 1.5, cachedInput: 0.3, output: 9 },
@@ -27,9 +26,9 @@ const GOOGLE: PriceTable = {
 };
 
 /**
- * Of Bedrock in us-east-1, as models.dev quotes https://aws.amazon.com/bedrock/pricing on 2 July
- * 2026. That page says that batches cost half. They read no cache. Claude by global inference
- * profiles only: others cost more.
+ * Bedrock in us-east-1, as models.dev quotes https://aws.amazon.com/bedrock/pricing on 2 July 2026.
+ * By that page, batches cost half. They read no cache. Claude only by global inference profiles:
+ * others cost more.
  */
 const BEDROCK: PriceTable = {
   ...alsoInUs("amazon.nova-micro-v1:0", { input: 0.035, output: 0.14 }),
@@ -47,17 +46,14 @@ const BEDROCK: PriceTable = {
   "global.anthropic.claude-opus-4-6-v1": { input: 5, output: 25 },
 };
 
-/**
- * An inference profile of the United States costs what its model does in the region that it is
- * called from.
- */
+/** An inference profile of the United States costs the same as its model in the calling region. */
 function alsoInUs(model: string, price: ModelPrice): PriceTable {
   return { [model]: price, [`us.${model}`]: price };
 }
 
 /**
- * Of https://mistral.ai/pricing, as models.dev quotes it on 2 July 2026. A batch is half of it, by
- * the same page.
+ * https://mistral.ai/pricing, as models.dev quotes it on 2 July 2026. By that page, a batch costs
+ * half.
  */
 const MISTRAL: PriceTable = {
   "mistral-large-2512": { input: 0.5, output: 1.5 },

@@ -1,6 +1,6 @@
-// The list prices that come with the library, for prompts of normal length: of models that OpenAI
-// and Anthropic offer in batches, and of those of `cloud-prices.ts`. Prices change, and some models
-// charge more for long prompts: the `prices` option replaces the table.
+// The library's list prices, for prompts of normal length: batch models of OpenAI and Anthropic,
+// and those of `cloud-prices.ts`. Prices change, and some models charge more for long prompts:
+// replace the table with the option `prices`.
 
 import type { PriceTable } from "../../contract/cost.ts";
 import { cloudPrices } from "./cloud-prices.ts";
@@ -11,8 +11,8 @@ import { cloudPrices } from "./cloud-prices.ts";
  * - https://platform.claude.com/docs/en/about-claude/pricing (Haiku 5.5: prompts up to 100,000
  *   tokens)
  *
- * A batch is half of it at both. Of Gemini, Bedrock and Mistral as of July and October 2026, in
- * `cloud-prices.ts`. Not compared with a bill: give `prices` where it matters.
+ * A batch costs half at both. Gemini, Bedrock and Mistral as of July and October 2026, in
+ * `cloud-prices.ts`. Not compared with a bill: give `prices` if exact costs matter.
  */
 export const defaultPrices: PriceTable = Object.freeze({
   "gpt-6-astra": { input: 10, cachedInput: 1, output: 50 },

@@ -1,22 +1,21 @@
-// What tokens cost. Pure. A price is of one try: what was tried again and gave no answer is not in
-// a usage.
+// Prices of tokens. A price covers one try: earlier tries without an answer have no usage. Pure.
 
 import type { ModelPrice, PricedTokens, PriceTable } from "../../contract/cost.ts";
 
 const A_MILLION = 1_000_000;
 const BATCH_DISCOUNT = 0.5;
 /**
- * The date of a snapshot, as OpenAI and Anthropic append it to a model's name, and Vertex AI to
+ * A snapshot's date, as OpenAI and Anthropic append it to a model's name, and Vertex AI to
  * Claude's.
  */
 const SNAPSHOT = /(-(\d{4}-\d{2}-\d{2}|\d{8})|@(\d{8}|default))$/;
-/** What Google's APIs put before the names of Gemini and Claude. */
+/** Prefixes of Gemini and Claude names in Google's APIs. */
 const PUBLISHER = /^(models\/|(publishers\/)?(google|anthropic)\/(models\/)?)/;
 
 /**
  * US dollars for these tokens in a batch; null for a model that is not in the table. A snapshot
- * that is not there by its own name (`gpt-4o-mini-2024-07-18`) costs what its model does, and so
- * does a name with its publisher at Google (`models/gemini-2.5-flash`, `google/gemini-2.5-flash`).
+ * without an entry (`gpt-4o-mini-2024-07-18`) costs the same as its model, and so does a name with
+ * its publisher at Google (`models/gemini-2.5-flash`, `google/gemini-2.5-flash`).
  *
  * @example
  * ```ts

@@ -1,46 +1,45 @@
-// Decides whether the failures of a batch are the provider's: where nearly every line of it says
-// that the provider has no capacity, or failed itself, no request is charged, and the lane waits.
-// Pure. A request may be the cause of a 5xx itself, and such requests come back together once the
-// others have succeeded: so one that was charged before proves nothing.
+// Decides whether the provider caused the failures of a batch. If nearly every line says that it
+// has no capacity or failed itself, no request is charged, and the lane waits. A request may cause
+// a 5xx itself, and such requests meet again after the others have succeeded, so one that was
+// charged before proves nothing. Pure.
 
 import type { ResultLine } from "../../contract/account.ts";
 import { hasRun } from "./classify-results.ts";
 
 /**
- * `overload`: 429, 529. `fault`: any other 5xx. `notRun`: its batch ended before. `other`: the line
- * is about its request.
+ * `overload`: 429, 529. `fault`: any other 5xx. `notRun`: its batch ended first. `other`: the
+ * request is to blame.
  */
 export type FailureCause = "overload" | "fault" | "notRun" | "other";
 
-/** The lines of requests that ran, in one pass over the results of a batch. */
+/** Lines of requests that ran, in one pass over a batch's results. */
 export interface LineTally {
   readonly succeeded: number;
   readonly overload: number;
-  /** Of requests that have not been charged a try before. */
+  /** Faults of requests without an earlier charged try. */
   readonly fault: number;
-  /** Of requests that have. */
+  /** Faults of requests with one. */
   readonly faultAgain: number;
   readonly other: number;
 }
 
 const NEARLY_ALL = 0.9;
 /**
- * Requests that fail by a 5xx at their first try, and with them all others, before the provider is
- * to blame.
+ * Minimum number of requests that fail with a 5xx at their first try, along with all others, before
+ * the provider is to blame.
  */
 const LEAST_FAULTS = 3;
 /**
- * Pauses in a row after which failures are charged again: with pauses of up to an hour, more than a
- * day.
+ * Consecutive pauses after which failures are charged again: over a day, with pauses up to an hour.
  */
 const MOST_PAUSES = 36;
 
 const OVERLOAD_STATUS: ReadonlySet<number> = new Set([429, 529]);
-/** Codes of lines that have no status. */
+/** Codes of overload in lines without a status. */
 const OVERLOAD_CODES: ReadonlySet<string> = new Set(["overloaded_error", "rate_limit_error", "rate_limit_exceeded"]);
 const FAULT_CODES: ReadonlySet<string> = new Set(["api_error", "internal_error", "server_error", "timeout_error"]);
 
-/** The cause of a line that did not succeed. */
+/** The cause of an unsuccessful line. */
 export function causeOf(line: ResultLine): FailureCause {
   if (!hasRun(line)) return "notRun";
   const { response, error } = line;
@@ -50,7 +49,7 @@ export function causeOf(line: ResultLine): FailureCause {
   return response.statusCode >= 500 ? "fault" : "other";
 }
 
-/** `pauses`: of the lane for lack of capacity, since one of its requests last succeeded. */
+/** `pauses`: the lane's pauses for lack of capacity since one of its requests last succeeded. */
 export function isBadHour({ succeeded, overload, fault, faultAgain, other }: LineTally, pauses: number): boolean {
   const failed = overload + fault + faultAgain;
   if (failed === 0 || failed < NEARLY_ALL * (failed + succeeded + other)) return false;

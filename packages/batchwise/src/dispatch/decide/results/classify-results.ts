@@ -1,8 +1,8 @@
-// Classifies one result line, or a missing one: what happens to its request. Pure. A success is
-// final; a failure that may pass goes back to its lane while attempts are left; any other fails
-// with the provider's own words. Every line charges an attempt, except one that blames the account:
-// no money, a bad key, a right that is missing. Words that blame it may be about the request: they
-// cost no try the first time only.
+// Classifies one result line, or a missing one, and decides about its request. A success is final;
+// a temporary failure returns to its lane while tries are left; any other fails with the provider's
+// message. Every line charges a try, except one that blames the account: no credit, a bad key, a
+// missing permission. A message that blames it may be about the request, so it is free only the
+// first time. Pure.
 
 import type { ProviderState, ResultLine } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
@@ -17,26 +17,23 @@ import { backoff } from "../times/backoff.ts";
 /** The request that a line belongs to. */
 export interface Member {
   readonly ord: number;
-  /** Charged so far, this one not included. */
+  /** Charged tries so far, without this one. */
   readonly attempts: number;
   readonly cancelRequested: boolean;
 }
 
 export interface RetryRules {
-  /** Charged tries in total. */
+  /** Maximum charged tries. */
   readonly attempts: number;
   readonly backoffMs: number;
   readonly maxBackoffMs: number;
-  /** Where retries wait: the lane proper, also for members of a split batch. */
+  /** The lane of retries: the ordinary one, also for members of a split batch. */
   readonly lane: string;
 }
 
 const RETRYABLE_STATUS: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
-/**
- * Codes that say: the same request will be refused again. Every other code without a response is
- * tried again.
- */
+/** Codes of permanent refusals. Any other code without a response is retried. */
 const FINAL_CODES: ReadonlySet<string> = new Set([
   OUTCOME_CODES.answerTooLarge,
   OUTCOME_CODES.unreadable,
@@ -53,13 +50,13 @@ const FINAL_CODES: ReadonlySet<string> = new Set([
 
 const NOT_RUN_CODES: ReadonlySet<string> = new Set(["batch_expired", "batch_cancelled"]);
 
-/** True where the line answers the request: any 2xx. */
+/** True if the line answers the request: any 2xx. */
 export function isSuccess(line: ResultLine): boolean {
   const status = line.response?.statusCode ?? 0;
   return status >= 200 && status < 300;
 }
 
-/** False where the line says that the batch ended before the request was run. */
+/** False if the line says that the batch ended before the request ran. */
 export function hasRun({ response, error }: ResultLine): boolean {
   return response !== null || error === null || !NOT_RUN_CODES.has(error.code);
 }
@@ -73,8 +70,8 @@ function isRetryable(line: ResultLine): boolean {
 }
 
 /**
- * The decision for a line that succeeded: needs nothing of the request. It fails where the answer
- * cannot be kept.
+ * Decides about a successful line, without facts of the request. It fails if the answer cannot be
+ * stored.
  */
 export function classifySuccess(ord: number, { response, usage }: ResultLine): Settlement {
   try {
@@ -86,14 +83,14 @@ export function classifySuccess(ord: number, { response, usage }: ResultLine): S
   }
 }
 
-/** The decision for a line that did not. */
+/** Decides about an unsuccessful line. */
 export function classifyFailure(member: Member, line: ResultLine, rules: RetryRules, now: number): Settlement {
   const { ord } = member;
   const error = wordsOf(line);
   if (accountBlameOf(line) === "code") {
     return { ord, kind: "requeue", code: error.code, charged: false, notBefore: now, lane: rules.lane };
   }
-  // A cancelled request goes back too: the store ends it as cancelled.
+  // A request with a pending cancel is requeued too: the store then ends it as cancelled.
   const hasTries = member.attempts + 1 < rules.attempts;
   if (member.cancelRequested || (hasTries && isRetryable(line))) {
     const notBefore = now + backoff(rules.backoffMs, rules.maxBackoffMs, member.attempts + 1);
@@ -102,7 +99,7 @@ export function classifyFailure(member: Member, line: ResultLine, rules: RetryRu
   return { ord, kind: "final", status: statusOf(error), ...failedEnding(line, error), charged: true };
 }
 
-/** With the provider's answer, where that can be kept. */
+/** Includes the provider's answer if it can be stored. */
 function failedEnding({ response, usage }: ResultLine, error: OutcomeError): StoredEnding {
   try {
     return ending({ response, error, usage });
@@ -112,8 +109,8 @@ function failedEnding({ response, usage }: ResultLine, error: OutcomeError): Sto
 }
 
 /**
- * The decision for a failure whose words blame the account. `own`: the one where the request is
- * to blame. `isRepeated`: the request has gone back with this code before.
+ * Decides about a failure whose message blames the account. `own`: the decision if the request is
+ * to blame. `isRepeated`: the request was requeued with this code before.
  */
 export function classifyWords(
   own: Settlement,
@@ -126,7 +123,7 @@ export function classifyWords(
   return { ...uncharged(own, rules.lane, notBefore), charged: isRepeated };
 }
 
-/** The line in place of one that never came, once a batch has ended in `state`. */
+/** Stands for a missing line, once a batch has ended in `state`. */
 export function absentLine(state: ProviderState): ResultLine {
   const error = ABSENT[state] ?? {
     code: OUTCOME_CODES.missing,
@@ -145,17 +142,17 @@ function statusOf(error: OutcomeError): OutcomeStatus {
   return error.code === "batch_expired" ? "expired" : "failed";
 }
 
-/** The provider's words for a line that did not succeed. */
+/** The provider's message of an unsuccessful line. */
 export function wordsOf(line: ResultLine): OutcomeError {
   return line.error ?? errorOf(line);
 }
 
-/** Of a failure for which nobody's request is to blame: it goes back, uncharged. */
+/** Requeues without a charge, because no request is to blame. */
 export function uncharged({ ord, code }: Settlement, lane: string, now: number): Settlement {
   return { ord, kind: "requeue", code: code ?? "", charged: false, notBefore: now, lane };
 }
 
-/** The provider's error out of its answer, where it gave no error beside it. */
+/** The error inside the provider's answer, if there is none beside it. */
 function errorOf(line: ResultLine): OutcomeError {
   if (line.response === null) return { code: OUTCOME_CODES.missing, message: "The provider gave no reason." };
   return statusError(line.response.statusCode, line.response.body);

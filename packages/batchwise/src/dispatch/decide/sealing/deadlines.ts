@@ -1,6 +1,5 @@
-// Decides which requests would come back after their deadlines from the accounts that they wait
-// for, and whether a fallback account is there for these. Pure. What an account has taken of late
-// tells how long the next batch takes.
+// Decides which requests would return after their deadlines from their accounts, and whether a
+// fallback account can take them. Recent batches of an account predict the next one's time. Pure.
 
 import type { Account } from "../../contract/account.ts";
 import type { LaneRow, LedgerRow } from "../../contract/rows.ts";
@@ -12,33 +11,30 @@ import { fullAccounts, rankAccounts } from "./rank-accounts.ts";
 import { DEADLINE_LEAD_MS } from "./thresholds.ts";
 
 /**
- * A request with less time than this never goes to an account of which nobody knows how long it
- * takes, if a fallback account is there: few providers promise any batch within an hour.
+ * Requests with less time never go to an account with an unknown batch time if a fallback account
+ * is available: few providers promise any batch within an hour.
  */
 export const LEAST_TRIAL_MS = 3_600_000;
 
-/** What to expect of an account. */
+/** Predictions for an account. */
 export interface Prospect {
-  /**
-   * When it takes a batch: now or earlier; later, where it is blocked; Infinity where nobody can
-   * tell.
-   */
+  /** When it accepts a batch: now or earlier; later, if it is blocked; Infinity if unknown. */
   readonly opensAt: number;
-  /** How long its batches take. */
+  /** Time of a batch, in ms. */
   readonly turnaroundMs: number;
-  /** False while none of its batches has ended. */
+  /** False until one of its batches has ended. */
   readonly isKnown: boolean;
 }
 
-/** What becomes of the requests of a lane, or of a batch, that have deadlines. */
+/** The decision for requests with deadlines, of a lane or a batch. */
 export interface Outlook {
-  /** Those with a deadline before this would be back too late. */
+  /** Requests with an earlier deadline would return too late. */
   readonly lateBefore: number;
-  /** A fallback account takes them now, and is sooner. */
+  /** A fallback account takes them now and is sooner. */
   readonly isRescued: boolean;
 }
 
-/** When the account takes a batch of the lane. */
+/** When the account accepts a batch of the lane. */
 export function opensAt(
   account: Account,
   lane: Pick<LaneName, "endpoint" | "model">,
@@ -55,7 +51,7 @@ export function opensAt(
 }
 
 /**
- * `first` have the requests, of which the first deadline is `deadlineAt`; `second` are fallback
+ * `first`: the accounts of the requests, whose first deadline is `deadlineAt`. `second`: fallback
  * accounts.
  */
 export function outlookOf(
@@ -66,10 +62,10 @@ export function outlookOf(
 ): Outlook {
   const backAt = (from: number, { opensAt, turnaroundMs }: Prospect): number =>
     from + (opensAt <= now ? turnaroundMs : Math.max(turnaroundMs, DEADLINE_LEAD_MS));
-  // One of which nobody can tell when it opens may open any time.
+  // Unknown opening time: assume now.
   const isUntold = ({ opensAt }: Prospect): boolean => opensAt === Number.POSITIVE_INFINITY;
   const lateBefore = Math.min(...first.map((one) => backAt(isUntold(one) ? now : one.opensAt, one)));
-  // One that opens after the deadline sends nothing.
+  // An account that opens after the deadline does not count.
   const sending = first.filter(({ opensAt }) => opensAt < deadlineAt);
   const expected = Math.min(...sending.map((one) => backAt(one.opensAt, one)), Number.POSITIVE_INFINITY);
   const isRescued = second.some((one) => one.opensAt <= now && now + one.turnaroundMs < expected);
@@ -77,8 +73,8 @@ export function outlookOf(
 }
 
 /**
- * When a lane closes because nobody knows how long batches take: requests with a deadline wait no
- * longer than half of their time then. Infinity where none has one.
+ * When a lane closes if batch times are unknown: a request with a deadline waits at most half of
+ * its time. Infinity if none has one.
  */
 export function halfTime({ oldestAt, deadlineAt }: LaneRow): number {
   if (oldestAt === null || deadlineAt === null) return Number.POSITIVE_INFINITY;

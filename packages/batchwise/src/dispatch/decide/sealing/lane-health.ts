@@ -1,6 +1,6 @@
-// What the batches of one lane have met at one account, as a mark of the store keeps it for all
-// processes: refusals in a row that each blame a line, the pauses where every line is bad or the
-// provider has no capacity, and what the user was told. Pure; steps/lane-health.ts writes it.
+// The recent history of one lane's batches at one account, kept in a mark of the store for all
+// processes: consecutive refusals that each blame a line, pauses because every line is bad or the
+// provider has no capacity, and reports to the user. steps/lane-health.ts writes it. Pure.
 
 import type { MarkRow } from "../../contract/rows.ts";
 import type { LaneRef, OutcomeError } from "../../contract/types.ts";
@@ -10,57 +10,57 @@ import { backoff } from "../times/backoff.ts";
 const MINUTE = 60_000;
 const MARK = "lane health ";
 /**
- * Refusals in a row with one code after which the lane is to blame, and codes that blame it at
+ * Consecutive refusals with one code after which the lane is to blame, and codes that blame it at
  * once.
  */
 const FAULTS_IN_A_ROW = 3;
 const OF_THE_MODEL = /model_not_found|model_mismatch|mismatched_model/;
 const FIRST_PAUSE_MS = 5 * MINUTE;
 /**
- * Each request that is sent alone may end, so pauses for bad lines grow longer than those for lack
- * of capacity.
+ * Longest pause by cause, in ms. Each request sent alone may fail, so pauses for bad lines grow
+ * longer.
  */
 const LONGEST_PAUSE_MS = { lines: 6 * 60 * MINUTE, capacity: 60 * MINUTE } as const;
-/** A code of batches without a success is reported again after so long. */
+/** A code of batches without a success is reported again after this time, in ms. */
 const TOLD_FOR_MS = 24 * 60 * MINUTE;
 const MOST_TOLD = 20;
-/** How long the others wait for what becomes of a request that was sent alone. */
+/** How long the others wait for the result of a request that was sent alone, in ms. */
 const PROBE_MS = 30 * MINUTE;
 
-/** The lane at an account. Parts of split batches are of their lane. */
+/** A lane at an account. Parts of split batches belong to their lane. */
 export interface LanePlace extends LaneRef {
   readonly account: string;
 }
 
 export interface LaneHealth extends LanePlace {
-  /** Batches in a row that were refused for a line, all with this code. */
+  /** Consecutive batches that were refused for a line, all with this code. */
   readonly faults: { readonly code: string; readonly batches: readonly string[] } | null;
   /**
-   * null while the lane is well. A pause for lack of capacity stays, once it is over, until a
-   * request succeeds.
+   * null while the lane is healthy. An expired pause for lack of capacity stays until a request
+   * succeeds.
    */
   readonly pause: LanePause | null;
-  /** Codes of batches without a success that were reported, and when. */
+  /** Reported codes of batches without a success, with the times. */
   readonly told: Readonly<Record<string, number>>;
-  /** The batch for which it was written last; "" for none. */
+  /** The batch for which it was last written; "" for none. */
   readonly by: string;
 }
 
 /** Why nothing of the lane is sent to the account, and until when. */
 export interface LanePause extends OutcomeError {
   /**
-   * `lines`: each is bad, and one request is sent alone in between. `capacity`: all go on at its
-   * end.
+   * `lines`: every line is bad, and one request is sent alone now and then. `capacity`: all
+   * requests continue at its end.
    */
   readonly cause: "lines" | "capacity";
   readonly since: number;
-  /** When it was last made longer, and the batch whose owner does so and reports it. */
+  /** When it was last extended, and the batch whose owner does so and reports it. */
   readonly at: number;
   readonly by: string;
-  /** Requests that were sent alone and refused; of `capacity`, pauses in a row. */
+  /** Requests sent alone and refused; for `capacity`, consecutive pauses. */
   readonly refused: number;
   readonly until: number;
-  /** The batch of the request that is sent alone; null between two of them. */
+  /** The batch of the request that is sent alone; null in between. */
   readonly probe: string | null;
 }
 
@@ -80,19 +80,19 @@ export function healthOf(healths: Healths, place: LanePlace): LaneHealth {
   return healths.get(healthMark(place)) ?? { account, endpoint, model, faults: null, pause: null, told: {}, by: "" };
 }
 
-/** The mark's value; null where there is nothing to remember. */
+/** The mark's value; null if there is nothing to remember. */
 export function healthValue(health: LaneHealth): string | null {
   const { faults, pause, told } = health;
   return faults === null && pause === null && Object.keys(told).length === 0 ? null : JSON.stringify(health);
 }
 
-/** A batch on its way, and when its create was sent. */
+/** A batch that was sent, and the time of its create. */
 export interface SentBatch {
   readonly key: string;
   readonly sentAt: number;
 }
 
-/** After the provider blamed a line of the batch. The same object where nothing changes. */
+/** Applies a refusal that blames a line. Returns the same object if nothing changes. */
 export function afterFault(health: LaneHealth, batch: SentBatch, fault: OutcomeError, now: number): LaneHealth {
   const { pause, faults } = health;
   const words = storedWords(fault);
@@ -122,7 +122,7 @@ function endOf(cause: LanePause["cause"], count: number, now: number): number {
   return now + backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS[cause], count);
 }
 
-/** After the batch has passed validation. One that was sent before the pause proves nothing. */
+/** Applies a batch that passed validation. One that was sent before the pause proves nothing. */
 export function afterAcceptance(health: LaneHealth, batch: SentBatch): LaneHealth {
   const { faults, pause } = health;
   if (pause?.cause !== "lines") return faults === null ? health : { ...health, faults: null };
@@ -130,8 +130,8 @@ export function afterAcceptance(health: LaneHealth, batch: SentBatch): LaneHealt
 }
 
 /**
- * After a batch nearly all of whose lines met a lack of capacity. Others that were sent before a
- * pause change nothing.
+ * Applies a batch of which nearly all lines met a lack of capacity. One sent before a pause changes
+ * nothing.
  */
 export function afterBadHour(health: LaneHealth, batch: SentBatch, words: OutcomeError, now: number): LaneHealth {
   const { pause } = health;
@@ -142,19 +142,19 @@ export function afterBadHour(health: LaneHealth, batch: SentBatch, words: Outcom
   return { ...health, pause: { cause: "capacity", ...storedWords(words), ...at, refused, probe: null } };
 }
 
-/** After a batch some of whose requests have succeeded. */
+/** Applies a batch with successful requests. */
 export function afterSuccess(health: LaneHealth): LaneHealth {
   return health.pause?.cause === "capacity" ? { ...health, pause: null } : health;
 }
 
-/** Pauses in a row for lack of capacity. */
+/** Consecutive pauses for lack of capacity. */
 export function capacityPauses({ pause }: LaneHealth): number {
   return pause?.cause === "capacity" ? pause.refused : 0;
 }
 
 /**
- * After a batch without a success, most of whose requests ended with this code. The same object
- * where that was told.
+ * Applies a batch without a success, of which most requests ended with this code. Returns the same
+ * object if that was reported.
  */
 export function afterTold(health: LaneHealth, code: string, now: number): LaneHealth {
   const young = Object.entries(health.told).filter(([, at]) => at + TOLD_FOR_MS > now && at <= now + TOLD_FOR_MS);
@@ -163,17 +163,14 @@ export function afterTold(health: LaneHealth, code: string, now: number): LaneHe
   return { ...health, told: Object.fromEntries([...young.slice(1 - MOST_TOLD), [name, now]]) };
 }
 
-/**
- * True for a batch that was sent during the pause: clocks of processes differ, so its key counts,
- * too.
- */
+/** True for a batch sent during the pause. Processes' clocks differ, so its key counts too. */
 function isSince(pause: LanePause, { key, sentAt }: SentBatch): boolean {
   return pause.probe === key || sentAt >= pause.since;
 }
 
 /**
- * After a batch of one request was sealed to find out whether the lane is well. The same object
- * where another was.
+ * Applies a sealed batch of one request that tests the lane. Returns the same object if there is
+ * another one.
  */
 export function withProbe(health: LaneHealth, batch: string, now: number): LaneHealth {
   const { pause } = health;
@@ -192,7 +189,7 @@ export function openness({ pause }: LaneHealth, now: number): Openness {
   return pause.cause === "lines" ? "probe" : "open";
 }
 
-/** True where the batch, which has not been sent, is not to be sent now. */
+/** True if the unsent batch must not be sent now. */
 export function isKeptBack(health: LaneHealth, batch: string, now: number): boolean {
   const { pause } = health;
   return pause?.cause === "lines" ? pause.probe !== batch : openness(health, now) === "closed";

@@ -1,16 +1,16 @@
-// What a refusal has taught of the tokens that an account takes at a time. It makes batches smaller
-// and ends no request, for a day: the limit may have been raised, and the words may have been
-// misread. Where the user has given a limit, nothing is learned. Pure.
+// A limit of enqueued tokens, learned from a refusal. It makes batches smaller for a day and fails
+// no request: the limit may have been raised, and the message may have been misread. Nothing is
+// learned if the user has given a limit. Pure.
 
 import type { Account, Failure } from "../../contract/account.ts";
 import type { LedgerRow } from "../../contract/rows.ts";
 
-/** How long it holds. */
+/** How long it holds, in ms. */
 export const LEARNED_FOR_MS: number = 24 * 3_600_000;
 
 type TokenLimit = Extract<Failure, { kind: "tokenLimit" }>;
 
-/** The learned limit that holds now; Infinity where there is none. */
+/** The learned limit that holds now; Infinity if there is none. */
 export function learnedLimit(ledger: Pick<LedgerRow, "learnedTokens" | "learnedAt"> | null, now: number): number {
   if (ledger === null || isLong(ledger, now)) return Number.POSITIVE_INFINITY;
   return ledger.learnedTokens ?? Number.POSITIVE_INFINITY;
@@ -20,21 +20,18 @@ function isLong({ learnedAt }: Pick<LedgerRow, "learnedAt">, now: number): boole
   return learnedAt !== null && learnedAt + LEARNED_FOR_MS <= now;
 }
 
-/**
- * True where a batch of so many tokens, which was accepted at `now`, shows that what is stored does
- * not hold.
- */
+/** True if a batch of this many tokens, accepted at `now`, refutes the stored limit. */
 export function isRefuted(ledger: LedgerRow, tokens: number, now: number): boolean {
   return ledger.learnedTokens !== null && (isLong(ledger, now) || tokens > ledger.learnedTokens);
 }
 
-/** The failure without its figure where the user has given a limit. */
+/** The failure without its limit if the user has given one. */
 export function learnable(failure: Failure, { capabilities }: Pick<Account, "capabilities">): Failure {
   if (failure.kind !== "tokenLimit" || !Number.isFinite(capabilities.limits.maxEnqueuedTokens)) return failure;
   return { ...failure, limitTokens: null } satisfies TokenLimit;
 }
 
-/** What the figure of a refusal says to a person; null where there is nothing to say. */
+/** Explains the limit in a refusal; null if there is nothing to report. */
 export function figureWords(
   failure: Failure,
   { name, capabilities }: Pick<Account, "name" | "capabilities">,

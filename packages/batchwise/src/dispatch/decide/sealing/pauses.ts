@@ -1,5 +1,5 @@
-// What operators have paused, which lanes are not well, and which accounts send files alone, read
-// from the store's marks. Pure.
+// Reads the store's marks: pauses by operators, unhealthy lanes, and accounts that send only files.
+// Pure.
 
 import type { MarkRow } from "../../contract/rows.ts";
 import type { LaneRef, OutcomeError, PausedRecord, PauseRecord } from "../../contract/types.ts";
@@ -12,13 +12,13 @@ const LANE = "paused lane ";
 const FILES_ONLY = "files only ";
 
 export interface Pauses {
-  /** By the account's name. */
+  /** By account name. */
   readonly accounts: ReadonlyMap<string, PauseRecord>;
-  /** By the name of the mark. */
+  /** By name of the mark. */
   readonly lanes: ReadonlyMap<string, PauseRecord>;
-  /** Of lanes at accounts. */
+  /** Health of lanes at accounts. */
   readonly healths: Healths;
-  /** Names of accounts whose inline results have come without names. */
+  /** Names of accounts whose inline results came without names. */
   readonly filesOnly: ReadonlySet<string>;
 }
 
@@ -48,12 +48,12 @@ export function pausesOf(marks: readonly MarkRow[]): Pauses {
   return { accounts, lanes, healths: healthsOf(marks), filesOnly };
 }
 
-/** True where nothing new of the lane may be sent; parts of split batches are of their lane. */
+/** True if nothing new of the lane may be sent. Parts of split batches belong to their lane. */
 export function isLanePaused({ lanes }: Pauses, lane: string): boolean {
   return lanes.size > 0 && lanes.has(laneMark(parseLane(lane)));
 }
 
-/** Whether the account takes new batches of the lane, as far as its pauses tell. */
+/** Whether the account accepts new batches of the lane, by its pauses. */
 export function opennessOf({ accounts, healths }: Pauses, place: LanePlace, now: number): Openness {
   return accounts.has(place.account) ? "closed" : openness(healthOf(healths, place), now);
 }

@@ -1,6 +1,6 @@
-// Ranks the accounts that may take a batch, by free capacity and weight. Pure. Leaves out an
-// account that is paused, or whose ledger is blocked or full. It reserves nothing: the store does,
-// in the sealing transaction.
+// Ranks the accounts for a batch by free capacity and weight. Leaves out paused accounts and those
+// whose ledger is blocked or full. Reserves nothing: the store does, in the sealing transaction.
+// Pure.
 
 import type { Account } from "../../contract/account.ts";
 import type { LedgerLimits, LedgerRow } from "../../contract/rows.ts";
@@ -8,31 +8,32 @@ import type { LaneName } from "../../format/encode.ts";
 import { ledgerName } from "../batch/life-cycle.ts";
 import { learnedLimit } from "./learned-limit.ts";
 
-/** What `rankAccounts` needs to know of an account. */
+/** The facts about an account that `rankAccounts` needs. */
 export type AccountCandidate = Pick<Account, "name" | "capabilities" | "models" | "weight">;
 
 export interface AccountChoice<A extends AccountCandidate = AccountCandidate> {
   readonly account: A;
   readonly ledger: string;
   readonly limits: LedgerLimits;
-  /** Most tokens that the ledger may hold: the provider's limit, or what was learned about it. */
+  /** Maximum tokens on the ledger: the provider's limit, or the learned one. */
   readonly tokenLimit: number;
 }
 
-/** True where the account takes requests of this endpoint and model. */
+/** True if the account serves this endpoint and model. */
 export function serves(account: AccountCandidate, lane: Pick<LaneName, "endpoint" | "model">): boolean {
   if (!account.capabilities.endpoints.includes(lane.endpoint)) return false;
   return account.models === null || account.models.includes(lane.model);
 }
 
-/** The accounts that a lane's requests go to, and those that take what these leave. */
+/** The accounts of a lane's requests, and those that take the remaining ones. */
 export interface Serving<A> {
   readonly first: readonly A[];
   readonly second: readonly A[];
 }
 
 /**
- * Fallback accounts come second; first for urgent lanes; as any other where there are no others.
+ * Fallback accounts come second. They come first for urgent lanes, and count as ordinary if there
+ * are no others.
  */
 export function servingOf<A extends AccountCandidate>(
   accounts: readonly A[],
@@ -46,9 +47,8 @@ export function servingOf<A extends AccountCandidate>(
 }
 
 /**
- * The accounts to try for a lane, best first: the one that uses the least of its limits for its
- * weight, and, where limits do not tell them apart, the one with the fewest tokens in flight for
- * its weight.
+ * The accounts for a lane, best first: lowest used share of its limits relative to its weight;
+ * among equal ones, fewest tokens in flight relative to its weight.
  */
 export function rankAccounts<A extends AccountCandidate>(
   accounts: readonly A[],
@@ -62,7 +62,7 @@ export function rankAccounts<A extends AccountCandidate>(
     .sort((a, b) => a.used - b.used || a.load - b.load);
 }
 
-/** Those that serve the lane and are not paused, but have a limit that is used up. */
+/** Accounts that serve the lane and are not paused, but have reached a limit. */
 export function fullAccounts<A extends AccountCandidate>(
   accounts: readonly A[],
   lane: Pick<LaneName, "endpoint" | "model">,
@@ -105,8 +105,8 @@ function usable<A extends AccountCandidate>(
 }
 
 /**
- * Most tokens for one batch. Half of a known limit, so that a second batch can be in flight while
- * the first runs and a refused one costs less; a request too large for that half gets the whole.
+ * Maximum tokens of one batch: half of a known limit, so that a second batch can be in flight and a
+ * refused one costs less. A request too large for that half gets the whole.
  */
 export function batchTokens(hardCap: number, tokenLimit: number): { readonly first: number; readonly most: number } {
   const most = Math.min(hardCap, tokenLimit);
@@ -117,7 +117,7 @@ function isBlocked(ledger: LedgerRow | undefined, now: number): boolean {
   return ledger !== undefined && ledger.blockedUntil > now;
 }
 
-/** The largest used share over the limits that are finite; 0 where there is none. */
+/** The largest used share of any finite limit; 0 if there is none. */
 function usedShare(ledger: LedgerRow | undefined, limits: AccountCandidate["capabilities"]["limits"]): number {
   const used = (booked: number, limit: number): number => (Number.isFinite(limit) ? booked / limit : 0);
   return Math.max(

@@ -1,17 +1,15 @@
-// Decides what lanes that share one limit of a provider leave to one another. Pure. A lane whose
-// next batch finds no room begins to wait for it, and a part of the limit is kept for the lane that
-// has waited longest: batches that end free it bit by bit, and no other lane takes it meanwhile.
-// The others share what is left, so that one large request stops nobody.
+// Decides how lanes share one limit of a provider. A lane whose next batch does not fit begins to
+// wait, and a part of the limit is kept for the lane that has waited longest. Ending batches free
+// it bit by bit, and no other lane takes it meanwhile. The others share the rest, so one large
+// request blocks none. Pure.
 
 import type { LedgerLimits } from "../../contract/rows.ts";
 import type { SealResult } from "../../contract/store.ts";
 
-/**
- * A lane that waits for room, and what is to be kept for it on each ledger that had none for it.
- */
+/** A lane that waits for capacity, and the amount to keep for it on each ledger that had none. */
 export interface WaitingLane {
   readonly lane: string;
-  /** The turn in which it began. */
+  /** The turn in which it began to wait. */
   readonly since: number;
   readonly kept: ReadonlyMap<string, LedgerLimits>;
 }
@@ -19,8 +17,8 @@ export interface WaitingLane {
 const NOTHING: LedgerLimits = { tokens: 0, requests: 0, batches: 0 };
 
 /**
- * What the lane must leave on a ledger: what is kept for the one that waits longest, unless that is
- * the lane itself.
+ * The amount that the lane must leave on a ledger: the part kept for the longest waiting lane,
+ * unless it is that lane.
  */
 export function keptFrom(lane: string, ledger: string, waiting: Iterable<WaitingLane>): LedgerLimits {
   let first: WaitingLane | null = null;
@@ -31,7 +29,7 @@ export function keptFrom(lane: string, ledger: string, waiting: Iterable<Waiting
 }
 
 /**
- * The limits of a ledger without what is kept. `tokenLimit`: the lower one of tokens, told or
+ * The limits of a ledger without the kept part. `tokenLimit`: the lower token limit, given or
  * learned.
  */
 export function limitsWithout(kept: LedgerLimits, limits: LedgerLimits, tokenLimit: number): LedgerLimits {
@@ -42,28 +40,24 @@ export function limitsWithout(kept: LedgerLimits, limits: LedgerLimits, tokenLim
   };
 }
 
-/** How a ledger had no room for a lane's next batch. */
+/** Why a ledger had no capacity for a lane's next batch. */
 export interface NoRoom {
-  /** What the store said; `full` where it was not asked, because a limit is used up. */
+  /** The store's answer; `full` if a limit is known to be reached. */
   readonly reason: Extract<SealResult, { ok: false }>["reason"] | "full";
-  /** Of the lane's first request; 0 where nobody asked. */
+  /** Tokens of the lane's first request; 0 if unknown. */
   readonly headTokens: number;
-  /** Batches that take up room: where there are none, room is not what the lane lacks. */
+  /** Batches on the ledger. If there are none, the lane does not lack capacity. */
   readonly booked: number;
   readonly minRequests: number;
-  /**
-   * Most tokens and requests that a usual batch takes of the ledger, and tokens that the largest
-   * one may.
-   */
+  /** Maximum tokens and requests of a usual batch on the ledger, and tokens of the largest one. */
   readonly usual: { readonly tokens: number; readonly requests: number };
   readonly mostTokens: number;
-  /** What the ledger may hold: told or learned. */
+  /** The ledger's limit, given or learned. */
   readonly tokenLimit: number;
 }
 
 /**
- * What to keep for a lane on a ledger that had no room for it: a usual batch of it. Null: it lacks
- * something else.
+ * The amount to keep for a lane on such a ledger: one usual batch. Null if it lacks something else.
  */
 export function roomFor(lane: { readonly ready: number; readonly tokens: number }, no: NoRoom): LedgerLimits | null {
   const isTooSmall = no.reason === "too_few" && lane.ready >= no.minRequests;

@@ -1,15 +1,15 @@
-// Decides whether what is left of a lane is a tail: requests that no account will take, because
-// they are fewer than each account's minimum for a batch. Pure. A lane that only waits for room,
-// for a pause to end or for retries is none.
+// Decides whether the rest of a lane is a tail: requests that no account accepts, because they are
+// fewer than each account's minimum. A lane that only waits for capacity, for a pause to end or for
+// retries is no tail. Pure.
 
 import type { SealResult } from "../../contract/store.ts";
 
-/** What one account answered when it was to take the lane's requests. */
+/** One account's refusal of the lane's requests. */
 export interface SealRefusal {
   readonly account: string;
   readonly reason: Extract<SealResult, { ok: false }>["reason"];
   readonly minRequests: number;
-  /** Batches booked on the ledger: when these end there is more room. */
+  /** Batches on the ledger: when they end there is more capacity. */
   readonly booked: number;
 }
 
@@ -22,8 +22,8 @@ export interface Tail {
 type Left = { readonly ready: number; readonly deferredUntil: number | null };
 
 /**
- * True where none of the accounts will take what the lane has now. `serving`: how many there are;
- * those that were not asked are paused or full, and may take it later.
+ * True if no account accepts the lane's current requests. `serving`: the number of accounts; those
+ * without a refusal are paused or full and may accept them later.
  */
 export function isLeft(lane: Left, serving: number, refusals: readonly SealRefusal[]): boolean {
   if (refusals.length < serving || lane.deferredUntil !== null) return false;
@@ -33,7 +33,7 @@ export function isLeft(lane: Left, serving: number, refusals: readonly SealRefus
   );
 }
 
-/** As above. Null for no tail, and for one request that is too large for all. */
+/** The tail; null if there is none, and for one request that is too large for all accounts. */
 export function tailOf(lane: Left, serving: number, refusals: readonly SealRefusal[]): Tail | null {
   const tooFew = refusals.filter(({ reason }) => reason === "too_few");
   const [least] = tooFew.toSorted((a, b) => a.minRequests - b.minRequests);

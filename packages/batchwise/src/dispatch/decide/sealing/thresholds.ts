@@ -1,7 +1,6 @@
-// Decides when a lane closes a batch, from a probe of the store and the caps. Pure. Age counts from
-// the request that could have been claimed first, so a lane waits at most `maxAgeMs` for a full
-// batch; requests that are tried again start a new wait. It does not choose an account; see
-// rank-accounts.ts.
+// Decides when a lane closes a batch, from a store probe and the caps. Age counts from the first
+// claimable request, so a lane waits at most `maxAgeMs` for a full batch; retries start a new wait.
+// Does not choose an account; see rank-accounts.ts. Pure.
 
 import type { Account, ProviderLimits } from "../../contract/account.ts";
 import type { LaneRow } from "../../contract/rows.ts";
@@ -10,17 +9,13 @@ import { parseLane } from "../../format/encode.ts";
 import { isFromWrongClock } from "../times/wall-clock.ts";
 
 /**
- * How long before its earliest deadline a lane closes, so that the request is in a batch and not
- * expired.
+ * How long before its earliest deadline a lane closes, in ms, so that the request does not expire.
  */
 export const DEADLINE_LEAD_MS = 60_000;
-/**
- * How long flushed requests that are tried again wait for one another, while some are still to
- * come.
- */
+/** How long retries of flushed requests wait for each other, in ms. */
 const FLUSHED_RETRY_MS = 60_000;
 
-/** Sums over the requests of a lane that may be claimed now. */
+/** Sums over a lane's claimable requests. */
 export interface LaneSums {
   readonly ready: number;
   readonly bytes: number;
@@ -33,9 +28,7 @@ export interface LaneCaps {
   readonly maxTokens: number;
 }
 
-/**
- * The largest batch that any of these accounts takes: at this size waiting longer gains nothing.
- */
+/** The largest batch of any of these accounts: at this size a longer wait gains nothing. */
 export function laneCaps(
   thresholds: Thresholds,
   accounts: readonly Pick<Account, "capabilities">[],
@@ -46,9 +39,9 @@ export function laneCaps(
   return { maxRequests: largest("maxRequests"), maxBytes: largest("maxBytes"), maxTokens: largest("maxTokens") };
 }
 
-/** The largest batch that an account takes of requests that hold at most so many inputs each. */
+/** The largest batch of an account for requests with at most this many inputs each. */
 export function batchCaps(thresholds: Thresholds, limits: ProviderLimits, inputs: number): LaneCaps {
-  // A single request was looked at when it was enqueued.
+  // A single request was checked when it was enqueued.
   const withinInputs = Math.max(1, Math.floor((limits.maxInputs ?? Number.POSITIVE_INFINITY) / inputs));
   return {
     maxRequests: Math.min(thresholds.maxRequests, limits.maxRequests, withinInputs),
@@ -65,21 +58,21 @@ export function sumOf(a: LaneSums, b: LaneSums): LaneSums {
   return { ready: a.ready + b.ready, bytes: a.bytes + b.bytes, tokens: a.tokens + b.tokens };
 }
 
-/** By when a lane should have closed a batch: by its age, or by its first deadline. */
+/** When a lane should have closed a batch: by its age, or by its first deadline. */
 function dueAt(lane: LaneRow, maxAgeMs: number): number {
   const byAge = lane.readySince === null ? Number.POSITIVE_INFINITY : lane.readySince + maxAgeMs;
   return lane.deadlineAt === null ? byAge : Math.min(byAge, lane.deadlineAt - DEADLINE_LEAD_MS);
 }
 
-/** Lanes by due time, earliest first, so that on a shared ledger none waits for ever. */
+/** Lanes by due time, earliest first, so that none waits for ever on a shared ledger. */
 export function mostUrgentFirst(lanes: readonly LaneRow[], maxAgeMs: number): LaneRow[] {
   const since = (lane: LaneRow): number => lane.readySince ?? Number.POSITIVE_INFINITY;
   return lanes.toSorted((a, b) => dueAt(a, maxAgeMs) - dueAt(b, maxAgeMs) || since(a) - since(b));
 }
 
 /**
- * Parts of split batches isolate a request that was refused; urgent requests were taken out of a
- * batch. Neither waits.
+ * True for parts of split batches, which isolate a refused request, and for urgent requests: they
+ * do not wait.
  */
 function isPressed(lane: string): boolean {
   const { group, urgent } = parseLane(lane);
@@ -87,9 +80,9 @@ function isPressed(lane: string): boolean {
 }
 
 /**
- * When the lane closes a batch: `now` or earlier means at once, Infinity that nothing of it can be
- * claimed. The halves of a split batch do not wait: they isolate the request that was refused. Nor
- * do requests flushed at `flushedAt`; when these are tried again, they wait only for one another.
+ * When the lane closes a batch: `now` or earlier means at once, Infinity that nothing is claimable.
+ * Halves of a split batch do not wait, because they isolate the refused request. Nor do requests
+ * flushed at `flushedAt`; their retries wait only for each other.
  */
 export function closesAt(
   lane: LaneRow,

@@ -1,12 +1,11 @@
-// How long the batches of an account take, from the create to the last result, as seen of late.
-// Pure.
+// Estimates an account's batch time, from the create to the last result, by recent batches. Pure.
 
 import type { BatchRow } from "../../contract/rows.ts";
 
-/** All but this share of the batches ended within the turnaround. */
+/** The share of batches that took longer than the estimate. */
 const SLOWER = 0.1;
 
-/** In milliseconds; null while no batch of the account has ended by itself. */
+/** In ms; null until a batch of the account has ended by itself. */
 export function turnaroundOf(ended: readonly BatchRow[]): number | null {
   const spans = ended
     .filter(({ providerBatchId, disposal, submitStartedAt }) => {

@@ -1,9 +1,9 @@
-// When work goes on that does nothing but wait to be tried again. Pure.
+// The next time of work that only waits for a retry. Pure.
 
 import type { Probe } from "../../contract/rows.ts";
 
 /**
- * The earliest end of a pause; null where a request is in a batch, or waits for one now, or none is
+ * The earliest end of a pause; null if a request is in a batch or waits for one now, or none is
  * paused.
  */
 export function nextTryAt({ lanes, inBatches }: Pick<Probe, "lanes" | "inBatches">): number | null {

@@ -1,9 +1,8 @@
-// What may be let go of, and in steps of which size. Pure.
+// Times and step sizes of pruning. Pure.
 
 /**
- * The sweeper looks at what a provider lists of the last day, and at uploads: it knows by the row
- * of a batch whose they are. So an ended batch stays for two days, however old its requests may
- * get.
+ * How long ended batches stay, in ms. The sweeper identifies a provider's batches of the last day,
+ * and uploads, by our batch rows. So an ended batch stays two days, however old its requests are.
  */
 const BATCHES_STAY_MS = 48 * 3_600_000;
 
@@ -11,8 +10,8 @@ const LEAST = 100;
 const MOST = 5_000;
 export const FIRST_STEP = 500;
 /**
- * A step that took longer is too large, one that took less than a third of it too small: a commit
- * alone takes some ms.
+ * Longest step, in ms. A longer step is too large, one under a third of it too small: a commit
+ * takes some ms.
  */
 const LONGEST_STEP_MS = 60;
 
@@ -22,7 +21,7 @@ export interface Cutoffs {
   readonly tombstonesBefore?: number;
 }
 
-/** Up to which times outcomes, batches and tombstones may go. */
+/** Up to which times outcomes, batches and tombstones may be deleted. */
 export function cutoffs(now: number, olderThanMs: number, tombstoneRetentionMs: number): Cutoffs {
   const before = now - olderThanMs;
   const times = { before, batchesBefore: Math.min(before, now - BATCHES_STAY_MS) };
@@ -30,8 +29,7 @@ export function cutoffs(now: number, olderThanMs: number, tombstoneRetentionMs: 
 }
 
 /**
- * The size of the next step, after one of this size took so long: other calls wait for a step on
- * some stores.
+ * The size of the next step, by this one's duration: on some stores other calls wait for a step.
  */
 export function nextStep(size: number, tookMs: number): number {
   if (tookMs > LONGEST_STEP_MS) return Math.max(LEAST, Math.floor(size / 2));

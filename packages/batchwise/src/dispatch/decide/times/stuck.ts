@@ -1,6 +1,6 @@
-// Decides when a batch counts as stuck and when that is told: once it is older than the limit, then
-// once a day. Pure. A write of the batch tells if such a moment lies between it and the write
-// before, so all processes together tell once.
+// Decides when a batch counts as stuck and is reported: once older than the limit, then once a day.
+// A write of the batch reports if such a moment lies between it and the previous write, so all
+// processes together report once. Pure.
 
 import type { BatchRow } from "../../contract/rows.ts";
 import { CLOCK_SKEW_MS } from "../batch/life-cycle.ts";
@@ -12,19 +12,19 @@ const DAY_MS = 86_400_000;
 
 type Aged = Pick<BatchRow, "state" | "createdAt" | "submitStartedAt"> & Partial<Pick<BatchRow, "expiresAt">>;
 
-/** The limit, and as much more as the provider's window for this batch is longer than a day. */
+/** The limit, plus the part of the provider's window for this batch beyond a day. */
 export function stuckAfter({ submitStartedAt, expiresAt = null }: Aged, stuckAfterMs: number): number {
   if (submitStartedAt === null || expiresAt === null) return stuckAfterMs;
   return stuckAfterMs + Math.max(0, expiresAt - submitStartedAt - DAY_MS - CLOCK_SKEW_MS);
 }
 
-/** How long the batch is with the provider; how long it exists, while it is not. */
+/** Time since the batch was sent, or since its creation if it was not. */
 export function ageOf(batch: Aged, now: number): number {
   const isSent = batch.state === "submitted" || batch.state === "running" || batch.state === "collecting";
   return now - (isSent ? (batch.submitStartedAt ?? batch.createdAt) : batch.createdAt);
 }
 
-/** True when the batch is to be told of at `now`, if it was last looked at at `before`. */
+/** True if the batch must be reported at `now`, after an earlier look at `before`. */
 export function isStuckSince(batch: Aged, before: number, now: number, stuckAfterMs: number): boolean {
   const told = (at: number): number => Math.floor((ageOf(batch, at) - stuckAfter(batch, stuckAfterMs)) / TOLD_EVERY_MS);
   return told(now) >= 0 && told(now) > Math.max(-1, told(before));

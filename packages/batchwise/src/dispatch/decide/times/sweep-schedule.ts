@@ -1,32 +1,31 @@
-// When an account is swept next, by any process. Pure. One that is used is swept every ten minutes.
-// One that is idle is swept the less often the more calls that takes: it costs at most 24 of them
-// in any 24 hours.
+// Decides when an account is swept next, by any process: every ten minutes while it is used, less
+// often while it is idle. An idle account costs at most 24 calls in any 24 hours. Pure.
 
 import { isFromWrongClock } from "./wall-clock.ts";
 
 const MINUTE = 60_000;
 /** While the account is used. */
 export const SWEEP_EVERY_MS: number = 10 * MINUTE;
-/** An account without an open batch counts as used for so long after its last create. */
+/** An account without an open batch counts as used for this long after its last create, in ms. */
 export const USED_FOR_MS: number = 60 * MINUTE;
 const IDLE_CALLS_A_DAY = 24;
-/** A bit more than a day, so that sweeps at both ends of a day are not both in it. */
+/** Slightly more than a day, so that sweeps at both ends of a day are not both in it. */
 const IDLE_DAY_MS = 26 * 60 * MINUTE;
 /**
- * Sweeps look 24 h back, and what they find should still run: never fewer, however many calls they
- * take.
+ * Minimum sweeps a day, whatever their calls: sweeps look 24 h back and should find running
+ * batches.
  */
 const IDLE_LEAST_A_DAY = 2;
 
-/** The last sweep of an account, as all processes see it. */
+/** The last sweep of an account, for all processes. */
 export interface LastSweep {
   /** When it began. */
   readonly at: number;
-  /** How many calls of the provider's lists it took. */
+  /** Number of calls for the provider's lists. */
   readonly calls: number;
 }
 
-/** When the next sweep is due: now or earlier for at once. */
+/** When the next sweep is due; now or earlier for at once. */
 export function nextSweepAt(last: LastSweep | null, isIdle: boolean, now: number): number {
   if (last === null || isFromWrongClock(last.at, now)) return now;
   return last.at + (isIdle ? IDLE_DAY_MS / idleSweepsADay(last.calls) : SWEEP_EVERY_MS);
@@ -37,14 +36,13 @@ function idleSweepsADay(calls: number): number {
 }
 
 /**
- * As a mark of the store keeps it. With who sweeps: processes that ask at one millisecond write
- * different texts.
+ * The text of the mark. It contains the owner, so that concurrent processes write different texts.
  */
 export function sweepText({ at, calls }: LastSweep, owner: string): string {
   return `${at} ${calls} ${owner}`;
 }
 
-/** null for none, or for a text that says nothing. */
+/** null for none, or for an invalid text. */
 export function parseSweep(text: string | null): LastSweep | null {
   const [at, calls] = (text ?? "").split(" ").map(Number);
   return Number.isFinite(at) && Number.isFinite(calls) ? { at: at as number, calls: calls as number } : null;

@@ -1,24 +1,21 @@
-// Decides whether to believe a wall clock that steps. Pure. A step is believed once it has lasted
-// ten minutes: until then time goes on from where it was, so that a clock that is wrong for a while
-// expires nobody and puts nothing off. What a wrong clock has written all the same shows by its
-// distance: no pause of the dispatcher is longer than the longest one.
+// Decides whether to accept a step of the wall clock. A step is accepted once it has lasted ten
+// minutes; until then time continues from before, so that a temporarily wrong clock expires and
+// postpones nothing. Times that a wrong clock has written are recognised by their distance: no
+// pause of the dispatcher is longer than the longest one. Pure.
 
-/** A difference between the two clocks up to this is drift, and followed at once. */
+/** A difference of the two clocks up to this is drift and followed at once, in ms. */
 export const STEP_MS = 60_000;
-/** How long a step lasts before it is believed. */
+/** How long a step lasts before it is accepted, in ms. */
 export const BELIEVED_AFTER_MS = 600_000;
-/**
- * No due time that the dispatcher writes lies further ahead, unless the user's `maxBackoffMs` is
- * longer.
- */
+/** The dispatcher writes no due time further ahead, unless the user's `maxBackoffMs` is longer. */
 const LONGEST_PAUSE_MS: number = 12 * 3_600_000;
 
-/** What is known of the wall clock; an offset is wall time less monotonic time. */
+/** State of the wall clock. An offset is wall time minus monotonic time. */
 export interface WallClock {
-  /** The offset that is believed. */
+  /** The accepted offset. */
   readonly offset: number;
   /**
-   * Another offset that the clock shows, and since when on the monotonic clock; null while it shows
+   * Another offset that the clock shows, and since when on the monotonic clock; null if it shows
    * none.
    */
   readonly doubt: { readonly offset: number; readonly since: number } | null;
@@ -34,12 +31,12 @@ export function lookAtClock({ offset, doubt }: WallClock, shown: number, monoton
   return { offset, doubt: { offset: shown, since: doubt.since } };
 }
 
-/** A due time after this was written by a wrong clock. */
+/** A later due time was written by a wrong clock. */
 export function latestDueAt(now: number, maxBackoffMs: number): number {
   return now + Math.max(LONGEST_PAUSE_MS, maxBackoffMs + STEP_MS);
 }
 
-/** True for a time in the past that lies too far ahead to be one. */
+/** True for a past time that is too far ahead to be one. */
 export function isFromWrongClock(at: number, now: number): boolean {
   return at - now > BELIEVED_AFTER_MS;
 }

@@ -1,4 +1,4 @@
-// Asks for the provider's batch once more before its results are read: it may be gone, or run
+// Retrieves the provider's batch again before its results are read: it may be gone, or running
 // again.
 
 import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
@@ -8,7 +8,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import { putOff } from "./put-off.ts";
 
 /**
- * The provider's batch with its result addresses; null, and the lease ended, when it cannot be
+ * The provider's batch with its result addresses; null, with the lease ended, if it cannot be
  * collected yet.
  */
 export async function endedBatch(runtime: Runtime, lease: Lease): Promise<ProviderBatch | null> {
@@ -27,8 +27,8 @@ export async function endedBatch(runtime: Runtime, lease: Lease): Promise<Provid
 }
 
 /**
- * Tells of a batch that had ended and, by what the provider says now, has not. One that stays away
- * is put aside.
+ * Reports a batch that had ended and now, by the provider, has not. A missing one is quarantined in
+ * the end.
  */
 async function notEnded(
   runtime: Runtime,

@@ -1,23 +1,23 @@
-// The lines of one pass over a batch's results that say that a request failed. They are held until
-// all lines are read: a provider that runs a request again by itself gives a line of each run, and
-// the success counts wherever it stands; and all of them together show whose fault they are.
+// Failed lines of one pass over a batch's results. They are held until all lines are read: a
+// provider that repeats a request itself gives a line of each run, and a success counts in any
+// order; and all failures together show who is to blame.
 
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import type { FailureCause, LineTally } from "../../decide/results/bad-hour.ts";
 import type { Member } from "../../decide/results/classify-results.ts";
 
-/** Characters of failures that are held; beyond these they are settled before all is read. */
+/** Maximum characters of held failures; beyond that they are settled early. */
 const MOST_CHARS = 16_000_000;
-/** Codes that are counted. */
+/** Maximum number of counted codes. */
 const MOST_CODES = 100;
 
-/** A line that says that a request failed, and what is decided where the request is to blame. */
+/** A failed line, and the decision if the request is to blame. */
 export interface Failed {
   readonly settlement: Settlement;
-  /** null for a line that only says that the account has no money: it is not counted. */
+  /** null for a line that only says that the account has no credit: it is not counted. */
   readonly cause: FailureCause | null;
-  /** Set where only words blame the account. */
+  /** Set if only the message blames the account. */
   readonly blamesByWords: boolean;
   readonly member: Member;
   readonly words: OutcomeError;
@@ -33,7 +33,7 @@ export class CommonWords {
     else if (this.#codes.size < MOST_CODES) this.#codes.set(words.code, { words, count: by });
   }
 
-  /** The words of the most common code; null where nothing is counted. */
+  /** The message of the most common code; null if nothing is counted. */
   get most(): OutcomeError | null {
     const [first] = [...this.#codes.values()].toSorted((a, b) => b.count - a.count);
     return first === undefined || first.count === 0 ? null : first.words;
@@ -52,17 +52,17 @@ export class HeldFailures {
     return this.#chars >= MOST_CHARS;
   }
 
-  /** Of all lines so far, also of those that were taken. */
+  /** The tally of all lines so far, including those taken. */
   get tally(): LineTally {
     return { ...this.#counts, succeeded: this.#succeeded.size };
   }
 
-  /** The words of the most common code so far; null where no failure was counted. */
+  /** The message of the most common code so far; null if no failure was counted. */
   get mostWords(): OutcomeError | null {
     return this.#words.most;
   }
 
-  /** The request at this place has an answer: no failure of it counts. */
+  /** The request at this place has an answer: its failures do not count. */
   succeeded(ord: number): void {
     this.#succeeded.add(ord);
     const held = this.#held.get(ord);
@@ -71,7 +71,7 @@ export class HeldFailures {
     this.#count(held, -1);
   }
 
-  /** The first failure of a request counts. */
+  /** Holds a failure. The first one of a request counts. */
   hold(failed: Failed): void {
     const { settlement } = failed;
     if (this.#succeeded.has(settlement.ord) || this.#held.has(settlement.ord)) return;
@@ -86,15 +86,13 @@ export class HeldFailures {
     this.#words.count(words, by);
   }
 
-  /**
-   * The words of each request, held by now, of which only the words blame the account, by place.
-   */
+  /** Messages of held requests whose message blames the account, by place. */
   get blamesByWords(): ReadonlyMap<number, OutcomeError> {
     const blames = [...this.#held.values()].filter(({ blamesByWords }) => blamesByWords);
     return new Map(blames.map(({ member, words }) => [member.ord, words]));
   }
 
-  /** Those held by now, which are not held any more. */
+  /** Removes and returns the held failures. */
   take(): readonly Failed[] {
     const taken = [...this.#held.values()];
     this.#held.clear();

@@ -1,6 +1,6 @@
-// What collecting does where the results of a batch that travelled in its create name no requests:
-// nobody can tell whose they are. The account sends files from then on, whose results name theirs,
-// and the requests go again that way, uncharged.
+// Handles results of an inline create that name no requests, so that they match none. The account
+// sends files from then on, whose results name theirs, and the requests are sent again that way,
+// uncharged.
 
 import { DispatchError, type UnnamedResults } from "../../contract/errors.ts";
 import { filesOnlyMark } from "../../decide/sealing/pauses.ts";
@@ -8,7 +8,7 @@ import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
-/** Keeps the lease: the next step sends the members back to their lane. */
+/** Keeps the lease: the next step returns the members to their lane. */
 export async function sendAsFile(runtime: Runtime, lease: Lease, { message }: UnnamedResults): Promise<void> {
   const { account, batch } = lease;
   const now = runtime.clock.now();

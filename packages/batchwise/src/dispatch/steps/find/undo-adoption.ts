@@ -1,5 +1,5 @@
-// Undoes the adoption of a provider batch that turned out not to be ours. Records it as foreign, so
-// that this batch does not adopt it again; the batch that it belongs to still may.
+// Undoes the adoption of a provider batch that is not ours. Records it as foreign, so that this
+// batch does not adopt it again; its own batch still may.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { nextLookAt } from "../../decide/batch/life-cycle.ts";
@@ -9,10 +9,10 @@ import type { Runtime } from "../../runtime/runtime.ts";
 const BUSY_MS = 5_000;
 
 /**
- * Puts the batch back to `unknown`, so that its own is found. Where nothing but size and age tells
- * batches apart, it keeps the wrong id while another create of the account is unresolved: each
- * would take the other's for its own. Where creates carry tags or tokens, the other create may be
- * the one that waits for this id: it is given back at once.
+ * Returns the batch to `unknown`, so that its own is found. If only size and age distinguish
+ * batches, it keeps the wrong id while another create of the account is unresolved, because each
+ * would take the other's for its own. If creates carry tags or tokens, the other create may wait
+ * for this id, so it is released at once.
  */
 export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
@@ -37,8 +37,8 @@ export async function undoAdoption(runtime: Runtime, lease: Lease): Promise<void
 }
 
 /**
- * An operator named the wrong one while the batch was quarantined: whether it has run is still for
- * a person to find out.
+ * An operator named the wrong batch during quarantine: an operator must still find out whether it
+ * ran.
  */
 async function putAside(runtime: Runtime, lease: Lease, providerBatchId: string, now: number): Promise<void> {
   const because = `it has no results of batch ${lease.batch.key}, which is quarantined again`;

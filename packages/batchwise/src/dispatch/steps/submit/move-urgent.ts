@@ -1,7 +1,6 @@
-// Takes members that could not be back before their deadline out of a batch that is about to be
-// sent, where a fallback account takes them now and is sooner: they go to the urgent lane,
-// uncharged. Nothing of the batch has been sent before. Costs reads of the store only where a
-// deadline and a fallback account meet.
+// Takes members that would miss their deadline out of an unsent batch, if a fallback account takes
+// them now and is sooner: they go to the urgent lane, uncharged. Reads the store only if there are
+// a deadline and a fallback account.
 
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { BatchState } from "../../contract/types.ts";
@@ -21,21 +20,21 @@ const CHUNK = 10_000;
 const NEVER = Number.POSITIVE_INFINITY;
 const CODE = "deadline_too_near";
 /**
- * How often a batch that waits is looked at, so that its members can move when a fallback account
- * is free again.
+ * How often a waiting batch is checked, in ms, so that its members can move when a fallback account
+ * becomes free.
  */
 const LOOK_AGAIN_MS = 60_000;
 const LAST_LOOK_MS = 15_000;
-/** With the provider, or on the way there: what it takes tells how long the next one takes. */
+/** States of batches at the provider or on the way. Their time predicts the next one's. */
 const UNDER_WAY: readonly BatchState[] = ["submitting", "unknown", "submitted", "running", "collecting"];
 
-/** A look without a read of the store. */
+/** A check without reading the store. */
 export function mayHaveUrgent({ accounts }: Runtime, { batch }: Lease): boolean {
   return batch.deadlineAt !== null && accounts.some(({ capabilities }) => capabilities.fallback === true);
 }
 
 /**
- * True when the batch is not to be sent now: nobody is left, or the others go back to their lane.
+ * True if the batch must not be sent now: no member is left, or the others return to their lane.
  */
 export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { account, batch } = lease;
@@ -60,10 +59,7 @@ export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolea
   return goOnWithout(lease, next, CODE);
 }
 
-/**
- * When a batch that could not be sent is looked at again: in time for its members to move, if it
- * waits for long.
- */
+/** When an unsent batch is checked again: in time for its members to move, if it waits long. */
 async function lookBefore(runtime: Runtime, lease: Lease, nextAt: number): Promise<number> {
   const { deadlineAt } = lease.batch;
   if (deadlineAt === null || !mayHaveUrgent(runtime, lease)) return nextAt;
@@ -73,28 +69,28 @@ async function lookBefore(runtime: Runtime, lease: Lease, nextAt: number): Promi
   return Math.min(nextAt, Math.max(lateAt, nextLook(deadlineAt, now)));
 }
 
-/** The plan, with an earlier look where the batch waits unsent. */
+/** The plan, with an earlier check if the batch waits unsent. */
 export async function withLook(runtime: Runtime, lease: Lease, plan: Plan): Promise<Plan> {
   if (plan.state !== "sealed" && plan.state !== "waiting_capacity") return plan;
   return { ...plan, nextAt: await lookBefore(runtime, lease, plan.nextAt) };
 }
 
-/** When a batch that its account holds up is looked at again. */
+/** When a batch that its account delays is checked again. */
 export function lookAgainAt(runtime: Runtime, lease: Lease, until: number): number {
   const { deadlineAt } = lease.batch;
   if (deadlineAt === null || !mayHaveUrgent(runtime, lease)) return until;
   return Math.min(until, nextLook(deadlineAt, runtime.clock.now()));
 }
 
-/** Now and then, and once shortly before the deadline. */
+/** Regularly, and once shortly before the deadline. */
 function nextLook(deadlineAt: number, now: number): number {
   const last = deadlineAt - LAST_LOOK_MS;
   return last > now ? Math.min(last, now + LOOK_AGAIN_MS) : now + LOOK_AGAIN_MS;
 }
 
 /**
- * Of the batch's own account. Room is booked for the batch, so a limit that is used up does not
- * count. One that has refused the batch may do so again: nobody can tell when it takes it.
+ * The prospect of the batch's own account. The batch has its reservation, so a reached limit does
+ * not count. If the account has refused the batch, its opening time is unknown.
  */
 async function prospectOf(runtime: Runtime, { account, batch }: Lease): Promise<Prospect> {
   const [ledgers, pauses] = await Promise.all([runtime.ledgers(), runtime.readPauses()]);
@@ -106,8 +102,8 @@ async function prospectOf(runtime: Runtime, { account, batch }: Lease): Promise<
 }
 
 /**
- * How many members the batch keeps although all are late, because nobody knows how long the account
- * takes and no batch is there to tell. 0 for any other batch.
+ * How many members the batch keeps although all are late, because the account's batch time is
+ * unknown and no other batch would show it. 0 for any other batch.
  */
 async function trialSize(runtime: Runtime, { account, batch }: Lease, own: Prospect): Promise<number> {
   if (own.isKnown || own.opensAt > runtime.clock.now() || batch.submitAttempt > 0) return 0;
@@ -116,8 +112,8 @@ async function trialSize(runtime: Runtime, { account, batch }: Lease, own: Prosp
 }
 
 /**
- * The places of members to move, and the next deadline of the others. `kept`: if all were to move,
- * so many stay, if they have the time.
+ * Places of members to move, and the next deadline of the others. `kept`: if all were to move, this
+ * many stay if they have enough time.
  */
 async function lateMembers(
   runtime: Runtime,

@@ -1,5 +1,5 @@
-// When a refused batch may be halved. Parts are batches too, and a provider takes only so many in
-// an hour: half of that is left to batches that nobody refused. Reads the store; it writes nothing.
+// Decides when a refused batch may be halved. Parts are batches too, and a provider limits creates
+// per hour: half of the limit is kept for batches that were not refused. Only reads the store.
 
 import type { Account } from "../../contract/account.ts";
 import { parseLane } from "../../format/encode.ts";
@@ -19,7 +19,7 @@ export async function maySplitAt(runtime: Runtime, { name, capabilities }: Accou
   const newest = await runtime.store.batches({ account: name, limit: most });
   const young = newest.filter(({ createdAt }) => createdAt > now - HOUR).toReversed();
   const { lanes } = await runtime.store.probe(1, now);
-  // Parts that wait to be sealed will be creates too.
+  // Waiting parts will be creates too.
   const waiting = lanes.filter(({ lane }) => parseLane(lane).group !== "").length;
   let over = PARTS + waiting - most;
   for (const { submitAttempt } of young) over += Math.max(1, submitAttempt);

@@ -1,13 +1,13 @@
-// Tells listeners what became of an upload or a create.
+// Emits events about uploads and creates.
 
 import type { Failure } from "../../contract/account.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
-/** Called once the call has ended: with null where the provider took it. */
+/** Called once the call has ended; null if the provider accepted it. */
 export type TellSubmit = (failure: Failure | null) => void;
 
-/** Starts the time. The batch is read now: the answer changes it. */
+/** Starts the timer. Copies the batch now, because the answer changes it. */
 export function submitTeller(runtime: Runtime, lease: Lease, operation: "upload" | "create"): TellSubmit {
   const { key: batch, account, requests, bytes, submitAttempt: attempt } = lease.batch;
   const begunAt = runtime.clock.monotonic();

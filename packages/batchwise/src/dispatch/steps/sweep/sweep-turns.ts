@@ -1,20 +1,19 @@
-// Which process sweeps an account, and when: the times are in a mark of the store, so that all
-// processes together sweep it as often as one would, and a restart sweeps nothing that has just
-// been swept.
+// Decides which process sweeps an account, and when. The times are in a mark of the store, so that
+// all processes together sweep it as often as one would, and a restart repeats no recent sweep.
 
 import type { Account } from "../../contract/account.ts";
 import { LIVE } from "../../decide/batch/life-cycle.ts";
 import { type LastSweep, nextSweepAt, parseSweep, sweepText, USED_FOR_MS } from "../../decide/times/sweep-schedule.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
-/** Batches looked at for a create in the last hour. */
+/** Number of newest batches checked for a create in the last hour. */
 const NEWEST = 100;
-/** One list of batches and one of files, until a sweep has counted. */
+/** Estimated calls before a sweep has counted: one list of batches and one of files. */
 const FIRST_CALLS = 2;
 
-/** What a sweep has done so far. */
+/** Work of a sweep so far. */
 export interface Swept {
-  /** Calls that every sweep makes, and those that there was a cause for. */
+  /** Calls that every sweep makes, and additional ones. */
   lists: number;
   others: number;
   duplicates: number;
@@ -22,7 +21,8 @@ export interface Swept {
 }
 
 /**
- * Sweeps if that is due and no other process does. Gives the time of the next look at this account.
+ * Sweeps if it is due and no other process does. Returns the time of the next check of this
+ * account.
  */
 export async function inTurn(
   runtime: Runtime,
@@ -43,7 +43,7 @@ export async function inTurn(
   try {
     await sweep(swept);
   } finally {
-    // One that the stop has cut is for the next process to make.
+    // The next process repeats a sweep that the stop has interrupted.
     const made = runtime.isStopping ? present : sweepText({ at, calls: swept.lists }, options.owner);
     await write(runtime, name, taken, made);
   }
@@ -56,14 +56,14 @@ function isSwept({ capabilities: { tag, listsFiles } }: Account): boolean {
 
 async function nextAt(runtime: Runtime, account: Account, last: LastSweep | null): Promise<number> {
   const now = runtime.clock.now();
-  // The store is asked for batches only where the answer matters.
+  // Reads batches only if they affect the result.
   const soonest = nextSweepAt(last, false, now);
   return soonest > now ? soonest : nextSweepAt(last, await isIdle(runtime, account, now), now);
 }
 
 /**
- * No batch is on its way, and none was sent in the last hour, by this process or as far as the
- * store knows.
+ * True if no batch is under way and none was sent in the last hour, by this process or as far as
+ * the store shows.
  */
 async function isIdle({ store, sentAt }: Runtime, { name: account }: Account, now: number): Promise<boolean> {
   const since = now - USED_FOR_MS;
@@ -79,7 +79,7 @@ async function read({ store, clock }: Runtime, name: string): Promise<string | n
   return marks.find((mark) => mark.name === name)?.value ?? null;
 }
 
-/** True where this process wrote it: of several at one time one does. */
+/** True if this process wrote it: only one of several concurrent writes succeeds. */
 async function write(
   { store, clock }: Runtime,
   name: string,
