@@ -1,5 +1,5 @@
-// Which requests a seal claims, or why it claims none. Pure: the lane in claim order and what the
-// ledger has left go in, a prefix or a refusal comes out.
+// Chooses the requests that a seal claims, or the reason why it claims none. Takes the lane in
+// claim order and the ledger's remainder; returns a prefix or a refusal. Pure.
 
 import type { LedgerLimits } from "../../contract/rows.ts";
 import type { SealInput, SealResult } from "../../contract/store.ts";
@@ -37,7 +37,7 @@ export function choose(
   return count < input.minRequests ? refuse("too_few") : sum(order.slice(0, count));
 }
 
-/** How many from the front keep to all caps together. */
+/** How many of the first requests fit under all caps together. */
 function prefix(order: readonly MemoryRequest[], left: LedgerLimits, input: SealInput): number {
   const most = Math.min(input.maxRequests, left.requests);
   const mostTokens = Math.min(input.maxTokens, left.tokens);

@@ -1,6 +1,5 @@
-// What waits to be delivered. Guarantees that taking costs by how many are taken or have become due
-// since, not by how many wait: of a sink's, those that are due lie by cursor, the others by the
-// time that they wait for.
+// Waiting deliveries. The cost of taking depends on how many are taken or have become due since,
+// not on how many wait: due ones of a sink are sorted by cursor, the others by due time.
 
 import { Heap, HeapNode } from "../../../core/time/heap.ts";
 import type { MemoryDelivery } from "./records.ts";
@@ -11,7 +10,7 @@ interface Sink {
   readonly later: Heap<MemoryDelivery>;
 }
 
-/** Where one delivery lies: among all by time, and in one of the heaps of its sink. */
+/** Positions of one delivery: among all by time, and in one of the heaps of its sink. */
 interface Place {
   readonly inAll: HeapNode<MemoryDelivery>;
   readonly inSink: HeapNode<MemoryDelivery>;
@@ -27,12 +26,12 @@ export class Deliveries {
     return this.#places.size;
   }
 
-  /** The earliest time that one of them waits for; Infinity where none waits. */
+  /** The earliest due time; Infinity if none waits. */
   get dueAt(): number {
     return this.#all.first?.key ?? Infinity;
   }
 
-  /** Lets it wait for its `nextAt`, whatever it waited for before. */
+  /** Schedules a delivery for its `nextAt`, in place of an earlier time. */
   put(delivery: MemoryDelivery): void {
     this.remove(delivery);
     const { later } = this.#sink(delivery.sink);
@@ -50,14 +49,14 @@ export class Deliveries {
     place.heap.remove(place.inSink);
   }
 
-  /** Those of these sinks that are due, oldest cursor first; they wait until `leaseUntil` then. */
+  /** Takes the due ones of these sinks, oldest cursor first. They then wait until `leaseUntil`. */
   take(sinks: readonly string[], limit: number, now: number, leaseUntil: number): MemoryDelivery[] {
     const heaps = [...new Set(sinks)].sort().map((sink) => this.#due(sink, now));
     const taken: MemoryDelivery[] = [];
     while (taken.length < limit) {
       const delivery = oldest(heaps);
       if (delivery === undefined) break;
-      // A clock that went back: not due after all.
+      // The clock has gone back, so it is not due.
       if (delivery.nextAt > now) this.put(delivery);
       else {
         this.remove(delivery);
@@ -72,7 +71,7 @@ export class Deliveries {
     return taken;
   }
 
-  /** What waits for a time later than `after` is due. */
+  /** Makes deliveries due whose time is later than `after`. */
   hasten(after: number, now: number): void {
     for (const delivery of [...this.#places.keys()].filter(({ nextAt }) => nextAt > after)) {
       delivery.nextAt = now;
@@ -80,7 +79,7 @@ export class Deliveries {
     }
   }
 
-  /** A sink's due ones, after those whose time has come have been put among them. */
+  /** A sink's due deliveries, including those that have become due since. */
   #due(name: string, now: number): Heap<MemoryDelivery> {
     const { due, later } = this.#sink(name);
     for (let { first } = later; first !== undefined && first.key <= now; { first } = later) {

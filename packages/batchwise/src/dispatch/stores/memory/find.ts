@@ -1,9 +1,9 @@
-// Which requests match a filter. Pure.
+// Matches requests with a filter. Pure.
 
 import type { RequestMatch } from "../../contract/rows.ts";
 import type { MemoryRequest } from "./records.ts";
 
-/** True when the request matches all that is given. */
+/** True if the request matches all given fields. */
 export function matches(request: MemoryRequest, match: RequestMatch): boolean {
   const { state, outcome } = request;
   const status = state === "ended" ? (outcome?.status ?? "failed") : state;

@@ -1,11 +1,11 @@
-// The named texts that all processes share. Guarantees compare-and-set.
+// Marks, the named texts that all processes share. Guarantees compare-and-set.
 
 import type { MarkChange, MarkRow } from "../../contract/rows.ts";
 
 export class Marks {
   readonly #values = new Map<string, string>();
 
-  /** Makes each change whose `expected` holds, in order; answers all marks then, by name. */
+  /** Makes each change whose `expected` holds, in order. Returns all marks, by name. */
   change(changes: readonly MarkChange[]): MarkRow[] {
     for (const { name, expected, value } of changes) {
       if ((this.#values.get(name) ?? null) !== expected) continue;

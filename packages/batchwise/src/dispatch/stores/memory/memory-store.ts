@@ -1,6 +1,6 @@
-// A store in this process's memory: for tests, simulations and work that may be lost with the
-// process. Guarantees all of the store contract but durability. Every method does its whole work in
-// one turn, so that calls never overlap.
+// A store in memory: for tests, simulations and work that may be lost with the process. Guarantees
+// the store contract except durability. Every method does its whole work in one turn, so that calls
+// never overlap.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { hasDigest, withDigest } from "../../contract/digests.ts";
@@ -46,8 +46,7 @@ import { batchRow, type MemoryBatch, type MemoryRequest, outcomeRow, requestRow 
 import { earliestFirst, Waiting } from "./waiting.ts";
 
 /**
- * Makes a `Store` that lives and dies with this process. Several dispatchers of one process may
- * share it.
+ * Makes a `Store` in this process's memory. Several dispatchers of the process may share it.
  *
  * @example
  * ```ts
@@ -307,7 +306,7 @@ class MemoryStore implements Store {
     return open.filter((request) => request !== null).slice(0, limit);
   }
 
-  /** Out of its batch: the one place where a claimed request leaves it. */
+  /** Removes a request from its batch. The only place where a claimed request leaves it. */
   #release(batch: MemoryBatch, request: MemoryRequest): void {
     batch.members[request.ord ?? 0] = null;
     batch.remaining -= 1;
@@ -326,7 +325,7 @@ class MemoryStore implements Store {
   }
 }
 
-/** The ending of a request that waits. */
+/** The ending of a waiting request. */
 function waiting(
   { payload, code }: { readonly payload: string; readonly code: string },
   sinks: readonly string[],

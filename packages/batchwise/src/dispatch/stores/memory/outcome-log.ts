@@ -1,5 +1,5 @@
-// The log of outcomes and what is to be delivered of it. Guarantees cursors from 1 in order of
-// recording, and that what was delivered is never due again; does not know batches.
+// The log of outcomes and their deliveries. Guarantees cursors from 1 in order of recording, and
+// that a delivered outcome is never due again. Knows no batches.
 
 import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { TokenCounts } from "../../contract/rows.ts";
@@ -15,19 +15,19 @@ export interface Ending {
   readonly payload: string;
   readonly code: string | null;
   readonly usage: TokenCounts | null;
-  /** The batch in which it ends; null where it waited. */
+  /** The batch in which it ends; null if it waited. */
   readonly batchKey: string | null;
   readonly sinks: readonly string[];
   readonly now: number;
 }
 
 export class OutcomeLog {
-  /** By cursor - 1; null where a retry has taken an outcome back. */
+  /** By cursor - 1; null if a retry has withdrawn the outcome. */
   readonly #log: (MemoryOutcome | null)[] = [];
-  /** Not delivered and not given up. */
+  /** Neither delivered nor abandoned. */
   readonly #waiting = new Deliveries();
   readonly #dead = new Set<MemoryDelivery>();
-  /** By job, in order of recording; those that a retry has taken back are still among them. */
+  /** By job, in order of recording, including withdrawn outcomes. */
   readonly #jobs = new Map<string, MemoryOutcome[]>();
   readonly usage: Usage = new Usage();
   readonly counts: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
@@ -71,7 +71,7 @@ export class OutcomeLog {
     return outcome;
   }
 
-  /** Takes an outcome out of the log, with what is not delivered of it. */
+  /** Removes an outcome from the log, with its undelivered deliveries. */
   takeBack(outcome: MemoryOutcome): void {
     this.#log[outcome.cursor - 1] = null;
     for (const delivery of outcome.deliveries) {
@@ -80,7 +80,7 @@ export class OutcomeLog {
     }
   }
 
-  /** The outcomes with higher cursors, `limit` at most. */
+  /** At most `limit` outcomes with higher cursors. */
   look(after: number, limit: number): MemoryOutcome[] {
     const found: MemoryOutcome[] = [];
     for (let place = after; place < this.#log.length && found.length < limit; place += 1) {
@@ -90,7 +90,7 @@ export class OutcomeLog {
     return found;
   }
 
-  /** Lets go of what was taken back at the front of a job's outcomes. */
+  /** Drops withdrawn outcomes at the front of a job's list. */
   trim(job: string): void {
     const outcomes = this.#jobs.get(job) ?? [];
     const first = outcomes.findIndex((outcome) => this.#log[outcome.cursor - 1] === outcome);
@@ -162,10 +162,7 @@ export class OutcomeLog {
   }
 }
 
-/**
- * The place of the first outcome with a higher cursor; those of a log without gaps lie at cursor -
- * 1.
- */
+/** Index of the first outcome with a higher cursor; in a log without gaps it is the cursor. */
 function firstAfter(log: readonly (MemoryOutcome | null)[], after: number): number {
   let [low, high] = [0, log.length];
   while (low < high) {

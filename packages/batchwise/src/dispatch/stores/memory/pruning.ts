@@ -1,5 +1,5 @@
-// What is left of old requests: their ids and digests. Guarantees that nothing goes of which a
-// delivery waits, or of which something that stays speaks.
+// Prunes old requests and keeps their ids and digests. Guarantees that nothing is deleted for which
+// a delivery waits, or that other rows still name.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type { RequestRow } from "../../contract/rows.ts";
@@ -12,7 +12,7 @@ export class Pruning {
   readonly #requests: Map<string, MemoryRequest>;
   readonly #log: OutcomeLog;
   readonly #batches: Batches;
-  /** By id, those that were pruned first before others. */
+  /** By id, in order of pruning. */
   readonly #tombstones = new Map<string, { readonly digest: string; readonly prunedAt: number }>();
 
   constructor(requests: Map<string, MemoryRequest>, log: OutcomeLog, batches: Batches) {
@@ -25,7 +25,7 @@ export class Pruning {
     return this.#tombstones.get(id)?.digest;
   }
 
-  /** The rows of these ids, in their order: those given, and those of tombstones. */
+  /** The rows of these ids in order: the given rows, and tombstones. */
   among(ids: readonly string[], rows: readonly RequestRow[]): RequestRow[] {
     return withTombstones(ids, rows, (id) => this.#tombstones.has(id));
   }
@@ -44,7 +44,7 @@ export class Pruning {
     return { requests: free.length, batches, kept: chosen.length - free.length, next };
   }
 
-  /** Gives the number of tombstones that went. */
+  /** Returns the number of deleted tombstones. */
   #forget({ tombstonesBefore = Number.NEGATIVE_INFINITY, limit }: PruneInput): number {
     let forgotten = 0;
     for (const [id, { prunedAt }] of this.#tombstones) {

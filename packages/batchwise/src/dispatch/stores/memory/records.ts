@@ -1,6 +1,5 @@
-// What the memory store keeps: the rows of the contract, writable, with the few fields that never
-// leave a store. Data and small pure helpers; the rules of who may change what are in
-// memory-store.ts and its parts.
+// Records of the memory store: the contract's rows, writable, with a few internal fields. Data and
+// small pure helpers; memory-store.ts and its parts have the rules of changes.
 
 import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { BatchRow, Ended, HistoryRow, RequestRow } from "../../contract/rows.ts";
@@ -21,7 +20,7 @@ export interface MemoryBatch extends Writable<Omit<BatchRow, "orphans">> {
   orphans: readonly Orphan[];
   /** When its reservation stops counting. */
   releaseAt: number;
-  /** Members that no outcome and no history of a request names any more. */
+  /** Number of members that no outcome and no request's history names. */
   gone: number;
 }
 

@@ -1,5 +1,4 @@
-// The sums by tenant, job and lane. Guarantees that they only grow; does not know what a request
-// is.
+// Sums by tenant, job and lane. Guarantees that they only grow. Knows no requests.
 
 import { laneProper } from "../../contract/lanes.ts";
 import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";
@@ -11,7 +10,7 @@ type Sums = { -readonly [Field in keyof UsageRow]: UsageRow[Field] } & { ended: 
 export class Usage {
   readonly #sums = new Map<string, Sums>();
 
-  /** One more that may run. Without a job nothing is counted. */
+  /** Counts one more request that may run. Without a job nothing is counted. */
   requested(owner: Owner): void {
     if (owner.job !== "") this.#of(owner).requests += 1;
   }

@@ -1,7 +1,6 @@
-// The ready requests of all lanes, in claim order, and the shares of their tenants. Guarantees the
-// order that the contract's head describes; does not know batches, caps or ledgers. The order of a
-// lane is made when it is read and kept until the lane changes: arrivals are nearly sorted already,
-// so that making it is close to linear.
+// The ready requests of all lanes in claim order, and the shares of their tenants. Guarantees the
+// order in the contract's header. Knows no batches, caps or ledgers. A lane is sorted when it is
+// read and stays sorted until it changes: arrivals are nearly sorted, so this is close to linear.
 
 import type { LaneRow, NewRequest } from "../../contract/rows.ts";
 import type { Amended, Amendment } from "../../contract/store.ts";
@@ -15,7 +14,7 @@ interface Lane {
 interface Level {
   claimed: number;
   readonly finished: Map<string, number>;
-  /** So many tenants, and those behind V are forgotten. */
+  /** At this number of tenants, those behind V are forgotten. */
   sweepAt: number;
 }
 
@@ -28,10 +27,10 @@ function sweep(level: Level): void {
 
 export class Waiting {
   readonly #lanes = new Map<string, Lane>();
-  /** F and V of the contract, by priority and lane: only where something was enqueued. */
+  /** F and V of the contract, by priority and lane; only for lanes with enqueues. */
   readonly #levels = new Map<string, Level>();
 
-  /** The rank of a new request; counts its tokens for its tenant. */
+  /** The rank of a new request. Counts its tokens for its tenant. */
   rank({ lane, priority, tenant, tokens }: NewRequest): number {
     const name = `${priority} ${lane}`;
     const level = this.#levels.get(name) ?? { claimed: 0, finished: new Map(), sweepAt: FIRST_SWEEP };
@@ -56,7 +55,7 @@ export class Waiting {
     if (lane.requests.size === 0) this.#lanes.delete(request.lane);
   }
 
-  /** Takes what a seal claims, and moves the lane's V on. */
+  /** Removes a request that a seal claims, and advances the lane's V. */
   claim(request: MemoryRequest): void {
     this.remove(request);
     const level = this.#levels.get(`${request.priority} ${request.lane}`);
@@ -113,13 +112,13 @@ export class Waiting {
   }
 }
 
-/** So many of these requests, all of which have a deadline. */
+/** The first `limit` of these requests by deadline. All have one. */
 export function earliestFirst(requests: readonly MemoryRequest[], limit: number): MemoryRequest[] {
   const inOrder = requests.toSorted((a, b) => (a.deadlineAt ?? 0) - (b.deadlineAt ?? 0) || a.arrival - b.arrival);
   return inOrder.slice(0, limit);
 }
 
-/** A minimum over nothing is null. */
+/** The minimum of no values is null. */
 export function known(least: number): number | null {
   return least === Infinity ? null : least;
 }

@@ -1,7 +1,7 @@
-// Forming one batch: which requests, whether they fit, and the rows that make them members. The
-// ledger's lock keeps two seals from booking the same headroom; SKIP LOCKED keeps two seals of one
-// lane on different ledgers from waiting for each other or taking the same request. No row per
-// request comes into JavaScript.
+// Forms one batch: chooses requests, checks that they fit, and writes the member rows. The ledger's
+// lock keeps two seals from reserving the same remainder. With SKIP LOCKED, two seals of one lane
+// on different ledgers neither wait for each other nor take the same request. No row per request is
+// read into JavaScript.
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "../sql/batches.ts";
@@ -22,9 +22,7 @@ interface Level {
   readonly deadline: number | null;
 }
 
-/**
- * The first of a lane in claim order, of those that may go now and that no other seal is taking.
- */
+/** The first ready requests of a lane in claim order that no other seal is taking. */
 const CANDIDATES = `
   FROM batchwise_ready
   WHERE lane = $1 AND NOT later AND not_before <= $2 AND (deadline_at IS NULL OR deadline_at > $2)
@@ -71,8 +69,7 @@ async function insertBatch(db: Connection, input: SealInput): Promise<number> {
 }
 
 /**
- * Moves the longest prefix that keeps to caps and headroom, cut back from the sizes to avoid, into
- * the batch.
+ * Moves the longest prefix within caps and ledger into the batch, shortened by the sizes to avoid.
  */
 function take(db: Connection, batch: number, lane: number, left: Headroom, input: SealInput): Promise<Level[]> {
   return db.all<Level>(
@@ -112,10 +109,7 @@ async function book(db: Connection, batch: number, lane: number, levels: readonl
   await claimLevels(db, [lane, sorted.map(({ priority }) => priority), sorted.map(({ rank }) => rank)]);
 }
 
-/**
- * Moves V on, where something was ever enqueued, and forgets the tenants' places that lie behind
- * it.
- */
+/** Advances V in lanes with enqueues, and deletes the shares of tenants behind it. */
 async function claimLevels(
   db: Connection,
   values: readonly [number, readonly number[], readonly number[]],
@@ -129,7 +123,7 @@ async function claimLevels(
      ON CONFLICT (lane, priority) DO UPDATE SET claimed = greatest(batchwise_level.claimed, excluded.claimed)`,
     ...values,
   );
-  // One that an enqueue is just writing stays until a later seal.
+  // A share that an enqueue is writing stays until a later seal.
   for (const table of ["batchwise_share", "batchwise_share_added"]) {
     await db.run(
       `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
@@ -143,8 +137,8 @@ async function claimLevels(
 }
 
 /**
- * Makes one row of those that count what waits in a lane. Those that another transaction sums up
- * are left to it.
+ * Merges the rows that count a lane's waiting requests. Skips those that another transaction is
+ * merging.
  */
 export async function sumWaiting(db: Connection): Promise<void> {
   await db.run(
@@ -158,8 +152,8 @@ export async function sumWaiting(db: Connection): Promise<void> {
 }
 
 /**
- * Puts what has waited for its time among those that a claim walks through. Each request is woken
- * once a requeue: this commits before the seal, which undoes all else that it did when it refuses.
+ * Makes requests claimable whose time has come. Once per requeue and request: this commits before
+ * the seal, which rolls back everything else when it refuses.
  */
 export async function wake(db: Connection, name: string, now: number): Promise<void> {
   await db.run(

@@ -1,20 +1,20 @@
-// Connections of the user's pool: transactions, and errors in the dispatcher's words. Guarantees
-// that a transaction is whole or not there at all, that it is on the server's disk when `write`
-// resolves, and that one which the server ended because two were in each other's way runs again.
-// Does not repeat a call whose connection was cut: its caller does.
+// Connections of the user's pool: transactions, and conversion of errors. Guarantees that a
+// transaction happens whole or not at all, that it is on the server's disk when `write` resolves,
+// and that it is repeated if the server ended it because of a conflict. Does not repeat a call
+// whose connection was cut: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { numbered, type SqlBound, type SqlValue } from "../sql/statement.ts";
 import { Again, followLater, type Step, type Steps } from "../sql/steps.ts";
 
-/** A statement with its parameters, as node-postgres takes it. */
+/** A statement with its parameters, for node-postgres. */
 export interface PostgresQuery {
   readonly text: string;
   readonly values: SqlBound[];
   readonly types: { getTypeParser(oid: number): (text: string) => unknown };
 }
 
-/** The rows that a statement gave, and how many it changed. */
+/** The rows of a statement, and how many it changed. */
 export interface PostgresResult {
   readonly rows: unknown[];
   readonly rowCount: number | null;
@@ -25,7 +25,7 @@ export interface PostgresTransaction {
   query(query: PostgresQuery): Promise<PostgresResult>;
 }
 
-/** A connection that has been taken from the pool, as node-postgres has it. */
+/** A connection taken from the pool, as node-postgres has it. */
 export interface PostgresClient extends PostgresTransaction {
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
@@ -33,32 +33,30 @@ export interface PostgresClient extends PostgresTransaction {
 }
 
 /**
- * The part of node-postgres' Pool that the store uses. The driver's own types fit it; none is
- * imported.
+ * The part of node-postgres' Pool that the store uses. The driver's types fit it; none is imported.
  */
 export interface PostgresPool {
   /**
-   * Calls back at once when a connection is there: what is told of it later than that may be told
-   * too late.
+   * Calls back as soon as a connection is available: a promise would deliver its errors too late.
    */
   connect(done: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
-/** Where the tables are. */
+/** The place of the tables. */
 export interface Place {
   readonly pool: PostgresPool;
   /** null: in the first schema of the connection's search path. */
   readonly schema: string | null;
 }
 
-/** The search path on which only the tables of that schema, and the server's own, are found. */
+/** A search path with only this schema and the server's own. */
 export function pathTo(schema: string): string {
   return `"${schema.replaceAll('"', '""')}"`;
 }
 
 /**
- * Whole numbers as numbers and truth as boolean, whatever parsers the user has set; the rest as
- * text.
+ * Reads whole numbers as numbers and booleans as booleans, whatever parsers the user has set; all
+ * else as text.
  */
 const types: PostgresQuery["types"] = {
   getTypeParser: (oid) => {
@@ -77,7 +75,7 @@ export class Connection {
     this.#onlyReads = onlyReads;
   }
 
-  /** Runs a statement and says how many rows it changed. */
+  /** Runs a statement and returns how many rows it changed. */
   async run(text: string, ...values: SqlBound[]): Promise<number> {
     return (await this.#client.query({ text, values, types })).rowCount ?? 0;
   }
@@ -90,7 +88,7 @@ export class Connection {
     return (await this.all<Row>(text, ...values))[0];
   }
 
-  /** Runs what all SQL stores have. */
+  /** Runs the steps that all SQL stores share. */
   follow<Result>(steps: Steps<Result>): Promise<Result> {
     return followLater(steps, this.#answer);
   }
@@ -99,9 +97,9 @@ export class Connection {
     this[step.wants === "rows" ? "all" : "run"](numbered(step), ...step.values.map((value) => this.#comparable(value)));
 
   /**
-   * A list of a step is one that a column is compared with, and so is a text where nothing is
-   * written. Postgres takes no text with a NUL, and has no row equal to one: out of the list it
-   * does not fail the others, and nothing is equal to NULL.
+   * Prepares values of comparisons: a list is always one, and a text is one if the statement writes
+   * nothing. Postgres refuses texts with a NUL and has no row equal to one, so it is removed from a
+   * list, and becomes NULL otherwise, which equals nothing.
    */
   #comparable(value: SqlBound): SqlBound {
     if (typeof value === "object" && value !== null) return value.filter(isStorable);
@@ -113,7 +111,7 @@ export function isStorable(value: SqlValue): boolean {
   return typeof value !== "string" || !value.includes("\0");
 }
 
-/** Thrown inside `write` to undo the transaction and answer all the same. */
+/** Thrown inside `write` to roll back and still return a result. */
 export class Undo<Result> {
   readonly answer: Result;
   constructor(answer: Result) {
@@ -123,20 +121,18 @@ export class Undo<Result> {
 
 const TRIES = 8;
 /**
- * Read-only, or about to end: another connection of the pool may be of the server that has taken
- * over.
+ * Codes of a server that is read-only or about to end: another connection may reach its successor.
  */
 const WRONG_SERVER = ["25006", "57P01", "57P02", "57P03"];
 /**
- * Read committed, whatever the role's default: a statement that has waited for a lock sees what was
- * done under it.
+ * Read committed, whatever the role's default: a statement that waited for a lock sees the changes
+ * made under it.
  */
 const WRITE =
   "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on; SET LOCAL extra_float_digits = 1";
 /**
- * A read is a page, and each of its rows has an index, in the order that the page wants. The
- * planner, whose figures may be of another time, takes a page for large or a table for empty now
- * and then, and goes over whole tables to join them.
+ * Planner settings for reads. A read is one page whose rows have an index in page order. With old
+ * statistics the planner may take a page for large or a table for empty, and scan whole tables.
  */
 const OFF = ["seqscan", "bitmapscan", "hashjoin", "mergejoin", "material", "sort"].map((name) => `enable_${name}`);
 const READ = [
@@ -148,7 +144,7 @@ const READ = [
 
 type Work<Result> = (db: Connection) => Promise<Result>;
 
-/** All of `work` or nothing; durable when it resolves. */
+/** Runs all of `work` or nothing; durable when it resolves. */
 export async function write<Result>(place: Place, work: Work<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {
@@ -159,7 +155,7 @@ export async function write<Result>(place: Place, work: Work<Result>): Promise<R
   }
 }
 
-/** All of `work` sees one state of the data. */
+/** Runs `work` on one snapshot of the data. */
 export async function read<Result>(place: Place, work: Work<Result>): Promise<Result> {
   try {
     return await transaction(place, READ, work);
@@ -169,8 +165,8 @@ export async function read<Result>(place: Place, work: Work<Result>): Promise<Re
 }
 
 /**
- * A connection of ours until `release`. That it was cut between two statements it says by an event
- * only.
+ * A connection that is ours until `release`. A cut between two statements is reported only by an
+ * event.
  */
 class Loan {
   readonly client: PostgresClient;
@@ -181,7 +177,7 @@ class Loan {
     client.on("error", this.noteBroken);
   }
 
-  /** Listens before the pool's call is over: a cut may be the next thing that the driver reads. */
+  /** Listens inside the pool's callback: a cut may be the next thing that the driver reads. */
   static take(pool: PostgresPool): Promise<Loan> {
     return new Promise((resolve, reject) => {
       pool.connect((error, client) => {
@@ -195,7 +191,7 @@ class Loan {
     this.#isBroken = true;
   };
 
-  /** Gives it back to the pool, which ends a broken one. */
+  /** Returns it to the pool, which closes a broken one. */
   release(): void {
     this.client.off("error", this.noteBroken);
     this.client.release(this.#isBroken);
@@ -229,7 +225,7 @@ export function codeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** Serialization failure, deadlock, or a row that another transaction has made first. */
+/** A serialization failure, a deadlock, or a row that another transaction inserted first. */
 function isCollision(error: unknown): boolean {
   return error instanceof Again || ["40001", "40P01", "23505"].includes(codeOf(error));
 }

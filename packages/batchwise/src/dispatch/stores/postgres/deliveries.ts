@@ -1,5 +1,5 @@
-// Handing outcomes on: booking what came of earlier attempts, then taking what is due. SKIP LOCKED:
-// two processes never take the same delivery for the same attempt, and never wait for each other.
+// Deliveries: writes reports of earlier attempts, then takes due ones. With SKIP LOCKED, two
+// processes never take the same delivery for the same attempt and never wait for each other.
 
 import type { DeliveryReport } from "../../contract/outcome-rows.ts";
 import type { DeliveriesInput } from "../../contract/store.ts";
@@ -37,9 +37,9 @@ async function takeDue(db: Connection, take: NonNullable<DeliveriesInput["take"]
 }
 
 /**
- * Notes which deliveries have become due: each is noted once an attempt, and found by its cursor
- * from then on. Some at a time and in order, so that the index is the cheapest way also where the
- * planner takes very many for due.
+ * Marks deliveries that have become due, once per attempt; then they are found by cursor. A limited
+ * number at a time, in order, so that the index is the cheapest plan even if the planner expects
+ * very many.
  */
 async function noteDue(db: Connection, sinks: readonly string[], now: number): Promise<void> {
   for (const sink of sinks) {
@@ -57,7 +57,7 @@ async function noteDue(db: Connection, sinks: readonly string[], now: number): P
   }
 }
 
-/** Reports in order, parted so that no delivery is twice in one part. */
+/** Splits reports into groups, in order, so that no delivery is in one group twice. */
 function waves(reports: readonly DeliveryReport[]): DeliveryReport[][] {
   const parts: DeliveryReport[][] = [];
   const seen = new Map<string, number>();
@@ -72,7 +72,7 @@ function waves(reports: readonly DeliveryReport[]): DeliveryReport[][] {
   return parts;
 }
 
-/** How many more deliveries wait than before. */
+/** Returns the change in the number of waiting deliveries. */
 async function book(db: Connection, wave: readonly DeliveryReport[]): Promise<number> {
   const column = <Value>(pick: (report: DeliveryReport) => Value): Value[] => wave.map(pick);
   const changed = await db.get<{ more: number | null }>(

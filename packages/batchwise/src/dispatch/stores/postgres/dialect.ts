@@ -1,4 +1,4 @@
-// How Postgres writes what the databases write differently.
+// The Postgres forms of statements that differ between databases.
 
 import type { Dialect } from "../sql/dialect.ts";
 import { usageStatements } from "./usage.ts";
@@ -6,8 +6,8 @@ import { usageStatements } from "./usage.ts";
 export const postgres: Dialect = {
   among: (column, type) => `${column} = ANY(?::${type}[])`,
   readyAmong: "seq = ANY(?::bigint[])",
-  // With an equation the planner may walk the index of the other column alone, past all rows of
-  // other values.
+  // With an equation, the planner may scan only the other column's index, past all rows of other
+  // values.
   ofOne: (column, order, value) =>
     `(${column}, ${order}) > (${value}, ?) AND ${column} <= ${value} ORDER BY ${column}, ${order}`,
   yes: (column) => column,

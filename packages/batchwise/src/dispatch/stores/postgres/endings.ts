@@ -1,6 +1,5 @@
-// How requests end: an outcome under the next cursor and a delivery for each sink. The log's row is
-// locked from here to the commit, which is what makes cursors visible in order: call it last in a
-// transaction.
+// Ends requests: writes an outcome with the next cursor and a delivery for each sink. The log's row
+// is locked until the commit, which makes cursors visible in order: call it last in a transaction.
 
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Ending } from "../sql/amend.ts";
@@ -13,7 +12,7 @@ interface Owned extends Owner {
   readonly seq: number;
 }
 
-/** `batch`: in which they end; null where they waited. */
+/** `batch`: the one in which they end; null if they waited. */
 export async function end(
   db: Connection,
   endings: readonly Ending[],
@@ -45,7 +44,9 @@ export async function end(
   await db.follow(count("waiting", endings.length * sinks.length));
 }
 
-/** Before the log's row is locked, so that a wait for a row of the sums holds up nobody else. */
+/**
+ * Before the log's row is locked, so that a wait for a row of the sums blocks no other transaction.
+ */
 async function countUsage(db: Connection, endings: readonly Ending[]): Promise<void> {
   const rows = await db.all<Owned>(
     `SELECT r.seq, r.tenant, r.job, l.name AS lane FROM batchwise_request r JOIN batchwise_lane l ON l.id = r.lane

@@ -1,6 +1,5 @@
-// Requests on their way in: all calls of one group commit, in one transaction. Guarantees one
-// request an id, also when another process enqueues the same id at the same moment, and the ranks
-// of the claim order.
+// Enqueues requests: all calls of one group commit in one transaction. Guarantees one request per
+// id, even if another process enqueues it at the same moment, and the ranks of the claim order.
 
 import { hasDigest } from "../../contract/digests.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -19,7 +18,7 @@ interface Ranked extends NewRequest {
   readonly now: number;
 }
 
-/** A tenant's place in a lane: F and V of the claim order. */
+/** A tenant's share of a lane: F and V of the claim order. */
 interface Share {
   readonly lane: number;
   readonly priority: number;
@@ -28,7 +27,7 @@ interface Share {
   finished: number;
 }
 
-/** Postgres has no text with a NUL in it. */
+/** Throws for a text with a NUL, which Postgres cannot store. */
 export function refuseNul(requests: readonly NewRequest[]): void {
   for (const { id, tenant, job, metadata, body } of requests) {
     if (![id, tenant, job, metadata ?? "", body].some((text) => text.includes("\0"))) continue;
@@ -37,8 +36,7 @@ export function refuseNul(requests: readonly NewRequest[]): void {
 }
 
 /**
- * `keep` writes the shares: `writeShares` in a transaction that is over at once, `addShares` in one
- * that may last.
+ * `keep` writes the shares: `writeShares` in a short transaction, `addShares` in one that may last.
  */
 export async function enqueueAll(
   db: Connection,
@@ -59,7 +57,7 @@ export async function enqueueAll(
   for (const [id, digest] of await digests(db, lost)) known.set(id, digest);
   return calls.map(({ requests }) =>
     requests.map(({ id, digest }) => {
-      // The first of an id that was stored; later ones are compared with it.
+      // The first stored request of an id; later ones are compared with it.
       if (stored.delete(id)) {
         known.set(id, digest);
         return "stored";
@@ -162,7 +160,7 @@ async function readShares(db: Connection, places: readonly Place[]): Promise<Map
   return new Map(rows.map((row) => [shareKey(row), row]));
 }
 
-/** Sorted, so that two processes with the same tenants never wait for each other. */
+/** Sorted, so that two processes with the same tenants never deadlock. */
 async function writeShares(db: Connection, shares: readonly Share[]): Promise<void> {
   const all = [...shares].sort((a, b) => (shareKey(a) < shareKey(b) ? -1 : 1));
   await db.run(
@@ -174,10 +172,7 @@ async function writeShares(db: Connection, shares: readonly Share[]): Promise<vo
   );
 }
 
-/**
- * The same in rows of their own: a transaction that lasts holds up no other enqueue. A seal takes
- * them away.
- */
+/** Adds rows of its own, so that a long transaction blocks no other enqueue. A seal merges them. */
 export async function addShares(db: Connection, shares: readonly Share[]): Promise<void> {
   await db.run(
     "INSERT INTO batchwise_share_added SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[])",

@@ -6,20 +6,20 @@ import type { Place, PostgresPool } from "./database.ts";
 /** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
   /**
-   * A pool of node-postgres, or one that answers alike. The store never ends it. Give it an `error`
+   * A node-postgres pool, or a compatible one. The store never ends it. Give it an `error`
    * listener: without one, node-postgres ends the process when an idle connection is cut.
    */
   readonly pool: PostgresPool;
   /**
-   * The schema that holds the tables, as it is named in the catalog: no quotes are needed. It must
-   * exist. For pools whose search path is not yours to set, as behind a pooler. Each transaction of
-   * the store sets the path for itself alone; `enqueueIn` sets it back before it resolves. Default:
-   * the first schema of the connection's search path.
+   * The schema of the tables, as in the catalog, without quotes. It must exist. For pools whose
+   * search path you cannot set, such as behind a pooler. Each transaction of the store sets the
+   * path only for itself; `enqueueIn` restores it before it resolves. Default: the first schema of
+   * the connection's search path.
    */
   readonly schema?: string;
 }
 
-/** Postgres cuts longer names off. */
+/** Postgres truncates longer names. */
 const MOST_BYTES = 63;
 
 const A_SCHEMA: Rule = {

@@ -1,7 +1,7 @@
 // The store in a Postgres database: for dispatchers on many machines. Guarantees the whole store
-// contract, durable at every commit (`synchronous_commit` on, whatever the role's default), for any
-// number of processes. Single enqueues that arrive together share one commit. Does not own the
-// pool: connections, their number and their end are the user's.
+// contract for any number of processes, durable at every commit (`synchronous_commit` on, whatever
+// the role's default). Concurrent single enqueues share one commit. The pool belongs to the user,
+// who controls its connections.
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -41,38 +41,38 @@ import { isMigrated, migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
 import { within } from "./transaction.ts";
 
-/** The store in Postgres, and what it alone can do. */
+/** The store in Postgres, with its additional method. */
 export interface PostgresStore extends TransactionalStore {
   /**
-   * Enqueues requests in a transaction of yours: they exist if, and only if, you commit. `client`
-   * is one of node-postgres on which you have run BEGIN, in the database of the store's pool.
-   * Checked like those of `enqueueMany`, by the dispatcher that was made last on this store object,
-   * started or not. A call that rejects has stored nothing, and the transaction goes on.
+   * Enqueues requests in your own transaction: they exist if and only if you commit. `client` is a
+   * node-postgres client on which you have run BEGIN, in the database of the store's pool. The
+   * dispatcher that was made last on this store object, started or not, checks them like those of
+   * `enqueueMany`. A call that rejects has stored nothing, and your transaction can continue.
    *
-   * Commit soon: until then any other enqueue of the same id, of a model that the store never had
-   * before, and of the same `job` waits, and a wait of your own on that before COMMIT never ends.
-   * Dispatchers find the requests within 30 s of it.
+   * Commit soon: until then, other enqueues wait if they have the same id, a model that is new to
+   * the store, or the same `job`; if you wait for one of them before COMMIT, neither ends.
+   * Dispatchers find the requests within 30 s of the commit.
    *
    * @throws DispatchError with the codes of `enqueueMany` (with DUPLICATE_ID nothing is stored);
-   * `NO_DISPATCHER` where none was made on this store object, or all were stopped;
-   * `TRANSACTION_UNUSABLE` for a client without one; `STORE_UNAVAILABLE` where another transaction
-   * was in the way: roll back, and run yours again. TypeError with `code: "INVALID_OPTION"` for
-   * what is no client.
+   * `NO_DISPATCHER` if none was made on this store object, or all were stopped;
+   * `TRANSACTION_UNUSABLE` for a client without one; `STORE_UNAVAILABLE` after a conflict with
+   * another transaction: roll back, and run yours again. TypeError with `code: "INVALID_OPTION"`
+   * for a value that is no client.
    */
   enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany>;
 }
 
 /**
- * An enqueue of so many sums up what others have added to the counts: no seal does where no lane is
- * sealed.
+ * An enqueue of this many requests merges added counts, because no seal does in a lane without
+ * seals.
  */
 const SUMMED_EACH = 500;
 
 /**
- * Makes a `Store` in the database that the pool connects to. Its tables, named `batchwise_...`, are
- * made by the first call, in `schema`, or else in the first schema of the connection's search path.
+ * Makes a `Store` in the database of the pool. The first call creates its tables, named
+ * `batchwise_...`, in `schema` or in the first schema of the connection's search path.
  *
- * @throws TypeError with `code: "INVALID_OPTION"` for an option that is unknown or not a pool.
+ * @throws TypeError with `code: "INVALID_OPTION"` for an unknown option or a value that is no pool.
  *
  * @example
  * ```ts
@@ -116,7 +116,7 @@ class PooledStore extends SqlStore implements PostgresStore {
       const rows = intake.check(requests);
       refuseNul(rows);
       return within(client, this.#place.schema, async (db) => {
-        // Through the pool only where it must be: the caller may hold its last connection.
+        // Uses the pool only if necessary: the caller may hold its last connection.
         if (!(await isMigrated(db))) await this.#prepare();
         return intake.enqueue(rows, {
           enqueue: async (some, now) => (await enqueueAll(db, [{ requests: some, now }], addShares)).flat(),
@@ -200,7 +200,7 @@ class PooledStore extends SqlStore implements PostgresStore {
     try {
       await this.#prepared;
     } catch (error) {
-      // The next call tries once more: the server may be there by then.
+      // The next call tries again: the server may have returned by then.
       this.#prepared = null;
       throw error;
     }

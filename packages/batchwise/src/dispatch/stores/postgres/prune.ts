@@ -1,7 +1,7 @@
-// Lets go of old outcomes and requests, and of batches and groups that nothing names any more. The
-// row of a request stays, with its id and digest only. Deliveries are locked first, so that none
-// begins to wait meanwhile; an outcome that another transaction has locked is passed over: it is
-// being retried or pruned.
+// Prunes old outcomes and requests, and deletes batches and groups that no row names any more. A
+// request's row keeps only its id and digest. Deliveries are locked first, so that none begins to
+// wait meanwhile. Outcomes locked by another transaction are skipped: they are being retried or
+// pruned.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
@@ -30,8 +30,8 @@ export async function prune(db: Connection, input: PruneInput, groups: GroupWalk
   if (gone.length > 0) await remove(db, gone, input.now);
   const batches = await removeBatches(db, input, limit);
   const isLogEnd = seen.length < limit || !seen.some(({ is_old }) => is_old);
-  // Last: who waits for a group that is locked here waits for nothing that this transaction still
-  // has to lock.
+  // Last, because a transaction that waits for a group locked here waits for nothing that this one
+  // must still lock.
   const isOver = isLogEnd && batches < limit;
   const isEnd = isOver && (await db.follow(forgetTombstones(input))) < limit && (await db.follow(groups.step()));
   const next = isEnd ? null : (seen.at(-1)?.cursor ?? input.after);
@@ -55,7 +55,7 @@ async function lock(db: Connection, some: readonly Seen[]): Promise<Set<number>>
 }
 
 /**
- * Those with a delivery that waits. Their deliveries are locked: none of the others begins to wait
+ * Outcomes with a waiting delivery. Their deliveries are locked: none of the others begins to wait
  * meanwhile.
  */
 async function waiting(db: Connection, some: readonly Seen[]): Promise<Set<number>> {

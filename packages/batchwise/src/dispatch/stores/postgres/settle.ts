@@ -1,6 +1,5 @@
-// Decisions about open members: they end, or go back to a lane. The batch's row is locked first,
-// and a member's row is deleted by the statement that finds it, which is what makes a decision
-// count once.
+// Settles open members: they end, or return to a lane. The batch's row is locked first. The
+// statement that finds a member's row deletes it, so that a decision counts once.
 
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";

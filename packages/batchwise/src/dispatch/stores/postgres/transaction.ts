@@ -1,15 +1,13 @@
-// Work in a transaction that the user has begun, on the user's own connection. Guarantees that the
-// work is done as a whole or not at all, and that the transaction can go on after either: a
-// savepoint surrounds it. Neither commits nor rolls back the transaction, and takes no connection
-// from the pool.
+// Runs work in the user's transaction, on the user's connection. Guarantees that the work is done
+// whole or not at all, and that the transaction can continue after either, by a savepoint. Neither
+// commits nor rolls back the transaction, and takes no connection from the pool.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { Connection, codeOf, type PostgresTransaction, pathTo, storeError } from "./database.ts";
 
 /**
- * A deadlock with one other call is over once that one has gone on: the next try waits a little, or
- * the two would meet in the same place again. A deadlock that the transaction's earlier locks make
- * is not over.
+ * Tries after a deadlock. A deadlock with one other call ends once that call has continued, so the
+ * next try waits a little. A deadlock caused by the transaction's earlier locks does not end.
  */
 const TRIES = 5;
 const PAUSE_MS = 100;
@@ -20,10 +18,12 @@ const FAILED_TRANSACTION = "25P02";
 const NO_SAVEPOINT = "3B001";
 const NO_TABLE = "42P01";
 
-/** The last call on each client: savepoints of two calls at once would undo each other's work. */
+/**
+ * The last call on each client. Savepoints of two concurrent calls would undo each other's work.
+ */
 const lastOn: WeakMap<PostgresTransaction, Promise<unknown>> = new WeakMap();
 
-/** `schema`: where the tables are; null: on the search path of the client. */
+/** `schema`: the schema of the tables; null: on the client's search path. */
 export function within<Result>(
   client: PostgresTransaction,
   schema: string | null,
@@ -58,13 +58,13 @@ async function withSavepoint<Result>(db: Connection, work: (db: Connection) => P
   }
 }
 
-/** On another search path. Where the work fails, the savepoint sets it back. */
+/** Runs work on another search path. If it fails, the savepoint restores the path. */
 async function onPath<Result>(
   db: Connection,
   path: string,
   work: (db: Connection) => Promise<Result>,
 ): Promise<Result> {
-  // OFFSET 0: the setting is read before it is set.
+  // OFFSET 0 makes the setting read before it is set.
   const before = await db.get<{ path: string }>(
     `SELECT path, set_config('search_path', $1, true)
      FROM (SELECT current_setting('search_path') AS path OFFSET 0) AS before`,
@@ -76,8 +76,8 @@ async function onPath<Result>(
 }
 
 /**
- * False where there is nothing left to go back to: the connection was cut, or the transaction has
- * ended meanwhile.
+ * False if rolling back is impossible: the connection was cut, or the transaction has ended
+ * meanwhile.
  */
 async function undo(db: Connection): Promise<boolean> {
   try {

@@ -1,5 +1,5 @@
-// Adds what a transaction counts to the sums, all of it by one statement: of a thousand tenants
-// each would cost a round trip, with the rows before it locked.
+// Adds all counts of a transaction to the sums in one statement: one per tenant would cost a round
+// trip each, while earlier rows stay locked.
 
 import { numbered, type Statement } from "../sql/statement.ts";
 import { addUsage, type UsageSums } from "../sql/usage.ts";

@@ -2,39 +2,39 @@
 
 import { check, checkIsObject, type Rule, refuseUnknown } from "../../../core/contract/validate.ts";
 
-/** The part of ioredis that the store uses. The client's own types fit it; none is imported. */
+/** The part of ioredis that the store uses. The client's types fit it; none is imported. */
 export interface IoRedisClient {
   call(command: string, ...args: (string | number)[]): Promise<unknown>;
   /**
-   * With true, ends the connection and makes another. Called when the server says that it is a
-   * replica: the address may lead to its successor by now.
+   * With true, closes the connection and opens another. Called when the server is a replica: the
+   * address may lead to its successor by now.
    */
   disconnect?(reconnect?: boolean): void;
 }
 
-/** The part of node-redis that the store uses: of a client or a pool of them, connected. */
+/** The part of node-redis that the store uses: of a connected client or a pool. */
 export interface NodeRedisClient {
   sendCommand(args: string[]): Promise<unknown>;
 }
 
-/** A client of ioredis or node-redis, by the methods that the store calls. */
+/** A client of ioredis or node-redis: the methods that the store calls. */
 export type RedisClient = IoRedisClient | NodeRedisClient;
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /**
-   * A client of ioredis (with its `call`) or of node-redis (with its `sendCommand`). The store
-   * never ends it.
+   * A client of ioredis (with `call`) or of node-redis (with `sendCommand`). The store never closes
+   * it.
    */
   readonly client: RedisClient;
   /**
-   * Start of every key's hash tag: two stores with different ones share nothing. Default
+   * Start of every key's hash tag. Stores with different prefixes share nothing. Default
    * "batchwise".
    */
   readonly prefix?: string;
   /**
-   * Start on a server that throws keys of any kind away when its memory is full (`maxmemory` with
-   * an `allkeys-` policy): requests and outcomes go with them, in silence. Default false: `start()`
+   * Start on a server that evicts keys of any kind when its memory is full (`maxmemory` with an
+   * `allkeys-` policy), which silently loses requests and outcomes. Default false: `start()`
    * rejects with `STORE_EVICTS`.
    */
   readonly allowEviction?: boolean;
@@ -43,8 +43,8 @@ export interface RedisStoreOptions {
 const DEFAULT_PREFIX = "batchwise";
 
 /**
- * A `sendCommand` of more arguments is that of a cluster or of Sentinel: it wants a key or a flag
- * first.
+ * A `sendCommand` with more parameters belongs to a cluster or Sentinel, whose first one is a key
+ * or a flag.
  */
 const A_CLIENT: Rule = {
   expected: "a client of ioredis, or a client or pool of node-redis 5 or later",

@@ -1,7 +1,7 @@
-// The store in a Redis server: for dispatchers on several machines that share one already. Every
-// call is one run of one script, which is alone on the server while it runs. What a resolved call
-// survives is what the server's append-only file was told to keep: docs/dispatch-stores.md says
-// exactly what can be lost. Does not own the client.
+// The store in a Redis server: for dispatchers on several machines that already share one. Every
+// call is one run of one script, which runs alone on the server. Durability depends on the server's
+// append-only file: docs/dispatch-stores.md says exactly what can be lost. The client belongs to
+// the user.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -39,14 +39,15 @@ import { type RedisStoreOptions, resolveRedisStoreOptions } from "./options.ts";
 import { batchRow, list, markRows, number, outcomeRow, probeRow, requestRow, usageRow } from "./rows.ts";
 import { type Reply, Server } from "./server.ts";
 
-/** Most that a limit can be. */
+/** Maximum of a limit. */
 const MOST = 2 ** 31 - 1;
 
 /**
- * Makes a `Store` in the Redis server (7.0 or later) that the client is connected to. In a cluster
- * all of its keys are on one node: they share one hash tag.
+ * Makes a `Store` in the client's Redis server (7.0 or later). In a cluster all of its keys are on
+ * one node, because they share one hash tag.
  *
- * @throws TypeError with `code: "INVALID_OPTION"` for an option that is unknown or no client.
+ * @throws TypeError with `code: "INVALID_OPTION"` for an unknown option or a value that is no
+ * client.
  *
  * @example
  * ```ts
@@ -103,8 +104,8 @@ class RedisStore implements Store {
 
   async seal(input: SealInput): Promise<SealResult> {
     let [result, value] = list(await this.#run("seal", input));
-    // There were more to wake than one call should, and the first of them may be the first in
-    // order.
+    // More requests have become claimable than one call should move, and the first of them may go
+    // first.
     while (result === "more") [result, value] = list(await this.#run("seal", input));
     if (result === "ok") return { ok: true, batch: batchRow(value ?? null) };
     const [id, bytes, tokens] = list(value);
@@ -143,8 +144,8 @@ class RedisStore implements Store {
   async deliveries(input: DeliveriesInput): Promise<readonly DeliveryRow[]> {
     const take = input.take === null ? null : { ...input.take, limit: atMost(input.take.limit) };
     let replies = await this.#run("deliveries", { ...input, take });
-    // After an outage more have come due than one call should move, and the first of them may have
-    // the oldest cursor.
+    // After an outage more deliveries are due than one call should move, and they may have the
+    // oldest cursor.
     while (replies === "more") replies = await this.#run("deliveries", { ...input, take });
     return list(replies).map((reply) => {
       const [sink, attempt, outcome] = list(reply);
@@ -153,8 +154,8 @@ class RedisStore implements Store {
   }
 
   /**
-   * Where all batches have to be looked at, some at a time: one that changes meanwhile is seen as
-   * before or after.
+   * Reads all batches in parts if necessary. A batch that changes meanwhile is seen before or after
+   * the change.
    */
   async batches(query: BatchQuery): Promise<readonly BatchRow[]> {
     if (isOdd(query.account)) return [];
@@ -186,8 +187,8 @@ class RedisStore implements Store {
   }
 
   /**
-   * Page by page, so that the server is never held for long: a sum that grows meanwhile is read
-   * before or after.
+   * Reads by pages, so that the server is never blocked for long. A sum that grows meanwhile is
+   * seen before or after.
    */
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
     const sums = new Map<Reply | undefined, UsageRow>();
@@ -217,7 +218,7 @@ class RedisStore implements Store {
     return this.#closing;
   }
 
-  /** Once in the life of a store that an earlier version has begun. */
+  /** Runs once for a store of an earlier version. */
   async #index(): Promise<void> {
     let cursor = "0";
     do cursor = String(await this.#run("index", { cursor }));
@@ -237,14 +238,14 @@ function bounded(query: RequestQuery | OutcomeQuery): object {
 }
 
 /**
- * The server reads no JSON with half a surrogate pair in it, and no request has such an id, nor an
- * empty one: in place of it the call looks for that, and finds the others.
+ * An id to send. The server cannot read JSON with half a surrogate pair, and no request has such an
+ * id or an empty one, so the empty id replaces it and matches nothing.
  */
 function sendable(id: string): string {
   return isOdd(id) ? "" : id;
 }
 
-/** That one of them has half a surrogate pair in it: nothing in the store is called so. */
+/** True if a text has half a surrogate pair: nothing in the store has such a name. */
 function isOdd(...texts: readonly (string | undefined)[]): boolean {
   return texts.some((text) => text !== undefined && /\p{Surrogate}/u.test(text));
 }

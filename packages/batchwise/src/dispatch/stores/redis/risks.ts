@@ -1,4 +1,4 @@
-// What a server's settings can lose of the store. Pure.
+// Finds settings of a server that can lose data of the store. Pure.
 
 import { DispatchError } from "../../contract/errors.ts";
 
@@ -10,8 +10,8 @@ const REPLICA =
   "This Redis is a replica: it refuses writes, and what it reads may be old. Lead the address to the primary.";
 
 /**
- * `values`: the policy, the memory in bytes, whether there is an append-only file, the role; ""
- * where that is not known.
+ * `values`: the policy, the memory in bytes, whether there is an append-only file, the role; "" if
+ * unknown.
  */
 export function riskOf(values: readonly string[], allowEviction: boolean): DispatchError | null {
   const [policy = "", maxMemory = "", file = "", role = ""] = values;

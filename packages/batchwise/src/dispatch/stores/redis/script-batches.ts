@@ -1,4 +1,4 @@
-// The part of the script about batches: seal, lease, transition, batches. Lua.
+// Script part for batches: seal, lease, transition, batches. Lua.
 
 export const BATCHES = `
 local function refusal(input, head)

@@ -1,6 +1,5 @@
-// The part of the script that the others use: keys, numbers, lanes, endings. Lua, run inside the
-// server; nothing here runs in JavaScript. All keys begin with KEYS[1], whose hash tag keeps them
-// on one node.
+// Script part that the others use: keys, numbers, lanes, endings. Lua, run inside the server. All
+// keys begin with KEYS[1], whose hash tag keeps them on one node.
 
 export const COMMON = `
 local P = KEYS[1]

@@ -1,9 +1,8 @@
-// The part of the script about what is kept of requests by arrival, by job and by tenant, and how
-// one ends. Lua.
+// Script part for indexes of requests by arrival, job and tenant, and for endings. Lua.
 //
-// Arrivals: hashes of id by seq, CHUNK seqs each, so small that the server packs them. Beside them
-// the counts, by chunk, of requests that have not ended, and of each job's, and marks of the chunks
-// in which any has ended with a status: finding passes over chunks without any.
+// Arrivals: hashes of ids by seq, CHUNK seqs each, so small that the server packs them. Each chunk
+// also has counts of open requests, in total and by job, and marks of the statuses with which
+// requests have ended, so that a search skips chunks without a match.
 
 export const ENDINGS = `
 local function akey(chunk) return P .. 'at:' .. str(chunk) end

@@ -1,5 +1,4 @@
-// The part of the script that finds requests by what they are, reads the sums, and keeps the marks.
-// Lua.
+// Script part that finds requests by their fields, reads the sums, and changes the marks. Lua.
 
 export const FINDING = `
 -- Most requests that one call looks at, and most chunks, or groups of chunks that are passed over.

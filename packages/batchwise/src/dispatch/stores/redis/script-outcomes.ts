@@ -1,4 +1,4 @@
-// The part of the script about outcomes: settle, deliveries. Lua.
+// Script part for outcomes: settle, deliveries. Lua.
 
 export const OUTCOMES = `
 local function requeue(id, item, attempts, input)

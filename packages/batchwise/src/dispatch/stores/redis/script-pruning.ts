@@ -1,7 +1,7 @@
-// The part of the script that lets go of what has ended, and of what stays known of it. Lua.
+// Script part that prunes ended work and keeps tombstones. Lua.
 //
-// Tombstones: by id, the digest and after it the time of the pruning, in 65,536 hashes, so small
-// that the server packs them up to some millions. Those of earlier versions have no time.
+// Tombstones: by id, the digest and then the time of pruning, in 65,536 hashes, so small that the
+// server packs them up to some millions. Those of earlier versions have no time.
 
 export const TOMBSTONES = `
 local function graveOf(id) return P .. 't:' .. string.sub(redis.sha1hex(id), 1, 4) end

@@ -1,4 +1,4 @@
-// The part of the script about requests: enqueue, amend, probe. Lua.
+// Script part for requests: enqueue, amend, probe. Lua.
 
 export const REQUESTS = `
 -- A tenant's place in a lane, read once a call.

@@ -1,5 +1,4 @@
-// The part of the script that reads requests and outcomes, by id and by what they are, and sums and
-// marks. Lua.
+// Script part that reads requests and outcomes, by id and by field, and sums and marks. Lua.
 
 export const ROWS = `
 local FIELDS = { 'lane', 'priority', 'tenant', 'createdAt', 'notBefore', 'deadlineAt', 'bytes', 'tokens', 'attempts',

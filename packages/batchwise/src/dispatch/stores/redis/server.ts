@@ -1,5 +1,5 @@
-// Calls of the script, and errors in the dispatcher's words. Guarantees that a call runs alone on
-// the server, as a whole or not at all; does not repeat one whose answer was lost: its caller does.
+// Calls the script and converts errors. Guarantees that a call runs alone on the server, whole or
+// not at all. Does not repeat a call whose answer was lost: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { messageOf, storeError } from "./faults.ts";
@@ -11,10 +11,10 @@ const SET_BACK =
   "Redis has lost data that it had answered for: it was flushed, or came back without its last writes. Requests, outcomes " +
   "and batches may be gone; what is left goes on.";
 
-/** What the script answers: texts, whole numbers, nothing, and lists of these. */
+/** An answer of the script: texts, whole numbers, nothing, and lists of these. */
 export type Reply = string | number | null | readonly Reply[];
 
-/** How much of the store's data this process has been answered with: see script-epoch.ts. */
+/** The state of the store's data that this process has seen: see script-epoch.ts. */
 interface Known {
   readonly epoch: string;
   readonly run: string;
@@ -29,8 +29,8 @@ export class Server {
   #known = NOTHING;
   readonly #allowEviction: boolean;
   /**
-   * When each script last looked at the user's rights and at the server's risks: seconds, by the
-   * server's clock.
+   * When each script last checked the user's rights and the server's risks: in s, by the server's
+   * clock.
    */
   readonly #lookedAt: Map<Script, string> = new Map();
   #setBack: DispatchError | null = null;
@@ -42,12 +42,12 @@ export class Server {
     this.#allowEviction = allowEviction;
   }
 
-  /** What was found at the last look at the server. The same object as long as nothing changes. */
+  /** The risk found at the last check. The same object until it changes. */
   get risk(): DispatchError | null {
     return this.#risk;
   }
 
-  /** The last loss that a call has met. */
+  /** The last loss of data that a call has met. */
   get setBack(): DispatchError | null {
     return this.#setBack;
   }
@@ -66,8 +66,8 @@ export class Server {
   }
 
   /**
-   * `setBack`: the last loss when the call began. What is answered to a call from before a later
-   * one is not learned.
+   * `setBack`: the last loss when the call began. Answers of calls from before a later loss are
+   * ignored.
    */
   #learn(reply: Reply, setBack: DispatchError | null, script: Script): Reply {
     const [epoch, run, writes, risks, answer] = Array.isArray(reply) ? (reply as readonly Reply[]) : [];
@@ -82,7 +82,7 @@ export class Server {
     // Another run of the server may have other settings.
     if (this.#known.run !== "" && seen.run !== this.#known.run) this.#lookedAt.clear();
     else if (Array.isArray(risks)) this.#learnRisk(risks.map(String), script);
-    // Answers can come in another order than the server gave them.
+    // Answers may arrive out of order.
     if (isFirst && seen.writes >= this.#known.writes) this.#known = seen;
     return answer ?? null;
   }
@@ -94,13 +94,13 @@ export class Server {
   }
 
   async #call(script: Script, method: string, text: string, { epoch, run, writes }: Known): Promise<Reply> {
-    // What keeps a dispatcher from starting may have been corrected since.
+    // The fault that keeps a dispatcher from starting may have been corrected since.
     const lookedAt = this.#risk?.code === "STORE_EVICTS" ? "" : (this.#lookedAt.get(script) ?? "");
     const rest = ["1", this.#keys, method, text, epoch, run, String(writes), lookedAt];
     try {
       return await this.#evaluate(script, rest);
     } catch (error) {
-      // The next connection may be another user's, or lead to another server.
+      // The next connection may have another user or server.
       this.#lookedAt.clear();
       if (messageOf(error).startsWith("READONLY")) this.#leave();
       throw error;
@@ -112,22 +112,22 @@ export class Server {
       return (await this.#send("EVALSHA", hash, ...rest)) as Reply;
     } catch (error) {
       if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
-      // This server does not know the script yet. It remembers it from EVAL. SCRIPT LOAD names no
-      // key: a cluster sends it to any of its nodes.
+      // This server does not know the script yet; EVAL makes it remember. SCRIPT LOAD has no key,
+      // so a cluster may send it to any node.
       return (await this.#send("EVAL", text, ...rest)) as Reply;
     }
   }
 
   /**
-   * The client would keep the connection to a server that has become a replica. node-redis has no
-   * way to give it up.
+   * Closes the connection to a server that has become a replica; the client would keep it.
+   * node-redis has no method for this.
    */
   #leave(): void {
     const client = this.#client;
     if ("call" in client) client.disconnect?.(true);
   }
 
-  /** ioredis has a `sendCommand` too, which takes something else: its `call` comes first. */
+  /** ioredis has another `sendCommand` too, so its `call` is checked first. */
   async #send(command: string, ...args: string[]): Promise<unknown> {
     const client = this.#client;
     return "call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]);
@@ -142,7 +142,7 @@ function textOf(input: unknown): string {
   }
 }
 
-/** JSON has no Infinity: as good as none is the largest number. */
+/** JSON has no Infinity, so the largest number stands for it. */
 function finite(_key: string, value: unknown): unknown {
   return value === Number.POSITIVE_INFINITY ? Number.MAX_VALUE : value;
 }

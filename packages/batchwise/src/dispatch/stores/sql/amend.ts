@@ -1,7 +1,6 @@
-// Changes of requests from outside their batch: cancel, fail, expire, move, retry, hasten,
-// redeliver. What may happen is decided by the statement that takes a request out of the table
-// where it is, so that a seal or a settle at the same moment is seen. What ends by it is for the
-// store to end, last of all in the transaction.
+// Changes requests from outside their batch: cancel, fail, expire, move, retry, hasten, redeliver.
+// The statement that takes a request out of its table decides what may happen, so a concurrent seal
+// or settle is seen. The store writes the endings, last in the transaction.
 
 import type { StoredEnding } from "../../contract/rows.ts";
 import type { Amended, Amendment } from "../../contract/store.ts";
@@ -24,7 +23,7 @@ export interface Ending extends StoredEnding {
 
 export interface AmendResult {
   readonly answers: Amended[];
-  /** Requests that waited, with whom they are counted for. */
+  /** Ended requests that waited, with the owners of their usage. */
   readonly endings: readonly (Ending & Owner)[];
 }
 
@@ -77,7 +76,7 @@ function* find(dialect: Dialect, ids: readonly string[]): Steps<Map<string, Know
   return new Map(ids.flatMap((id) => known.get(id) ?? []).map((row) => [row.id, row]));
 }
 
-/** `again`: what one finds that was changed by an earlier mention of its id. */
+/** `again`: the answer for a repeated id, which was changed before. */
 function answersOf(
   ids: readonly string[],
   known: ReadonlyMap<string, Known>,
@@ -104,7 +103,7 @@ function endingsOf(
   }));
 }
 
-/** Cut before anything is joined to them: any number of requests may have the same deadline. */
+/** Limited before the join: any number of requests may have the same deadline. */
 const EARLIEST = (dialect: Dialect, where: string): string => `(
   SELECT c.seq, c.deadline_at FROM batchwise_ready c WHERE c.lane = ? AND ${where}
   ORDER BY c.deadline_at LIMIT ? ${dialect.lockFree("c")}
@@ -164,7 +163,7 @@ function* takeOut(
   const claimed = yield* kind === "cancel" ? wish(dialect, rest) : members(dialect, rest);
   for (const seq of claimed) results.set(seq, kind === "cancel" ? "requested" : "waiting");
   for (const seq of yield* ended(dialect, rest)) results.set(seq, "ended");
-  // Neither ready, nor claimed, nor ended: a settle or a seal moved it between our looks.
+  // Neither ready, nor claimed, nor ended: a settle or a seal moved it between our reads.
   if (seqs.some((seq) => !results.has(seq))) throw new Again();
   return results;
 }
@@ -180,7 +179,7 @@ function* pruned(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
   return (yield* all<{ seq: number }>(sql, seqs)).map(({ seq }) => seq);
 }
 
-/** Which of these a batch has. Its row is locked: none of them leaves it meanwhile. */
+/** The requests that are in a batch. Its row is locked: none of them leaves it meanwhile. */
 function* members(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
   const among = dialect.among("seq", "bigint");
   yield* all(
@@ -191,7 +190,7 @@ function* members(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
   return (yield* all<{ seq: number }>(`SELECT seq FROM batchwise_member WHERE ${among}`, seqs)).map(({ seq }) => seq);
 }
 
-/** The same, and their cancel is asked for: their batch counts it once. */
+/** The same, with a pending cancel: their batch counts it once. */
 function* wish(dialect: Dialect, seqs: readonly number[]): Steps<number[]> {
   const found = yield* members(dialect, seqs);
   const wished = yield* all<{ batch: number }>(
@@ -219,7 +218,7 @@ function* retry(
   const results = new Map<number, Result>();
   for (const seq of yield* ended(dialect, seqs)) results.set(seq, "ended");
   for (const { seq } of removed) results.set(seq, "changed");
-  // Gone since we looked for them; what is left waits.
+  // Some have left since we looked; the remaining ones wait.
   const rest = seqs.filter((seq) => !results.has(seq));
   for (const seq of yield* pruned(dialect, rest)) results.set(seq, "not_found");
   if (removed.length === 0) return results;
@@ -251,7 +250,7 @@ function* retry(
   return results;
 }
 
-/** Gives the number of those that waited. */
+/** Returns the number of dropped waiting deliveries. */
 function* dropDeliveries(dialect: Dialect, cursors: readonly number[]): Steps<number> {
   const among = dialect.among("cursor", "bigint");
   yield* run(`DELETE FROM batchwise_delivery_log WHERE ${among}`, cursors);
@@ -262,7 +261,7 @@ function* dropDeliveries(dialect: Dialect, cursors: readonly number[]): Steps<nu
   return dropped.filter(({ state }) => state === "waiting").length;
 }
 
-/** Dead deliveries wait again. Gives the ids of their requests. */
+/** Makes dead deliveries wait again. Returns the ids of their requests. */
 function* redeliver(dialect: Dialect, { sink, after, limit }: ById<"redeliver">, now: number): Steps<Amended[]> {
   const dead = yield* all<{ cursor: number; id: string }>(
     `SELECT d.cursor, r.id FROM (

@@ -1,5 +1,5 @@
-// New bodies of requests that are retried. How they had ended stays as history, so the batches in
-// which they ended stay.
+// New bodies of retried requests. Their endings stay as history, so the batches in which they ended
+// stay.
 
 import { withDigest } from "../../contract/digests.ts";
 import type { Correction } from "../../contract/rows.ts";
@@ -7,7 +7,7 @@ import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Dialect } from "./dialect.ts";
 import { all, run, type Steps } from "./steps.ts";
 
-/** An outcome that a retry has taken out of the log. */
+/** An outcome that a retry has withdrawn. */
 export interface Removed {
   readonly seq: number;
   readonly cursor: number;
@@ -17,9 +17,7 @@ export interface Removed {
   readonly recorded_at: number;
 }
 
-/**
- * `seqs`: the requests that the corrections are of. Of one that is there twice, the first counts.
- */
+/** `seqs`: the requests of the corrections. Of a repeated one, the first counts. */
 export function* correct(
   dialect: Dialect,
   seqs: readonly (number | undefined)[],
@@ -41,7 +39,7 @@ export function* correct(
     yield* run("UPDATE batchwise_body SET digest = ?, body = ? WHERE seq = ?", ...[digests, body, seq]);
     yield* run("UPDATE batchwise_request SET bytes = ?, tokens = ? WHERE seq = ?", ...[bytes, tokens, seq]);
     const history = "INSERT INTO batchwise_history (seq, batch, code, at) VALUES (?, ?, ?, ?)";
-    // No batch has a number below zero, and no other outcome has this cursor.
+    // No batch has a negative number, and no other outcome has this cursor.
     yield* run(history, ...[seq, batch ?? -cursor, code ?? status, recorded_at]);
   }
 }

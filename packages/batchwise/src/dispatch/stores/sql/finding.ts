@@ -1,20 +1,19 @@
-// Finding requests: where to look, and what of it matches. A call looks at a bounded number of
-// requests, in order of arrival: those of the batch, the code, the job or the states that are asked
-// for, which have indexes, or all.
+// Finds requests: where to look, and which match. A call looks at a bounded number of requests in
+// arrival order: those of the requested batch, code, job or states, which have indexes, or all.
 
 import type { FindQuery, FindResult, RequestMatch, RequestRow } from "../../contract/rows.ts";
 import type { Dialect } from "./dialect.ts";
 import { atMost, type Statement } from "./statement.ts";
 
-/** Fewest that a call looks at, if there are so many. */
+/** Minimum number of requests that a call looks at, if there are that many. */
 const LOOK = 1_000;
 
-/** How many the call looks at. */
+/** How many requests the call looks at. */
 function lookOf({ limit }: FindQuery): number {
   return Math.max(LOOK, limit + 1);
 }
 
-/** The arrivals of those to look at, in order. */
+/** The arrivals of the requests to look at, in order. */
 export function candidates(dialect: Dialect, query: FindQuery): Statement {
   const look = lookOf(query);
   const sources = sourcesOf(dialect, query, look);
@@ -26,8 +25,8 @@ export function candidates(dialect: Dialect, query: FindQuery): Statement {
 }
 
 /**
- * Where they are: no more of each than are looked at, but for the members of a batch, which have no
- * index in this order.
+ * Statements for the sources. Each returns at most as many rows as are looked at, except members of
+ * a batch, which have no index in this order.
  */
 function sourcesOf(dialect: Dialect, { match, after }: FindQuery, look: number): Statement[] {
   const { batchKey, code, job, states } = match;
@@ -42,8 +41,7 @@ function sourcesOf(dialect: Dialect, { match, after }: FindQuery, look: number):
   if (batchKey !== undefined) {
     const batch = "(SELECT id FROM batchwise_batch WHERE key = ?)";
     return [
-      // The limit keeps Postgres from going through the members of all batches in the order of
-      // arrival.
+      // The limit keeps Postgres from scanning the members of all batches in arrival order.
       {
         sql: `SELECT seq FROM (SELECT seq FROM batchwise_member WHERE batch = ${batch} LIMIT ?) AS its WHERE seq > ?`,
         values: [batchKey, atMost(Number.POSITIVE_INFINITY), after],
@@ -55,7 +53,7 @@ function sourcesOf(dialect: Dialect, { match, after }: FindQuery, look: number):
     ];
   }
   if (code !== undefined) return [ofIts("batchwise_outcome", "code", code)];
-  // The index has only requests with a job.
+  // The index contains only requests with a job.
   if (job !== undefined && job !== "") return [ofIts("batchwise_request", "job", job, "job <> '' AND")];
   if (states === undefined) return [arrivals("batchwise_request")];
   return [...new Set(states)].map((state) => {
@@ -64,16 +62,13 @@ function sourcesOf(dialect: Dialect, { match, after }: FindQuery, look: number):
   });
 }
 
-/** What has the requests that have not ended. */
+/** Tables of requests that have not ended. */
 const TABLES: Partial<Record<NonNullable<RequestMatch["states"]>[number], string>> = {
   ready: "batchwise_ready",
   claimed: "batchwise_member",
 };
 
-/**
- * The page out of what was looked at. `seqs` are the candidates, `rows` those of them that are
- * there.
- */
+/** The page of matching rows. `seqs`: the candidates; `rows`: the existing ones. */
 export function page(query: FindQuery, seqs: readonly number[], rows: readonly RequestRow[]): FindResult {
   const found = rows.filter((row) => matches(row, query.match));
   if (found.length > query.limit) {

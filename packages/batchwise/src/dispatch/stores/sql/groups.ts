@@ -1,25 +1,25 @@
-// Lanes of groups to which no request belongs any more. Guarantees that one which a transaction is
-// about to use stays.
+// Deletes lanes of groups without requests. Guarantees that a group stays that a transaction is
+// about to use.
 
 import type { Dialect } from "./dialect.ts";
 import { all, run, type Steps } from "./steps.ts";
 
-/** Groups that one call looks at. */
+/** Number of groups that one call looks at. */
 const LOOK = 1_000;
 
 /**
- * No request, in a batch or ended or waiting; and nothing was ever enqueued in it, which would have
- * left a share.
+ * The group has no request in a batch, ended or waiting, and no share, which an enqueue would have
+ * left.
  */
 const IS_FREE = `
   NOT EXISTS (SELECT 1 FROM batchwise_request r WHERE r.lane = batchwise_lane.id AND r.lane < 0)
   AND NOT EXISTS (SELECT 1 FROM batchwise_level l WHERE l.lane = batchwise_lane.id)
   AND NOT EXISTS (SELECT 1 FROM batchwise_share s WHERE s.lane = batchwise_lane.id)`;
 
-/** Goes through all groups of a store, some with each call. */
+/** Walks through all groups of a store, some with each call. */
 export class GroupWalk {
   readonly #dialect: Dialect;
-  /** The last that was looked at: the older a group, the higher its number. */
+  /** The last one visited. Older groups have higher numbers. */
   #last = 0;
 
   constructor(dialect: Dialect) {
@@ -27,8 +27,8 @@ export class GroupWalk {
   }
 
   /**
-   * Deletes those of the next ones that are free. Says whether they were the last: the next call
-   * begins anew.
+   * Deletes the unused ones among the next groups. Returns whether they were the last; then the
+   * next call begins anew.
    */
   *step(): Steps<boolean> {
     const seen = yield* all<{ id: number; is_free: boolean | number }>(
@@ -43,10 +43,7 @@ export class GroupWalk {
   }
 }
 
-/**
- * Locks them first: a request may have come into one before that, and only a statement begun after
- * it sees that.
- */
+/** Locks them first: a request may have been added before, which only a later statement sees. */
 function* remove(dialect: Dialect, free: readonly number[]): Steps<void> {
   const among = dialect.among("id", "bigint");
   const locked = yield* all<{ id: number }>(

@@ -1,15 +1,12 @@
-// Makes due what waits for a time that only a wrong clock can have written. Walks indexes of what
-// waits; of the requests that may be claimed already, the first of each lane. Rows that another
-// transaction holds are left for the next call.
+// Makes rows due whose time only a wrong clock can have written. Walks indexes of waiting rows; for
+// claimable requests, only the first of each lane. Rows locked by another transaction are left for
+// the next call.
 
 import type { Dialect } from "./dialect.ts";
 import { READY_LANES } from "./lanes.ts";
 import { all, run, type Steps } from "./steps.ts";
 
-/**
- * Those of a lane that a claim walks through are looked at from its front: what cannot be claimed
- * stays there.
- */
+/** Number of claimable requests to check, from the lane's front, where unclaimable ones stay. */
 const FRONT = 1_000;
 
 const BATCH_TIMES = ["next_at", "lease_until", "submit_started_at", "unknown_since"];

@@ -1,13 +1,13 @@
-// Lanes by number: the tables that claims scan hold a lane's number, not its name. Those of groups
-// have numbers below zero: a small index has their requests, and a prune deletes what has none any
-// more.
+// Lanes by number: the tables that claims scan have a lane's number instead of its name. Groups
+// have negative numbers: a small index has their requests, and a prune deletes groups without
+// requests.
 
 import type { Dialect, LaneKind } from "./dialect.ts";
 import { all, get, run, type Steps } from "./steps.ts";
 
 /**
- * The numbers of these lanes; new ones are made, as lanes of the kind, in the order of their names.
- * No prune deletes one of them before the transaction ends.
+ * The numbers of these lanes. Creates missing ones, of this kind, in name order. No prune deletes
+ * one of them before the transaction ends.
  */
 export function* laneIds(dialect: Dialect, names: readonly string[], kind: LaneKind): Steps<Map<string, number>> {
   const wanted = [...new Set(names)].sort();
@@ -20,11 +20,11 @@ export function* laneIds(dialect: Dialect, names: readonly string[], kind: LaneK
   const missing = wanted.filter((name) => !ids.has(name));
   if (missing.length === 0) return ids;
   for (const name of missing) yield* run(dialect.newLane(kind), name);
-  // Another transaction may have made one of them, and a prune may delete that one meanwhile.
+  // Another transaction may have created one of them, and a prune may delete it meanwhile.
   return yield* laneIds(dialect, wanted, kind);
 }
 
-/** Which of these lanes are still there. Their rows are locked. */
+/** Which of these lanes still exist. Their rows are locked. */
 function* keepLanes(dialect: Dialect, ids: readonly number[]): Steps<number[]> {
   const rows = yield* all<{ id: number }>(
     `SELECT id FROM batchwise_lane WHERE ${dialect.among("id", "bigint")} ORDER BY id
@@ -46,7 +46,7 @@ export function* knownLane(name: string): Steps<number | undefined> {
   return (yield* get<{ id: number }>("SELECT id FROM batchwise_lane WHERE name = ?", name))?.id;
 }
 
-/** Puts requests into their lanes, where priority, rank and arrival put them. */
+/** Puts requests into their lanes, at the place of their priority, rank and arrival. */
 export function* makeReady(dialect: Dialect, seqs: readonly number[], now: number): Steps<void> {
   if (seqs.length === 0) return;
   yield* run(
@@ -58,7 +58,7 @@ export function* makeReady(dialect: Dialect, seqs: readonly number[], now: numbe
   );
 }
 
-/** So many of a lane are looked at where as many as the probe asks for, or more, may go. */
+/** Number of a lane's requests to look at if the probe's limit is reached. */
 export const SAMPLE = 1_000;
 
 export interface LaneSums {
@@ -67,16 +67,13 @@ export interface LaneSums {
   readonly tokens: number;
 }
 
-/** The sums of `limit` requests, reckoned from those of the first. */
+/** Extrapolates the sums of `limit` requests from those of the first ones. */
 export function reckoned<Sums extends LaneSums>(first: Sums, limit: number): Sums {
   const times = limit / first.ready;
   return { ...first, ready: limit, bytes: Math.round(first.bytes * times), tokens: Math.round(first.tokens * times) };
 }
 
-/**
- * The numbers of the lanes that have a ready request: one step through the index for each, not for
- * each request.
- */
+/** The numbers of lanes with a ready request: one index step per lane, not per request. */
 export const READY_LANES = `
   WITH RECURSIVE lanes (id) AS (
     SELECT min(lane) FROM batchwise_ready

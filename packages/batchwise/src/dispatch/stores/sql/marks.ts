@@ -1,4 +1,4 @@
-// Marks as rows. Each change is one statement that looks and writes at once.
+// Marks as rows. Each change compares and sets in one statement.
 
 import type { MarkChange, MarkRow } from "../../contract/rows.ts";
 import { all, run, type Steps } from "./steps.ts";

@@ -1,4 +1,4 @@
-// The outcome log, and the log of its deliveries, as the contract's rows. Reads only.
+// Reads the outcome log and its delivery log as the contract's rows.
 
 import type {
   DeliveryLogRow,
@@ -64,14 +64,14 @@ function* byIds(dialect: Dialect, ids: readonly string[]): Steps<RawOutcome[]> {
   return ids.flatMap((id) => known.get(id) ?? []);
 }
 
-/** A delivery that was taken. */
+/** A taken delivery. */
 export interface Taken {
   readonly cursor: number;
   readonly sink: string;
   readonly attempt: number;
 }
 
-/** What was taken with its outcomes, which have no log here. */
+/** The taken deliveries with their outcomes, without logs. */
 export function* withOutcomes(dialect: Dialect, taken: readonly Taken[]): Steps<DeliveryRow[]> {
   if (taken.length === 0) return [];
   const cursors = [...new Set(taken.map(({ cursor }) => cursor))];
@@ -107,7 +107,7 @@ interface RawLog {
   readonly error: string | null;
 }
 
-/** The delivery logs of these outcomes; sinks by their names. */
+/** The delivery logs of these outcomes, with names of sinks. */
 function* deliveryStates(dialect: Dialect, cursors: readonly number[]): Steps<Map<number, DeliveryState[]>> {
   const among = dialect.among("cursor", "bigint");
   const rows = yield* all<RawDelivery>(

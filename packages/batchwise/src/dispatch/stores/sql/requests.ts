@@ -1,4 +1,4 @@
-// Requests as the contract's rows. Reads only.
+// Reads requests as the contract's rows.
 
 import type { Ended, FindQuery, FindResult, HistoryRow, RequestQuery, RequestRow } from "../../contract/rows.ts";
 import { withTombstones } from "../../contract/tombstone.ts";
@@ -46,10 +46,7 @@ const JOINED = `
 const MEMBERSHIP = `
   LEFT JOIN batchwise_member m ON m.seq = r.seq LEFT JOIN batchwise_batch b ON b.id = m.batch`;
 
-/**
- * In the order of the ids, or of the batch; pruned ones among the ids only where the query wants
- * them.
- */
+/** In the order of the ids or of the batch. Includes pruned ids only on demand. */
 export function* readRequests(dialect: Dialect, query: RequestQuery): Steps<RequestRow[]> {
   const bodies = query.bodies ?? false;
   const found = "ids" in query ? yield* byIds(dialect, query.ids, bodies) : yield* members(query, bodies);
@@ -68,9 +65,9 @@ function* byIds(dialect: Dialect, ids: readonly string[], bodies: boolean): Step
 }
 
 /**
- * The page is cut before anything is joined to it: else Postgres joins and sorts all members that
- * are left, with bodies. A member has no outcome, and an upload reads many pages: what is not
- * joined need not be planned.
+ * Limits the page before any join: otherwise Postgres joins and sorts all remaining members with
+ * their bodies. Members have no outcome, so that join is left out, which saves planning for an
+ * upload's many pages.
  */
 function* members(
   { batchKey, fromOrd, limit }: Extract<RequestQuery, { batchKey: string }>,
@@ -116,7 +113,7 @@ function* histories(dialect: Dialect, requests: readonly RawRequest[]): Steps<Ma
   return past;
 }
 
-/** With the rows of those of these ids that were pruned. */
+/** Adds rows for the pruned ids. */
 function* tombstones(dialect: Dialect, ids: readonly string[], rows: readonly RequestRow[]): Steps<RequestRow[]> {
   const pruned = yield* all<{ id: string }>(
     `SELECT id FROM batchwise_request WHERE ${dialect.among("id", "text")} AND pruned IS NOT NULL`,
@@ -126,7 +123,7 @@ function* tombstones(dialect: Dialect, ids: readonly string[], rows: readonly Re
   return withTombstones(ids, rows, (id) => known.has(id));
 }
 
-/** A page of the requests that match. */
+/** A page of matching requests. */
 export function* findRequests(dialect: Dialect, query: FindQuery): Steps<FindResult> {
   if (query.match.states?.length === 0) return { rows: [], next: null };
   const { sql, values } = candidates(dialect, query);

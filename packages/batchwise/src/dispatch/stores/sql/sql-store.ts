@@ -1,6 +1,6 @@
-// What every SQL store is alike in: the operations of one text, calls that are waited for at the
-// end, and single enqueues that arrive together sharing one commit, which batchwise's own engine
-// gathers. A store adds the operations that carry the load, and how statements are run.
+// The common base of SQL stores: shared operations, tracking of open calls until close, and group
+// commits of concurrent single enqueues, gathered by batchwise's own engine. A store adds the
+// operations that carry the load, and how statements run.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
@@ -30,10 +30,10 @@ import { findRequests, readRequests } from "./requests.ts";
 import type { Steps } from "./steps.ts";
 import { readUsage } from "./usage.ts";
 
-/** Most calls, and most requests, that share one commit. */
+/** Maximum calls, and maximum requests, per commit. */
 const GROUP_CALLS = 1_000;
 const GROUP_REQUESTS = 2_000;
-/** A request of more bytes counts as several: a full group stays at some 32 MB. */
+/** A request of more bytes counts as several, so that a full group stays at about 32 MB. */
 const GROUP_REQUEST_BYTES = 16_000;
 
 export interface EnqueueCall {
@@ -61,13 +61,13 @@ export abstract class SqlStore {
   /** All calls in one transaction. */
   protected abstract enqueueTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]>;
 
-  /** In one transaction that only reads, of one state of the data. */
+  /** In one read-only transaction, on one snapshot of the data. */
   protected abstract read<Result>(steps: Steps<Result>): Promise<Result>;
 
-  /** In one transaction: all of it, durable when it resolves, or nothing. */
+  /** In one transaction: whole and durable when it resolves, or not at all. */
   protected abstract write<Result>(steps: Steps<Result>): Promise<Result>;
 
-  /** Lets go of what the store has opened. */
+  /** Frees resources that the store has opened. */
   protected abstract release(): void;
 
   async enqueue(requests: readonly NewRequest[], now: number): Promise<readonly EnqueueResult[]> {
@@ -108,7 +108,7 @@ export abstract class SqlStore {
     return this.#closing;
   }
 
-  /** Starts a call, which the end of the store waits for; refuses once it is closed. */
+  /** Starts a call that `close` waits for; rejects once the store is closed. */
   protected async tracked<Result>(start: () => Promise<Result>): Promise<Result> {
     this.#assertOpen();
     const call = start();

@@ -1,4 +1,4 @@
-// A statement that the SQL stores run: `?` stands for each value.
+// A statement of the SQL stores: `?` stands for each value.
 
 export type SqlValue = string | number | boolean | null;
 
@@ -10,7 +10,7 @@ export interface Statement {
   readonly values: readonly SqlBound[];
 }
 
-/** The same statement with Postgres' numbered places. No text of ours has a `?` in it. */
+/** The same statement with Postgres' numbered parameters. Our texts contain no other `?`. */
 export function numbered({ sql }: Statement): string {
   let n = 0;
   return sql.replaceAll("?", () => {
@@ -19,7 +19,7 @@ export function numbered({ sql }: Statement): string {
   });
 }
 
-/** Most that a LIMIT takes: every driver binds it as a whole number. */
+/** Maximum of a LIMIT: every driver binds it as a whole number. */
 const MOST = 2 ** 31 - 1;
 
 export function atMost(limit: number): number {

@@ -1,6 +1,6 @@
-// Operations that all SQL stores have, each a generator: it yields statements and is given what
-// they answer. So one text serves a driver that answers at once and one that answers later. Each
-// runs inside a transaction that its caller opens.
+// Operations that all SQL stores share, each a generator: it yields statements and receives their
+// results. So one text serves synchronous and asynchronous drivers. Each runs inside a transaction
+// that its caller opens.
 
 import type { SqlBound, Statement } from "./statement.ts";
 
@@ -11,7 +11,7 @@ export interface Step extends Statement {
 
 export type Steps<Result> = Generator<Step, Result, unknown>;
 
-/** Thrown where another transaction came in between: undo, and once more from the start. */
+/** Thrown if another transaction interfered: roll back, and start again. */
 export class Again extends Error {}
 
 export function* all<Row>(sql: string, ...values: SqlBound[]): Steps<Row[]> {
@@ -22,7 +22,7 @@ export function* get<Row>(sql: string, ...values: SqlBound[]): Steps<Row | undef
   return (yield* all<Row>(sql, ...values))[0];
 }
 
-/** Says how many rows the statement changed. */
+/** Returns how many rows the statement changed. */
 export function* run(sql: string, ...values: SqlBound[]): Steps<number> {
   return (yield { sql, values, wants: "count" }) as number;
 }
@@ -31,14 +31,14 @@ export function* runAll(statements: readonly Statement[]): Steps<void> {
   for (const { sql, values } of statements) yield* run(sql, ...values);
 }
 
-/** Runs the steps with a driver that answers at once. */
+/** Runs the steps with a synchronous driver. */
 export function follow<Result>(steps: Steps<Result>, answer: (step: Step) => unknown): Result {
   let next = steps.next();
   while (!next.done) next = steps.next(answer(next.value));
   return next.value;
 }
 
-/** Runs the steps with a driver that answers later. */
+/** Runs the steps with an asynchronous driver. */
 export async function followLater<Result>(
   steps: Steps<Result>,
   answer: (step: Step) => Promise<unknown>,

@@ -1,12 +1,12 @@
-// Tombstones: rows of requests of which only id and digest are left.
+// Tombstones: rows of requests with only id and digest.
 
 import type { PruneInput } from "../../contract/pruning.ts";
 import { atMost } from "./statement.ts";
 import { run, type Steps } from "./steps.ts";
 
 /**
- * Forgets those of old; one whose outcome is still to be deleted stays for another call. Gives how
- * many went.
+ * Deletes old tombstones; one whose outcome is still to be deleted stays for another call. Returns
+ * the number of deleted ones.
  */
 export function forgetTombstones({ tombstonesBefore, limit }: PruneInput): Steps<number> {
   return run(

@@ -1,6 +1,6 @@
-// The sums by tenant, job and lane: what one transaction adds to them, and reading them. A row is
-// found by the three texts. Guarantees that rows are written in one order, so that two transactions
-// never wait for each other in a circle.
+// Sums by tenant, job and lane: the additions of one transaction, and reading them. The three texts
+// identify a row. Guarantees that rows are written in one order, so that two transactions never
+// deadlock.
 
 import { laneProper } from "../../contract/lanes.ts";
 import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";
@@ -8,11 +8,11 @@ import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Statement } from "./statement.ts";
 import { all, type Steps } from "./steps.ts";
 
-/** Who is counted for. */
+/** The owner of usage. */
 export interface Owner {
   readonly tenant: string;
   readonly job: string;
-  /** By its name. A part of a split batch is counted for the lane that it came from. */
+  /** The lane's name. A part of a split batch counts for its original lane. */
   readonly lane: string;
 }
 
@@ -38,13 +38,13 @@ type Sums = { -readonly [Field in keyof TokenCounts]: number } & {
   readonly ended: Record<OutcomeStatus, number>;
 };
 
-/** What one transaction counts. */
+/** The counts of one transaction. */
 export class UsageSums {
   readonly #sums = new Map<string, Sums>();
-  /** Neighbours mostly have one owner. */
+  /** The last owner. Consecutive requests mostly share it. */
   #last: { readonly of: Owner; readonly sums: Sums } | null = null;
 
-  /** One more that may run. Without a job nothing is counted. */
+  /** Counts one more request that may run. Without a job nothing is counted. */
   requested(owner: Owner): void {
     if (owner.job !== "") this.#of(owner).requests += 1;
   }
@@ -59,7 +59,7 @@ export class UsageSums {
     sums.reasoningTokens += tokens.reasoningTokens;
   }
 
-  /** What adds them to the table, one by one. */
+  /** Statements that add the sums one by one. */
   statements(): Statement[] {
     return this.rows().map((values) => ({ sql: ADD, values }));
   }
@@ -99,7 +99,7 @@ export function* readUsage({ tenant, job }: UsageQuery): Steps<UsageRow[]> {
   return (yield* all<RawUsage>(`SELECT * FROM batchwise_usage${where}`, ...values)).map(usageRow);
 }
 
-/** A row as the database gives it. */
+/** A row as the database returns it. */
 type RawUsage = { readonly tenant: string; readonly job: string; readonly lane: string } & {
   readonly [Name in Column]: number;
 };

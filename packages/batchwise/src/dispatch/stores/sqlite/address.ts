@@ -1,4 +1,4 @@
-// The `path` of a store as SQLite takes it: a file name, `:memory:`, or a `file:` URI. Pure.
+// Interprets the `path` of a store as SQLite does: a file name, `:memory:`, or a `file:` URI. Pure.
 
 const PARTS = /^file:(?:\/\/(?:localhost)?(?=\/))?([^?#]*)(?:\?([^#]*))?/;
 const MAKES_NONE = /(?:^|&)(?:mode=(?:ro|rw|memory)|immutable=1)(?:&|$)/;
@@ -11,7 +11,7 @@ export function fileOf(path: string): string | null {
   return name === "" || name === ":memory:" || /(?:^|&)mode=memory(?:&|$)/.test(query) ? null : decoded(name);
 }
 
-/** False where only a file that is there is opened. */
+/** False if only an existing file is opened. */
 export function makesFile(path: string): boolean {
   return !path.startsWith("file:") || !MAKES_NONE.test(partsOf(path).query);
 }
@@ -21,7 +21,7 @@ function partsOf(uri: string): { readonly name: string; readonly query: string }
   return { name, query };
 }
 
-/** SQLite takes what is no escape as it is. */
+/** SQLite keeps invalid escapes unchanged. */
 function decoded(name: string): string {
   try {
     return decodeURIComponent(name);

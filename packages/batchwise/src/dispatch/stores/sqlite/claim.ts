@@ -1,7 +1,6 @@
-// Forming one batch: which requests, whether they fit, and the rows that make them members. Runs
-// inside a writing transaction, which is what makes two seals never see the same request or the
-// same headroom. Nothing here reads a row per request into JavaScript: sums, cuts and moves are
-// single statements over the lane's index.
+// Forms one batch: chooses requests, checks that they fit, and writes the member rows. Runs inside
+// a write transaction, so two seals never see the same request or remainder. No row per request is
+// read into JavaScript: sums, cuts and moves are single statements over the lane's index.
 
 import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "../sql/batches.ts";
@@ -21,7 +20,7 @@ interface Sums {
   readonly ranks: readonly (readonly [priority: number, rank: number])[];
 }
 
-/** Those of a lane that may go now. */
+/** The claimable requests of a lane. */
 const MAY_GO = "lane = ? AND later = 0 AND not_before <= ? AND (deadline_at IS NULL OR deadline_at > ?)";
 
 /** The first of these in claim order. */
@@ -45,10 +44,7 @@ export function seal(db: Connection, input: SealInput): SealResult {
   return made === undefined ? { ok: false, reason: "empty", head } : { ok: true, batch: made };
 }
 
-/**
- * Moves V on, where something was ever enqueued, and forgets the tenants' places that lie behind
- * it.
- */
+/** Advances V in lanes with enqueues, and deletes the shares of tenants behind it. */
 function claimLevel(db: Connection, lane: number, priority: number, rank: number): void {
   db.run(
     `INSERT INTO batchwise_level SELECT ?, ?, ?
@@ -69,7 +65,7 @@ function headOf(db: Connection, lane: number, now: number): Refusal["head"] {
   return head === undefined ? null : { id: head.id, bytes: head.bytes, tokens: head.tokens };
 }
 
-/** The longest prefix within the caps and the headroom, cut back from the sizes to avoid. */
+/** The longest prefix within caps and ledger, shortened by the sizes to avoid. */
 function prefix(db: Connection, lane: number, left: Headroom, input: SealInput): Sums {
   const most = atMost(Math.min(input.maxRequests, left.requests));
   const mostTokens = Math.min(input.maxTokens, left.tokens);
@@ -131,15 +127,15 @@ function insertBatch(db: Connection, input: SealInput, sums: Sums): number {
 }
 
 function moveMembers(db: Connection, batch: number, lane: number, count: number, now: number): void {
-  // An array's keys number them for half of what row_number() takes.
+  // Numbering by an array's keys costs half as much as row_number().
   db.run(
     `INSERT INTO batchwise_member (batch, ord, seq)
      SELECT ?, member.key, member.value
      FROM (SELECT json_group_array(seq) AS seqs FROM (SELECT seq ${CANDIDATES})) AS chosen, json_each(chosen.seqs) AS member`,
     ...[batch, lane, now, now, count],
   );
-  // They are all that may go up to the last of them: two ranges, where looking each up again would
-  // cost three times that.
+  // The members are all claimable requests up to the last one: two ranges, which cost a third of
+  // looking up each one.
   const last = db.get<{ priority: number; rank: number; seq: number }>(
     `SELECT r.priority, r.rank, r.seq FROM batchwise_member m JOIN batchwise_request r ON r.seq = m.seq
      WHERE m.batch = ? ORDER BY m.ord DESC LIMIT 1`,
@@ -154,10 +150,7 @@ function moveMembers(db: Connection, batch: number, lane: number, count: number,
   );
 }
 
-/**
- * Puts what has waited for its time among those that a claim walks through. Each request is woken
- * once a requeue.
- */
+/** Makes requests claimable whose time has come. Once per requeue and request. */
 function wake(db: Connection, lane: number, now: number): void {
   db.run("UPDATE batchwise_ready SET later = 0 WHERE lane = ? AND later = 1 AND not_before <= ?", lane, now);
 }

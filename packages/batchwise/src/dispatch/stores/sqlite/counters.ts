@@ -1,12 +1,10 @@
-// Figures that are kept, because counting them would cost more with every request that has ended.
+// Stored counters, because counting would cost more with every ended request.
 
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { count as counted } from "../sql/counters.ts";
 import type { Connection } from "./database.ts";
 
-/**
- * `done`: batches that ended; `waiting`: deliveries not made; the statuses: outcomes ever recorded.
- */
+/** `done`: ended batches; `waiting`: pending deliveries; the statuses: outcomes ever recorded. */
 export type CounterName = "cursor" | "done" | "waiting" | OutcomeStatus;
 
 export function count(db: Connection, name: CounterName, more: number): void {

@@ -1,16 +1,15 @@
-// The one SQLite connection of a store: statements kept, transactions, and errors in the
-// dispatcher's words. Guarantees that a transaction is whole or not there at all, and that it is on
-// the disk when `write` returns (WAL, synchronous FULL). Waiting for a lock is the caller's:
-// nothing here sleeps.
+// The SQLite connection of a store: cached statements, transactions, and conversion of errors.
+// Guarantees that a transaction happens whole or not at all, and is on disk when `write` returns
+// (WAL, synchronous FULL). Never sleeps: the caller waits for locks.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { SqlBound, Statement } from "../sql/statement.ts";
 import { follow, type Step, type Steps } from "../sql/steps.ts";
 
-/** What a column of SQLite may hold. */
+/** A value of an SQLite column. */
 export type SqliteValue = string | number | bigint | null | Uint8Array;
 
-/** A prepared statement, as node:sqlite, better-sqlite3 and others have it. */
+/** A prepared statement of node:sqlite, better-sqlite3 and others. */
 export interface SqliteStatement {
   run(...values: SqliteValue[]): { readonly changes: number | bigint };
   get(...values: SqliteValue[]): unknown;
@@ -18,8 +17,8 @@ export interface SqliteStatement {
 }
 
 /**
- * The part of a synchronous SQLite driver that the store uses. The driver's own types fit it; none
- * is imported.
+ * The part of a synchronous SQLite driver that the store uses. The driver's types fit it; none is
+ * imported.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
@@ -38,7 +37,7 @@ export class Connection {
     this.#database.exec(sql);
   }
 
-  /** Runs a statement and says how many rows it changed. */
+  /** Runs a statement and returns how many rows it changed. */
   run(sql: string, ...values: SqliteValue[]): number {
     return Number(this.#statement(sql).run(...values).changes);
   }
@@ -51,7 +50,7 @@ export class Connection {
     return this.#statement(sql).all(...values) as Row[];
   }
 
-  /** Runs what all SQL stores have. */
+  /** Runs the steps that all SQL stores share. */
   follow<Result>(steps: Steps<Result>): Result {
     return follow(steps, this.#answer);
   }
@@ -61,12 +60,12 @@ export class Connection {
     return wants === "rows" ? this.all(sql, ...bound) : this.run(sql, ...bound);
   };
 
-  /** All of `work` or nothing; durable when it returns. */
+  /** Runs all of `work` or nothing; durable when it returns. */
   write<Result>(work: () => Result): Result {
     return this.#transaction("BEGIN IMMEDIATE", work);
   }
 
-  /** All of `work` sees one state of the data. */
+  /** Runs `work` on one snapshot of the data. */
   read<Result>(work: () => Result): Result {
     return this.#transaction("BEGIN", work);
   }
@@ -84,7 +83,7 @@ export class Connection {
   }
 
   /**
-   * SQLite has ended the transaction itself after some errors: then there is nothing left to undo.
+   * After some errors SQLite has already ended the transaction, so nothing is left to roll back.
    */
   #rollBack(): void {
     try {
@@ -103,13 +102,13 @@ export class Connection {
   }
 }
 
-/** SQLite has neither lists nor truth values. */
+/** SQLite has neither lists nor booleans. */
 function bind(value: SqlBound): SqliteValue {
   if (typeof value === "boolean") return Number(value);
   return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
 }
 
-/** Runs statements that all SQL stores have. */
+/** Runs statements that all SQL stores share. */
 export function runAll(db: Connection, statements: readonly Statement[]): void {
   for (const { sql, values } of statements) db.run(sql, ...values.map(bind));
 }
@@ -127,12 +126,12 @@ const NAMES: Readonly<Record<string, number>> = {
   ...{ PERM, BUSY, LOCKED, READONLY: READ_ONLY, CORRUPT, FULL, CANTOPEN: CANNOT_OPEN, AUTH, NOTADB: NOT_A_DATABASE },
 };
 
-/** SQLite's primary result code in an error of any driver; undefined where there is none. */
+/** SQLite's primary result code in an error of any driver; undefined if there is none. */
 function resultCode(error: unknown): number | undefined {
   if (typeof error !== "object" || error === null) return undefined;
   const { errcode, errno, code } = error as { errcode?: unknown; errno?: unknown; code?: unknown };
-  // node:sqlite has `errcode`, Bun `errno`; both may be extended codes. better-sqlite3 has the name
-  // in `code`.
+  // node:sqlite has `errcode`, Bun `errno`, both possibly extended codes. better-sqlite3 has the name in
+  // `code`.
   if (typeof errcode === "number") return errcode & 0xff;
   const named = typeof code === "string" ? /^SQLITE_([A-Z]+)/.exec(code)?.[1] : undefined;
   if (named !== undefined) return NAMES[named];
@@ -144,7 +143,7 @@ export function isUnopened(error: unknown): boolean {
   return resultCode(error) === CANNOT_OPEN;
 }
 
-/** Another connection holds the lock: the same call may work in a moment. */
+/** Another connection holds the lock: a retry may succeed. */
 export function isBusy(error: unknown): boolean {
   const code = resultCode(error);
   return code === BUSY || code === LOCKED;

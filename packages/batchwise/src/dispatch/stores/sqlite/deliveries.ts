@@ -1,5 +1,5 @@
-// Handing outcomes on: booking what came of earlier attempts, then taking what is due. Runs inside
-// a transaction that its caller opens.
+// Deliveries: writes reports of earlier attempts, then takes due ones. Runs inside the caller's
+// transaction.
 
 import type { DeliveryReport, DeliveryState } from "../../contract/outcome-rows.ts";
 import type { DeliveriesInput } from "../../contract/store.ts";
@@ -22,10 +22,7 @@ export function bookAndTake(db: Connection, { reports, take, now }: DeliveriesIn
   });
 }
 
-/**
- * The first due ones of a sink, after noting which others have become due: each is noted once an
- * attempt.
- */
+/** The first due deliveries of a sink. First marks those that have become due, once per attempt. */
 function dueOf(db: Connection, sink: string, limit: number, now: number): Taken[] {
   db.run(
     "UPDATE batchwise_delivery SET is_due = 1 WHERE sink = ? AND state = 'waiting' AND is_due = 0 AND next_at <= ?",

@@ -1,5 +1,5 @@
-// How SQLite writes what the databases write differently. A list is bound as JSON. Nothing is
-// locked: one transaction writes at a time.
+// The SQLite forms of statements that differ between databases. A list is bound as JSON. Nothing is
+// locked, because one transaction writes at a time.
 
 import type { Dialect } from "../sql/dialect.ts";
 

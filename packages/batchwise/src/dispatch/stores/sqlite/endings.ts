@@ -1,6 +1,5 @@
-// How requests end: an outcome under the next cursor and a delivery for each sink. Guarantees that
-// counters and cursor move with the rows, once a transaction; runs inside a transaction that its
-// caller opens.
+// Ends requests: writes an outcome with the next cursor and a delivery for each sink. Updates
+// counters and cursor once per transaction, which its caller opens.
 
 import type { StoredEnding } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
@@ -9,10 +8,10 @@ import { type Owner, UsageSums } from "../sql/usage.ts";
 import { count, counters } from "./counters.ts";
 import { type Connection, runAll } from "./database.ts";
 
-/** The row of the request itself is one of many, and mostly not in memory any more. */
+/** Read from an index, because the request's own row is mostly not in memory any more. */
 const TRIED = `(SELECT attempts FROM batchwise_request INDEXED BY batchwise_request_tried WHERE seq = ? AND attempts > 0)`;
 
-/** Whom the requests of a settle are counted for: most have neither tenant nor job. */
+/** Owners of the usage of a settle's requests. Most have neither tenant nor job. */
 const OWNER = `SELECT tenant, job FROM batchwise_request INDEXED BY batchwise_request_owner
   WHERE seq = ? AND (tenant <> '' OR job <> '')`;
 
@@ -21,11 +20,11 @@ export function ownerOf(db: Connection, seq: number): Pick<Owner, "tenant" | "jo
   return found === undefined ? { tenant: "", job: "" } : { tenant: found.tenant, job: found.job };
 }
 
-/** A request that ends, and whom it is counted for. */
+/** An ended request with the owner of its usage. */
 export interface Ended extends Owner {
   readonly seq: number;
   readonly charged: boolean;
-  /** The batch in which it ends; null where it waited. */
+  /** The batch in which it ends; null if it waited. */
   readonly batch: number | null;
 }
 
@@ -63,7 +62,7 @@ export class Endings {
     }
   }
 
-  /** Books what was added. */
+  /** Writes the counters of the added endings. */
   finish(): void {
     const added = this.#cursor - this.#first;
     count(this.#db, "cursor", added);
@@ -75,7 +74,7 @@ export class Endings {
   }
 }
 
-/** Ends requests that waited. */
+/** Ends waiting requests. */
 export function endWaiting(
   db: Connection,
   ended: readonly (Ending & Owner)[],

@@ -1,5 +1,5 @@
-// Requests on their way in: all calls of one group commit, in one transaction. Guarantees one
-// request an id and the ranks of the claim order; runs inside a transaction that its caller opens.
+// Enqueues requests: all calls of one group commit in one transaction. Guarantees one request per
+// id and the ranks of the claim order. Runs inside the caller's transaction.
 
 import { hasDigest } from "../../contract/digests.ts";
 import type { NewRequest } from "../../contract/rows.ts";
@@ -10,7 +10,7 @@ import { UsageSums } from "../sql/usage.ts";
 import { type Connection, runAll, type SqliteValue } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 
-/** A tenant's place in a lane: F and V of the claim order. */
+/** A tenant's share of a lane: F and V of the claim order. */
 interface Share {
   readonly lane: number;
   readonly priority: number;
@@ -20,14 +20,13 @@ interface Share {
 }
 
 /**
- * A row of a statement costs half as much where it has this many: what is left over goes in one by
- * one.
+ * Rows per statement: this many cost half as much per row. The remaining ones are inserted singly.
  */
 const ROWS_A_STATEMENT = 10;
 
 /**
- * OR FAIL: a statement that fails is not undone by itself, so SQLite keeps no copies of the pages
- * for that. The transaction is undone.
+ * OR FAIL: a failed statement does not roll itself back, so SQLite copies no pages for that. The
+ * transaction is rolled back instead.
  */
 const REQUESTS = `INSERT OR FAIL INTO batchwise_request
   (seq, id, lane, priority, rank, tenant, job, created_at, deadline_at, bytes, tokens) VALUES `;
@@ -61,9 +60,9 @@ export function enqueueAll(db: Connection, calls: readonly EnqueueCall[]): Enque
 
 class Intake {
   readonly #db: Connection;
-  /** By lane, priority and tenant: what the present transaction has read or changed. */
+  /** By lane, priority and tenant: shares that this transaction has read or changed. */
   readonly #shares = new Map<string, Share>();
-  /** Neighbours mostly share a place. */
+  /** The last share. Consecutive requests mostly use it. */
   #last: { readonly of: NewRequest; readonly share: Share } | null = null;
   readonly #usage: UsageSums = new UsageSums();
   readonly #first: number;
@@ -76,7 +75,7 @@ class Intake {
     this.#next = this.#first;
   }
 
-  /** In order; `times` has the time of the call that each came by. */
+  /** In order. `times`: the time of each request's call. */
   addAll(requests: readonly NewRequest[], times: readonly number[]): EnqueueResult[] {
     const answers: EnqueueResult[] = [];
     for (let from = 0; from < requests.length; from += ROWS_A_STATEMENT) {
@@ -89,8 +88,8 @@ class Intake {
   }
 
   /**
-   * Whether all of a full statement's were new. If not, nothing has happened: ranks depend on which
-   * are stored.
+   * Returns whether all rows of a full statement were new. If not, nothing has changed: ranks
+   * depend on which rows are stored.
    */
   #addTogether(requests: readonly NewRequest[], times: readonly number[]): boolean {
     return requests.length === ROWS_A_STATEMENT && this.#add(requests, times);
@@ -100,7 +99,7 @@ class Intake {
     return this.#add([request], [now]) ? "stored" : this.#compare(request);
   }
 
-  /** Stores all of them or, where an id is taken, none. */
+  /** Stores all of them or, if an id exists, none. */
   #add(requests: readonly NewRequest[], times: readonly number[]): boolean {
     const sql = requests.length === 1 ? ONE : MANY;
     const finished = new Map<Share, number>();
@@ -128,7 +127,7 @@ class Intake {
     return true;
   }
 
-  /** Puts what was stored into its lanes, and the tenants' shares back. */
+  /** Puts stored requests into their lanes and writes the tenants' shares. */
   finish(): void {
     if (this.#next === this.#first) return;
     this.#db.run(

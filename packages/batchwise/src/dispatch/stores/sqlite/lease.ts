@@ -1,4 +1,4 @@
-// Taking batches to work on. Runs inside a transaction that its caller opens.
+// Leases batches. Runs inside the caller's transaction.
 
 import type { BatchRow } from "../../contract/rows.ts";
 import type { LeaseInput } from "../../contract/store.ts";

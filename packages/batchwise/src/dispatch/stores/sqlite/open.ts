@@ -1,5 +1,4 @@
-// From the user's options to a connection that is ready for work: which database, its settings, its
-// tables.
+// Opens the database of a store: checks the options, applies settings, creates tables.
 
 import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -10,13 +9,13 @@ import { Connection, type SqliteDatabase } from "./database.ts";
 import { makeFile } from "./file-mode.ts";
 import { migrate } from "./schema.ts";
 
-/** Where the store lives, and how patient it is. Exactly one of `path` and `database`. */
+/** Options of the SQLite store. Exactly one of `path` and `database`. */
 export interface SqliteStoreOptions {
-  /** File of the database, made when it is not there. Needs node:sqlite (Node >= 22.13). */
+  /** File of the database, created if it does not exist. Needs node:sqlite (Node >= 22.13). */
   readonly path?: string;
   /**
-   * Permissions of the file that `path` makes, and of its -wal and -shm, whatever the umask. A file
-   * that is there keeps its own. Default 0o600: it holds all requests and answers. Without effect
+   * Permissions of the file that `path` creates, and of its -wal and -shm, whatever the umask. An
+   * existing file keeps its own. Default 0o600: it holds all requests and answers. Without effect
    * on Windows.
    */
   readonly fileMode?: number;
@@ -26,7 +25,7 @@ export interface SqliteStoreOptions {
    */
   readonly database?: SqliteDatabase;
   /**
-   * How long a call waits for another connection's lock before it rejects with STORE_UNAVAILABLE.
+   * Maximum wait for another connection's lock, in ms; then a call rejects with STORE_UNAVAILABLE.
    * Default 5_000.
    */
   readonly busyTimeoutMs?: number;
@@ -38,10 +37,10 @@ interface OwnDatabase extends SqliteDatabase {
 
 export interface ResolvedOptions {
   readonly open: () => SqliteDatabase;
-  /** Only for what `open` has opened itself. */
+  /** Only for a database that `open` has opened itself. */
   readonly close: (database: SqliteDatabase) => void;
   readonly isOwn: boolean;
-  /** Of a database that `open` opens itself; null otherwise. */
+  /** The path of a database that `open` opens itself; else null. */
   readonly path: string | null;
   readonly busyTimeoutMs: number;
 }
@@ -51,7 +50,7 @@ const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
 const DEFAULT_FILE_MODE = 0o600;
 const OWNER_ONLY = 0o600;
 
-/** SQLite reads and writes the file. */
+/** SQLite must be able to read and write the file. */
 const aFileMode = {
   expected: "permissions with which the owner reads and writes, as 0o660",
   type: "number" as const,
@@ -106,7 +105,7 @@ function ownDatabase(path: string, fileMode: number): Pick<ResolvedOptions, "ope
   };
 }
 
-/** Its own message names no file. */
+/** Adds the file's name to an error: SQLite's message has none. */
 function opening<Database>(path: string, open: () => Database): Database {
   try {
     return open();
@@ -115,7 +114,10 @@ function opening<Database>(path: string, open: () => Database): Database {
   }
 }
 
-/** SQLite says the same of a missing folder, a missing right and a read-only file system. */
+/**
+ * Explains an error. SQLite's is equal for a missing folder, a missing permission and a read-only
+ * file system.
+ */
 export function whyNotOpened(path: string, error: unknown): DispatchError {
   const what = `The database ${path} cannot be opened:`;
   const file = fileOf(path) ?? "";
@@ -141,7 +143,7 @@ function wrongPath(path: string, file: string, folder: string): string | null {
   return found === undefined && !makesFile(path) ? "there is no such file, and this address makes none. Make it" : null;
 }
 
-/** The code of the first refusal to read or write one of these; undefined where there is none. */
+/** The code of the first refused read or write of these paths; undefined if there is none. */
 function refusedBySystem(paths: readonly string[]): string | undefined {
   try {
     for (const path of paths) accessSync(path, constants.R_OK | constants.W_OK);
@@ -152,10 +154,10 @@ function refusedBySystem(paths: readonly string[]): string | undefined {
 }
 
 /**
- * 16 KiB pages hold seven bodies of 2 KB where 4 KiB hold one, and a full call writes fewer bytes
- * by fewer writes than with 8 KiB; a lone request writes more. 1,000 pages are copied back in one
- * checkpoint. A cache of 4 MB holds what one call of 1,000 writes; more speeds up random ids only.
- * A new file can give space back page by page.
+ * Settings of our own files. 16 KiB pages hold seven bodies of 2 KB, 4 KiB pages only one, and a
+ * full call writes less than with 8 KiB; a single request writes more. A checkpoint copies 1,000
+ * pages. A cache of 4 MB holds the writes of one call of 1,000; more helps only random ids. A new
+ * file can return space by pages.
  */
 const OWN_SETTINGS = `
   PRAGMA page_size = 16384;
@@ -163,7 +165,7 @@ const OWN_SETTINGS = `
   PRAGMA wal_autocheckpoint = 1000;
   PRAGMA cache_size = -4000;`;
 
-/** Durable before anything else: every commit is on the disk when it returns. */
+/** Sets durability first: every commit is on disk when it returns. */
 export function prepare(database: SqliteDatabase, isOwn: boolean): Connection {
   const db = new Connection(database);
   if (isOwn) db.exec(OWN_SETTINGS);

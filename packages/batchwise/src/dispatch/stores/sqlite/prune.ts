@@ -1,8 +1,8 @@
-// Lets go of old outcomes and requests, and of batches and groups that nothing names any more. The
-// row of a request stays, with its id and digest only: the index of ids, whose order is no order of
-// time, is not touched. Bodies lie in order of arrival and outcomes in order of recording, so a run
-// goes over some thousands of them twice: each page is written once. In between an outcome has no
-// body and is seen by nobody. Each step runs inside a transaction that its caller opens.
+// Prunes old outcomes and requests, and deletes batches and groups that no row names any more. A
+// request's row keeps only its id and digest, and the index of ids is not touched, because its
+// order is random. Bodies are in arrival order and outcomes in order of recording, so a run visits
+// some thousands of them twice and writes each page once. In between an outcome has no body and is
+// not visible. Each step runs inside the caller's transaction.
 
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
@@ -12,12 +12,12 @@ import { forgetTombstones } from "../sql/tombstones.ts";
 import type { Connection } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 
-/** Outcomes that are gone over together, and looked at by one call. */
+/** Number of outcomes that are processed together and read by one call. */
 const WINDOW = 50_000;
 const LOOK = 2_000;
-/** Outcomes for each request of a step: their rows are smaller. */
+/** Outcomes per request of a step: their rows are smaller. */
 const MANY = 4;
-/** Bodies of more bytes are not deleted in one transaction, unless one alone has as many. */
+/** Maximum bytes of bodies deleted in one transaction, unless a single one is larger. */
 const MOST_BYTES = 16_000_000;
 
 interface Seen {
@@ -30,16 +30,14 @@ interface Seen {
   readonly waits: number;
 }
 
-/**
- * What a run still has to do of its window. Only a plan: each step looks again at what it takes.
- */
+/** The remaining work of a run's window. Only a plan: each step checks its rows again. */
 interface Plan {
   readonly of: PruneInput;
-  /** The last outcome that was looked at, and how many were. */
+  /** The last outcome read, and how many were. */
   last: number;
   seen: number;
   isLooking: boolean;
-  /** There is nothing behind this window, or what is there is too young. */
+  /** No outcomes follow this window, or they are too recent. */
   isEnd: boolean;
   /** Requests to prune; once all are found, last arrival first. */
   readonly requests: Seen[];
@@ -48,8 +46,8 @@ interface Plan {
 }
 
 /**
- * The runs of one store. A call that goes on where none has been, after a restart say, begins with
- * a new plan.
+ * The runs of one store. A call that continues an unknown run, for example after a restart, makes a
+ * new plan.
  */
 export class Pruning {
   #plan: Plan | null = null;
@@ -60,7 +58,7 @@ export class Pruning {
     this.#plan = null;
     const [requests, kept] = advance(db, plan, input);
     if (plan.isLooking || plan.requests.length + plan.cursors.length > 0) {
-      // Kept only by a call that comes to its end: what failed is planned anew.
+      // Kept only if the call succeeds; a failed call is planned again.
       this.#plan = plan;
       return { requests, batches: 0, kept, next: input.after };
     }
@@ -82,10 +80,7 @@ function isOf({ of }: Plan, { before, after, statuses }: PruneInput): boolean {
   return of.before === before && of.after === after && String(of.statuses) === String(statuses);
 }
 
-/**
- * Does the next part of the plan. Gives the number of requests that it pruned, and of those that it
- * saw have to stay.
- */
+/** Does the next part of the plan. Returns the numbers of requests pruned and kept. */
 function advance(db: Connection, plan: Plan, input: PruneInput): readonly [requests: number, kept: number] {
   const kept = plan.isLooking ? look(db, plan, input) : 0;
   if (plan.isLooking) return [0, kept];
@@ -99,9 +94,7 @@ function advance(db: Connection, plan: Plan, input: PruneInput): readonly [reque
   return [0, kept];
 }
 
-/**
- * Adds what the next outcomes of the log have to give. Gives the number of those that have to stay.
- */
+/** Adds the next outcomes of the log to the plan. Returns the number of those that must stay. */
 function look(db: Connection, plan: Plan, input: PruneInput): number {
   const page = db.all<Seen>(
     `SELECT o.cursor, o.seq, o.status, o.recorded_at, r.bytes, r.pruned IS NOT NULL AS is_pruned,
@@ -131,8 +124,8 @@ function mayGo({ recorded_at, status, is_pruned }: Seen, { before, statuses }: P
 }
 
 /**
- * Takes the next ones off the plan: as many as may be, with no more bytes than may be. Gives how
- * many were pruned.
+ * Takes the next requests off the plan, within the limits of count and bytes. Returns how many were
+ * pruned.
  */
 function removeSome(db: Connection, requests: Seen[], { limit, now }: PruneInput): number {
   const some: number[] = [];
@@ -153,8 +146,8 @@ interface Free {
 }
 
 /**
- * Prunes the requests of these outcomes, but for what was retried, pruned or let wait again since
- * the plan.
+ * Prunes the requests of these outcomes, except those retried, pruned or waiting again since the
+ * plan.
  */
 function remove(db: Connection, some: readonly number[], now: number): number {
   const free = db.all<Free>(
@@ -194,7 +187,7 @@ function removeOutcomes(db: Connection, cursors: number[], limit: number): void 
   );
 }
 
-/** Of some the members were gone before they ended: the index is of both. */
+/** Members may be deleted before their batch has ended, so the index has both columns. */
 function removeBatches(db: Connection, { batchesBefore, limit, now }: PruneInput): number {
   const over = db.all<{ id: number }>(
     `SELECT id FROM batchwise_batch INDEXED BY batchwise_batch_over

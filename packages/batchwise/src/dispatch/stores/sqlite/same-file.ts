@@ -1,7 +1,7 @@
-// Whether the files of a database are still those that the connection holds. SQLite does not notice
-// that its file, or the `-wal` beside it, was removed or replaced: it goes on in files that have no
-// name, and all that it has committed there is gone when the process ends. Only names are looked
-// up: to open a file and close it again drops SQLite's own locks.
+// Checks that the connection's files are still the named ones. SQLite does not notice that its
+// file, or the `-wal` beside it, was removed or replaced: it continues in nameless files, and all
+// commits there are lost when the process ends. Only looks up names: opening and closing the file
+// would drop SQLite's own locks.
 
 import { realpathSync, statSync } from "node:fs";
 import { DispatchError } from "../../contract/errors.ts";
@@ -10,16 +10,16 @@ export class SameFile {
   readonly #path: string;
   readonly #identities: Map<string, string> = new Map();
 
-  /** To be made as soon as the file is open. */
+  /** Create it as soon as the file is open. */
   constructor(path: string) {
-    // SQLite puts the `-wal` beside the file that a link leads to.
+    // SQLite puts the `-wal` beside the target of a link.
     this.#path = realpathSync(path);
     this.#checkOne(this.#path);
   }
 
   /**
-   * To be called once tables are there. Throws STORE_DAMAGED where a file of an earlier look was
-   * removed or replaced.
+   * Call once tables exist. Throws STORE_DAMAGED if a file of an earlier check was removed or
+   * replaced.
    */
   check(): void {
     this.#checkOne(this.#path);
@@ -42,7 +42,7 @@ export class SameFile {
   }
 }
 
-/** Device and inode; null where there is no such file. */
+/** Device and inode; null if the file does not exist. */
 function identityOf(path: string): string | null {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found === undefined ? null : `${found.dev}:${found.ino}`;

@@ -1,15 +1,12 @@
-// The tables, and how older ones become them. Where a request is, is which table has it: `ready`
-// while it waits, `member` while a batch has it, `outcome` once it has ended. Claims move small
-// rows between the first two; the row of the request and its texts are not touched, so that a seal
-// costs the same however many requests have ended.
+// The tables and their migrations. A request's state is the table that has it: `ready` while it
+// waits, `member` while a batch has it, `outcome` once it has ended. Claims move small rows between
+// the first two and touch neither the request's row nor its texts, so a seal costs the same however
+// many requests have ended.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { Connection } from "./database.ts";
 
-/**
- * One step from each version to the next, applied in order. A step that has been released never
- * changes.
- */
+/** One migration per version, applied in order. A released one never changes. */
 const STEPS: readonly string[] = [
   `
   CREATE TABLE batchwise_lane (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -198,13 +195,13 @@ const STEPS: readonly string[] = [
 ];
 
 /**
- * Brings the tables to the present version. Writes nothing where they are there already, so readers
- * may call it.
+ * Migrates the tables to the current version. Writes nothing if they are current, so readers may
+ * call it.
  */
 export function migrate(db: Connection): void {
   if (versionOf(db) === STEPS.length) return;
   db.write(() => {
-    // Looked at again under the lock: another process may just have done it.
+    // Checked again under the lock: another process may just have migrated.
     const version = versionOf(db);
     if (version > STEPS.length) {
       const message = `The database has schema ${version}, newer than this batchwise knows (${STEPS.length}).`;

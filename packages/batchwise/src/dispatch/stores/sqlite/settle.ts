@@ -1,6 +1,5 @@
-// Decisions about open members: they end, or go back to a lane. A member's row is deleted by the
-// statement that finds it, which is what makes a decision count once. Runs inside a transaction
-// that its caller opens.
+// Settles open members: they end, or return to a lane. The statement that finds a member's row
+// deletes it, so that a decision counts once. Runs inside the caller's transaction.
 
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";

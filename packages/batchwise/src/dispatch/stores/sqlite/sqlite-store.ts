@@ -1,7 +1,7 @@
-// The store in one SQLite file: the default for one machine. Guarantees the whole store contract,
-// durable at every commit, for any number of processes on the file. Single enqueues that arrive
-// together share one commit: batchwise's own engine gathers them. The driver is synchronous, so a
-// call holds the event loop for as long as it runs; waiting for another process's lock does not.
+// The store in one SQLite file: the default for one machine. Guarantees the whole store contract
+// for any number of processes on the file, durable at every commit. Concurrent single enqueues
+// share one commit, gathered by batchwise's own engine. The driver is synchronous, so a call blocks
+// the event loop; waiting for another process's lock does not.
 
 import type { DispatchError } from "../../contract/errors.ts";
 import type { DeliveryRow } from "../../contract/outcome-rows.ts";
@@ -43,14 +43,14 @@ import { SameFile } from "./same-file.ts";
 import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
 
-/** Between two tries for a lock that another connection holds. */
+/** Maximum pause between two tries for a lock of another connection, in ms. */
 const LONGEST_PAUSE_MS = 50;
 
-/** Behind every cursor: a prune that goes on from here looks at no outcome again. */
+/** After every cursor: a prune that continues here reads no outcome again. */
 const LOG_END: number = Number.MAX_SAFE_INTEGER;
 
 /**
- * Makes a `Store` in a SQLite database. The file is opened, and its tables made, by the first call.
+ * Makes a `Store` in a SQLite database. The first call opens the file and creates the tables.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
  * out of range.
@@ -58,7 +58,7 @@ const LOG_END: number = Number.MAX_SAFE_INTEGER;
  * @example
  * ```ts
  * import { sqliteStore } from "batchwise/dispatch/sqlite";
- * const store = sqliteStore({ path: ":memory:" }); // a file name, for what is to last
+ * const store = sqliteStore({ path: ":memory:" }); // a file name makes it durable
  * const { cursor } = await store.probe(100, Date.now()); // 0: nothing has ended yet
  * await store.close();
  * ```
@@ -110,7 +110,7 @@ class SqliteStore extends SqlStore implements Store {
   async prune(input: PruneInput): Promise<PruneStep> {
     const step = await this.#write((db) => this.#pruning.step(db, input));
     if (step.next !== null) return step;
-    // Only at the end: before it, pages that are still to be freed would be moved.
+    // Only at the end: earlier, it would move pages that are still to be freed.
     const hasMore = await this.tracked(() => this.#patiently(giveBack));
     return hasMore ? { ...step, next: LOG_END } : step;
   }
@@ -127,10 +127,7 @@ class SqliteStore extends SqlStore implements Store {
     if (this.#database !== null) this.#options.close(this.#database);
   }
 
-  /**
-   * Lets the rest of this round's events in first: while they arrive, their enqueues gather for the
-   * next commit.
-   */
+  /** Waits for the other events of this round: their enqueues join the next commit. */
   protected async enqueueTogether(calls: readonly EnqueueCall[]): Promise<EnqueueResult[][]> {
     await new Promise<void>((resolve) => setImmediate(resolve));
     return this.#patiently((db) => db.write(() => enqueueAll(db, calls)));
@@ -145,8 +142,8 @@ class SqliteStore extends SqlStore implements Store {
   }
 
   /**
-   * Tries until no other connection is in the way, or patience ends. A try that was in the way has
-   * done nothing.
+   * Repeats the work until no other connection interferes or patience ends. A blocked try has done
+   * nothing.
    */
   async #patiently<Result>(work: (db: Connection) => Result): Promise<Result> {
     const until = performance.now() + this.#options.busyTimeoutMs;
@@ -180,7 +177,9 @@ class SqliteStore extends SqlStore implements Store {
   }
 }
 
-/** null for a database in memory. SQLite says which file it has opened, whatever the address. */
+/**
+ * null for a database in memory. SQLite reports the file that it has opened, whatever the address.
+ */
 function sameFileOf(database: SqliteDatabase): SameFile | null {
   const { file } = database.prepare("SELECT file FROM pragma_database_list WHERE name = 'main'").get() as {
     readonly file: string;
