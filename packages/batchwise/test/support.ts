@@ -1,5 +1,5 @@
-// What the behaviour tests share: a batcher on a virtual clock with a handler that answers when
-// told, and ways to look at a promise without waiting for it.
+// Shared by the behaviour tests: a batcher on a virtual clock with a handler that answers on the
+// test's command, and ways to look at a promise without awaiting it.
 
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { type PuppetHandler, puppetHandler, type VirtualClock, virtualClock } from "batchwise/testing";
@@ -17,16 +17,14 @@ export function rig<Item = string, Result = Item>(options: BatchOptions<Item, Re
   return { clock, handler, batcher: createBatcher(handler, { clock, ...options }) };
 }
 
-/**
- * Lets what is due happen, answers every open call with its own items, and lets that take effect.
- */
+/** Runs what is due, answers every open call with its own items, and lets that take effect. */
 export async function echo<Item>({ clock, handler }: Rig<Item, Item>): Promise<void> {
   await clock.settle();
   for (const call of handler.open) call.answer((item) => item);
   await clock.settle();
 }
 
-/** Answers all calls, also those that follow, until nothing runs any more. */
+/** Answers all calls, and those that follow, until nothing runs any more. */
 export async function echoAll<Item>(of: Rig<Item, Item>): Promise<void> {
   await of.clock.settle();
   while (of.handler.open.length > 0) await echo(of);
@@ -38,7 +36,7 @@ export interface Fate<Value> {
   reason?: unknown;
 }
 
-/** What has become of a promise so far. */
+/** The state of a promise so far. */
 export function watch<Value>(promise: Promise<Value>): Fate<Value> {
   const fate: Fate<Value> = { state: "pending" };
   promise.then(
@@ -48,7 +46,7 @@ export function watch<Value>(promise: Promise<Value>): Fate<Value> {
   return fate;
 }
 
-/** The reason a promise is rejected with. */
+/** The reason with which a promise rejects. */
 export async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;
@@ -58,7 +56,7 @@ export async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
   throw new Error("Expected a rejection.");
 }
 
-/** What a function throws. */
+/** The error that a function throws. */
 export function thrownBy(callback: () => unknown): unknown {
   try {
     callback();
@@ -73,7 +71,7 @@ export function range(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
 }
 
-/** A promise to be settled from outside. */
+/** A promise that is settled from outside. */
 export function gate(): { promise: Promise<void>; open: () => void } {
   let open: () => void = () => {};
   const promise = new Promise<void>((resolve) => {

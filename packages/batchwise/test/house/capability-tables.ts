@@ -1,5 +1,4 @@
-// The tables of docs/providers.md that say what each provider takes, made from the records that the
-// accounts work by.
+// The tables of docs/providers.md, made from the accounts' own capability records.
 
 import { glob } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,8 +7,8 @@ import type { Capabilities } from "../../src/dispatch/contract/account.ts";
 import { root } from "./repository.ts";
 
 /**
- * Every record in a `capabilities.ts` of a provider: alone, or as the `capabilities` of one of
- * several services.
+ * Every record in a `capabilities.ts` of a provider: exported itself, or as the `capabilities` of
+ * one of several services.
  */
 async function records(): Promise<Capabilities[]> {
   const found: Capabilities[] = [];
@@ -35,7 +34,7 @@ const FOUND_BY: Readonly<Record<Capabilities["tag"], string>> = {
   none: "its size, then its results",
 };
 
-/** Both tables, as they stand between the marks of the page. */
+/** Both tables, as they appear between the marks of the page. */
 export async function capabilityTables(): Promise<string> {
   const all = await records();
   const limits = [

@@ -1,6 +1,5 @@
-// The rules between the rooms of docs/architecture.md, as pure functions over paths and import
-// specifiers. They judge every import, type-only ones included: a type is knowledge of the other
-// room too.
+// The layer rules of docs/architecture.md, as pure functions over paths and import specifiers. They
+// apply to every import, including type-only ones, because a type is a dependency, too.
 
 import { posix } from "node:path";
 import { Visitor } from "oxc-parser";
@@ -10,7 +9,8 @@ const library = "packages/batchwise/src/";
 const server = "packages/server/src/";
 
 /**
- * Which rooms, or folders of rooms, a room may import. A room that is not listed may import none.
+ * The rooms, or folders of rooms, that a room may import. A room that is not listed may import
+ * none.
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   entry: ["core", "makers", "decorators", "tokens", "limits", "stream"],
@@ -30,10 +30,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   dispatch: ["core", "makers", "tokens"],
 };
 
-/** The folders of the core, from the top down: each imports itself and those after it. */
+/** The folders of the core, from the top down: each may import itself and the folders after it. */
 const coreFolders: readonly string[] = ["engine", "run", "submit", "policy", "stats", "queue", "contract", "time"];
 
-/** The folders of the dispatcher, from the top down: each imports itself and those after it. */
+/**
+ * The folders of the dispatcher, from the top down: each may import itself and the folders after
+ * it.
+ */
 const dispatchFolders: readonly string[] = [
   "doors",
   "intake",
@@ -49,8 +52,8 @@ const dispatchFolders: readonly string[] = [
 ];
 
 /**
- * Which folders of the dispatcher its other parts import, besides themselves. "" is its entry file
- * and the dispatcher.
+ * The folders of the dispatcher that its other parts may import, besides themselves. "" is its
+ * entry file and the dispatcher.
  */
 const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "": [...dispatchFolders, "stores/memory"],
@@ -91,7 +94,7 @@ export interface Import {
   readonly specifier: string;
 }
 
-/** Every specifier a file names: imports, re-exports, `import()` and `import("...").Type`. */
+/** Every specifier in a file: imports, re-exports, `import()` and `import("...").Type`. */
 export function importsOf(path: string, text: string): string[] {
   const specifiers: string[] = [];
   const add = (source: unknown): void => {
@@ -108,7 +111,7 @@ export function importsOf(path: string, text: string): string[] {
   return specifiers;
 }
 
-/** The file that a relative specifier means, or undefined where it names a package. */
+/** The file of a relative specifier; undefined for a package. */
 function targetOf({ from, specifier }: Import): string | undefined {
   return specifier.startsWith(".") ? posix.join(posix.dirname(from), specifier) : undefined;
 }
@@ -119,8 +122,8 @@ function roomOf(path: string): string {
 }
 
 /**
- * Says which rule an import breaks; undefined where it breaks none. `peers` are the library's
- * optional peers.
+ * The rule that an import breaks; undefined if it breaks none. `peers`: the library's optional
+ * peers.
  */
 export function violation(edge: Import, peers: readonly string[] = []): string | undefined {
   const target = targetOf(edge);
@@ -147,10 +150,7 @@ function isIn(room: string, path: string): boolean {
   return path.startsWith(`${library}${room}/`);
 }
 
-/**
- * The folder of the core that a file lies in; undefined where it lies elsewhere, or in no folder of
- * the core.
- */
+/** The folder of the core that contains a file; undefined for any other file. */
 function coreFolderOf(path: string): string | undefined {
   const [room, folder, file] = path.slice(library.length).split("/");
   return room === "core" && file !== undefined ? folder : undefined;
@@ -166,8 +166,8 @@ function coreViolation(from: string, target: string): string | undefined {
 }
 
 /**
- * The part of the dispatcher that a file lies in: a folder, or one of its stores or providers, or
- * "" for none.
+ * The part of the dispatcher that contains a file: a folder, or one of its stores or providers; ""
+ * for none.
  */
 function dispatchPartOf(path: string): string {
   const [folder = "", part = ""] = path.slice(`${library}dispatch/`.length).split("/").slice(0, -1);
@@ -194,10 +194,7 @@ function roomViolation(room: string, target: string): string | undefined {
   return `${room} may not import ${isPartOpen ? folder : other}`;
 }
 
-/**
- * The first cycle found among relative imports, as the list of its files; undefined where there is
- * none.
- */
+/** The first cycle of relative imports, as the list of its files; undefined if there is none. */
 export function cycleIn(edges: readonly Import[]): string[] | undefined {
   const targets = new Map<string, string[]>();
   for (const edge of edges) {

@@ -1,5 +1,5 @@
-// The public names of the library: what the index of each entry exports, where it is declared, and
-// its docstring.
+// The public names of the library: the exports of each entry's index, the files that declare them,
+// and their docstrings.
 
 import { posix } from "node:path";
 import type { Comment, Program } from "oxc-parser";
@@ -11,14 +11,14 @@ const FOLDER = "packages/batchwise";
 export interface PublicName {
   readonly entry: string;
   readonly name: string;
-  /** The file of its declaration, from the root of the repository. */
+  /** The file of its declaration, relative to the repository. */
   readonly file: string;
   readonly kind: "function" | "class" | "other";
-  /** The text between the marks of the comment before it; empty where there is none. */
+  /** The text of the comment before it; "" if there is none. */
   readonly docstring: string;
 }
 
-/** The entries of the package, each with the index file that it is built from. */
+/** The entries of the package, each with its index file. */
 export function entries(): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const [entry, target] of Object.entries(manifestOf(FOLDER).exports)) {
@@ -29,7 +29,7 @@ export function entries(): ReadonlyMap<string, string> {
   return found;
 }
 
-/** The first JavaScript file below dist that an export names, whatever its conditions. */
+/** The first JavaScript file below dist that an export names, under any conditions. */
 function builtFileOf(target: unknown): string | undefined {
   if (typeof target === "string") return /\/dist\/.*\.js$/.test(target) ? target : undefined;
   if (typeof target !== "object" || target === null) return undefined;
@@ -46,7 +46,7 @@ export function publicNames(): PublicName[] {
 interface Export {
   readonly name: string;
   readonly file: string;
-  /** What it is called where it is declared. */
+  /** Its name in the declaring file. */
   readonly local: string;
 }
 
@@ -68,7 +68,7 @@ function parsedFile(file: string): Parsed {
   return made;
 }
 
-/** The names that a file exports from others, through as many files as it takes. */
+/** The names that a file re-exports, resolved through all files in between. */
 function exportsOf(file: string): Export[] {
   return parsedFile(file).program.body.flatMap((node) => {
     if (node.type !== "ExportNamedDeclaration" || node.source === null) return [];

@@ -1,7 +1,7 @@
-// Finds the tests that a Markdown page names, and the titles that a test file has. A page names a
-// test as `core/waits` › a full batch goes at once: the file below packages/batchwise/test
-// (`prove/...` beside it, `server/...` below packages/server/test, `compat/runtimes/...` below
-// compat/runtimes/test) without its ending, and the test's title, alone or after those of its
+// Finds the tests that a Markdown page names, and the titles in a test file. A page names a test as
+// `core/waits` › a full batch goes at once: the file below packages/batchwise/test (`prove/...`
+// beside it, `server/...` below packages/server/test, `compat/runtimes/...` below
+// compat/runtimes/test) without its ending, and the test's title, with or without those of its
 // `describe`s.
 
 import { existsSync } from "node:fs";
@@ -26,7 +26,7 @@ function pathOf(name: string): string {
   return `packages/batchwise/test/${name}.test.ts`;
 }
 
-/** The cells of every table row of a page, head rows left out. */
+/** The cells of every table row of a page, except head rows. */
 export function rowsIn(markdown: string): string[][] {
   const lines = markdown.split("\n");
   return lines
@@ -39,7 +39,7 @@ export function rowsIn(markdown: string): string[][] {
     );
 }
 
-/** Every title of a test file, alone and after those of the `describe`s around it. */
+/** Every title in a test file, with and without those of the `describe`s around it. */
 export function titlesIn(path: string, text: string): Set<string> {
   const titles = new Set<string>();
   const suites: string[] = [];
@@ -59,7 +59,7 @@ export function titlesIn(path: string, text: string): Set<string> {
   return titles;
 }
 
-/** The references whose file or title is not there. */
+/** The references whose file or title does not exist. */
 export function missingOf(references: readonly Reference[]): Reference[] {
   const titles = new Map<string, Set<string>>();
   return references.filter(({ file, title }) => {
@@ -68,7 +68,7 @@ export function missingOf(references: readonly Reference[]): Reference[] {
   });
 }
 
-/** A title that is put together from parts has `…` where each part goes. */
+/** In a title that is composed of parts, `…` replaces each part. */
 function titleOf({ arguments: [first] }: CallExpression): string | undefined {
   if (first?.type === "TemplateLiteral") return first.quasis.map(({ value }) => value.cooked ?? "").join("…");
   return first?.type === "Literal" && typeof first.value === "string" ? first.value : undefined;

@@ -1,6 +1,5 @@
-// What the tests of the house share: where the repository is, which files it holds, how a
-// TypeScript file parses. Nothing here knows a rule, and nothing is written outside the scratch
-// folders.
+// Shared by the house tests: the repository's path, its files, and the parser of TypeScript files.
+// Contains no rules, and writes only into the scratch folders.
 
 import { type Dirent, existsSync, globSync, mkdirSync, mkdtempSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -64,7 +63,7 @@ export function scratchFolder(name: string, home: string = root): string {
   return `${mkdtempSync(`${home}.cache/${name}-`)}/`;
 }
 
-/** The absolute path of a built file; tests of what users install stand on `npm run build`. */
+/** The absolute path of a built file; tests of the installed package need `npm run build`. */
 export function built(path: string): string {
   const file = `${root}packages/batchwise/dist/${path}`;
   if (!existsSync(file)) throw new Error(`${file} is missing: run \`npm run build\` first`);

@@ -1,6 +1,5 @@
-// Measures files and functions in lines, comments and blank lines included: what a reader has to
-// scroll through. A `describe` body is a list of tests, not a function with work in it, and is
-// bounded by its file alone.
+// Measures files and functions in lines, including comments and blank lines. The body of a
+// `describe` is a list of tests and not a function, so only the limit of its file applies.
 
 import { type CallExpression, type Expression, type Span, Visitor } from "oxc-parser";
 import { parse } from "./repository.ts";

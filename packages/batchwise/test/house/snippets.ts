@@ -1,9 +1,9 @@
-// Finds the TypeScript blocks of a Markdown page. A block stands alone: what it uses, it imports or
-// declares. A fence of three backticks and `ts` or `tsx` is type-checked; with `ts run` it is
-// executed as well.
+// Finds the TypeScript blocks of a Markdown page. A block is complete: it imports or declares
+// everything that it uses. A block with `ts` or `tsx` is type-checked; one with `ts run` is also
+// executed.
 
 export interface Snippet {
-  /** File name of the block when written out: the page's name and the line of its fence. */
+  /** File name of the block when written to disk: the page's name and the line of its fence. */
   readonly name: string;
   readonly code: string;
   readonly runs: boolean;

@@ -1,12 +1,12 @@
-// What must hold each time the handler is called: caps, keys, order, nobody who has left, every
-// item in one batch only, and nothing better left behind.
+// Invariants of each call of the handler: caps, keys, order, no caller who has left, every item in
+// only one batch, and no better choice of items.
 
 import type { BatchContext } from "batchwise";
 import { checkReason, rankOf } from "./check-reason.ts";
 import { type Model, sum } from "./model.ts";
 import type { Batch, Call, Place } from "./record.ts";
 
-/** Checks one call. `isAtOnce`: its batch was closed at this very moment. */
+/** Checks one call. `isAtOnce`: its batch was closed at this time. */
 export function checkCall(model: Model, call: Call, context: BatchContext, isAtOnce: boolean): void {
   const known = model.batches.get(call.batchId);
   const batch = known ?? begin(model, call, context);
@@ -32,8 +32,8 @@ export function checkCall(model: Model, call: Call, context: BatchContext, isAtO
 }
 
 /**
- * Only a full batch, a flush and a drain need not wait for the end of the turn; and one that has
- * asked a limiter, which keeps its place in the order.
+ * Only a full batch, a flush and a drain may go before the end of the turn, and a batch that waits
+ * for a limiter, which keeps its place in the order.
  */
 function checkTurn(model: Model, { id, reason }: BatchContext): void {
   if (model.world.uses.limiter !== undefined) return;
@@ -65,9 +65,7 @@ function checkPlaces(model: Model, call: Call, isAtOnce: boolean, isRepeated: bo
   model.expect(twin === undefined, "equal items share", () => `item ${twin?.item.id} has a twin that runs`);
 }
 
-/**
- * True when an equal item is with the handler in another call, with callers that still wait for it.
- */
+/** True if an equal item with waiting callers is in another call of the handler. */
 function hasTwin(model: Model, place: Place, call: Call): boolean {
   if (place.scope === undefined || place.isForgotten) return false;
   for (const other of model.placesByItem.values()) {
@@ -97,8 +95,8 @@ function checkContext(model: Model, call: Call, context: BatchContext, batch: Ba
 }
 
 /**
- * Calls that run now, this one included, need a slot each. A batch that ran out of time has given
- * its slot back.
+ * Running calls, this one included, need a slot each. A batch that ran out of time has returned its
+ * slot.
  */
 export function checkSlots(model: Model, call: Call): void {
   const { uses } = model.world;
@@ -124,8 +122,8 @@ function checkRepetition(model: Model, batch: Batch): void {
 }
 
 function checkCaps(model: Model, { places, batchId }: Call, context: BatchContext): void {
-  // With stages the handler is called some promise jobs after its batch was closed, and something
-  // may come in between.
+  // With stages the handler is called some promise jobs after its batch was closed, so other events
+  // may come between.
   const isLate = model.world.stages.open || (model.world.stages.isObject && model.isTangled);
   const { maxBatchSize, maxBatchCost } = isLate ? model.widest : model.limits;
   model.expect(places.length > 0, "empty batch", () => batchId);
@@ -134,7 +132,7 @@ function checkCaps(model: Model, { places, batchId }: Call, context: BatchContex
   model.expect(isWithin, "maxBatchCost", () => `${model.costOf(places)} in ${batchId} (${context.reason})`);
 }
 
-/** Entries with the same line are first come, first served. */
+/** Entries of the same line are served in order of arrival. */
 function isSameLine(model: Model, a: Place, b: Place): boolean {
   const { tenants, smallCallFirst } = model.world.uses;
   return (
@@ -146,7 +144,7 @@ function isSameLine(model: Model, a: Place, b: Place): boolean {
 }
 
 function checkOrder(model: Model, places: readonly Place[]): void {
-  // While the handler opens, an urgent caller may join an item of a batch that has been closed.
+  // While the handler opens, an urgent caller may join an item of a closed batch.
   if (model.isOpening) return;
   for (const [index, place] of places.entries()) {
     const overtaken = places.slice(0, index).find((other) => {
@@ -161,13 +159,13 @@ function without(all: readonly Place[], places: readonly Place[]): Place[] {
   return all.filter((place) => !taken.has(place));
 }
 
-/** Nobody is handed over who has to wait outside the queue. */
+/** No item outside the queue is in a batch. */
 function checkAdmitted(model: Model, places: readonly Place[]): void {
   const blocked = places.find((place) => place.isInside === false);
   model.expect(blocked === undefined, "admission", () => `item ${blocked?.item.id} came in before others who go first`);
 }
 
-/** A batch whose pause before another call is over takes a slot before any new batch does. */
+/** A batch whose pause before another call has ended takes a slot before any new batch. */
 function checkRetriesFirst(model: Model, { batchId }: Call): void {
   const due = model.resting().find((batch) => model.isRetryDue(batch) && batch.lastCall.failedAt < model.now);
   model.expect(due === undefined, "retry first", () => `${batchId} went before another call of ${due?.id}`);
@@ -196,7 +194,7 @@ function checkLeftBehind(model: Model, places: readonly Place[], rest: readonly 
 }
 
 /**
- * By length others may be overtaken, but not by a whole batch: the one that goes first is in it.
+ * Ordering by length may pass entries over, but not with a whole batch: the first entry is in it.
  */
 function checkFirst(model: Model, places: readonly Place[], lane: readonly Place[]): void {
   const { tenants, cache } = model.world.uses;
@@ -209,7 +207,7 @@ function checkFirst(model: Model, places: readonly Place[], lane: readonly Place
   }
 }
 
-/** A batch is closed when its slot takes it, so it holds all that its caps allow. */
+/** A batch is closed when its slot takes it, so it has as many items as its caps allow. */
 function checkFilled(model: Model, places: readonly Place[], lane: readonly Place[]): void {
   if (places.length >= model.limits.maxBatchSize) return;
   if ((model.isPaused && !model.isClosed) || model.world.uses.limiter?.costPerMinute !== undefined) return;

@@ -1,5 +1,5 @@
-// What must hold when a world is over: every caller has its own answer, or an error that can be
-// explained; the counters are what the callers saw; nothing is left.
+// Invariants of the end of a world: every caller has its own answer or an explained error, the
+// counters match the callers' outcomes, and nothing remains.
 
 import { type BatcherStats, BatchwiseError, type ItemOutcome } from "batchwise";
 import type { Scene } from "./check-rest.ts";
@@ -31,7 +31,7 @@ export function checkEnd(end: End): void {
   checkStats(model, seen, stats);
 }
 
-/** In no stretch of time are more calls made than the limiter's rate and one full bucket. */
+/** In any interval, the calls do not exceed the limiter's rate plus one full bucket. */
 function checkLimit(model: Model): void {
   const { limiter } = model.world.uses;
   if (limiter?.callsPerMinute === undefined || model.world.stages.open) return;
@@ -47,8 +47,7 @@ function checkLimit(model: Model): void {
 
 type Counts = Record<ItemOutcome, number>;
 
-/** Checks each caller's outcome and counts them. */
-/** What is known of an outcome without its time, which calls of many hide. */
+/** True if an outcome came at the expected time, as far as it is known: calls of many hide it. */
 function isAt(caller: Caller, at: number, expected: number | undefined): boolean {
   return caller.sees === "end" ? expected !== undefined && expected <= at : at === expected;
 }
@@ -84,7 +83,7 @@ function checkValue(model: Model, caller: Caller, outcome: Outcome & { isOk: tru
 
 type Failure = Outcome & { isOk: false };
 
-/** Which outcome an error is, or undefined where nothing explains it. */
+/** The outcome for an error; undefined if nothing explains it. */
 function explain(
   model: Model,
   caller: Caller,
@@ -124,12 +123,12 @@ function isFaultOf({ plan }: Caller, error: unknown): boolean {
   return code === "INVALID_OPTION" && error instanceof (isNumber ? RangeError : TypeError);
 }
 
-/** A call that the queue can never hold is refused whole, and told not to try again. */
+/** A call that the queue can never hold is refused as a whole, and its error is not retryable. */
 function isTooMany(error: unknown): boolean {
   return error instanceof BatchwiseError && error.code === "QUEUE_FULL" && !error.retryable;
 }
 
-/** Errors that the batcher itself makes. */
+/** Explains errors that the batcher itself makes. */
 function explainOwn(model: Model, caller: Caller, code: string, at: number): ItemOutcome | undefined {
   const { place, dueAt, submittedAt } = caller;
   const { uses } = model.world;
@@ -170,7 +169,7 @@ function checkStats(model: Model, seen: Counts, stats: BatcherStats): void {
   model.expect(isLongest, "stats.latencyMs.max", () => `${stats.latencyMs.max}, not ${longest}`);
 }
 
-/** Latency is of completed and failed items that a batch, or the cache, answered. */
+/** Latency is recorded for completed and failed items that a batch, or the cache, has answered. */
 function isAnswered({ outcome, abort, refusal }: Caller): boolean {
   if (outcome === undefined || refusal !== undefined) return false;
   if (outcome.isOk) return true;

@@ -1,14 +1,14 @@
-// Why a lane may, or must, send its batch: a second reading of the contract, used when a batch goes
-// (was there a reason, and was it the one it gave?) and whenever all stands still (was there one,
-// and nothing went?).
+// Reasons for which a lane may or must send its batch: a second implementation of the contract.
+// Used when a batch goes (there was a reason, and it was the given one) and whenever nothing moves
+// (there was no reason).
 
 import type { Model } from "./model.ts";
 import type { Caller, Outcome, Place } from "./record.ts";
 
-/** Where a place stands in the order: the smallest goes first. */
+/** A place's rank in the order: the smallest goes first. */
 export function rankOf({ world: { uses } }: Model, { since, priority, opener }: Place): number {
   const isSmall = uses.smallCallFirst > 0 && opener.isSmall;
-  // No time in a world outweighs this.
+  // Longer than any time in a world.
   const agingMs = Math.min(uses.priorityAgingMs, 1e9);
   return since - (priority + (isSmall ? 0.5 : 0)) * agingMs;
 }
@@ -28,7 +28,7 @@ export function reasonsFor(model: Model, lane: readonly Place[], queued: number)
   return reasons;
 }
 
-/** The wait of what is looked up counts from the end of the look-up. */
+/** The wait of a looked-up item counts from the end of the look-up. */
 function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): void {
   const { maxWaitMs } = model.limits;
   if (lane.length >= model.preferredBatchSize) reasons.add("preferred");
@@ -41,8 +41,7 @@ function addWaits(model: Model, lane: readonly Place[], reasons: Set<string>): v
 }
 
 /**
- * A deadline is met that the rule can meet: nobody expires in a lane that was held while a slot was
- * free.
+ * Deadlines that the rule can meet are met: no item expires in a held lane while a slot is free.
  */
 export function checkExpiry(model: Model, { place, dueAt, submittedAt }: Caller, outcome: Outcome): void {
   const { leadMs, limits } = model;
@@ -61,13 +60,13 @@ function isUnderFlush(model: Model, place: Place): boolean {
   return model.flushes.some((flush) => !flush.isDone && flush.places.includes(place));
 }
 
-/** True when the next item would break the cap, whichever it is. */
+/** True if every possible next item would exceed the cap. */
 function isCostFull(model: Model, lane: readonly Place[]): boolean {
   const { maxBatchCost } = model.limits;
   return lane.length > 0 && maxBatchCost < Number.POSITIVE_INFINITY && model.costOf(lane) >= maxBatchCost;
 }
 
-/** While paused a flush sends what it covers and no more. */
+/** While paused, a flush sends only the items that it covers. */
 function checkCovered(model: Model, places: readonly Place[]): void {
   if (!model.isPaused || model.isClosed) return;
   const other = places.find((place) => !isUnderFlush(model, place));
@@ -75,7 +74,7 @@ function checkCovered(model: Model, places: readonly Place[]): void {
 }
 
 /**
- * Checks that a batch had the reason it gave, and that no lane was overdue that should have gone
+ * Checks that a batch had its given reason, and that no other lane was overdue and should have gone
  * first.
  */
 export function checkReason(model: Model, places: readonly Place[], rest: readonly Place[], reason: string): void {

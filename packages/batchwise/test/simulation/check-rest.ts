@@ -1,5 +1,5 @@
-// What must hold whenever all stands still at a time: nobody waits who need not, nobody has been
-// forgotten, the counters add up, and no timer runs for nothing.
+// Invariants of every standstill: no item waits needlessly, no caller is forgotten, the counters
+// add up, and no timer is set without a reason.
 
 import type { Batcher } from "batchwise";
 import { listOf, runningCalls } from "./check-batch.ts";
@@ -9,12 +9,12 @@ import type { Model } from "./model.ts";
 import type { Caller, Place } from "./record.ts";
 import type { Item } from "./schedule.ts";
 
-/** All that a standstill is checked on. */
+/** The objects that are checked at a standstill. */
 export interface Scene {
   readonly model: Model;
   readonly batcher: Batcher<Item, unknown>;
   readonly driver: Driver;
-  /** Timers of the batcher that are set. */
+  /** Number of timers that the batcher has set. */
   readonly timers: () => number;
 }
 
@@ -32,7 +32,7 @@ export function checkStandstill(scene: Scene): void {
   checkFlushes(scene);
 }
 
-/** Nobody is unanswered who should not be. */
+/** Every caller without an answer has a reason. */
 function checkCallers(model: Model): void {
   for (const caller of model.openCallers()) {
     const { item } = caller.plan;
@@ -49,9 +49,7 @@ function isAnswered(model: Model, { place }: Caller): boolean {
   return place?.state === "answered" && !stages.finish && uses.prefetch === 0;
 }
 
-/**
- * No lane is held that has a reason to go while a slot is free; the counts are those of the model.
- */
+/** No lane with a reason to go is held while a slot is free; the counts equal the model's. */
 function checkQueue({ model, batcher, driver }: Scene): void {
   const stats = batcher.stats();
   checkCounts(model, stats);
@@ -78,8 +76,8 @@ function checkQueue({ model, batcher, driver }: Scene): void {
 }
 
 /**
- * What waits in the queue, with the items of batches that pause before another call; and what is
- * blocked outside.
+ * Items in the queue, including those of batches that pause before another call, and blocked items
+ * outside.
  */
 function checkWaiting(model: Model, stats: Stats): void {
   const retrying = model.retrying();
@@ -128,7 +126,7 @@ function checkCounts(model: Model, stats: Stats): void {
   model.expect(reasons === stats.batches, "batchesByReason", () => `${reasons} in place of ${stats.batches}`);
 }
 
-/** One timer to schedule by, one for all that is due, and none when nothing is. */
+/** One timer for scheduling, one for all due times, and none if nothing is due. */
 function checkTimers({ model, batcher, timers }: Scene): void {
   model.expect(timers() <= 2, "timers", () => `${timers()} are set`);
   const { waiting } = batcher.stats();

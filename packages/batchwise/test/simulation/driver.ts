@@ -1,4 +1,4 @@
-// Does to the batcher what the schedule says, and watches every promise that comes back.
+// Applies the schedule to the batcher, and watches every promise that it returns.
 
 import type { Batcher, ItemOutcome, SubmitOptions } from "batchwise";
 import type { Model } from "./model.ts";
@@ -11,9 +11,9 @@ export class Driver {
   readonly #batcher: Batcher<Item, unknown>;
   readonly #shared: AbortController[] = Array.from({ length: SHARED_SIGNALS }, () => new AbortController());
   readonly #own: AbortController[] = [];
-  /** Calls of `ready()` that have not been answered. */
+  /** Calls of `ready()` without an answer. */
   readyOpen = 0;
-  /** Calls of `idle()` that have not been answered. */
+  /** Calls of `idle()` without an answer. */
   idleOpen = 0;
   closing: Promise<void> | undefined;
   isClosed = false;
@@ -121,7 +121,7 @@ export class Driver {
     model.isTooMany = false;
   }
 
-  /** Members that settle before the call does are only seen when it does. */
+  /** The outcomes of members that settle before the call are visible only when the call settles. */
   #submitMany(plans: readonly Plan[]): void {
     const model = this.#model;
     this.#submitAll(plans, "none", (items, options, callers) => {
@@ -165,15 +165,15 @@ export class Driver {
     this.#noteEndings(before, callers);
   }
 
-  /** How many are blocked before a submit. */
+  /** Number of blocked submits before a submit. */
   #blocked(): number {
     this.#model.syncRoom(false);
     return this.#model.blocked();
   }
 
   /**
-   * Of the places that a submit took, the last are blocked: as many as it has added to the blocked
-   * ones.
+   * Of the places that a submit took, the last are blocked: as many as the count of blocked ones
+   * has grown by.
    */
   #noteBlocked(before: number, callers: readonly Caller[]): void {
     const model = this.#model;
@@ -183,7 +183,7 @@ export class Driver {
     for (const [index, place] of added.entries()) place.isInside = index < added.length - count;
   }
 
-  /** No options at all where there is nothing to say: the batcher has a shorter way for those. */
+  /** Undefined if there are no options: the batcher has a fast path for that. */
   #optionsOf({ wishes }: Plan): { abort: AbortController | undefined; options: SubmitOptions | undefined } {
     const { signal, ...rest } = wishes;
     if (signal === undefined) return { abort: undefined, options: Object.keys(rest).length === 0 ? undefined : rest };
@@ -192,7 +192,7 @@ export class Driver {
     return { abort, options: { ...rest, signal: abort.signal } };
   }
 
-  /** Something ended inside a submit: callers will hear of it in a promise job. */
+  /** If something ended inside a submit, its callers get their answers in a promise job. */
   #noteEndings(before: number, callers: readonly Caller[]): void {
     const model = this.#model;
     const isForeseen = callers.every((caller) => caller.refusal !== undefined);
@@ -320,7 +320,7 @@ export class Driver {
   }
 }
 
-/** Enough promise jobs for a rejection to reach its caller; the turn goes on. */
+/** Enough promise jobs for a rejection to reach its caller, within the same turn. */
 async function delivered(): Promise<void> {
   for (let job = 0; job < 24; job += 1) await null;
 }
@@ -333,7 +333,7 @@ function nameOf(caller: Caller): number {
   return caller.plan.item.id;
 }
 
-/** True for one who has just taken a place, in the queue or outside it. */
+/** True for a caller who has just taken a place, in the queue or outside it. */
 function isNew(caller: Caller): boolean {
   return caller.refusal === undefined && caller.place?.opener === caller && caller.place.state === "waiting";
 }

@@ -1,5 +1,5 @@
-// The functions that a world's user gives to the batcher besides the handler: right for most items,
-// and wrong for those with a fault. The cache misses, hits, throws, rejects and takes its time.
+// The functions of a world's user besides the handler: correct for most items, wrong for items with
+// a fault. The cache misses, hits, throws, rejects and takes time.
 
 import { type BatchCache, type BatchOptions, type Clock, rateLimiter } from "batchwise";
 import type { Model } from "./model.ts";
@@ -7,7 +7,7 @@ import type { Random } from "./random.ts";
 import type { Place } from "./record.ts";
 import type { Fault, Item } from "./schedule.ts";
 
-/** What the handler is given: the item, or what `prepareItem` made of it. */
+/** The handler's input: the item, or the result of `prepareItem`. */
 export type Given = Item | { readonly prepared: Item };
 
 export function itemOf(given: Given): Item {
@@ -19,7 +19,7 @@ export function prepareItem(item: Item): Given {
   return { prepared: item };
 }
 
-/** Throws the item's fault in this function; returns what it returns instead, as `{ returned }`. */
+/** Throws the item's fault in this function; returns its wrong value as `{ returned }`. */
 function failIf(item: Item, where: Fault["where"]): { readonly returned: unknown } | undefined {
   const { fault } = item;
   if (fault?.where !== where) return undefined;
@@ -27,16 +27,13 @@ function failIf(item: Item, where: Fault["where"]): { readonly returned: unknown
   return { returned: fault.returned };
 }
 
-/**
- * What the item's fault returns in this function, or the right value. The types are broken on
- * purpose.
- */
+/** The item's wrong value in this function, or the right value. Breaks the types on purpose. */
 function valueOr<Value>(item: Item, where: Fault["where"], right: Value): Value {
   const fault = failIf(item, where);
   return fault === undefined ? right : (fault.returned as Value);
 }
 
-/** All options of a world but the clock's. */
+/** All options of a world, except the clock's. */
 export function optionsOf(model: Model, random: Random, clock: Clock): BatchOptions<Item, unknown> {
   const { uses, limits } = model.world;
   return {
@@ -125,7 +122,7 @@ function cacheOf(model: Model, random: Random): BatchCache<unknown> {
   };
 }
 
-/** Tells the model what the cache is about to tell the batcher. */
+/** Records in the model the answer that the cache is about to give. */
 function answerFrom(model: Model, place: Place, look: () => unknown): unknown {
   const wasLookup = place.state === "lookup";
   if (!wasLookup && model.world.uses.cache === "async") return look();
@@ -142,7 +139,7 @@ function answerFrom(model: Model, place: Place, look: () => unknown): unknown {
   }
 }
 
-/** A pause of virtual time; none at all is one promise job. */
+/** A pause of virtual time; a pause of 0 is one promise job. */
 export function later(model: Model, ms: number): Promise<void> {
   if (ms === 0) return Promise.resolve();
   return new Promise((resolve) => {

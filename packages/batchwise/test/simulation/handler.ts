@@ -1,5 +1,5 @@
-// The handler of a world: answers right, late, at once, partly, wrongly or never, and writes down
-// what it said. The handler in stages is in stages.ts.
+// The handler of a world: answers correctly, late, at once, partly, wrongly or never, and records
+// its answers. stages.ts has the handler with stages.
 
 import type { BatchContext } from "batchwise";
 import { checkCall } from "./check-batch.ts";
@@ -8,7 +8,7 @@ import type { Model } from "./model.ts";
 import type { Random } from "./random.ts";
 import type { Call, Place } from "./record.ts";
 
-/** Stands in the model for the error that the batcher makes of an answer of the wrong shape. */
+/** Stands in the model for the batcher's error about an answer of the wrong form. */
 export const WRONG_SHAPE = "BATCH_RESULT";
 
 export class HandlerActor {
@@ -25,7 +25,7 @@ export class HandlerActor {
     return this.answer(this.begin(given, context, true));
   }
 
-  /** Notes which places a call is about. `isAtOnce`: the batch was closed at this very moment. */
+  /** Records the places of a call. `isAtOnce`: the batch was closed at this time. */
   begin(given: readonly Given[], context: BatchContext, isAtOnce: boolean, isRunning = true): Call {
     const { model, random } = this;
     const places = given.map((one) => model.placesByItem.get(itemOf(one).id)).filter((place) => place !== undefined);
@@ -56,7 +56,7 @@ export class HandlerActor {
     return call;
   }
 
-  /** The answer of a call, which may come later or never; throws where the call is to throw. */
+  /** The answer of a call, which may come later or never; throws if the call is to throw. */
   answer(call: Call): unknown {
     const { random, model } = this;
     const { habits } = model.world;
@@ -79,7 +79,7 @@ export class HandlerActor {
     return call.places.map((place) => this.#place(call, place));
   }
 
-  /** A failure of the whole call: an error, or an answer that cannot be dealt out. */
+  /** A failure of the whole call: an error, or an answer that cannot be distributed. */
   #wrong(call: Call): unknown {
     const right = call.places.map(({ item }) => item.id);
     const shapes = [right.slice(1), [...right, 0], undefined, null, "text", { length: right.length }, 7] as const;
@@ -92,7 +92,7 @@ export class HandlerActor {
     return this.random.pick<unknown>(shapes);
   }
 
-  /** Writes down that a call has failed as a whole. */
+  /** Records that a call has failed as a whole. */
   failed<Failure>(call: Call, failure: Failure): Failure {
     for (const place of call.places) this.#say(call, place, { isOk: false, isWhole: true, is: failure });
     call.open -= 1;
@@ -105,8 +105,7 @@ export class HandlerActor {
   }
 
   /**
-   * What stands in one caller's place: mostly its result; an Error, a promise or undefined in odd
-   * ones.
+   * The value in one caller's place: mostly its result, sometimes an Error, a promise or undefined.
    */
   #place(call: Call, place: Place): unknown {
     const { random, model } = this;
@@ -141,8 +140,8 @@ export class HandlerActor {
 }
 
 /**
- * True when nobody listens to a call any more: it has run out of time, or the batcher was closed on
- * it.
+ * True if the answer to a call has no effect any more: it has run out of time, or the batcher was
+ * closed during it.
  */
 function isOver(model: Model, call: Call): boolean {
   const { handlerTimeoutMs = Number.POSITIVE_INFINITY, prefetch } = model.world.uses;

@@ -45,20 +45,20 @@ export class Model {
   readonly inside: (() => Promise<void>)[] = [];
   /** Actions for the next call of `batchCost`, run inside it. */
   readonly measuring: (() => Promise<void>)[] = [];
-  /** Keys that the cache was told to delete. */
+  /** Keys that the cache was asked to delete. */
   readonly deleted: string[] = [];
-  /** What `resetStats` has taken from the counters. */
+  /** Counts that `resetStats` has removed from the counters. */
   readonly reset: Record<ItemOutcome, number> = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
   wasReset = false;
   /** Since when a slot is free, and since when nothing that deadlines depend on has changed. */
   freeSince = Number.POSITIVE_INFINITY;
   steadySince = 0;
-  /** Goes up whenever everything has come to a standstill at a time. */
+  /** Incremented at each standstill. */
   step = 0;
   isPaused = false;
   closedAt = Number.POSITIVE_INFINITY;
   abandonedAt = Number.POSITIVE_INFINITY;
-  /** True while an action runs: the turn is not over. */
+  /** True while an action runs, that is, before the turn ends. */
   isActing = false;
   /** True if an action ran inside a call in this step: the waiting items are not known exactly. */
   isTangled = false;
@@ -66,7 +66,7 @@ export class Model {
   isTurnOpen = false;
   /** True if something ended in this step and its callers have no answer yet. */
   isStale = false;
-  /** A call is being submitted whose items the queue could never hold. */
+  /** True while a call is submitted whose items the queue could never hold. */
   isTooMany = false;
   /** True until the handler has opened: closed batches wait for it. */
   isOpening: boolean;
@@ -76,7 +76,7 @@ export class Model {
   current: Caller | undefined;
   /** The batcher's own count of blocked submits. */
   blocked: () => number = () => 0;
-  /** How long the last calls of the last batches took. */
+  /** Durations of the last calls of the last batches. */
   readonly #callMs: number[] = [];
   readonly #waiting: Place[] = [];
   readonly #byScope: Map<string, Place> = new Map();
@@ -203,7 +203,7 @@ export class Model {
     return own > this.limits.maxBatchCost ? "too large" : undefined;
   }
 
-  /** True when one of these functions will be called for the item and fail. */
+  /** True if one of these functions will be called for the item and fail. */
   #isFaulty({ item, wishes }: Plan, where: readonly string[]): boolean {
     const { uses, stages } = this.world;
     if (item.fault === undefined || !where.includes(item.fault.where)) return false;
@@ -263,7 +263,7 @@ export class Model {
     return [...this.batches.values()].filter(({ hasEnded, lastCall }) => !hasEnded && lastCall.failedAt <= this.now);
   }
 
-  /** True when the pause of a batch that rests is over. */
+  /** True if the pause of a resting batch has ended. */
   isRetryDue({ lastCall }: Batch): boolean {
     return this.now >= lastCall.failedAt + (this.world.uses.retry?.backoffMs ?? 0);
   }
@@ -282,7 +282,7 @@ export class Model {
     return this.callers.filter((caller) => caller.sees === "each" && caller.outcome === undefined);
   }
 
-  /** Members of calls whose own outcomes are not known, or not yet. */
+  /** Number of members of calls whose outcomes are unknown, or not known yet. */
   get unseenCount(): number {
     return this.callers.filter((caller) => caller.sees !== "each" && caller.outcome === undefined).length;
   }
@@ -293,13 +293,13 @@ export class Model {
     return this.#waiting.filter((place) => place.state === "waiting" && !place.isGone(now));
   }
 
-  /** The places that certainly are in the queue. */
+  /** Places that are certainly in the queue. */
   queued(now: number = this.now): Place[] {
     const mayBlock = this.world.uses.onFull === "wait";
     return mayBlock ? this.waiting(now).filter(({ isInside }) => isInside === true) : this.waiting(now);
   }
 
-  /** The places that may be in the queue. */
+  /** Places that may be in the queue. */
   mayBeQueued(): Place[] {
     return this.waiting().filter(({ isInside }) => isInside !== false);
   }
@@ -335,7 +335,9 @@ export class Model {
     this.isStale ||= lookups.length > 0;
   }
 
-  /** Later submits of an equal item run anew, unless it waits. A look-up of it counts as a miss. */
+  /**
+   * Later submits of an equal item run again, unless it waits. A look-up of it counts as a miss.
+   */
   forgets(equal: string, key: string | undefined): void {
     const scope = `${key}/${equal}`;
     const place = this.#byScope.get(scope);

@@ -1,5 +1,4 @@
-// Chance from a seed: the same seed gives the same sequence on every machine. Not for anything but
-// tests.
+// Random numbers from a seed: the same on every machine. Only for tests.
 
 export class Random {
   #state: number;
@@ -29,7 +28,7 @@ export class Random {
     return values[Math.floor(this.next() * values.length)] as Value;
   }
 
-  /** The value with this chance, else undefined. */
+  /** The value with this probability, else undefined. */
   maybe<Value>(share: number, value: () => Value): Value | undefined {
     return this.chance(share) ? value() : undefined;
   }

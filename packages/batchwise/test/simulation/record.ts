@@ -1,5 +1,5 @@
-// The small model: what callers asked for and what has become of it, written down from outside the
-// batcher. It knows the order of arrival and who has left; it does not decide anything the batcher
+// The records of a world: the callers' requests and their outcomes, recorded from outside the
+// batcher. They contain the order of arrival and who has left; they decide nothing that the batcher
 // decides.
 
 import type { Plan } from "./schedule.ts";
@@ -19,10 +19,10 @@ export class Caller {
   readonly submittedAt: number;
   readonly dueAt: number;
   readonly abort: AbortController | undefined;
-  /** Of a call that counts as small. */
+  /** True if its call counts as small. */
   readonly isSmall: boolean;
   /**
-   * Whether its outcome is seen when it settles, when the whole call has settled, or not at all
+   * When its outcome is visible: when it settles, when the whole call has settled, or never
    * (submitMany).
    */
   readonly sees: Sight;
@@ -56,33 +56,25 @@ export class Caller {
     return this.outcome !== undefined || this.abort?.signal.aborted === true || this.dueAt <= now;
   }
 
-  /**
-   * True when it left in a step before this one: no promise job of the batcher can still be on its
-   * way.
-   */
+  /** True if it left in an earlier step, so that no promise job of the batcher is pending. */
   hadLeft(now: number, step: number): boolean {
     return this.outcome !== undefined || this.abortedInStep < step || this.dueAt < now;
   }
 }
 
 /**
- * What the handler, or the cache, said to one place. `isWhole`: the whole call failed, so it may be
- * made again.
+ * The answer of the handler, or of the cache, to one place. `isWhole`: the whole call failed, so it
+ * may be repeated.
  */
 export interface Answer {
   readonly at: number;
   readonly isOk: boolean;
   readonly isWhole: boolean;
-  /**
-   * The value or the error. A wrong shape has no error of its own: "BATCH_RESULT" stands for it.
-   */
+  /** The value or the error. A wrong form has no error of its own: "BATCH_RESULT" stands for it. */
   readonly is: unknown;
 }
 
-/**
- * One item in the queue or with the handler: of one caller, or of several where equal items share
- * it.
- */
+/** One item in the queue or in the handler: of one caller, or of several with equal items. */
 export class Place {
   readonly opener: Caller;
   readonly callers: Caller[];
@@ -90,23 +82,23 @@ export class Place {
   readonly scope: string | undefined;
   readonly cacheKey: string;
   readonly cost: number;
-  /** The context that the handler must find with it. */
+  /** The context that the handler must receive. */
   readonly context: unknown;
   /** Its number in the order of arrival in the queue. */
   arrival: number;
   state: "lookup" | "waiting" | "handed" | "answered" = "waiting";
-  /** Whether it is in the queue or outside a full one; undefined where that cannot be told. */
+  /** True in the queue, false outside a full one; undefined if unknown. */
   isInside: boolean | undefined = undefined;
-  /** The highest of those who joined before it was handed over. */
+  /** The highest priority of the callers who joined before it was handed over. */
   priority: number;
   hasRisen = false;
   /**
-   * It ran when its dedupe key was forgotten: nobody joins it any more, and its result is not
-   * stored.
+   * True if its dedupe key was forgotten while it ran: no caller joins it any more, and its result
+   * is not cached.
    */
   isForgotten = false;
   enteredAt: number;
-  /** The step in which a look-up of it ended: the batcher hears of that some promise jobs later. */
+  /** The step in which its look-up ended; the batcher notices some promise jobs later. */
   enteredInStep = Number.NEGATIVE_INFINITY;
   batchId: string | undefined;
   lastCall: Call | undefined;
@@ -130,7 +122,7 @@ export class Place {
     return this.opener.plan.item;
   }
 
-  /** Since when its lane may be held for it. */
+  /** Start of the time for which its lane may be held for it. */
   get since(): number {
     return Math.max(this.opener.submittedAt, this.enteredAt);
   }
@@ -145,8 +137,8 @@ export class Place {
   }
 
   /**
-   * True when it goes before another of the same line. One whose priority has risen goes by its age
-   * alone.
+   * True if it goes before another of the same line. If its priority has risen, only its age
+   * counts.
    */
   isBefore(other: Place): boolean {
     return this.hasRisen || other.hasRisen ? this.since < other.since : this.arrival < other.arrival;
@@ -161,34 +153,34 @@ export class Place {
   }
 }
 
-/** One call of the handler's part that answers. */
+/** One call of the handler's `run`. */
 export interface Call {
   readonly batchId: string;
   readonly places: readonly Place[];
   readonly startedAt: number;
   readonly signal: AbortSignal | undefined;
-  /** False while it is only being prepared. */
+  /** False while it is being prepared. */
   isRunning: boolean;
-  /** When `prepare` had ended, and how long the call was held for a slot then. */
+  /** When `prepare` ended, and for how long the call then waited for a slot. */
   preparedAt: number;
   heldMs: number;
-  /** Its `finish` has ended, where there is one. */
+  /** True if its `finish` has ended, or it has none. */
   hasFinished: boolean;
-  /** Parts of its answer that are still to come: the answer itself, and each promise in it. */
+  /** Number of missing parts of its answer: the answer itself, and each promise in it. */
   open: number;
-  /** When it failed as a whole; Infinity where it did not. */
+  /** When it failed as a whole; Infinity if it did not. */
   failedAt: number;
-  /** Its answer has a wrong shape, which nobody has noticed yet. */
+  /** True while its answer has a wrong form that has not been noticed yet. */
   isMisshapen: boolean;
 }
 
-/** One batch: from the first stage that saw its items. */
+/** One batch, from the first stage that received its items. */
 export interface Batch {
   readonly id: string;
   readonly size: number;
   readonly startedAt: number;
   readonly reason: string;
-  /** How long its oldest item had waited. */
+  /** Wait of its oldest item. */
   readonly waitedMs: number;
   calls: number;
   lastCall: Call;
@@ -199,7 +191,7 @@ export interface FlushRecord {
   readonly places: readonly Place[];
   readonly callers: readonly Caller[];
   readonly key: string | undefined;
-  /** False where it could not be told what it covers. */
+  /** False if the entries that it covers are unknown. */
   readonly isKnown: boolean;
   isDone: boolean;
 }

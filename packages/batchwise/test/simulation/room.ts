@@ -1,12 +1,12 @@
-// Who comes in from outside a full queue: a second reading of the contract. The batcher says how
-// many it has let in; the order says who they are. Where tenants take rounds, or two are equal in
-// all, it cannot be told.
+// Finds the items that enter from outside a full queue: a second implementation of the contract.
+// The batcher reports how many have entered; the order says which. With rounds of tenants, or with
+// two equal items, it is unknown.
 
 import { rankOf } from "./check-reason.ts";
 import type { Model } from "./model.ts";
 import type { Place } from "./record.ts";
 
-/** Marks those of `outside` who have been let in. */
+/** Marks the items of `outside` that have entered. */
 export function admit(model: Model, outside: readonly Place[], count: number): void {
   if (count <= 0 || count >= outside.length) {
     model.expect(count >= 0, "blocked", () => `${outside.length - count} in place of ${outside.length}`);

@@ -1,5 +1,5 @@
 // Runs the worlds of many seeds on the sources and prints each one that breaks a promise, with the
-// checks that found it. `node run-seeds.ts [first] [last]`; exits with 1 where a world fails.
+// checks that found it. `node run-seeds.ts [first] [last]`; exits with 1 if a world fails.
 
 import { registerHooks } from "node:module";
 

@@ -1,5 +1,5 @@
-// Runs the world of one seed from its first event to its end, and returns what the checks found.
-// Needs no test runner.
+// Runs the world of one seed from its first event to its end, and returns the violations that the
+// checks found. Needs no test runner.
 
 import { type Clock, createBatcher, type Handler } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
@@ -14,10 +14,10 @@ import type { Item } from "./schedule.ts";
 import { StagedActor } from "./stages.ts";
 import { worldOf } from "./world.ts";
 
-/** After this many moments a world is taken to run for ever. */
+/** After this many moments a world counts as endless. */
 const MOST_MOMENTS = 5_000;
 
-/** Runs one world. With `trace`, what happens is written there line by line. */
+/** Runs one world. With `trace`, writes each step there as a line. */
 export async function runWorld(seed: number, trace?: string[]): Promise<readonly Violation[]> {
   const clock = virtualClock();
   const world = worldOf(seed);
@@ -95,7 +95,7 @@ class Run {
     await this.#runUntil(Number.POSITIVE_INFINITY);
   }
 
-  /** Moves time from timer to timer up to a time, and looks round at each. */
+  /** Moves time from timer to timer up to a time, with checks at each. */
   async #runUntil(until: number): Promise<void> {
     await this.#stand();
     for (let next = this.#clock.nextAt; next <= until && next < Number.POSITIVE_INFINITY; next = this.#clock.nextAt) {
@@ -147,7 +147,7 @@ function listen(model: Model, batcher: Scene["batcher"]): void {
   });
 }
 
-/** Counts the timers that the batcher has set, apart from those of its world. */
+/** Counts the batcher's timers separately from those of its world. */
 class CountingClock implements Clock {
   readonly #clock: VirtualClock;
   readonly #set: Set<object> = new Set();

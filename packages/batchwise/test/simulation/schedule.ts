@@ -1,10 +1,10 @@
-// What happens to a batcher in the course of a world, and when: submits of all kinds, callers who
-// leave, every control there is. Events are plain data, so that a failing world can be read.
+// The events of a world and their times: submits of all kinds, callers who leave, every control.
+// Events are plain data, so that a failing world can be printed.
 
 import type { Random } from "./random.ts";
 import type { Habits, Limits, StageHabits, Uses } from "./world.ts";
 
-/** One user function that fails for one item: it throws, or returns what it must not. */
+/** A user function that fails for one item: it throws, or returns a wrong value. */
 export interface Fault {
   readonly where: "cost" | "key" | "fairBy" | "dedupe" | "captureContext" | "prepareItem" | "batchCost";
   readonly thrown: Error | undefined;
@@ -16,15 +16,15 @@ export interface Item {
   readonly key: string;
   readonly tenant: string;
   readonly cost: number;
-  /** Items that are equal to each other have the same. */
+  /** The same for items that are equal to each other. */
   readonly equal: string;
   readonly isPoison: boolean;
   readonly fault: Fault | undefined;
 }
 
 /**
- * What a submit says about its item. `signal`: of its own, or one of the world's shared ones by
- * number.
+ * The options of an item's submit. `signal`: its own, or the number of one of the world's shared
+ * signals.
  */
 interface Wishes {
   readonly priority?: number;
@@ -53,9 +53,8 @@ export type Action =
 export interface Event {
   readonly at: number;
   /**
-   * When at this time: in a timer that rings before those of the batcher, or after them; or from
-   * inside the next call that the batcher makes of the handler or of a listener, or from inside its
-   * next call of `batchCost`.
+   * When at this time: in a timer before the batcher's or after them; inside the batcher's next
+   * call of the handler or a listener; or inside its next call of `batchCost`.
    */
   readonly when: "early" | "late" | "inside" | "measuring";
   readonly action: Action;
@@ -123,7 +122,7 @@ class Draft {
     return { kind: "close", drain: random.chance(0.6) };
   }
 
-  /** What a cost function may do that should only measure. */
+  /** Forbidden actions of a cost function, which should only measure. */
   whileMeasuring(): Action {
     const random = this.#random;
     const draw = random.next();
@@ -156,7 +155,7 @@ class Draft {
   }
 
   /**
-   * A call of many hides when each of its items settles, so it is left out where the model needs to
+   * A call of many hides when each of its items settles, so it is left out if the model needs to
    * know that.
    */
   #callOfMany(): Action {

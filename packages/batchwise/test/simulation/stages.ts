@@ -1,5 +1,5 @@
 // The handler of a world as an object with stages: some of open, prepareItem, prepare, run, finish
-// and close, each of which may take its time or fail.
+// and close, each of which may take time or fail.
 
 import type { BatchContext, HandlerObject } from "batchwise";
 import { checkSlots } from "./check-batch.ts";
@@ -8,10 +8,7 @@ import { HandlerActor } from "./handler.ts";
 import type { Call } from "./record.ts";
 import type { Item } from "./schedule.ts";
 
-/**
- * What goes from `prepare` to `run`: the prepared items with the call they belong to, or the items
- * as they came.
- */
+/** The value from `prepare` to `run`: the prepared items with their call, or the plain items. */
 type Input = readonly Given[] | { readonly call: Call };
 
 export class StagedActor extends HandlerActor {
@@ -44,7 +41,7 @@ export class StagedActor extends HandlerActor {
       throw error;
     }
     this.#isOpen = true;
-    // A batch that could not be opened may be waiting for another attempt.
+    // A batch that could not be opened may wait for another attempt.
     later(model, (model.world.uses.retry?.backoffMs ?? 0) + 1).then(() => {
       model.isOpening = false;
     });

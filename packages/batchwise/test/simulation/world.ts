@@ -1,13 +1,11 @@
-// What a seed decides before anything runs: the options of the batcher, the habits of its handler
-// and functions, and how it will end. The schedule of events is in schedule.ts.
+// The fixed choices of a seed: the options of the batcher, the habits of its handler and functions,
+// and the kind of its end. schedule.ts has the events.
 
 import type { RateLimiterOptions } from "batchwise";
 import { Random } from "./random.ts";
 import { type Event, scheduleOf } from "./schedule.ts";
 
-/**
- * The limits that `configure` may change; `preferredBatchSize` undefined follows `maxBatchSize`.
- */
+/** Limits that `configure` may change; an undefined `preferredBatchSize` follows `maxBatchSize`. */
 export interface Limits {
   readonly maxBatchSize: number;
   readonly maxBatchCost: number;
@@ -17,7 +15,7 @@ export interface Limits {
   readonly maxQueueSize: number;
 }
 
-/** Which stages the handler has; none: it is a plain function. */
+/** The stages of the handler; without any it is a plain function. */
 export interface StageHabits {
   readonly isObject: boolean;
   readonly open: boolean;
@@ -27,25 +25,25 @@ export interface StageHabits {
 }
 
 export interface Habits {
-  /** Longest time that the handler takes. */
+  /** Longest time of the handler. */
   readonly slowMs: number;
-  /** It always takes that time: deadlines can then be met. */
+  /** True if it always takes that time, so that deadlines can be met. */
   readonly isSteady: boolean;
   /**
-   * Chances that a call of the handler is answered at once, goes wrong as a whole, has odd places,
-   * never answers.
+   * Probabilities that a call of the handler is answered at once, fails as a whole, has odd places,
+   * or is never answered.
    */
   readonly sync: number;
   readonly wrong: number;
   readonly odd: number;
   readonly hang: number;
   /**
-   * Chances that an item makes every batch fail it is in, and that one of the functions fails for
-   * an item.
+   * Probabilities that an item fails every batch that contains it, and that one of the functions
+   * fails for an item.
    */
   readonly poison: number;
   readonly fault: number;
-  /** The handler answers with a typed array of numbers. */
+  /** True if the handler answers with a typed array of numbers. */
   readonly isNumeric: boolean;
 }
 
@@ -53,11 +51,11 @@ export interface Uses {
   readonly cost: boolean;
   readonly batchCost: "sum" | "padded" | "function";
   readonly order: "fifo" | "length";
-  /** The cost function does more than measure: it submits, aborts, pauses. */
+  /** True if the cost function also submits, aborts and pauses. */
   readonly meddles: boolean;
   readonly oversize: "reject" | "alone";
   readonly onFull: "wait" | "reject" | "drop-oldest";
-  /** How many different keys, tenants and equal groups; 0: not in use. */
+  /** Numbers of different keys, tenants and equal groups; 0: not used. */
   readonly keys: number;
   readonly tenants: number;
   readonly equals: number;
@@ -73,7 +71,8 @@ export interface Uses {
   readonly limiter: RateLimiterOptions | undefined;
   readonly captureContext: boolean;
   /**
-   * Somebody listens to "item"; the model then knows of an ending at once, not a promise job later.
+   * True if there is a listener for "item": the model then knows of an end at once, instead of one
+   * promise job later.
    */
   readonly listens: boolean;
   readonly rudeListener: boolean;
@@ -84,7 +83,7 @@ type DrawnUses = Omit<Uses, "order">;
 /** More different priorities than the batcher keeps lines for. */
 const ONE_OFF: Uses["priorities"] = [0, ...Array.from({ length: 20 }, (_, index) => index / 4 - 3)];
 
-/** How the batcher is brought to its end after the last event. */
+/** How the batcher ends after the last event. */
 type Ending = "rest" | "drain" | "abandon" | "drain, then abandon";
 
 export interface World {
@@ -101,7 +100,7 @@ export function worldOf(seed: number): World {
   const random = new Random(seed);
   const stages = stagesOf(random);
   const drawn = usesOf(random, stages);
-  // Drawn apart, so that the other worlds stay as they were.
+  // Drawn from a separate seed, so that other worlds do not change.
   const uses = { ...drawn, order: orderOf(new Random(seed + 0x9e37), drawn) };
   const limits = limitsOf(random, uses);
   const habits = habitsOf(random, uses);
@@ -113,10 +112,10 @@ export function worldOf(seed: number): World {
 function limitsOf(random: Random, { timeoutMs, onFull, meddles, retry }: DrawnUses): Limits {
   const maxBatchSize = random.pick([1, 2, 3, 4, 5, 8, 16]);
   const isHeld = random.chance(0.5);
-  // A deadline near the end of the wait is where the two meet.
+  // Deadlines near the end of the wait test both together.
   const nearMs = timeoutMs === undefined ? 25 : Math.max(1, timeoutMs - random.integer(-2, 30));
   const maxWaitMs = isHeld ? random.pick([1, 5, 10, 25, 60, nearMs, nearMs]) : 0;
-  // What waits outside comes in at many moments; most of them where batches pause before a retry.
+  // Items outside enter at many times; most of them if batches pause before a retry.
   const often = retry === undefined ? 0.55 : 0.9;
   const isTight = random.chance(onFull === "wait" ? often : 0.4);
   return {
@@ -166,7 +165,7 @@ function usesOf(random: Random, stages: StageHabits): DrawnUses {
       backoffMs: random.pick([0, 5, 30]),
       rude: random.chance(0.3),
     })),
-    // A limiter makes halves of a failed batch rest between their calls, which cannot be told from
+    // A limiter makes halves of a failed batch wait between their calls, which is not visible from
     // outside.
     isolateFailures: random.chance(0.2) && limiter === undefined,
     prefetch: stages.isObject && limiter === undefined ? random.integer(0, 2) : 0,

@@ -1,7 +1,7 @@
-// Run with --expose-gc: callers submit streams, each in an AsyncLocalStorage store of its own, and
-// their streams end in every way while another stream of the same batch goes on. Prints, as JSON,
-// which stores and chunks are reachable after it. With `--caller-first` the first submit of all,
-// which sets the engine in motion, is made in such a store too.
+// Run with --expose-gc: callers submit streams, each in its own AsyncLocalStorage store, and their
+// streams end in every way while another stream of the same batch continues. Prints as JSON which
+// stores and chunks are reachable afterwards. With `--caller-first` the first submit, which starts
+// the engine, is also made in such a store.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { batchStream, DONE, SKIP } from "../../src/index.ts";
@@ -10,10 +10,10 @@ const collect = (globalThis as { gc?: () => void }).gc ?? ((): void => {});
 const storage = new AsyncLocalStorage<object>();
 const task = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** Who ends at which round by the handler; the others end by themselves. */
+/** The end of each stream by the handler, by round; the others end by themselves. */
 const ending: Readonly<Record<string, unknown>> = { first: DONE, done: DONE, fails: new Error("its own") };
 
-/** Chunks that were made for callers who end. */
+/** Chunks of callers whose streams end. */
 const chunks: WeakRef<object>[] = [];
 
 function chunk(name: string): object {

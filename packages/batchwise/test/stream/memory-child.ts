@@ -1,6 +1,6 @@
-// Run with --expose-gc: one producer of many large rounds, one reader slower than it. Prints how
-// far the producer was ahead at most and how much the heap grew between the warm start and the end,
-// as JSON.
+// Run with --expose-gc: one producer of many large rounds, and one slower reader. Prints as JSON by
+// how much the producer was ahead at most, and how much the heap grew between the warm start and
+// the end.
 
 import { batchStream } from "../../src/index.ts";
 

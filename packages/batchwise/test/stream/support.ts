@@ -1,17 +1,14 @@
-// What the tests of streams share: a streaming handler that yields when told, and ways to read a
-// stream.
+// Shared by the tests of streams: a streaming handler that yields on the test's command, and ways
+// to read a stream.
 
 import { type BatchContext, batchStream, type StreamFunction, type StreamOptions } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 
-/**
- * One call of the handler: counts how often a round was asked for, and yields when the test says
- * so.
- */
+/** One call of the handler: counts requests for rounds, and yields when the test says so. */
 class PuppetRounds<Item> implements AsyncIterator<unknown[]> {
   readonly items: readonly Item[];
   readonly context: BatchContext;
-  /** Rounds asked for so far. */
+  /** Number of rounds requested so far. */
   asked = 0;
   isStopped = false;
   #answer: { resolve(result: IteratorResult<unknown[]>): void; reject(error: unknown): void } | null = null;
@@ -81,7 +78,7 @@ export interface Reading<Chunk> {
   error?: unknown;
 }
 
-/** Reads a stream to its end, as fast as it comes. */
+/** Reads a stream to its end, as fast as chunks arrive. */
 export function read<Chunk>(stream: AsyncIterable<Chunk>): Reading<Chunk> {
   const reading: Reading<Chunk> = { chunks: [], state: "open" };
   const loop = async (): Promise<void> => {
@@ -103,7 +100,7 @@ export async function all<Chunk>(stream: AsyncIterable<Chunk>): Promise<Chunk[]>
   return chunks;
 }
 
-/** What a stream gives, ended or failed: its chunks, then its error where it has one. */
+/** The fate of a stream: its chunks, then its error if it has one. */
 export async function fateOf<Chunk>(stream: AsyncIterable<Chunk>): Promise<{ chunks: Chunk[]; error?: unknown }> {
   const chunks: Chunk[] = [];
   try {
@@ -114,7 +111,7 @@ export async function fateOf<Chunk>(stream: AsyncIterable<Chunk>): Promise<{ chu
   return { chunks };
 }
 
-/** Ends every batch with nothing until none is left. */
+/** Ends every batch without chunks until none is left. */
 export async function finishAll({ calls, clock }: StreamRig): Promise<string[][]> {
   await clock.settle();
   for (let index = 0; index < calls.length; index += 1) {
@@ -124,7 +121,7 @@ export async function finishAll({ calls, clock }: StreamRig): Promise<string[][]
   return calls.map(({ items }) => [...items]);
 }
 
-/** True when the counters of a batcher at rest add up. */
+/** True if the counters of an idle batcher add up. */
 export function addsUp({ stats }: Pick<StreamRig["stream"], "stats">): boolean {
   const { submitted, completed, failed, cancelled, expired, rejected, waiting, running } = stats();
   return submitted === completed + failed + cancelled + expired + rejected && waiting === 0 && running === 0;
@@ -139,7 +136,7 @@ export function chunk<Chunk>(value: Chunk): IteratorResult<Chunk, undefined> {
 export type Abuse = (items: number[]) => unknown;
 
 /**
- * Streams of 1 and 2 through a handler that answers nothing it should, and whether it works
+ * Runs streams of 1 and 2 through a handler with wrong answers, and tests whether it works
  * afterwards.
  */
 export async function abused(

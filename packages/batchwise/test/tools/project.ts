@@ -1,12 +1,12 @@
 // A user's project with the library as npm installs it: packed, and unpacked into the project's own
-// node_modules. The tools are those of this repository, which the project finds above it.
+// node_modules. Uses the tools of this repository, which the project finds in a parent folder.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, globSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { onTestFinished } from "vitest";
 import { built, manifestOf, root, scratchFolder } from "../house/repository.ts";
 
-/** What each entry is imported as. */
+/** The import specifier of each entry. */
 export const specifiers: readonly string[] = Object.keys(manifestOf("packages/batchwise").exports)
   .filter((name) => !name.endsWith(".json"))
   .map((name) => `batchwise${name.slice(1)}`);
@@ -14,7 +14,7 @@ export const specifiers: readonly string[] = Object.keys(manifestOf("packages/ba
 const tarball = `${root}.cache/batchwise.tgz`;
 
 /**
- * Packed once after each build. Test files run side by side, so the file appears whole or not at
+ * Packed once after each build. Test files run in parallel, so the file appears whole or not at
  * all.
  */
 export function packed(): string {
@@ -32,17 +32,20 @@ function changedAt(file: string): number {
   return statSync(file).mtimeMs;
 }
 
-/** So that no tool finds those of this repository, where the library's names mean its sources. */
+/**
+ * Keeps tools from finding the settings of this repository, where the library's names mean its
+ * sources.
+ */
 const ownSettings = { "package.json": { type: "commonjs" }, "jsconfig.json": {} };
 
 export interface Ended {
   readonly status: number | null;
-  /** What it printed, on both streams. */
+  /** Its output on both streams. */
   readonly output: string;
 }
 
 /**
- * A program of compat/runtimes, which npm installs for this machine alone, by a pattern in
+ * A program of compat/runtimes, which npm installs for this platform only, by a pattern in
  * node_modules.
  */
 export function programOf(pattern: string): string {
@@ -57,9 +60,7 @@ export class Project {
 
   readonly #home: string;
 
-  /**
-   * Removed when the test has ended. `home`: the folder of the repository whose packages it finds.
-   */
+  /** Removed after the test. `home`: the folder of the repository whose packages it uses. */
   constructor(name: string, files: Readonly<Record<string, string | object>>, home: string = root) {
     this.#home = home;
     this.folder = scratchFolder(name, home);
@@ -73,7 +74,7 @@ export class Project {
     }
   }
 
-  /** Runs a program of its home's node_modules, or another by its whole path. */
+  /** Runs a program of its home's node_modules, or another by its absolute path. */
   run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Ended {
     const file = program.startsWith("/") ? program : `${this.#home}node_modules/${program}`;
     const [command, all] = /\.m?js$|bin\/(tsc|jest)$/.test(file) ? [process.execPath, [file, ...args]] : [file, args];

@@ -1,17 +1,17 @@
-// Clients in a closed loop on the virtual clock, each with one item at a time, for a handler whose
-// times are made up or were measured. Lengths and times are drawn from a seed.
+// Clients in a closed loop on the virtual clock, each with one item at a time, for a handler with
+// invented or measured times. Lengths and times are drawn from a seed.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 
 const CLIENTS = 64;
 
-/** How long a batch takes, in milliseconds. */
+/** Time of a batch in milliseconds. */
 export type Times = (rows: number, longest: number) => number;
 /** The length of the next item. */
 export type Mix = (random: () => number) => number;
 
-/** Tokens of 5 to 16 words, of a log-normal number of words, and of 120 to 240. */
+/** Tokens of 5 to 16 words, of a log-normal number of words, and of 120 to 240 words. */
 export const MIXES: Readonly<Record<"short" | "mixed" | "long", Mix>> = {
   short: (random) => 7 + Math.floor(random() * 12),
   mixed: (random) => Math.min(300, Math.max(5, Math.round(30 * Math.exp(0.8 * normal(random))))),
@@ -19,23 +19,23 @@ export const MIXES: Readonly<Record<"short" | "mixed" | "long", Mix>> = {
 };
 
 export interface Load {
-  /** What the handler takes after so many batches. */
+  /** The handler's times after this many batches. */
   readonly timesAfter: (batches: number) => Times;
-  /** The mix of the item after so many batches. */
+  /** The mix of items after this many batches. */
   readonly mixAfter: (batches: number) => Mix;
-  /** Batches that are not measured, and those that are. */
+  /** Numbers of unmeasured and of measured batches. */
   readonly skipped: number;
   readonly measured: number;
 }
 
 export interface Served {
-  /** Cost of the items a second: of mixed items a few hundred differ in their mean. */
+  /** Cost of the items per second. With mixed items the mean of a few hundred varies. */
   readonly costPerSecond: number;
-  /** How long items took, at the 99th percentile. */
+  /** 99th percentile of the items' times. */
   readonly p99Ms: number;
 }
 
-/** Two batches at a time, by length; times vary by 10 %. */
+/** Runs two batches at a time, ordered by length; times vary by 10 %. */
 async function serve(load: Load, options: BatchOptions<number, number>, seed: number): Promise<Served> {
   const clock = virtualClock();
   const [lengths, noise] = [seeded(seed), seeded(seed + 1)];
@@ -71,7 +71,7 @@ async function serve(load: Load, options: BatchOptions<number, number>, seed: nu
   return { costPerSecond: (cost / (endedAt - startedAt)) * 1_000, p99Ms };
 }
 
-/** Of five seeds, the median of each figure. */
+/** The median of each figure over five seeds. */
 export async function serveOften(load: Load, options: BatchOptions<number, number>): Promise<Served> {
   const runs: Served[] = [];
   for (const seed of [1, 2, 3, 4, 5]) runs.push(await serve(load, options, seed));

@@ -1,6 +1,5 @@
-// How long an encoder of MiniLM's shape (6 layers, 384 wide) takes for so many rows of so many
-// tokens: measured, on one thread of a server, with onnxruntime. Between the measured sizes: on
-// straight lines of the logarithms.
+// Times of an encoder with MiniLM's dimensions (6 layers, 384 wide) by rows and tokens, measured
+// with onnxruntime on one thread of a server. Between the measured sizes: linear in the logarithms.
 
 const TOKENS = [8, 16, 32, 64, 128, 256];
 const ROWS = [1, 2, 4, 8, 16, 32, 64, 128];
@@ -24,8 +23,8 @@ export function miniLmMs(rows: number, tokens: number): number {
 }
 
 /**
- * The measured size at or below a value, and how far from it to the next one. Sizes beyond the last
- * continue its line.
+ * The measured size at or below a value, and the position between it and the next one. Beyond the
+ * last size its line continues.
  */
 function placeOf(sizes: readonly number[], value: number): [index: number, share: number] {
   const above = sizes.findIndex((size) => size > value);

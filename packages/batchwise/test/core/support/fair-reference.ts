@@ -1,4 +1,4 @@
-// Start-time fair queueing on plain arrays, reading nothing ahead. FairOrder is compared with it.
+// Start-time fair queueing on plain arrays, without reading ahead. The reference for FairOrder.
 
 export interface Served {
   readonly id: number;
@@ -13,7 +13,7 @@ interface Tenant {
   turn: number;
 }
 
-/** The mean is that of about so many entries; see fair-order.ts. */
+/** Number of entries in the mean cost, approximately; see fair-order.ts. */
 const REMEMBERED = 1024;
 
 export class FairReference {
@@ -64,7 +64,7 @@ export class FairReference {
     tenant.items.push(item);
   }
 
-  /** An item leaves early, if it is still there. */
+  /** Removes an item early, if it is still there. */
   leave(id: number): void {
     for (const { items } of this.#tenants) {
       const index = items.findIndex((item) => item.id === id);

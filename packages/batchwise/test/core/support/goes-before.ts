@@ -1,4 +1,4 @@
-// A second reading of the order among waiting entries.
+// A second implementation of the order among waiting entries.
 
 interface Waiting {
   readonly priority: number;
@@ -6,7 +6,7 @@ interface Waiting {
   readonly moment: { readonly at: number };
 }
 
-/** True when one entry goes before another; false for two that are equal in all. */
+/** True if one entry goes before another; false for two equal ones. */
 export function goesBefore(a: Waiting, b: Waiting, agingMs: number): boolean {
   if (agingMs === Infinity) {
     if (a.priority !== b.priority) return a.priority > b.priority;

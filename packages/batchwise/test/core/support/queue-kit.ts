@@ -1,5 +1,5 @@
-// A queue to fill and to pack from in tests of the engine's parts, with numbers as items. An entry
-// is known by its item.
+// A queue to fill and to pack from, for tests of the engine's parts, with numbers as items. An
+// entry is identified by its item.
 
 import type { Caps, PackedBatch } from "../../../src/core/policy/caps.ts";
 import { pack } from "../../../src/core/policy/pack.ts";
@@ -19,11 +19,11 @@ export interface NewEntry {
   readonly tenant?: string;
   readonly key?: string | undefined;
   readonly dueAt?: number;
-  /** Of its moment. */
+  /** Sequence number of its moment. */
   readonly sequence?: number;
 }
 
-/** An entry that is in no queue yet. */
+/** An entry outside any queue. */
 export function entryOf(of: NewEntry): Entry {
   const {
     id,
@@ -42,7 +42,7 @@ export function entryOf(of: NewEntry): Entry {
   return Object.assign(entry, { cost, priority });
 }
 
-/** Holds entries that wait no longer: a running batch, or nothing. */
+/** The holder of entries that do not wait: a running batch, or nothing. */
 export function otherHolder(): EntryHolder {
   return { isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} };
 }
@@ -85,7 +85,7 @@ export class Kit {
     return this.#entries.get(id) as Entry;
   }
 
-  /** Flushes what waits now. */
+  /** Flushes the waiting entries. */
   flush(key: string | undefined, resting: readonly FlushedBatch[], done: () => void): void {
     this.queue.flush(key, this.#sequence, resting, done);
   }
@@ -101,13 +101,13 @@ export class Kit {
     return this;
   }
 
-  /** Packs the lane of the most urgent entry, and changes nothing. */
+  /** Plans a batch of the most urgent lane; changes nothing. */
   plan(caps: Partial<Caps> = {}, lastSequence = Number.POSITIVE_INFINITY): PackedBatch {
     const all = { ...uncapped, ...caps };
     return pack(this.queue.mostUrgent ?? NOTHING, all, lastSequence);
   }
 
-  /** Packs and takes a batch; its items. */
+  /** Packs and takes a batch; returns its items. */
   take(caps: Partial<Caps> = {}): unknown[] {
     const plan = this.plan(caps);
     const items = plan.entries.map(({ item }) => item);
@@ -123,7 +123,7 @@ export class Kit {
   }
 }
 
-/** The items that a reader reads. */
+/** All items of a reader. */
 export function itemsOf(reader: { readonly entry: Entry | null; advance(count: number): void }): unknown[] {
   const items: unknown[] = [];
   for (; reader.entry !== null; reader.advance(1)) items.push(reader.entry.item);

@@ -1,5 +1,5 @@
-// A queue as a plain list, and the same steps done to it and to the real one. `check` compares all
-// that the queue says.
+// A queue as a plain list, with the same steps applied to it and to the real queue. `check`
+// compares all that the queue reports.
 
 import { expect } from "vitest";
 import type { Entry } from "../../../src/core/queue/entry.ts";
@@ -18,7 +18,7 @@ class Running implements FlushedBatch {
   }
 }
 
-/** A call of `flush`: what it waits for, and whether it has been done. */
+/** A call of `flush`: the entries that it waits for, and whether it is done. */
 interface Awaited {
   readonly entries: Set<Entry>;
   readonly batches: Set<Running>;
@@ -45,7 +45,7 @@ export class Model {
     this.#waiting.push(this.kit.entry(of.id));
   }
 
-  /** One of those who wait; undefined where nobody does. */
+  /** A waiting entry; undefined if none waits. */
   #any(place: number): Entry | undefined {
     return this.#waiting[place % Math.max(1, this.#waiting.length)];
   }
@@ -64,7 +64,7 @@ export class Model {
     expect(entry.priority).toBe(Math.max(before, priority));
   }
 
-  /** A caller joins with a deadline of his own, or the one with the earliest leaves. */
+  /** A caller with a deadline joins, or the one with the earliest deadline leaves. */
   moveDeadline(place: number, dueAt: number): void {
     const entry = this.#any(place);
     if (entry === undefined) return;
@@ -98,7 +98,7 @@ export class Model {
     this.kit.queue.flushes.batchEnded(batch.key, batch.flushes);
   }
 
-  /** Flushes; half of the batches that run are said to pause before another call. */
+  /** Flushes; half of the running batches count as paused before another call. */
   flush(key: string | undefined): void {
     const covers = (of: { readonly key: string | undefined }): boolean => key === undefined || of.key === key;
     const resting = this.#running.filter((batch, index) => index % 2 === 0 && covers(batch));
@@ -158,7 +158,7 @@ export class Model {
     return goesBefore(a, b, this.agingMs);
   }
 
-  /** All leave, the oldest first. */
+  /** Removes all, oldest first. */
   clear(): void {
     const ids = this.#waiting.map(({ item }) => item);
     const cleared = this.kit.queue.clear({ isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} });

@@ -1,5 +1,4 @@
-// The parts of a batcher that its other parts share, on a virtual clock, for tests of one part
-// alone.
+// The shared services of a batcher on a virtual clock, for tests of a single part.
 
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { Events, type WarningEvent } from "../../../src/core/contract/events.ts";

@@ -1,5 +1,4 @@
-// A Redis Cluster for tests: three nodes with a third of the keys each, and a replica of each of
-// them.
+// A Redis Cluster for tests: three nodes with a third of the keys each, and a replica of each.
 
 import { Cluster, type Redis } from "ioredis";
 import { onTestFinished } from "vitest";
@@ -9,13 +8,16 @@ import { pause } from "./kit.ts";
 
 export interface TestCluster {
   readonly client: Cluster;
-  /** Clients of the nodes: first those that have the keys, then their replicas. */
+  /** Clients of the nodes: first the masters, then their replicas. */
   readonly nodes: readonly Redis[];
 }
 
 const SLOTS = 16_384;
 const MASTERS = 3;
-/** A replica that has not won by then asks anew: an election by hand ends after five seconds. */
+/**
+ * Time in ms after which a replica that has not won asks again: a manual election ends after five
+ * seconds.
+ */
 const ELECTION_MS = 6_000;
 const LOOK_MS = 50;
 
@@ -54,8 +56,8 @@ export async function startCluster(): Promise<TestCluster> {
 }
 
 /**
- * Makes a replica the master of its part. One at a time: masters vote once in an epoch, so of two
- * that ask at once one may get no majority, and it does not ask again by itself.
+ * Makes a replica the master of its part. One at a time: masters vote once per epoch, so of two
+ * replicas that ask at once one may get no majority, and it does not ask again by itself.
  */
 export async function takeOver(replica: Redis): Promise<void> {
   for (let looks = 0; !(await replica.info("replication")).includes("role:master"); looks += 1) {

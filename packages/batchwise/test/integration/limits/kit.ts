@@ -1,5 +1,5 @@
-// What the tests of limits in Redis share: a place in a server, clients, one who takes what it
-// gets, and a way to Redis that can be cut.
+// Shared by the tests of limits in Redis: a place in a server, clients, a client of the limiter
+// that takes everything it gets, and a connection to Redis that can be cut.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,14 +16,14 @@ import type { LimiterWork } from "./limiter-child.ts";
 const CHILD = fileURLToPath(new URL("limiter-child.ts", import.meta.url));
 
 let keys = 0;
-/** A Redis, and a key that no other test has. */
+/** A Redis server, and a key that no other test uses. */
 export async function place(): Promise<{ port: number; key: string }> {
   const { port, prefix } = await redisPlace();
   keys += 1;
   return { port, key: `${prefix}-limit-${process.pid}-${keys}` };
 }
 
-/** A client that is connected. */
+/** A connected client. */
 export async function ioredis(port: number): Promise<Redis> {
   const client = clientAt(port);
   onTestFinished(() => client.disconnect());
@@ -33,7 +33,7 @@ export async function ioredis(port: number): Promise<Redis> {
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Takes what it gets until it is stopped, a piece a time, and counts. */
+/** Takes everything it gets, one piece at a time, until it is stopped, and counts. */
 export class Taker implements LimiterClient {
   granted = 0;
   readonly #limiter: RateLimiter;
@@ -83,7 +83,7 @@ export function startChild(work: LimiterWork): LimiterChild {
   return { line: async () => String((await lines.next()).value), begin: () => child.stdin?.write("begin\n") };
 }
 
-/** A way to Redis that can be cut. */
+/** A connection to Redis that can be cut. */
 export class Wire {
   readonly #server: Server;
   readonly #sockets: Set<Socket> = new Set();

@@ -1,6 +1,6 @@
 // One of several processes that share a limit in Redis. Run as
-// `node limiter-child.ts <json of LimiterWork>`: says "ready", and when it reads a line, keeps a
-// batcher busy for a while and says how much it was granted in that time.
+// `node limiter-child.ts <json of LimiterWork>`: prints "ready"; after it has read a line, it keeps
+// a batcher busy for a while and prints the amount that it was granted.
 
 import { once } from "node:events";
 import { Redis } from "ioredis";
@@ -15,12 +15,12 @@ export interface LimiterWork {
   readonly costPerMinute: number;
   readonly maxBatchSize: number;
   readonly runMs: number;
-  /** For so much of each second the event loop stands still. Default 0. */
+  /** Milliseconds of each second in which the event loop is blocked. Default 0. */
   readonly stopMs?: number;
 }
 
 const work = JSON.parse(process.argv[2] ?? "") as LimiterWork;
-// Ends with the process that has started it, however that ends.
+// Ends with its parent process, however that ends.
 process.stdin.once("end", () => process.exit(1));
 const { port, key, costPerMinute, maxBatchSize } = work;
 
@@ -47,7 +47,7 @@ if (stopMs > 0) {
   const nothing = new Int32Array(new SharedArrayBuffer(4));
   setInterval(() => Atomics.wait(nothing, 0, 0, stopMs), 1_000);
 }
-/** More than can be granted. */
+/** More than the limiter can grant. */
 const items = Array.from({ length: (costPerMinute * work.runMs) / 60_000 }, (_, index) => index);
 batcher.submitMany(items).catch(() => {});
 await new Promise((resolve) => setTimeout(resolve, work.runMs));

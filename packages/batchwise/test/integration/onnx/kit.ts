@@ -1,4 +1,4 @@
-// Small graphs, written to files that go with the test, and tensors for them.
+// Small graphs, written to files that are removed after the test, and tensors for them.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +8,7 @@ import { onTestFinished } from "vitest";
 import { buildEncoder, DEFAULT_ENCODER, type EncoderConfig } from "../../../../server/src/models/encoder-model.ts";
 import { type Dimension, type ElementType, OnnxGraph } from "../../../../server/src/models/onnx-graph.ts";
 
-/** The file's path. It goes with the test. */
+/** The path of a file with these bytes, removed after the test. */
 export function fileOf(bytes: Uint8Array | string): string {
   const folder = mkdtempSync(join(tmpdir(), "batchwise-onnx-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -19,11 +19,11 @@ export function fileOf(bytes: Uint8Array | string): string {
 
 const SMALL = { layers: 2, hidden: 32, heads: 2, feedForward: 64, vocabulary: 1024, maxTokens: 256 };
 
-/** `input_ids` and `attention_mask` in, `embedding` out. */
+/** A graph with inputs `input_ids` and `attention_mask` and output `embedding`. */
 export const encoder = (config: Partial<EncoderConfig> = {}): Uint8Array =>
   buildEncoder({ ...DEFAULT_ENCODER, ...SMALL, ...config });
 
-/** `x` in, `y` out, the same. */
+/** A graph whose output `y` is its input `x`. */
 export function identity(type: ElementType, dims: readonly Dimension[] = ["batch", "length"]): Uint8Array {
   const graph = new OnnxGraph();
   graph.input("x", type, dims);
@@ -32,7 +32,7 @@ export function identity(type: ElementType, dims: readonly Dimension[] = ["batch
   return graph.finish("identity", "gives what it gets");
 }
 
-/** `x` in; `once`, which is `x`, and `twice` out. */
+/** A graph with input `x` and two outputs: `once`, equal to `x`, and `twice`. */
 export function twoOutputs(): Uint8Array {
   const graph = new OnnxGraph();
   graph.input("x", "float32", ["batch", "length"]);
@@ -43,7 +43,7 @@ export function twoOutputs(): Uint8Array {
 }
 
 /**
- * `x` [batch, width] in, `y` out: some milliseconds of matrix products a row, as many as
+ * A graph from `x` [batch, width] to `y` that takes a few milliseconds per row, more with more
  * `products`.
  */
 export function slow(products: number, width: number = 256): Uint8Array {
@@ -66,7 +66,7 @@ export interface Embedding {
   readonly embedding: Tensor<"float32">;
 }
 
-/** A text of this many tokens; those of other seeds differ. */
+/** A text of this many tokens; another seed gives another text. */
 export function encoded(length: number, seed: number = length): Encoded {
   const data = BigInt64Array.from({ length }, (_, place) => BigInt(3 + ((seed * 7919 + place * 104_729) % 1000)));
   const dims = [1, length];

@@ -1,6 +1,6 @@
-// For each alert rule, series under which it fires and series under which it does not, in the
-// notation of promtool: the value of each minute. "0+2x30" starts at 0 and grows by 2 a minute for
-// 30 minutes; "_" is a minute without the series.
+// For each alert rule, series under which it fires and series under which it does not, in
+// promtool's notation: one value per minute. "0+2x30" starts at 0 and grows by 2 a minute for 30
+// minutes; "_" is a minute without a sample.
 
 export interface AlertCase {
   readonly alert: string;
@@ -9,11 +9,14 @@ export interface AlertCase {
   /** Values by series, and the minute at which the alert fires. */
   readonly fires: Readonly<Record<string, string>>;
   readonly at: number;
-  /** Other series under which it fires at that minute. */
+  /** More series under which it fires at that minute. */
   readonly firesToo?: Readonly<Record<string, string>>;
-  /** Each of them leaves the alert silent, at `at` and in the last minute of the series. */
+  /** Under each of these it does not fire, neither at `at` nor in the last minute of the series. */
   readonly silent: readonly Readonly<Record<string, string>>[];
-  /** Leaves it silent after a day: before that nobody can know that the counter has not grown. */
+  /**
+   * Does not fire under this after a day; before that it cannot be known that the counter has not
+   * grown.
+   */
   readonly silentAfterDay?: Readonly<Record<string, string>>;
 }
 
@@ -21,7 +24,7 @@ const words = { batchwise_batcher_name: "words" };
 const WORDS = 'batchwise_batcher_name="words"';
 const settled = (outcome: string) => `batchwise_items_settled_total{${WORDS},batchwise_item_outcome="${outcome}"}`;
 
-/** Of 200 items a minute, so many end in this way. */
+/** This many of 200 items per minute have this outcome. */
 const share = (outcome: string, items: number) => ({
   [settled(outcome)]: `0+${items}x30`,
   [settled("completed")]: `0+${200 - items}x30`,
@@ -95,12 +98,10 @@ const paused = 'batchwise_dispatch_account_paused{batchwise_account="openai",bat
 const lost = 'batchwise_dispatch_leases_lost_total{batchwise_account="openai",batchwise_reason="expired"}';
 const setBacks = 'batchwise_dispatch_store_set_backs_total{batchwise_error_code="STORE_SET_BACK"}';
 const runningOf = (instance: string) => `batchwise_dispatch_running{instance="${instance}"}`;
-/** Minutes. */
+/** In minutes. */
 export const DAY = 24 * 60;
 
-/**
- * A counter that has stood still for a day and more, with ten minutes in which nothing was scraped.
- */
+/** A counter that has not changed for more than a day, with ten minutes without samples. */
 const oldValue = (value: number): string => `${value}x${DAY} _x10 ${value}x120`;
 
 const DISPATCHERS: readonly AlertCase[] = [

@@ -1,4 +1,4 @@
-// Fills a small disk to its last byte, and makes room on it again.
+// Fills a small disk to its last byte, and frees space on it again.
 
 import { appendFileSync, rmSync } from "node:fs";
 import { join } from "node:path";

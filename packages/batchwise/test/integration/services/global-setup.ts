@@ -1,5 +1,5 @@
-// Runs once before the integration tests: starts the keeper of their servers, which itself starts
-// none before it is asked.
+// Runs once before the integration tests: starts the keeper of their servers, which starts servers
+// on request.
 
 import type { TestProject } from "vitest/node";
 import { startKeeper } from "./keeper-client.ts";

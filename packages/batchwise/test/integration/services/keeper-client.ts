@@ -1,5 +1,5 @@
-// Starts the keeper of the servers, and asks it. For whatever wants servers that are gone when it
-// is gone itself: the tests, and the benchmarks.
+// Starts the keeper of the servers, and sends it requests. For programs whose servers must end with
+// them: the tests and the benchmarks.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -11,16 +11,13 @@ import type { RedisOptions, RedisService } from "./redis.ts";
 
 export interface Keeper {
   readonly port: number;
-  /**
-   * Ends every server that it keeps, and then itself. It does the same when this process ends
-   * without a word.
-   */
+  /** Ends all its servers, and then itself. It also does so when this process ends in any way. */
   stop(): Promise<void>;
 }
 
 /**
- * The keeper lives in a process group of its own, so that Ctrl-C does not end it before it has
- * ended the servers.
+ * The keeper has its own process group, so that Ctrl-C does not end it before it has ended the
+ * servers.
  */
 export async function startKeeper(folder: string = tmpdir()): Promise<Keeper> {
   const script = new URL("keeper.ts", import.meta.url).pathname;
@@ -41,14 +38,14 @@ export async function startKeeper(folder: string = tmpdir()): Promise<Keeper> {
   };
 }
 
-/** Asks the keeper at that port. */
+/** Sends a request to the keeper at this port. */
 export async function askKeeper<Answer>(port: number, what: Ask): Promise<Answer> {
   const response = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: JSON.stringify(what) });
   if (!response.ok) throw new Error(await response.text());
   return (await response.json()) as Answer;
 }
 
-/** A server that nobody else uses. */
+/** A server for one test file only. */
 export async function ownPostgres(keeperPort: number, options: PostgresOptions = {}): Promise<PostgresService> {
   const { id, port, folder } = await askKeeper<OwnServer>(keeperPort, { call: "startOwnPostgres", options });
   return {
@@ -57,7 +54,7 @@ export async function ownPostgres(keeperPort: number, options: PostgresOptions =
   };
 }
 
-/** The same of Redis. */
+/** The same for Redis. */
 export async function ownRedis(keeperPort: number, options: RedisOptions = {}): Promise<RedisService> {
   const { id, port, folder } = await askKeeper<OwnServer>(keeperPort, { call: "startOwnRedis", options });
   return {
@@ -67,7 +64,7 @@ export async function ownRedis(keeperPort: number, options: RedisOptions = {}): 
   };
 }
 
-/** A Prometheus that scrapes that port. */
+/** A Prometheus that scrapes this port. */
 export async function ownPrometheus(keeperPort: number, scraped: number): Promise<PrometheusService> {
   const { id, port, folder } = await askKeeper<OwnServer>(keeperPort, { call: "startPrometheus", scraped });
   return { port, folder, stop: () => askKeeper(keeperPort, { call: "stop", id }) };

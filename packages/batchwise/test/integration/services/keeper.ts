@@ -1,7 +1,7 @@
-// Keeps the servers of one test run, in a process of its own. Started, and asked over HTTP on
-// loopback, by keeper-client.ts. Starts a server when the first test asks for it. Ends every one,
-// by its process id, and removes its folder when its own input ends: that comes with the end of the
-// run, by whatever that was.
+// Keeps the servers of one test run, in its own process. keeper-client.ts starts it and sends it
+// requests over HTTP on loopback. It starts a server at the first request for it. When its input
+// ends, that is, when the run ends in any way, it ends every server by its process id and removes
+// its folder.
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -11,7 +11,7 @@ import { type PostgresOptions, type PostgresService, startPostgres } from "./pos
 import { type PrometheusService, programsFolder, startPrometheus } from "./prometheus.ts";
 import { type RedisOptions, type RedisService, startRedis } from "./redis.ts";
 
-/** What can be asked. `id` is that of a server which `startOwn...` has answered. */
+/** The requests. `id`: of a server that `startOwn...` has returned. */
 export type Ask =
   | { readonly call: "postgresPlace" | "redisPlace" }
   | { readonly call: "startOwnPostgres"; readonly options: PostgresOptions }
@@ -29,7 +29,7 @@ export interface OwnServer {
 type Store = PostgresService | RedisService;
 type Service = Store | PrometheusService;
 
-/** Every server that was started or is starting. */
+/** Every started or starting server. */
 const all = new Map<number, Promise<Service>>();
 let shared: { postgres?: Promise<Store>; redis?: Promise<Store> } = {};
 
@@ -83,8 +83,8 @@ async function answer(ask: Ask): Promise<unknown> {
 }
 
 const server = createServer(async (request, response) => {
-  // Each question comes on a connection of its own: a kept one may be closed just when the next is
-  // asked.
+  // Each request uses a new connection: a kept one might be closed just as the next request is
+  // sent.
   response.setHeader("connection", "close");
   try {
     const ask = JSON.parse(await text(request)) as Ask;

@@ -1,6 +1,6 @@
-// Servers for tests of the integration project. A place is an empty corner of a server that all
-// files of the run share; a file that kills, fills or changes its server has one of its own.
-// Whatever is not stopped here is at the end of the run.
+// Servers for the integration tests. A place is an empty part of a server that all files of the run
+// share; a file that kills, fills or changes its server has its own. Servers that are not stopped
+// here end with the run.
 
 import { inject } from "vitest";
 import { askKeeper, ownPostgres, ownPrometheus, ownRedis } from "./keeper-client.ts";
@@ -24,7 +24,7 @@ export function startOwnRedis(options?: RedisOptions): Promise<RedisService> {
   return ownRedis(inject("keeperPort"), options);
 }
 
-/** A Prometheus that scrapes `/metrics` of a port of this machine. */
+/** A Prometheus that scrapes `/metrics` on a port of this machine. */
 export function startOwnPrometheus(scraped: number): Promise<PrometheusService> {
   return ownPrometheus(inject("keeperPort"), scraped);
 }

@@ -1,5 +1,5 @@
-// A PostgreSQL server: on a free port of loopback, on data of its own, gone afterwards. Finds the
-// server's programs or installs them; throws where it can do neither.
+// A PostgreSQL server on a free port of loopback, with its own data, which is removed afterwards.
+// Finds the server's programs or installs them; throws if it can do neither.
 
 import { execFile, execFileSync } from "node:child_process";
 import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -13,25 +13,22 @@ import { mountSmallDisk } from "./small-disk.ts";
 
 export interface PostgresOptions {
   /**
-   * Puts the tables of every place on a disk of that many megabytes; the server's own files are not
-   * on it.
+   * Puts the tables of every place on a disk of this many megabytes; the server's own files are
+   * elsewhere.
    */
   readonly diskMb?: number;
-  /** Makes it a standby, which follows the server of that port, reads only and may be promoted. */
+  /** Makes it a standby of the server on this port: it only reads, and may be promoted. */
   readonly standbyOf?: number;
-  /**
-   * Whether commits are flushed to the disk: yes, unless said otherwise. Only a loss of power tells
-   * the difference.
-   */
+  /** True (default): commits are flushed to the disk. Only a power failure shows the difference. */
   readonly fsync?: boolean;
 }
 
 export interface PostgresService extends Service {
-  /** The small disk, or where one would be. */
+  /** The folder of the small disk, if there is one. */
   readonly folder: string;
   /**
-   * An empty schema of its own: what a pool needs to work in it, also in another process. Its
-   * connections bear its name.
+   * An empty schema, as settings for a pool that works in it, also in another process. Its
+   * connections have its name.
    */
   place(): Promise<PostgresPlace>;
 }
@@ -40,7 +37,7 @@ export type PostgresPlace = pg.PoolConfig & { readonly application_name: string 
 
 const SETTINGS = ["max_connections=120", "fsync=off", "unix_socket_directories=", "listen_addresses=127.0.0.1"];
 
-/** Postgres does not run as root: then it runs as this user. */
+/** Postgres does not run as root; then it runs as this user. */
 function serverUser(): { readonly uid: number; readonly gid: number } | null {
   if (userInfo().uid !== 0) return null;
   for (const name of ["postgres", "nobody"]) {
@@ -48,13 +45,13 @@ function serverUser(): { readonly uid: number; readonly gid: number } | null {
       const id = (flag: string): number => Number(execFileSync("id", [flag, name], { stdio: "pipe" }).toString());
       return { uid: id("-u"), gid: id("-g") };
     } catch {
-      // No such user here: the next one.
+      // This user does not exist: try the next one.
     }
   }
   throw new Error("PostgreSQL does not run as root, and there is neither a user postgres nor nobody.");
 }
 
-/** Its idle connections may be cut without ending the process. */
+/** A pool whose idle connections may be cut without ending the process. */
 export function poolAt(place: pg.PoolConfig): pg.Pool {
   const pool = new pg.Pool(place);
   pool.on("error", () => {});
@@ -99,7 +96,7 @@ export async function startPostgres({
       return { ...config, application_name: name, options: `-c search_path=${name}${tablespace}` };
     },
     stop: async () => {
-      // At once: what it has not written out is of no use any more.
+      // Stops at once: unwritten data is not needed any more.
       await stopProgram(child, "SIGQUIT");
       await disk?.remove();
       rmSync(folder, { recursive: true, force: true });
@@ -119,7 +116,7 @@ async function isReady(config: pg.PoolConfig): Promise<boolean> {
   return true;
 }
 
-/** One statement on a connection of its own. */
+/** Runs one statement on a connection of its own. */
 export async function query(config: pg.PoolConfig, sql: string): Promise<pg.QueryResult> {
   const client = new pg.Client(config);
   client.on("error", () => {});

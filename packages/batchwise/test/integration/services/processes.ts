@@ -1,4 +1,4 @@
-// What both servers need: free ports, and a process that is stopped by its id.
+// Shared by the servers: free ports, and a process that is stopped by its id.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,7 +21,7 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** A started program; what it said is in the error when it ends before it is `ready`. */
+/** Starts a program. If it ends before it is `ready`, the error contains its output. */
 export async function startProgram(
   command: readonly string[],
   cwd: string,
@@ -52,7 +52,7 @@ export async function stopProgram(child: ChildProcess, signal: NodeJS.Signals): 
   if (hasEnded(child)) return;
   const ended = once(child, "close");
   child.kill(signal);
-  // One that a test has stopped hears of no signal.
+  // A process that a test has paused receives no other signal.
   child.kill("SIGCONT");
   await ended;
 }

@@ -1,26 +1,26 @@
 // The programs of the servers that tests run: found on this machine, or installed as Debian
-// packages. Throws, with what to do, where neither is possible: a test that needs a server never
-// passes without one.
+// packages. Throws, with advice, if neither is possible: a test that needs a server never passes
+// without one.
 
 import { execFileSync } from "node:child_process";
 import { accessSync, constants, existsSync, globSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 export interface Wanted {
-  /** All of them in one folder. */
+  /** Programs that must be in one folder. */
   readonly programs: readonly string[];
-  /** Folders to look into before those of the machine. Globs are allowed. */
+  /** Folders to search before the machine's. Globs are allowed. */
   readonly folders?: readonly string[];
   readonly packages: readonly string[];
-  /** "a Redis server": for the message. */
+  /** For the message, for example "a Redis server". */
   readonly what: string;
 }
 
-/** Where programs are, and what may be done about those that are not there. */
+/** Where to search for programs, and how to install missing ones. */
 export interface Machine {
   readonly folders: readonly string[];
   readonly isRoot: boolean;
-  /** The script that Debian packages ask before they start a service. */
+  /** The script that Debian packages call before they start a service. */
   readonly policyFile: string;
 }
 
@@ -32,7 +32,7 @@ function thisMachine(): Machine {
   };
 }
 
-/** The folder that has all of the programs; installs them where there is none. */
+/** The folder with all of the programs; installs them if there is none. */
 export function folderOf(wanted: Wanted, machine: Machine = thisMachine()): string {
   const found = find(wanted, machine);
   if (found !== undefined) return found;
@@ -57,7 +57,7 @@ function isProgram(file: string): boolean {
   }
 }
 
-/** Installs Debian packages, whose services are not started. Answers why that was not possible. */
+/** Installs Debian packages without starting their services. Returns the error if that fails. */
 function install(packages: readonly string[], machine: Machine): Error | undefined {
   const folder = find({ programs: ["apt-get"] }, machine);
   if (folder === undefined) return new Error("There is no apt-get here.");
@@ -67,11 +67,11 @@ function install(packages: readonly string[], machine: Machine): Error | undefin
     execFileSync(join(folder, "apt-get"), args, { env: environment, stdio: ["ignore", "ignore", "pipe"] });
   };
   const isOurs = !existsSync(machine.policyFile);
-  // 101 says no.
+  // Exit code 101 forbids the start.
   if (isOurs) writeFileSync(machine.policyFile, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
     run("update", "-qq");
-    // Another run may be installing just now: wait for it.
+    // Another run may be installing: wait for it.
     run("-o", "DPkg::Lock::Timeout=120", "install", "-y", "-qq", "--no-install-recommends", ...packages);
     return undefined;
   } catch (error) {

@@ -1,6 +1,6 @@
 // Prometheus' own programs: `promtool`, which checks and tests rules, and a server on a free port
-// of loopback that scrapes one address every second. Finds the programs or installs them; throws
-// where it can do neither.
+// of loopback that scrapes one address every second. Finds the programs or installs them; throws if
+// it can do neither.
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -17,11 +17,11 @@ export interface ToolAnswer {
 }
 
 export interface PrometheusService extends Service {
-  /** Of its settings and data. */
+  /** The folder of its settings and data. */
   readonly folder: string;
 }
 
-/** The folder of the programs, which are installed where they are not there. */
+/** The folder of the programs; installs them if they are missing. */
 export function programsFolder(): string {
   return folderOf(wanted);
 }
@@ -31,14 +31,14 @@ export function runPromtool(folder: string, args: readonly string[]): ToolAnswer
   return { status, output: stdout + stderr };
 }
 
-/** A Prometheus that scrapes `/metrics` of a port of this machine. */
+/** A Prometheus that scrapes `/metrics` on a port of this machine. */
 export async function startPrometheus(scraped: number): Promise<PrometheusService> {
   const program = join(programsFolder(), "prometheus");
   const folder = mkdtempSync(join(tmpdir(), "batchwise-prometheus-"));
   const port = await freePort();
   const address = `127.0.0.1:${port}`;
   const jobs = [{ job_name: "batchwise", static_configs: [{ targets: [`127.0.0.1:${scraped}`] }] }];
-  // JSON is YAML too.
+  // JSON is valid YAML.
   const settings = { global: { scrape_interval: "1s", scrape_timeout: "1s" }, scrape_configs: jobs };
   writeFileSync(join(folder, "prometheus.yml"), JSON.stringify(settings));
   const files = [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`];

@@ -1,5 +1,5 @@
-// Two Redis servers of a test behind a proxy: a primary, to which the proxy leads, and its replica.
-// A failover changes their roles and ends no connection.
+// Two Redis servers of a test behind a proxy: a primary, to which the proxy connects, and its
+// replica. A failover swaps their roles and ends no connection.
 
 import { expect, onTestFinished } from "vitest";
 import { startOwnRedis } from "./kept.ts";
@@ -8,9 +8,9 @@ import { startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 
 export interface RedisPair {
   readonly proxy: TcpProxy;
-  /** The port of the server that is the replica at first. */
+  /** The port of the server that is the replica at the start. */
   readonly secondPort: number;
-  /** Changes the roles. The proxy still leads to the server that was the primary. */
+  /** Swaps the roles. The proxy still connects to the former primary. */
   failOver(): Promise<void>;
 }
 

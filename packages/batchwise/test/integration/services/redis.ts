@@ -1,5 +1,5 @@
-// A Redis server: on a free port of loopback, with an append-only file in a folder of its own, gone
-// afterwards. Finds the program or installs it; throws where it can do neither.
+// A Redis server on a free port of loopback, with an append-only file in its own folder, which is
+// removed afterwards. Finds the program or installs it; throws if it can do neither.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
@@ -10,26 +10,26 @@ import { folderOf } from "./programs.ts";
 import { mountSmallDisk } from "./small-disk.ts";
 
 export interface RedisOptions {
-  /** When the file is flushed: before every answer, unless said otherwise. */
+  /** When the file is flushed. Default: before every answer. */
   readonly appendfsync?: "always" | "everysec";
-  /** Puts the file on a disk of that many megabytes. */
+  /** Puts the file on a disk of this many megabytes. */
   readonly diskMb?: number;
-  /** Makes it a node of a cluster, which knows no other nodes and has no keys. */
+  /** Makes it a node of a cluster, without other nodes and keys. */
   readonly isNode?: boolean;
 }
 
-/** Where a store can work that shares the server with others. */
+/** A part of a shared server for one store. */
 export interface RedisPlace {
   readonly port: number;
   readonly prefix: string;
 }
 
 export interface RedisService extends Service {
-  /** The folder of its file, on its small disk where it has one. */
+  /** The folder of its file, on its small disk if it has one. */
   readonly folder: string;
-  /** Keys of its own. */
+  /** A prefix of keys that no other test uses. */
   place(): Promise<RedisPlace>;
-  /** Ends the server without a word, and starts it again on what its file holds. */
+  /** Kills the server, and starts it again with its file. */
   killAndRestart(): Promise<void>;
 }
 
@@ -65,7 +65,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<RedisServi
   };
 }
 
-/** Its connection may be cut without ending the process. */
+/** A client whose connection may be cut without ending the process. */
 export function clientAt(port: number, maxRetriesPerRequest = 20): Redis {
   const client = new Redis({ host: "127.0.0.1", port, maxRetriesPerRequest });
   client.on("error", () => {});

@@ -1,6 +1,6 @@
-// A disk of a few megabytes that can be filled: a file system in memory, in a mount namespace of
-// its own, so that nothing else sees it and nothing is left of it once its processes have ended,
-// however they end. Linux only: as root, or where users may make namespaces; elsewhere it throws.
+// A disk of a few megabytes that can be filled: a file system in memory, in its own mount
+// namespace, so that nothing else sees it and it disappears when its processes end in any way.
+// Linux only: as root, or where users may create namespaces; throws elsewhere.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -9,16 +9,16 @@ import { userInfo } from "node:os";
 export interface SmallDisk {
   /** The mounted folder, as this process sees it. */
   readonly path: string;
-  /** The command that runs another one with the disk in its place. */
+  /** The command that runs another command with the disk mounted. */
   readonly enter: readonly string[];
   remove(): Promise<void>;
 }
 
-/** Mounts the disk on a folder that is there, for the user of that id. */
+/** Mounts the disk on an existing folder, for the user with this id. */
 export async function mountSmallDisk(folder: string, megabytes: number, uid: number): Promise<SmallDisk> {
   const isRoot = userInfo().uid === 0;
   const namespaces = isRoot ? ["--mount"] : ["--mount", "--user", "--map-current-user", "--keep-caps"];
-  // Holds the namespace until its input ends, as it does when this process ends.
+  // Holds the namespace until its input ends, which happens when this process ends.
   const script = 'mount -t tmpfs -o "$1" tmpfs "$2" && echo mounted && exec cat >&2';
   const options = `size=${megabytes}m,mode=0700,uid=${uid}`;
   const holder = spawn("unshare", [...namespaces, "sh", "-c", script, "sh", options, folder], {

@@ -1,12 +1,12 @@
-// Leads connections to a port of this machine, as HAProxy does before a set of servers. Who is
-// connected stays where he is; where a server does not answer, his connection is ended.
+// Forwards connections to a port of this machine, as HAProxy does in front of servers. Existing
+// connections stay where they are; if a server does not answer, its connection is ended.
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 export interface TcpProxy {
   readonly port: number;
-  /** New connections go to that port. */
+  /** New connections go to this port. */
   lead(port: number): void;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
-// A worker thread with a connection to a shared batcher, as the tests hold it. All that were
-// started are ended after each test.
+// A worker thread with a connection to a shared batcher, controlled by the tests. All threads are
+// ended after each test.
 
 import { Worker } from "node:worker_threads";
 import type { SharedBatcher } from "batchwise/threads";
@@ -17,7 +17,7 @@ export interface Report {
   readonly error?: SeenError;
 }
 
-/** An error as the thread saw it, before it was cloned once more to be told. */
+/** An error as the thread saw it, before it was cloned for the report. */
 export type SeenError =
   | { readonly isError: false; readonly value: unknown }
   | {
@@ -55,9 +55,7 @@ export class CallingThread {
     started.push(this);
   }
 
-  /**
-   * Resolves with what the thread's job returned; with its error, as `{ error }`, where it threw.
-   */
+  /** Resolves with the return value of the thread's job, or with `{ error }` if it threw. */
   async ask(name: string, ...args: readonly unknown[]): Promise<unknown> {
     const { value, error } = await this.report(name, args);
     return error === undefined ? value : { error };

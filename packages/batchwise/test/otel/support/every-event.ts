@@ -1,4 +1,4 @@
-// One of each event that a dispatcher tells, and something that tells them as a dispatcher does.
+// One of each event of a dispatcher, and an emitter that sends them as a dispatcher does.
 
 import type { InstrumentedDispatcher } from "batchwise/otel";
 import type {
@@ -95,7 +95,7 @@ const STATS: DispatcherStats = {
   duplicateBatches: 0,
 };
 
-/** Tells what the test says, to whom it may concern. */
+/** Emits the events of a test to the listeners. */
 export class Teller implements InstrumentedDispatcher {
   readonly #listeners: Map<DispatcherEventName, Set<(event: never) => void>> = new Map();
 
@@ -121,7 +121,7 @@ export class Teller implements InstrumentedDispatcher {
     for (const [name, event] of Object.entries(EVENTS)) this.tell(name as DispatcherEventName, event as never);
   }
 
-  /** The same calls of the provider once more, refused. */
+  /** The same calls to the provider once more, refused. */
   tellRefusals(): void {
     const refused = { result: "refused", code: "rate_limit_exceeded" } as const;
     this.tell("upload", { ...EVENTS.upload, ...refused });

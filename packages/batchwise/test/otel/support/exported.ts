@@ -1,5 +1,5 @@
-// What OpenTelemetry's Prometheus exporter says of a batcher and a dispatcher to which everything
-// has happened once.
+// The output of OpenTelemetry's Prometheus exporter for a batcher and a dispatcher on which every
+// event has happened once.
 
 import { type BatchContext, createBatcher } from "batchwise";
 import { instrument, instrumentDispatcher } from "batchwise/otel";
@@ -7,20 +7,20 @@ import { Teller } from "./every-event.ts";
 import { type Sample, samplesIn } from "./prometheus-text.ts";
 import { metrics } from "./telemetry.ts";
 
-/** A series of the text, whatever its labels. Names of histograms come without their endings. */
+/** A series of the text, with any labels. Names of histograms are without their endings. */
 export interface ExportedSeries {
   readonly name: string;
   readonly type: string;
   readonly unit: string;
   readonly help: string;
-  /** Those that tell its samples apart; the buckets' is not among them. */
+  /** The labels that distinguish its samples, except the buckets' label. */
   readonly labels: readonly string[];
 }
 
 export interface Exported {
   readonly series: readonly ExportedSeries[];
   readonly samples: readonly Sample[];
-  /** What a scrape gives. */
+  /** The text of a scrape. */
   readonly text: string;
 }
 
@@ -71,7 +71,7 @@ function seriesIn(text: string, samples: readonly Sample[]): ExportedSeries[] {
     }));
 }
 
-/** `name` may be that of a histogram. */
+/** `name` may be a histogram's. */
 export function labelsOf(name: string, samples: readonly Sample[]): string[] {
   const own = samples.filter((one) => one.name === name || one.name === `${name}_count`);
   const labels = new Set(own.flatMap((one) => Object.keys(one.labels)));

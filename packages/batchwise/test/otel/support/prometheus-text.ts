@@ -1,4 +1,4 @@
-// Reads the text that Prometheus scrapes.
+// Parses Prometheus' text format.
 
 export interface Sample {
   readonly name: string;

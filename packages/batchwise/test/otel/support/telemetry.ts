@@ -17,7 +17,7 @@ import { type Sample, samplesIn } from "./prometheus-text.ts";
 export interface Metrics {
   readonly meter: Meter;
   readonly exporter: PrometheusExporter;
-  /** What a scrape gives. */
+  /** The text of a scrape. */
   readonly text: () => Promise<string>;
   readonly samples: () => Promise<Samples>;
 }
@@ -30,7 +30,7 @@ export class Samples {
     this.all = samplesIn(text);
   }
 
-  /** The sum of a metric over the series with these labels; undefined where there is none. */
+  /** The sum of a metric over the series with these labels; undefined if there is none. */
   value(name: string, labels: Readonly<Record<string, string>> = {}): number | undefined {
     const wanted = Object.entries(labels);
     const found = this.all.filter(
@@ -54,9 +54,9 @@ export function metrics(): Metrics {
 
 export interface Spans {
   readonly tracer: Tracer;
-  /** Those that have ended, in that order. */
+  /** Ended spans, in the order of their ends. */
   readonly ended: () => readonly ReadableSpan[];
-  /** Runs the callback within a span of this name, and returns what identifies the span. */
+  /** Runs the callback within a span of this name; returns the span's ids. */
   readonly within: (name: string, callback: () => void) => SpanContext;
 }
 

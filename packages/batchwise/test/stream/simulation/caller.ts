@@ -1,5 +1,5 @@
-// One caller of a simulated world: reads its stream at its own pace, leaves when it is to, and
-// remembers what it got.
+// One caller of a simulated world: reads its stream at its own pace, leaves at its planned time,
+// and records its chunks.
 
 import { BatchwiseError, type StreamFunction } from "batchwise";
 import type { VirtualClock } from "batchwise/testing";
@@ -19,10 +19,10 @@ export class Caller {
   readonly #controller: AbortController = new AbortController();
   #stream: AsyncIterableIterator<string, undefined> | null = null;
   #received = 0;
-  /** Chunks the handler has put in its place, and calls of `next()` so far. */
+  /** Number of chunks that the handler has put in its place, and of calls of `next()`. */
   given = 0;
   reads = 0;
-  /** How many it had been given when it was last there to get one. */
+  /** Number of its chunks when it last waited for one. */
   #due = 0;
   verdict: Verdict = null;
   batch: Batch | undefined;
@@ -31,7 +31,7 @@ export class Caller {
   isReading = false;
   readonly #onOver: (() => void)[] = [];
   error: unknown;
-  /** Left before the handler had ended it: then nobody but itself ended its stream. */
+  /** True if it left before the handler had ended it: then only the caller ended its stream. */
   leftEarly = false;
 
   constructor(plan: CallerPlan, clock: VirtualClock) {
@@ -44,13 +44,13 @@ export class Caller {
     return this.#state;
   }
 
-  /** Calls back when its stream is over, at once where it is. */
+  /** Calls back when its stream has ended; at once if it has. */
   whenOver(callback: () => void): void {
     if (this.#state === "new" || this.#state === "open") this.#onOver.push(callback);
     else callback();
   }
 
-  /** Chunks it was given and has not asked for. */
+  /** Number of its chunks that it has not requested. */
   get unread(): number {
     return this.given - this.reads;
   }
@@ -68,7 +68,7 @@ export class Caller {
     return this.plan.ending !== "generator";
   }
 
-  /** True when the engine, not the handler, failed its stream. */
+  /** True if the engine, not the handler, failed its stream. */
   get isGone(): boolean {
     const codes = ["BATCH_RESULT", "STREAM_STALLED"];
     const isEngines = this.error instanceof BatchwiseError && !codes.includes(this.error.code);
@@ -111,10 +111,7 @@ export class Caller {
     });
   }
 
-  /**
-   * Ends what is still open: by leaving, or by reading what a stream that was never read has to
-   * say.
-   */
+  /** Ends an open stream: leaves, or reads the end of a stream that was never read. */
   leave(): void {
     if (this.state !== "open") return;
     this.#state = "left";
@@ -160,7 +157,7 @@ export class Caller {
     this.#received += 1;
   }
 
-  /** Its fate against what the handler did for it. */
+  /** Compares its fate with the handler's actions. */
   check(): void {
     const { state, verdict, given, error } = this;
     const is = (isRight: boolean, what: string): void => {
@@ -176,7 +173,7 @@ export class Caller {
         this.isGone || error === verdict || this.#isOf("BATCH_RESULT") || this.#isOf("STREAM_STALLED"),
         `failed with ${String(error)}`,
       );
-      // A chunk may be on its way to a caller whom the engine fails at that moment.
+      // A chunk may be in flight to a caller whom the engine fails at that moment.
       is(this.#received >= this.#due - (this.isGone ? 1 : 0), `got ${this.#received} of ${this.#due} chunks`);
     }
   }

@@ -1,8 +1,8 @@
 // Deliberate faults in the streams, for mutate.ts beside it: each replaces one piece of a source by
-// another. The piece has to be there exactly once.
+// another. The piece must occur exactly once.
 
 export interface StreamFault {
-  /** What the streams do wrong. */
+  /** The wrong behaviour of the streams. */
   readonly name: string;
   /** File in packages/batchwise/src/stream. */
   readonly file: string;

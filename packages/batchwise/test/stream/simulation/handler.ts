@@ -1,5 +1,5 @@
-// The handler of a simulated world, and what it did: which chunks it put in whose place, and what
-// it was asked for when.
+// The handler of a simulated world, and its records: the chunks that it put in each place, and the
+// times of requests.
 
 import { type BatchContext, DONE, SKIP } from "batchwise";
 import type { Caller } from "./caller.ts";
@@ -12,33 +12,33 @@ export interface Batch {
   readonly callers: readonly Caller[];
   readonly context: BatchContext;
   readonly startedAt: number;
-  /** From its first round until its clean-up is over. */
+  /** True from its first round until its clean-up has ended. */
   isRunning: boolean;
-  /** Waits for what never comes. */
+  /** True if it waits for something that never happens. */
   hangs: boolean;
-  /** True when its callers have been failed all at once: it outlived its time or the batcher. */
+  /** True if its callers were all failed at once: it outlived its time or the batcher. */
   wasAbandoned: boolean;
   isCleaningUp: boolean;
   /**
-   * It aborted while the handler cleaned up after the last answer: then all callers had been
-   * answered.
+   * True if it aborted while the handler cleaned up after the last answer, when all callers had
+   * been answered.
    */
   abortedInCleanUp: boolean;
   /**
-   * Callers who, when the signal aborted, had neither left nor been answered as far as this side
+   * Callers who, when the signal aborted, had neither left nor been answered, as far as the handler
    * can know.
    */
   presentAtAbort: readonly Caller[] | undefined;
   /**
-   * When the last round was yielded, -1 while the handler works; whether somebody was behind then;
-   * how long the longest wait after one took.
+   * When the last round was yielded, -1 while the handler works; whether a caller was behind then;
+   * the longest wait after a round.
    */
   yieldedAt: number;
   wasHeld: boolean;
   longestWaitMs: number;
 }
 
-/** What a batch's failures are recognised by. */
+/** Marks the failures of a batch. */
 const boom: Error = new Error("the handler threw");
 
 export class SimulatedHandler {
@@ -82,7 +82,7 @@ export class SimulatedHandler {
     return (plan.isAsync ? this.#slowly(batch, plan) : this.#atOnce(batch, plan)) as AsyncIterable<never>;
   }
 
-  /** A batch that was aborted and goes on has its slot until its time is over. */
+  /** An aborted batch that continues has its slot until its time is over. */
   #holdsSlot({ isRunning, wasAbandoned, startedAt }: Batch): boolean {
     const limitMs = this.#world.options.handlerTimeoutMs ?? Number.POSITIVE_INFINITY;
     return isRunning && !wasAbandoned && this.#clock.now() - startedAt < limitMs;
@@ -121,7 +121,7 @@ export class SimulatedHandler {
     }
   }
 
-  /** Callers who end with the generator are given all their chunks first. */
+  /** Callers who end with the generator get all their chunks first. */
   #hasMore({ callers }: Batch): boolean {
     return callers.some((caller) => caller.verdict === null && (caller.isOwedMark || caller.isOwedChunks));
   }
@@ -147,7 +147,7 @@ export class SimulatedHandler {
     return caller.plan.ending === "done" ? DONE : caller.ownError;
   }
 
-  /** True while somebody has more unread chunks than are kept for one. */
+  /** True while a caller has more unread chunks than its buffer holds. */
   isHeld({ callers }: Batch): boolean {
     return callers.some((caller) => this.#isBehind(caller));
   }
@@ -158,10 +158,7 @@ export class SimulatedHandler {
     return round;
   }
 
-  /**
-   * The engine asks for another round, or stops the handler: it has waited for readers and for
-   * nothing else.
-   */
+  /** The engine requests another round, or stops the handler: it has waited only for readers. */
   #resumed(batch: Batch): void {
     if (batch.yieldedAt < 0) return;
     this.#endsStalled(batch);
@@ -181,7 +178,7 @@ export class SimulatedHandler {
     return caller.isPresent && caller.unread > this.#world.options.maxBufferedChunks;
   }
 
-  /** The engine asks for another round: nobody who is still there may be behind. */
+  /** The engine requests another round: no remaining caller may be behind. */
   #asked(batch: Batch): void {
     this.#resumed(batch);
     if (batch.context.signal.aborted) throw new Violation("a round was asked for after the abort");

@@ -1,6 +1,6 @@
-// Shows that the stream simulation notices: puts one deliberate fault after the other into a copy
-// of the sources, runs the worlds on it and prints how many it took and what broke. Exits with 1
-// where a fault survives.
+// Shows that the stream simulation finds faults: puts one deliberate fault at a time into a copy of
+// the sources, runs the worlds on it and prints the number of worlds and the broken promise. Exits
+// with 1 if a fault survives.
 // `npx node packages/batchwise/test/stream/simulation/mutate.ts [part of a name]`
 
 import { spawnSync } from "node:child_process";
@@ -16,7 +16,7 @@ const LIMIT_MS = 60_000;
 const self = fileURLToPath(import.meta.url);
 const sources = fileURLToPath(new URL("../../../src", import.meta.url));
 
-/** The child's part: runs worlds on the sources in a folder until one breaks a promise. */
+/** The child process: runs worlds on the sources in a folder until one breaks a promise. */
 async function runWorlds(folder: string): Promise<string> {
   const root = pathToFileURL(`${folder}/`).href;
   registerHooks({
@@ -36,7 +36,7 @@ async function runWorlds(folder: string): Promise<string> {
   return "SURVIVES";
 }
 
-/** The first seed that finds the fault and what broke, or "SURVIVES". */
+/** The first seed that finds the fault and the broken promise, or "SURVIVES". */
 export function examine(fault: StreamFault): string {
   const folder = mkdtempSync(join(tmpdir(), "batchwise-fault-"));
   try {

@@ -1,4 +1,4 @@
-// Runs one world to its end and holds the streams to their promises.
+// Runs one world to its end and checks the promises of streams.
 
 import { batchStream } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -9,15 +9,15 @@ import { Violation, violations } from "./violation.ts";
 import { WARN_AFTER_MS, WarningTimers } from "./warning-timers.ts";
 import { type World, worldOf } from "./world.ts";
 
-/** What a world was like, for a test that the worlds are not all of a kind. */
+/** Properties of a world, for a test that worlds differ. */
 export interface Report {
   readonly batches: number;
   readonly fates: readonly string[];
   readonly aborted: number;
   readonly warnings: number;
-  /** Callers who were ended because others waited for them. */
+  /** Number of callers who were ended because others waited for them. */
   readonly stalled: number;
-  /** Callers who read after another, and got chunks that had waited for them. */
+  /** Number of callers who read after another, and got buffered chunks. */
   readonly inSequence: number;
 }
 
@@ -65,7 +65,7 @@ export async function runWorld(seed: number): Promise<Report> {
   };
 }
 
-/** At rest a batch runs on only where a caller holds it, and a stream is open only for a cause. */
+/** At rest, a batch runs only if a caller holds it, and a stream is open only for a reason. */
 function checkStuck({ seed, options }: World, callers: readonly Caller[], handler: SimulatedHandler): void {
   const running = handler.batches.filter(({ isRunning, hangs }) => isRunning && !hangs);
   if (!running.every((batch) => handler.isHeld(batch)))
@@ -79,7 +79,7 @@ function checkStuck({ seed, options }: World, callers: readonly Caller[], handle
   }
 }
 
-/** Those who do not read leave, one by one, and the rest must go on. */
+/** Callers who do not read leave one by one, and the rest must continue. */
 async function leaveStuck(callers: readonly Caller[], runAll: () => Promise<void>): Promise<void> {
   for (const caller of callers) {
     if (caller.state !== "open" || caller.isReading) continue;
@@ -88,7 +88,7 @@ async function leaveStuck(callers: readonly Caller[], runAll: () => Promise<void
   }
 }
 
-/** A batch that waited longer than this for its readers has warned, once; no other has. */
+/** A batch that waited longer than this for its readers has warned once; no other batch has. */
 function checkWarnings({ context, longestWaitMs }: Batch, warnings: readonly string[], afterMs: number): void {
   const count = warnings.filter((warning) => warning.startsWith(`STREAM_BLOCKED: Batch ${context.id} `)).length;
   const isRight = longestWaitMs === afterMs ? count <= 1 : count === Number(longestWaitMs > afterMs);
@@ -104,12 +104,10 @@ async function check(what: string, promise: Promise<unknown>, settle: () => Prom
   if (!isSettled) throw new Violation(what);
 }
 
-/**
- * The signal aborts when all have gone, and never while somebody is there; the handler is stopped.
- */
+/** The signal aborts when all callers have gone, and never before; the handler is stopped. */
 function checkBatch({ callers, context, presentAtAbort, isRunning, hangs, abortedInCleanUp }: Batch): void {
   const { aborted } = context.signal;
-  // Who left in the very moment of being answered may count as either.
+  // A caller who left at the moment of its answer may count as either.
   const mayHaveGone = callers.some((caller) => caller.isGone || caller.state === "left");
   if (callers.every((caller) => caller.isGone) && !aborted) throw new Violation("all left and nothing aborted");
   if (!mayHaveGone && aborted && !abortedInCleanUp) throw new Violation("nobody left and the signal aborted");

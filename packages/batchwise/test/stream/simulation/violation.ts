@@ -1,7 +1,7 @@
-// What the simulation reports: a promise of the streams that was not kept. Kept apart from the
-// errors of the world.
+// A broken promise of the streams, found by the simulation. A separate class from the errors of the
+// world.
 
-/** Every violation of the world being run, also those thrown into a stream. */
+/** Every violation of the current world, including those thrown into a stream. */
 export const violations: string[] = [];
 
 export class Violation extends Error {

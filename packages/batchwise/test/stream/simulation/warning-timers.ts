@@ -1,9 +1,9 @@
-// The clock that a simulated world gives its streams: counts the timers by which a batch that waits
-// for readers is to warn, so that the world sees one that was left behind.
+// The clock of a simulated world's streams: counts the timers of batches that wait for readers and
+// will warn, so that the world notices one that was left set.
 
 import type { Clock } from "batchwise";
 
-/** After this long a batch warns. No other timer of a world has this delay. */
+/** Time after which a batch warns. No other timer of a world has this delay. */
 export const WARN_AFTER_MS = 1000;
 
 export class WarningTimers implements Clock {

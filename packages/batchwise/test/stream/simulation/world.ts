@@ -3,28 +3,25 @@
 
 import { Random } from "../../simulation/random.ts";
 
-/** What becomes of one caller. Times are in milliseconds from the start, counts in chunks. */
+/** The plan of one caller. Times are in milliseconds from the start, counts in chunks. */
 export interface CallerPlan {
   readonly id: number;
   readonly submitAt: number;
   /** Pause after each chunk; undefined: never reads. */
   readonly readMs: number | undefined;
-  /**
-   * The caller whose stream has to be over before this one starts to read; undefined: reads at
-   * once.
-   */
+  /** The caller whose stream must end before this one starts to read; undefined: reads at once. */
   readonly readsAfter: number | undefined;
   readonly leavesAfter: number | undefined;
   readonly leavesAt: number | undefined;
   readonly abortsAt: number | undefined;
   readonly timeoutMs: number | undefined;
-  /** Chunks the handler has for it. */
+  /** Chunks that the handler has for it. */
   readonly length: number;
   /** How its stream ends: by a mark, an Error in its place, or with the generator. */
   readonly ending: "done" | "error" | "generator";
 }
 
-/** What one call of the handler does. */
+/** The actions of one call of the handler. */
 export interface BatchPlan {
   readonly isAsync: boolean;
   readonly roundMs: number;
@@ -84,10 +81,10 @@ export function worldOf(seed: number): World {
 }
 
 interface Habits {
-  /** How often a caller leaves, aborts or expires, and how often it reads after another. */
+  /** Probability that a caller leaves, aborts or expires, and that it reads after another. */
   readonly troubled: number;
   readonly inSequence: number;
-  /** Chunks of the longest stream. */
+  /** Number of chunks of the longest stream. */
   readonly longest: number;
 }
 
