@@ -1,7 +1,6 @@
-// How long a batch that is not full gathers where nobody is held back by `maxWaitMs`: to the end of
-// the turn, or of the event loop's present pass. A handler that answers in the turn in which it is
-// called leaves no time in which the next batch could grow, so there "auto" waits for the end of
-// the pass.
+// Decides how long a batch that is not full gathers without `maxWaitMs`: to the end of the turn, or
+// of the event loop's current pass. If the handler answers in the turn of its call, the next batch
+// has no time to grow, so "auto" then waits for the end of the pass.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Gate } from "../policy/decide.ts";
@@ -10,7 +9,7 @@ import { type Clock, systemClock } from "../time/clock.ts";
 import { endOfPass, endOfTurn } from "../time/turn.ts";
 
 /**
- * After a quick batch so many more are taken for quick: to watch the turn of one costs as much as a
+ * After a quick batch, this many more count as quick without a check, which costs as much as a
  * small batch.
  */
 const TAKEN_FOR_QUICK = 7;
@@ -19,25 +18,25 @@ export class Gathering {
   readonly #clock: Clock;
   readonly #onPassEnd: () => boolean;
   #isWaiting = false;
-  /** Stands for the turn in which a batch began last; null when it has ended. */
+  /** Identity of the turn in which a batch last began; null when it has ended. */
   #turn: object | null = null;
   /** The last batch settled in the turn in which it began. */
   #wasQuick = false;
-  /** So many batches to come are taken for quick. */
+  /** How many more batches count as quick. */
   #taken = 0;
-  /** When the last pass ended that left something waiting. */
+  /** End of the last pass that left entries waiting. */
   passedAt: number = -Infinity;
 
   /**
-   * `onPassEnd` is called at the end of the pass in which `waitForPass` was called. It returns
-   * whether anything waits on.
+   * `onPassEnd` is called at the end of the pass in which `waitForPass` was called. Returns whether
+   * entries still wait.
    */
   constructor(clock: Clock, onPassEnd: () => boolean) {
     this.#clock = clock;
     this.#onPassEnd = onPassEnd;
   }
 
-  /** The gate of an event that may come in the middle of a turn. */
+  /** The gate of an event that may come within a turn. */
   gateBefore(options: ResolvedOptions): Gate {
     return this.#isByPass(options) ? "pass" : "turn";
   }
@@ -63,7 +62,7 @@ export class Gathering {
     else clock.setImmediate?.(ended);
   }
 
-  /** To be called when a batch has begun and runs on. */
+  /** Call when a batch has begun and continues to run. */
   began(batch: Batch, { gather, clock }: ResolvedOptions): void {
     if (gather !== "auto" || clock !== systemClock) return;
     if (this.#taken > 0) {

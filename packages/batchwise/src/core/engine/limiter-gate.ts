@@ -15,19 +15,19 @@ export class LimiterGate implements LimiterClient {
   readonly #services: Services;
   readonly #onChange: () => void;
   readonly #afterFailure: Timer;
-  /** The cost that was granted and not used yet. */
+  /** Granted cost that is not used yet. */
   #granted: number | null = null;
-  /** The cost of the last question. */
+  /** Cost of the last request. */
   #asked = 0;
   #isAsking = false;
   #isWaiting = false;
-  /** The same question may get another answer now. */
+  /** The same request may get another answer now. */
   #mayAskAgain = false;
-  /** When it may be asked again after a failure. */
+  /** After a failure: when the next request is allowed. */
   #pausesUntil: number = -Infinity;
   #isClosed = false;
 
-  /** `onChange` is called when it is worth asking again. */
+  /** `onChange` is called when a new request may succeed. */
   constructor(limiter: RateLimiter, services: Services, onChange: () => void) {
     this.#limiter = limiter;
     this.#services = services;
@@ -41,9 +41,9 @@ export class LimiterGate implements LimiterClient {
   }
 
   /**
-   * Asks for one call of this cost. Returns how much it may cost now; null: not yet. Where it
-   * waits, it asks again only for another cost, or when the limiter says so. `isWhole`: the call
-   * cannot be cut to what was granted for less.
+   * Requests one call of this cost. Returns the granted cost; null: not yet. While it waits, it
+   * requests again only for another cost, or when the limiter calls `retry`. `isWhole`: the call
+   * cannot be cut to an earlier, smaller grant.
    */
   ask(cost: number, isWhole: boolean): number | null {
     if (isWhole && this.#granted !== null && cost > this.#asked) this.withdraw();
@@ -52,7 +52,7 @@ export class LimiterGate implements LimiterClient {
     return this.#granted;
   }
 
-  /** While it pauses after a failure a timer runs, as long as there is something to ask for. */
+  /** True during the pause after a failure. A timer runs while there is something to request. */
   #isPausing(): boolean {
     const now = this.#services.clock.now();
     if (now >= this.#pausesUntil) return false;
@@ -60,14 +60,14 @@ export class LimiterGate implements LimiterClient {
     return true;
   }
 
-  /** A call of this cost is made with what was granted. */
+  /** Uses the grant for a call of this cost. */
   use(cost: number): void {
     const granted = this.#granted ?? 0;
     this.#granted = null;
     if (cost !== granted) this.#try(() => this.#limiter.giveBack(0, granted - cost));
   }
 
-  /** There is nothing to call for. */
+  /** Withdraws the request, because there is nothing to call for. */
   withdraw(): void {
     this.#afterFailure.clear();
     if (this.#granted !== null) {

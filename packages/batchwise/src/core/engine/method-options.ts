@@ -1,10 +1,9 @@
-// What the options of a batcher's methods say, checked: which lane, and whether to drain. Throws
-// INVALID_OPTION.
+// Checks the options of a batcher's methods: the lane, and whether to drain. Throws INVALID_OPTION.
 
 import type { CloseOptions, LaneOptions } from "../contract/types.ts";
 import { aBoolean, aString, check, checkIsObject, refuseUnknown } from "../contract/validate.ts";
 
-/** The key that `flush` and `forget` mean; undefined for all, or for items without a key. */
+/** The key for `flush` and `forget`; undefined for all lanes, or for items without a key. */
 export function laneOf(options: LaneOptions | undefined): string | undefined {
   checkIsObject("options", options);
   if (options !== undefined) refuseUnknown(options, ["key"]);
@@ -14,8 +13,8 @@ export function laneOf(options: LaneOptions | undefined): string | undefined {
 }
 
 /**
- * Whether to drain. `close` may be a listener, or follow a promise: other names are refused in a
- * plain object alone.
+ * Whether to drain. `close` may be a listener or follow a promise, so unknown names are refused
+ * only in a plain object.
  */
 export function drainOf(options: CloseOptions | null | undefined): boolean {
   if (typeof options !== "object" || options === null) return true;
@@ -25,7 +24,7 @@ export function drainOf(options: CloseOptions | null | undefined): boolean {
   return drain;
 }
 
-/** Of this realm or of another one. */
+/** A plain object of this realm or another. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

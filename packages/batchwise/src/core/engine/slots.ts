@@ -1,5 +1,5 @@
 // The slots in which batches run, and the batches that wait for one: prepared ahead, or due for
-// another call. One that finishes without its slot (`prefetch` with `finish`) still counts as
+// another call. A batch that finishes without its slot (`prefetch` with `finish`) still counts as
 // running.
 
 import type { ResolvedOptions } from "../contract/options.ts";
@@ -10,7 +10,7 @@ const NONE: ReadonlySet<Batch> = new Set();
 
 export class Slots {
   readonly #preparesAhead: boolean;
-  /** How many stages besides `run` a batch may be in without a slot. */
+  /** Maximum number of other stages that batches may be in without a slot. */
   readonly #outerStages: number;
   readonly #running: Batch[] = [];
   readonly #queued: Batch[] = [];
@@ -22,7 +22,7 @@ export class Slots {
     this.#outerStages = (prepare === undefined ? 0 : 1) + (finish === undefined ? 0 : 1);
   }
 
-  /** The batches that run, are prepared ahead, or finish. In no order. */
+  /** Batches that run, are prepared ahead, or finish, in any order. */
   get running(): readonly Batch[] {
     return this.#running;
   }
@@ -31,12 +31,12 @@ export class Slots {
     return this.#running.length > 0 || this.pausing.size > 0;
   }
 
-  /** The batches that pause before another call. */
+  /** Batches that pause before another call. */
   get pausing(): ReadonlySet<Batch> {
     return this.#pausing ?? NONE;
   }
 
-  /** When the oldest item of those batches was submitted; Infinity where there is none. */
+  /** Submit time of their oldest item; Infinity if there is none. */
   get pausingSince(): number {
     let since = Infinity;
     for (const { oldestAt } of this.pausing) since = Math.min(since, oldestAt);
@@ -52,7 +52,7 @@ export class Slots {
     return this.#busy < concurrency;
   }
 
-  /** How many batches that wait could run at once; at least 1. */
+  /** How many waiting batches could run at once; at least 1. */
   free({ concurrency }: ResolvedOptions): number {
     return Math.max(1, concurrency - this.#busy);
   }
@@ -64,7 +64,7 @@ export class Slots {
     return this.#preparesAhead && this.#queued.length < prefetch;
   }
 
-  /** Takes a new batch in; true when it has a slot at once. */
+  /** Adds a new batch. Returns whether it has a slot at once. */
   add(batch: Batch, { concurrency }: ResolvedOptions): boolean {
     batch.slotIndex = this.#running.push(batch) - 1;
     if (this.#busy < concurrency && this.#queued.length === 0) {
@@ -75,7 +75,7 @@ export class Slots {
     return false;
   }
 
-  /** Takes a batch out that has ended. Returns whether it was running, and not pausing. */
+  /** Removes a batch that has ended. Returns whether it was running and not pausing. */
   remove(batch: Batch): boolean {
     if (this.#pausing?.delete(batch)) {
       this.#unqueue(batch);
@@ -85,14 +85,14 @@ export class Slots {
     return true;
   }
 
-  /** A batch gave its slot back and goes on without it. */
+  /** A batch has given its slot back and continues without it. */
   release(): void {
     this.#busy -= 1;
   }
 
   /**
-   * A batch pauses before another call and gives its slot back, if it had one: one that is prepared
-   * ahead has none.
+   * A batch pauses before another call. Gives its slot back if it has one; a batch prepared ahead
+   * has none.
    */
   pause(batch: Batch): void {
     this.#stopRunning(batch);
@@ -101,12 +101,12 @@ export class Slots {
     this.#pausing.add(batch);
   }
 
-  /** A batch that pauses wants the next free slot. */
+  /** A pausing batch requests the next free slot. */
   enqueue(batch: Batch): void {
     this.#queued.push(batch);
   }
 
-  /** Gives a slot to the batch that waits first. */
+  /** Gives a slot to the first waiting batch. */
   grant(): void {
     const batch = this.#queued.shift();
     if (batch === undefined) return;

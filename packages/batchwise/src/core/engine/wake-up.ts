@@ -1,6 +1,6 @@
-// When a batcher that waits looks again by itself: at a time, by its one timer; or, where items are
-// held without a time (`maxWaitMs: Infinity`, or a pause), when the process is about to end. Both
-// are off while there is nothing to wait for.
+// Schedules the next look of a waiting batcher: at a time, by its one timer; or, if items are held
+// without a time (`maxWaitMs: Infinity`, or a pause), when the process is about to end. Both are
+// off while nothing waits.
 
 import { beforeExit } from "../time/before-exit.ts";
 import { type Clock, Timer } from "../time/clock.ts";
@@ -9,14 +9,11 @@ export class WakeUp {
   readonly #clock: Clock;
   readonly #again: () => void;
   readonly #onExit: () => void;
-  /** Made when it is first needed. */
+  /** Created when first needed. */
   #timer: Timer | null = null;
   #stopHolding: (() => void) | null = null;
 
-  /**
-   * `again` is called at the time that was set, `onExit` at the end of the process while items are
-   * held.
-   */
+  /** `again` is called at the set time; `onExit` at the end of the process while items are held. */
   constructor(clock: Clock, again: () => void, onExit: () => void) {
     this.#clock = clock;
     this.#again = again;
@@ -24,8 +21,8 @@ export class WakeUp {
   }
 
   /**
-   * Looks again at a time. Infinity: at none; then `isHeld` says whether items are held until the
-   * process ends.
+   * Sets the time of the next look. Infinity: none; then `isHeld` says whether items are held until
+   * the process ends.
    */
   set(at: number, now: number, isHeld: boolean): void {
     if (at < Infinity) this.#timer ??= new Timer(this.#clock, this.#again);

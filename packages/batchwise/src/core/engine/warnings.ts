@@ -1,5 +1,5 @@
-// Options that are valid each alone and do together what nobody wants. They work as they say; a
-// warning names the way out.
+// Warns of options that are valid separately but have an unwanted effect together. They work as
+// documented; the warning names a fix.
 
 import { countOf } from "../contract/errors.ts";
 import type { Events } from "../contract/events.ts";
@@ -7,7 +7,7 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
 import type { Stages } from "../run/handler.ts";
 
-/** Options that do nothing beside others, and why. */
+/** Options that have no effect beside others, and why. */
 const IDLE: readonly (readonly [isIdle: (options: ResolvedOptions, given: PreparedOptions) => boolean, why: string])[] =
   [
     [
@@ -25,7 +25,7 @@ const IDLE: readonly (readonly [isIdle: (options: ResolvedOptions, given: Prepar
     ],
   ];
 
-/** Warns of each option that does nothing where the batcher is made. */
+/** Warns of each option without effect when the batcher is made. */
 export function warnOfIdle(prepared: PreparedOptions, { prepare }: Stages, events: Events): void {
   const { options, isCostUnset } = prepared;
   const { prefetch, batchCost, order } = options;
@@ -43,7 +43,7 @@ export function warnOfIdle(prepared: PreparedOptions, { prepare }: Stages, event
   for (const [isIdle, why] of IDLE) if (isIdle(options, prepared)) warn(events, why);
 }
 
-/** Warns of a wait that other options end before it has begun. Returns whether it has. */
+/** Warns of a wait that other options end before it begins. Returns whether it has warned. */
 export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
   const { maxWaitMs, maxQueueSize, preferredBatchSize, maxBatchSize } = options;
   if (maxWaitMs === 0) return false;
@@ -57,8 +57,8 @@ export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
 }
 
 /**
- * Warns that the default cap on items has closed a batch that costs less than half of what it may.
- * Returns whether it has: with an infinite cap or a size that was given, it has nothing to say.
+ * Warns that the default cap on items has closed a batch of less than half of the maximum cost.
+ * Returns whether it has warned: never with an infinite cap or a given size.
  */
 export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOptions, events: Events): boolean {
   const { maxBatchSize, maxBatchCost } = options;
@@ -68,10 +68,7 @@ export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOp
   return warn(events, `${early} Set it to what the handler takes.`);
 }
 
-/**
- * Warns of items that the end of the process has sent, because nothing else would have; or loses,
- * in a paused batcher.
- */
+/** Warns of items that were sent only because the process ends, or that a paused batcher loses. */
 export function warnOfHeldItems(count: number, isPaused: boolean, events: Events): void {
   if (isPaused) {
     const lost = `A paused batcher held ${countOf(count, "item")} when the process was about to end, which loses them.`;

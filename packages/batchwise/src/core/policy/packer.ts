@@ -1,6 +1,6 @@
-// How the next batch of a lane is made up. The core takes entries in their order (`FIFO` in
-// pack.ts). Another packer, which the makers of batchers hand in, chooses among them or learns
-// their caps, where options ask for that.
+// Packers choose the next batch of a lane. Core takes entries in order (`FIFO` in pack.ts). The
+// makers of batchers pass other packers, which choose among entries or learn caps, if the options
+// need them.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
@@ -8,59 +8,58 @@ import type { Lane } from "../queue/lane.ts";
 import type { Caps, PackedBatch, Waiting } from "./caps.ts";
 import type { RunTimes } from "./run-times.ts";
 
-/** A batch that has ended, and what it has shown of how long its calls take. */
+/** An ended batch, with facts about the duration of its calls. */
 export interface EndedBatch {
   readonly key: string | undefined;
   readonly size: number;
   readonly cost: number;
-  /** What its items cost by themselves, without padding. */
+  /** Sum of its items' own costs, without padding. */
   readonly itemsCost: number;
   /** The last call was for a part of its items. */
   readonly isPart: boolean;
-  /** Null where no call failed. */
+  /** Null if no call failed. */
   readonly failure: {
     /** It failed as a whole and was called in halves. */
     readonly isSplit: boolean;
     /** It failed as a whole, after all attempts. */
     readonly hasFailed: boolean;
-    /** One of its halves failed, after the whole had. */
+    /** One of its halves failed after the whole batch. */
     readonly hasFailedHalf: boolean;
   } | null;
   /** Its last caller has left without an answer. */
   readonly wasLeft: boolean;
   /**
-   * True for a call that was longer than deadlines allow: at least half of its callers expired, and
-   * it took more than half of the time that they had. The other half goes by while the batch before
-   * it runs.
+   * True if a call was longer than deadlines allow: at least half of its callers expired, and it
+   * took more than half of their time. The other half passes while the batch before it runs.
    */
   showsTooLong(callMs: number): boolean;
 }
 
-/** What the caps of a batch may depend on besides its lane and the options. */
+/** Inputs of a batch's caps, besides its lane and the options. */
 export interface PackingState {
   readonly freeSlots: number;
-  /** How many items of all lanes may go. */
+  /** Number of claimable items of all lanes. */
   readonly waiting: number;
-  /** Null until a first batch has ended. */
+  /** Null until a batch has ended. */
   readonly runTimes: RunTimes | null;
 }
 
 export interface Packer {
-  /** The options, with a cap that no lane's next batch exceeds. */
+  /** The options with a cap that no lane's next batch exceeds. */
   limits(options: ResolvedOptions): ResolvedOptions;
   /** The caps of a lane's next batch. */
   capsOf(lane: Lane, options: ResolvedOptions, state: PackingState): Caps;
-  /** The next batch of a lane, from the entries of the moments up to the one of this sequence. */
+  /** The next batch of a lane, from the entries up to this moment's sequence. */
   pack(lane: Waiting, caps: Caps, now: number, lastSequence: number): PackedBatch;
-  /** Learns from a batch that has ended, whose last call took so long. */
+  /** Learns from an ended batch with this duration of its last call. */
   record(batch: EndedBatch, callMs: number, options: ResolvedOptions): void;
-  /** What users see of a cap that is learned; null where none is. */
+  /** The learned cap for users; null if there is none. */
   stats(options: ResolvedOptions): LearnedStats | null;
 }
 
 export type MakePacker = () => Packer;
 
-/** True where the options need another packer than FIFO. */
+/** True if the options need a packer other than FIFO. */
 export function isPacked({ learnsBatchCost, order }: ResolvedOptions): boolean {
   return learnsBatchCost || order === "length";
 }

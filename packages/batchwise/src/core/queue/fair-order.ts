@@ -1,12 +1,12 @@
 // Start-time fair queueing (Goyal, Vin and Cheng, 1996): each tenant has a virtual start, and the
-// smallest goes first. Serving an entry adds its cost to the start of its tenant. So while two
-// tenants both wait, their served costs differ by less than two largest items, and each tenant's own
+// smallest goes first. Serving an entry adds its cost to its tenant's start. So while two tenants
+// both wait, their served costs differ by less than two largest items, and each tenant's own
 // entries stay in order. A tenant that comes, or comes back, starts at the virtual time or at its
-// own start, whichever is later: it has saved nothing, and what it was served still counts.
+// own start, whichever is later: it has saved nothing, and its earlier service still counts.
 //
-// The virtual time grows by what is served, divided by the number of tenants that wait. So tenants
-// that keep coming do not starve those that are there. A free entry is charged the mean cost of recent entries, so that its
-// tenant yields too.
+// The virtual time grows by the served cost, divided by the number of waiting tenants. So tenants
+// that keep coming do not starve those that are there. A free entry is charged the mean cost of
+// recent entries, so that its tenant yields too.
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
@@ -49,7 +49,7 @@ class Tenant implements RankedLine {
 
 export class FairOrder implements EntryOrder {
   readonly #holder: EntryHolder;
-  /** Those that wait, and those whose start is still to count. */
+  /** Waiting tenants, and those whose start still counts. */
   readonly #tenants: Map<string, Tenant> = new Map();
   readonly #byStart: Heap<Tenant> = new Heap();
   readonly #byAge: Heap<Tenant> = new Heap();
@@ -58,7 +58,7 @@ export class FairOrder implements EntryOrder {
   #count = 0;
   #cost = 0;
   #virtualTime = 0;
-  /** Decides between equal starts: the tenant that was served or came longest ago goes first. */
+  /** Order among equal starts: the tenant that was served or came longest ago goes first. */
   #turns = 0;
   #pruneAt = KEPT_IDLE;
 
@@ -99,11 +99,12 @@ export class FairOrder implements EntryOrder {
     this.#size -= end - from;
     for (let index = from; index < end; index += 1) {
       const tenant = this.#tenants.get((entries[index] as Entry).tenant);
-      // All may have been forgotten with an earlier part of the batch, which has read the rest too.
+      // An earlier part of the batch, whose reader has read the rest too, may have dropped all
+      // tenants.
       if (tenant === undefined) continue;
       const { fifo, byStart, byAge } = tenant;
       fifo.left(entries, index, index + 1);
-      // It may have left with the first of its entries.
+      // The tenant may have left with its first entry in this range.
       if (byStart.index === -1) continue;
       const { oldest } = fifo;
       if (oldest !== null) {
@@ -121,7 +122,7 @@ export class FairOrder implements EntryOrder {
     this.#virtualTime = 0;
   }
 
-  /** Its tenant pays for an entry that is taken out of order. */
+  /** Charges the tenant of an entry that is taken out of order. */
   charge(entry: Entry): void {
     const tenant = this.#tenants.get(entry.tenant);
     if (tenant !== undefined) this.served(tenant, tenant.byStart.key + this.chargeOf(entry), this.nextTurn());
@@ -131,7 +132,7 @@ export class FairOrder implements EntryOrder {
     return new MergedReader(this.#byStart, lastSequence);
   }
 
-  /** What a tenant pays for an entry. */
+  /** The charge of a tenant for an entry. */
   chargeOf({ cost }: Entry): number {
     if (cost > 0) return cost;
     const mean = Math.min(this.#cost / this.#count, Number.MAX_VALUE);
@@ -143,14 +144,14 @@ export class FairOrder implements EntryOrder {
     return this.#turns;
   }
 
-  /** Entries of a waiting tenant are taken, which moves its start on. */
+  /** Advances the start of a waiting tenant whose entries are taken. */
   served({ byStart }: Tenant, start: number, turn: number): void {
     const cost = start - byStart.key;
     if (cost > 0) this.#virtualTime += cost / this.#byStart.size;
     this.#byStart.move(byStart, start, turn);
   }
 
-  /** The virtual time, which is never behind the smallest start. */
+  /** The virtual time, never behind the smallest start. */
   #now(): number {
     this.#virtualTime = Math.max(this.#virtualTime, this.#byStart.first?.key ?? 0);
     return this.#virtualTime;

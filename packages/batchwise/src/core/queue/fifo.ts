@@ -42,8 +42,8 @@ export interface EntryReader {
   /** Skips this many of the next entries. */
   advance(count: number): void;
   /**
-   * Applies the read to the order's state, such as the tenant of the round. Call it before taking
-   * those entries.
+   * Applies the read to the order's state, such as the tenants' starts. Call it before taking those
+   * entries.
    */
   commit(): void;
 }

@@ -1,5 +1,5 @@
-// All that waits: lanes by key, and their lines by rank and by age, so that the most urgent lane
-// and the oldest entry are found without looking at every lane. A lane that empties is forgotten.
+// All waiting entries: lanes by key, and their lines by rank and age, so that the most urgent lane
+// and the oldest entry are found without a search. An empty lane is dropped.
 
 import { Heap } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
@@ -9,8 +9,8 @@ import { Lane, type LaneOwner, Line } from "./lane.ts";
 import { rankOf } from "./rank.ts";
 
 /**
- * A batch to be: these entries, in this order, and the reader that has read them; null where they
- * go out of turn.
+ * A batch plan: these entries in this order, and the reader that has read them; null if they are
+ * taken out of order.
  */
 export interface BatchPlan {
   readonly entries: readonly Entry[];
@@ -20,16 +20,16 @@ export interface BatchPlan {
 export interface QueueOptions {
   /** Tenants share batches. */
   readonly isFair: boolean;
-  /** Entries of different keys lie in different lanes. */
+  /** Entries of different keys are in different lanes. */
   readonly isKeyed: boolean;
   readonly priorityAgingMs: number;
 }
 
-/** An entry that asks for nothing. */
+/** A plain entry. */
 const PLAIN: Pick<Entry, "priority" | "isSmall"> = { priority: 0, isSmall: false };
 
 const NO_ROOM: Entry[] = [];
-/** In the place of an arrival that was taken. */
+/** Replaces a taken arrival. */
 const GONE: Entry = null as never;
 const NO_LANES: ReadonlySet<Lane> = new Set();
 const NO_KEYS: ReadonlyMap<string, Lane> = new Map();
@@ -38,31 +38,30 @@ export class Queue implements LaneOwner {
   readonly #isFair: boolean;
   readonly #isKeyed: boolean;
   readonly #priorityAgingMs: number;
-  // What few batchers use is made when it is first needed: a server may make a batcher for each
-  // request.
+  // Rare parts are created when first needed: a server may make a batcher per request.
   #common: Lane | null = null;
   #keyed: Map<string, Lane> | null = null;
-  /** The lanes, by the rank and the age of what waits in them. */
+  /** Lanes by the rank and age of their entries. */
   readonly #byRank: Heap<Lane> = new Heap();
   readonly #byAge: Heap<Lane> = new Heap();
   readonly flushes: Flushes = new Flushes();
   #keepsDeadlines = false;
-  /** The lanes with deadlines, the one with the earliest first. */
+  /** Lanes with deadlines, the earliest first. */
   #byDeadline: Heap<Lane> | null = null;
   #hot: Set<Lane> | null = null;
-  /** The lines that were used last, by the last bits of their priority. */
+  /** Recently used lines, by the last bits of their priority. */
   readonly #recent: Line[] = [];
-  /** Where the arrivals go. */
+  /** The line of the arrivals. */
   #plain: Line | null = null;
   /**
-   * Room for plain entries, and how many have come. They come into their line when its order is
+   * Array for plain entries, and how many have come. They move to their line when its order is
    * needed.
    */
   #arrivals: Entry[] = NO_ROOM;
   #arrived = 0;
-  /** How many entries wait in lines. */
+  /** Number of entries in lines. */
   #placed = 0;
-  /** Goes up whenever an entry has left, for a batch or early. */
+  /** Increases whenever an entry has left, for a batch or early. */
   departures = 0;
 
   constructor({ isFair, isKeyed, priorityAgingMs }: QueueOptions) {
@@ -71,7 +70,7 @@ export class Queue implements LaneOwner {
     this.#priorityAgingMs = priorityAgingMs;
   }
 
-  /** How many entries wait. */
+  /** Number of waiting entries. */
   get size(): number {
     return this.#placed + this.#arrived;
   }
@@ -90,8 +89,8 @@ export class Queue implements LaneOwner {
   }
 
   /**
-   * Takes plain entries and room for more: the first `arrived` places are filled. The array is the
-   * queue's own then.
+   * Takes an array of plain entries with capacity for more: the first `arrived` places are filled.
+   * The queue keeps the array.
    */
   receive(arrivals: Entry[], arrived: number): void {
     this.endRoom();
@@ -102,7 +101,7 @@ export class Queue implements LaneOwner {
     this.#arrived = arrived;
   }
 
-  /** Adds a plain entry; false where the room that was received is used up or has ended. */
+  /** Adds a plain entry. Returns false if the array is full or closed. */
   arrive(entry: Entry): boolean {
     if (this.#arrived === this.#arrivals.length) return false;
     entry.holder = this.#plain;
@@ -111,13 +110,13 @@ export class Queue implements LaneOwner {
     return true;
   }
 
-  /** The plain entries that have come, where nothing else waits and they are `most` or fewer. */
+  /** The plain arrivals, if no other entry waits and they are at most `most`. */
   arrivals(most: number): Entry[] | null {
     const arrived = this.#arrived;
     return arrived === 0 || arrived > most || this.#placed > 0 ? null : this.#arrivals.slice(0, arrived);
   }
 
-  /** Takes all that `arrivals` returned, and keeps the room for others. */
+  /** Takes all entries that `arrivals` returned, and keeps the array for later ones. */
   #takeArrivals(entries: readonly Entry[], holder: EntryHolder): void {
     this.departures += 1;
     this.#arrived = 0;
@@ -127,7 +126,7 @@ export class Queue implements LaneOwner {
     }
   }
 
-  /** Ends the room for plain entries: those that came are placed in their line. */
+  /** Closes the array for plain entries and moves those that came to their line. */
   endRoom(): void {
     const arrivals = this.#arrivals;
     if (arrivals === NO_ROOM) return;
@@ -139,7 +138,7 @@ export class Queue implements LaneOwner {
     this.#plain?.pushAll(arrivals, arrived);
   }
 
-  /** Moves a waiting entry to the line of a higher priority, to the place of its age there. */
+  /** Moves a waiting entry to the line of a higher priority, at the place of its age. */
   raise(entry: Entry, priority: number): void {
     this.endRoom();
     const line = entry.holder as Line;
@@ -187,7 +186,7 @@ export class Queue implements LaneOwner {
     this.#byDeadline.put(deadlineNode, earliestDueAt);
   }
 
-  /** Lanes that may be ready for another reason than age. */
+  /** Lanes that may be ready for a reason other than age. */
   get hot(): ReadonlySet<Lane> {
     return this.#hot ?? NO_LANES;
   }
@@ -201,7 +200,7 @@ export class Queue implements LaneOwner {
     this.#hot?.delete(lane);
   }
 
-  /** The lane with the earliest deadline, where deadlines are kept. */
+  /** The lane with the earliest deadline, if deadlines are kept. */
   get earliestDueLane(): Lane | undefined {
     return this.#byDeadline?.first?.value;
   }
@@ -224,13 +223,13 @@ export class Queue implements LaneOwner {
     return this.#byAge.first?.value.byAge.first?.value.oldest ?? null;
   }
 
-  /** When that entry was submitted; Infinity when nothing waits. */
+  /** Its submit time; Infinity if no entry waits. */
   oldestAt(): number {
     this.endRoom();
     return this.#byAge.first?.key ?? Infinity;
   }
 
-  /** Takes the entries of a batch, lined up or arrived, and gives them to their new holder. */
+  /** Takes the entries of a batch, from lines or arrivals, and gives them to their new holder. */
   take({ entries, reader }: BatchPlan, holder: EntryHolder): void {
     if (this.#placed === 0) {
       this.#takeArrivals(entries, holder);
@@ -256,8 +255,8 @@ export class Queue implements LaneOwner {
   }
 
   /**
-   * Marks what waits now, in all lanes or in that of a key, as flushed: all of it is of moments up
-   * to `upTo`, and what comes later is not. `done` is called when all has settled.
+   * Marks the waiting entries, in all lanes or in that of a key, as flushed: those up to the moment
+   * `upTo`. `done` is called when all have settled.
    */
   flush(key: string | undefined, upTo: number, resting: readonly FlushedBatch[], done: () => void): void {
     const only = key === undefined ? undefined : this.#keyed?.get(key);
@@ -271,7 +270,7 @@ export class Queue implements LaneOwner {
     this.flushes.add(key, upTo, waiting, resting, done);
   }
 
-  /** Takes out all that waits, the oldest first. */
+  /** Removes all waiting entries, the oldest first. */
   clear(holder: EntryHolder): Entry[] {
     const all: Entry[] = [];
     for (let entry = this.oldest; entry !== null; entry = this.oldest) {
@@ -290,7 +289,7 @@ export class Queue implements LaneOwner {
     for (const lane of this.#lanesOfKeys()) lane.keepDeadlines(isKept);
   }
 
-  /** All lanes in which something waits. */
+  /** All lanes with waiting entries. */
   *lanes(): Iterable<Lane> {
     this.endRoom();
     const common = this.#waitingCommon();
@@ -302,7 +301,7 @@ export class Queue implements LaneOwner {
     return (this.#keyed ?? NO_KEYS).values();
   }
 
-  /** The lane of entries without a key, where some wait. */
+  /** The lane of entries without a key, if some wait. */
   #waitingCommon(): Lane | undefined {
     return this.#common !== null && this.#common.size > 0 ? this.#common : undefined;
   }

@@ -1,8 +1,7 @@
-// The life of one batch from the moment it leaves the queue, in the order of its phases: it opens
-// the handler, calls it, and settles its callers. After a failed call it pauses and calls again for
-// what Recovery has left to try, until every caller has an answer. It holds a slot while the handler
-// works; a pause holds none. Callers may leave at any moment; when the last has left, the signal of
-// the call aborts.
+// The life of one batch after it leaves the queue, in the order of its phases: it opens the
+// handler, calls it, and settles its callers. After a failed call it pauses and calls again, as
+// Recovery decides, until every caller has an answer. It holds a slot while the handler works, but
+// not in a pause. Callers may leave at any moment; the last one aborts the call's signal.
 
 import { handlerTimeoutError } from "../contract/errors.ts";
 import type { BatchWatch } from "../contract/observer.ts";
@@ -33,42 +32,42 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   readonly size: number;
   readonly cost: number;
   readonly startedAt: number;
-  /** How long its oldest item has waited. */
+  /** Wait of its oldest item, in ms. */
   readonly waitMs: number;
   /** All entries that it was made of. */
   #taken: readonly Entry[];
-  /** The entries of the present call, or of the next one. */
+  /** The entries of the current call, or of the next one. */
   entries: readonly Entry[];
-  /** Callers who have no answer yet, of all halves. */
+  /** Number of callers without an answer, in all halves. */
   live: number;
   /** The flushes that wait for it. */
   flushes: readonly Flush[] = NO_FLUSHES;
-  /** For the observer; null where there is none. */
+  /** The observer's watch; null if there is none. */
   #watch: BatchWatch | null = null;
 
   holdsSlot = false;
-  /** How many running items it counts for, and its index among the running batches; see slots.ts. */
+  /** Number of running items, and its index among the running batches; see slots.ts. */
   countedAs: number;
   slotIndex = 0;
   /** The turn in which it began, if that is watched; see gathering.ts. */
   turn: object | null = null;
 
-  /** The number of the present call, or of the last one: an answer to another call is too late. */
+  /** Number of the current or last call: an answer to an earlier call is too late. */
   #callNumber = 0;
-  /** What the handler sees of the present call; null where there is none. */
+  /** The handler's context of the current call; null if there is none. */
   #call: Call | null = null;
-  /** True once the present call has come to the handler's `run`. */
+  /** True once the current call has reached the handler's `run`. */
   #hasRun = false;
   #limit: Timeout | null = null;
   #grant: (() => void) | null = null;
   #isCalling = false;
   #callsAgain = false;
-  /** What has failed, and what is left to try. Null until a call fails. */
+  /** Failures, and what is left to try. Null until a call fails. */
   failure: Recovery<Batch> | null = null;
 
   /** When the last call began. Waiting for a slot within the call does not count. */
   #calledAt: number;
-  /** How long the last call took; undefined where the handler was not called, or did not end it. */
+  /** Duration of the last call; undefined if the handler was not called or did not end it. */
   callMs: number | undefined = undefined;
   isPart = false;
   wasLeft = false;
@@ -120,7 +119,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     this.start();
   }
 
-  /** Opens and calls the handler, and again while it answers at once and something is left to try. */
+  /** Opens and calls the handler, repeatedly while it answers at once and a try is left. */
   start(): void {
     this.#callsAgain = true;
     if (this.#isCalling) return;
@@ -149,9 +148,9 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
       );
   }
 
-  /** Drops the entries whose callers have left or been answered. False where none is left. */
+  /** Drops entries whose callers have left or been answered. Returns false if none is left. */
   #keepLive(): boolean {
-    // Most batches lose nobody, and are not looked through.
+    // Most batches lose no caller and need no search.
     if (this.live === this.size) return true;
     this.entries = liveOf(this.entries);
     if (this.entries.length > 0) return true;
@@ -164,7 +163,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   #callOnce(): void {
     const { services, stages, owner } = this.#around;
     if (this.failure === null && stages.open === undefined) this.#callLive();
-    // Time has passed since the batch was packed. What else is due goes on after the call.
+    // Time has passed since the batch was packed. Other due events continue after the call.
     else
       owner.inOneStep(() => {
         services.deadlines.fireDue(services.clock.now());
@@ -179,7 +178,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     const entries = this.entries;
     this.isPart = entries.length !== this.size;
     const cost = this.isPart ? measureBatch(entries, this.#around.options.batchCost) : this.cost;
-    // A cost function may have sent callers away.
+    // A cost function may have made callers leave.
     if (this.isPart && liveOf(entries) !== entries) this.#callLive();
     else this.#callHandler(new Call(this, entries, cost));
   }
@@ -196,7 +195,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     try {
       places = this.#ask(call, number);
       if (isThenable(places)) {
-        // It may never settle, so what waits for it holds nothing of the callers.
+        // It may never settle, so its continuation holds nothing of the callers.
         Promise.resolve(places).then(
           (late) => answer(this, this.entries, number, late, services),
           (error: unknown) => this.refused(number, error),
@@ -270,7 +269,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     return this.#call !== null && number === this.#callNumber;
   }
 
-  // Settling. The answers themselves are given in settle.ts.
+  // Settling. settle.ts gives the answers.
 
   allArrived(number: number, now: number): void {
     if (!this.isPresent(number)) return;
@@ -284,14 +283,14 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     this.#failed(error, true);
   }
 
-  /** The present call has ended at this time. */
+  /** Ends the current call at this time. */
   #measure(now: number): void {
     const isCalledOff = this.#call !== null && Call.isAborted(this.#call) && !this.#hasRun;
     this.callMs = isCalledOff ? undefined : now - this.#calledAt;
     this.#endCall();
   }
 
-  /** The handler may run on: what it reads of its requests is read before they are forgotten. */
+  /** The handler may continue: keeps its requests before their entries are forgotten. */
   #endCall(): void {
     this.#limit?.clear();
     if (this.#call !== null && this.#around.keepsTaken) Call.keepRequests(this.#call);
@@ -308,7 +307,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     this.#around.inContext(() => Call.abort(call, reason));
   }
 
-  /** Goes on with what is left to try, or ends. */
+  /** Continues with the next try, or ends. */
   #goOn(now?: number): void {
     if (this.failure === null) this.end(now);
     else this.failure.next(0, now);
@@ -322,7 +321,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     return entries.length === 0 ? null : measureBatch(entries, this.#around.options.batchCost);
   }
 
-  /** When the oldest item without an answer was submitted; Infinity where there is none. */
+  /** Submit time of the oldest item without an answer; Infinity if there is none. */
   get oldestAt(): number {
     const live = liveOf(this.#unsettled);
     return live.reduce((oldest, { moment }) => Math.min(oldest, moment.at), Infinity);
@@ -336,7 +335,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     this.selfCalls.ended(this, now - this.startedAt);
     this.#endCall();
     this.failure?.end();
-    // A queue may keep entries that were taken out of order. It keeps nothing of what callers gave.
+    // A queue may keep entries that were taken out of order, so they drop their callers' values.
     if (this.#around.keepsTaken) for (const entry of this.#taken) entry.forget();
     this.#around.owner.ended(this, now);
     this.entries = [];
@@ -347,7 +346,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     return measureBatch(this.#taken, "sum");
   }
 
-  /** Tells the observer and the listeners of "batch" that it has ended. */
+  /** Notifies the observer and the listeners of "batch" of its end. */
   report(runMs: number): void {
     const { events, clock } = this.#around.services;
     if (this.#watch === null && !events.hears("batch")) return;

@@ -1,6 +1,5 @@
-// What the handler sees of one call: the facts of its batch, a signal, and one request for each
-// item. The signal and the requests are made when they are first read, for most handlers never read
-// them.
+// The handler's view of one call: facts of its batch, a signal, and one request per item. Signal
+// and requests are created when first read, because most handlers never read them.
 
 import type { RunningBatch } from "../contract/events.ts";
 import type { BatchReason } from "../contract/outcome.ts";
@@ -10,7 +9,7 @@ import type { Entry } from "../queue/entry.ts";
 /** The batch that a call belongs to. */
 type CalledBatch = Pick<RunningBatch, "id" | "key" | "reason" | "startedAt">;
 
-/** The functions for the engine are static: the handler gets the object itself. */
+/** The engine's functions are static, because the handler gets the object itself. */
 export class Call implements BatchContext {
   readonly cost: number;
   readonly #batch: CalledBatch;
@@ -54,7 +53,7 @@ export class Call implements BatchContext {
     return this.#requests;
   }
 
-  /** Reads the requests, whose entries may be forgotten from now on. */
+  /** Creates the requests now, because their entries may be forgotten from now on. */
   static keepRequests(call: Call): void {
     void call.requests;
   }
@@ -63,7 +62,7 @@ export class Call implements BatchContext {
     return call.#isAborted;
   }
 
-  /** The first reason stays. */
+  /** Keeps the first reason. */
   static abort(call: Call, reason: unknown): void {
     if (call.#isAborted) return;
     call.#isAborted = true;

@@ -1,11 +1,11 @@
-// The user's handler, in whichever form it came, as one set of stages.
+// The user's handler, in any of its forms, as one set of stages.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchContext } from "../contract/types.ts";
 import { aFunction, check, expected, invalidOption, type Rule } from "../contract/validate.ts";
 import { Call } from "./call.ts";
 
-/** A handler's parts. What they take and return is checked where it is used. */
+/** A handler's stages. Their arguments and results are checked by the callers. */
 export interface Stages {
   readonly prepareItem: ((item: unknown) => unknown) | undefined;
   readonly prepare: ((items: unknown[], context: BatchContext) => unknown) | undefined;
@@ -15,22 +15,19 @@ export interface Stages {
   readonly close: (() => unknown) | undefined;
 }
 
-/** A batch, as the stages of one of its calls need to know it. */
+/** The part of a batch that the stages of a call need. */
 export interface StagedBatch {
-  /** Resolves when the batch has a slot; undefined where it has one. */
+  /** Resolves when the batch has a slot; undefined if it has one. */
   slot(): Promise<void> | undefined;
-  /** To be called before `run`. */
+  /** Call before `run`. */
   runs(): void;
-  /** True for a call whose answer is still waited for. */
+  /** True if the call's answer is still awaited. */
   isPresent(call: number): boolean;
-  /** Gives the slot back, if it has one, before the batch has ended. */
+  /** Gives the slot back, if there is one, before the batch has ended. */
   releaseSlot(): void;
 }
 
-/**
- * Runs the stages of a handler that has others than `run`. Only `run` and what follows it hold a
- * slot.
- */
+/** Runs the stages of a handler with more than `run`. Only `run` and later stages hold a slot. */
 export async function runStages(
   { stages, options }: { readonly stages: Stages; readonly options: ResolvedOptions },
   items: unknown[],
@@ -84,7 +81,7 @@ export function resolveHandler(handler: unknown): Stages {
   return { ...NO_STAGES, run: run as Method, ...stages };
 }
 
-/** A generator answers round by round, which a batch of single results cannot use. */
+/** Throws for a generator, which answers in rounds that a batch of single results cannot use. */
 function refuseGenerator(handler: object): void {
   const kind = Object.prototype.toString.call(handler);
   if (kind !== "[object AsyncGeneratorFunction]" && kind !== "[object GeneratorFunction]") return;

@@ -1,4 +1,4 @@
-// The handler's `open`, once before its first call, and its `close`, at the end. Both run in the
+// Runs the handler's `open` once before its first call, and its `close` at the end, both in the
 // batcher's own async context.
 
 import { closedError } from "../contract/errors.ts";
@@ -8,7 +8,7 @@ export class Opening {
   readonly #stages: Stages;
   readonly #name: string;
   #opening: Promise<void> | null = null;
-  /** Rejects `#opening`, where that is under way. */
+  /** Rejects a pending `#opening`. */
   #giveUp: ((error: unknown) => void) | null = null;
   #isOpen = false;
   #isAbandoned = false;
@@ -19,9 +19,9 @@ export class Opening {
   }
 
   /**
-   * Opens the handler, once; a failure is the batch's, and the next batch tries again. Undefined
-   * where there is nothing to open; else a promise, also when it has long been opened, so that
-   * batches keep their order.
+   * Opens the handler once. A failure is the batch's, and the next batch tries again. Undefined if
+   * there is nothing to open; else a promise, even when it is already open, so that batches keep
+   * their order.
    */
   begin(): Promise<void> | undefined {
     const { open } = this.#stages;
@@ -33,9 +33,7 @@ export class Opening {
     return this.#opening;
   }
 
-  /**
-   * Rejects an opening under way with CLOSED; where it succeeds later, the handler is closed then.
-   */
+  /** Rejects a pending opening with CLOSED. If it succeeds later, the handler is closed then. */
   abandon(): void {
     this.#isAbandoned = true;
     this.#giveUp?.(closedError(this.#name));

@@ -10,18 +10,18 @@ import { failEntries, type SettledBatch } from "./settle.ts";
 import type { BatchSurroundings } from "./surroundings.ts";
 
 /**
- * What follows a call that failed: another one, a call for each half, or the error. `pauseMs`:
- * before the next call.
+ * The step after a failed call: another call, a call per half, or the error. `pauseMs`: before the
+ * next call.
  */
 export interface NextStep {
   readonly step: "retry" | "halves" | "error";
   readonly pauseMs: number;
 }
 
-/** What it needs of the batcher. */
+/** The part of the batcher that it needs. */
 export type RecoveryEnvironment<Batch> = Pick<BatchSurroundings<Batch>, "services" | "options" | "owner">;
 
-/** A batch, as its recovery needs to know it. */
+/** The part of a batch that its recovery needs. */
 export interface RecoveringBatch extends Pick<SettledBatch, "noteSettled"> {
   /** The entries of the last call, or of the next one. */
   entries: readonly Entry[];
@@ -35,17 +35,17 @@ export interface RecoveringBatch extends Pick<SettledBatch, "noteSettled"> {
 export class Recovery<Batch extends RecoveringBatch> {
   readonly #batch: Batch;
   readonly #around: RecoveryEnvironment<Batch>;
-  /** Halves that have not been tried yet, the next one last. */
+  /** Untried halves, the next one last. */
   #halves: (readonly Entry[])[] = [];
-  /** How many calls have failed for the present entries. */
+  /** Number of failed calls for the current entries. */
   #attempt = 0;
   readonly #pause: Timeout;
-  /** True once a call has been followed by one for each half. */
+  /** True once calls for halves have followed a call. */
   isSplit = false;
-  /** True once the batch has failed as a whole, and its error, which may be undefined. */
+  /** True once the batch has failed as a whole. `error` may be undefined. */
   hasFailed = false;
   error: unknown;
-  /** True once a half has failed, after the whole had. */
+  /** True once a half has failed after the whole batch. */
   hasFailedHalf = false;
 
   constructor(batch: Batch, around: RecoveryEnvironment<Batch>) {
@@ -54,7 +54,7 @@ export class Recovery<Batch extends RecoveringBatch> {
     this.#pause = new Timeout(around.services.deadlines);
   }
 
-  /** The last call has failed. `mayHalve`: false where the handler did not open. */
+  /** Handles a failed call. `mayHalve`: false if the handler did not open. */
   failed(error: unknown, mayHalve: boolean): void {
     const { step, pauseMs } = this.afterFailure(error, mayHalve);
     if (this.#isOver) return;
@@ -63,12 +63,12 @@ export class Recovery<Batch extends RecoveringBatch> {
     else this.giveUp(error, pauseMs, () => {});
   }
 
-  /** The entries of all halves that have not been tried yet. */
+  /** The entries of all untried halves. */
   get untried(): readonly Entry[] {
     return this.#halves.flat();
   }
 
-  /** Decides what follows a call that has failed. */
+  /** Decides the step after a failed call. */
   afterFailure(error: unknown, mayHalve: boolean): NextStep {
     const { options, services } = this.#around;
     const called = this.#batch.entries;
@@ -95,12 +95,18 @@ export class Recovery<Batch extends RecoveringBatch> {
     return this.#batch.phase === "done";
   }
 
-  /** The functions of `retry` are the user's: they may end the batch, or send all callers away. */
+  /**
+   * True if the functions of `retry`, which are the user's, have ended the batch or made all
+   * callers leave.
+   */
   #isEnded(called: readonly Entry[]): boolean {
     return this.#isOver || liveOf(called).length === 0;
   }
 
-  /** Goes on with the next half after a pause, or ends the batch. A limiter sees each as a call. */
+  /**
+   * Continues with the next half after a pause, or ends the batch. Each half is a call for a
+   * limiter.
+   */
   next(pauseMs: number, now?: number): void {
     const half = this.#nextHalf();
     if (half === undefined) this.#batch.end(now);
@@ -110,7 +116,7 @@ export class Recovery<Batch extends RecoveringBatch> {
     }
   }
 
-  /** The live entries of the next half that has any. Its calls are counted anew. */
+  /** The live entries of the next half that has any. Counts its calls anew. */
   #nextHalf(): readonly Entry[] | undefined {
     this.#attempt = 0;
     const half = this.#halves.pop();
@@ -130,11 +136,11 @@ export class Recovery<Batch extends RecoveringBatch> {
     }
     batch.phase = "pausing";
     owner.paused(batch, pauseMs === 0);
-    // The last caller may have left: the slot that was given back may be used at once.
+    // The last caller may have left, so the slot may be used at once.
     if (pauseMs > 0 && !this.#isOver) this.#pause.start(pauseMs, () => owner.wantsSlot(batch));
   }
 
-  /** Rejects the callers of the present entries, which are not tried again, and goes on. */
+  /** Rejects the callers of the current entries, which are not tried again, and continues. */
   giveUp(error: unknown, pauseMs: number, abort: () => void): void {
     if (this.isSplit) this.hasFailedHalf = true;
     else {
@@ -146,7 +152,7 @@ export class Recovery<Batch extends RecoveringBatch> {
     this.next(pauseMs);
   }
 
-  /** The batch has ended. */
+  /** Ends it with the batch. */
   end(): void {
     this.#halves = [];
     this.#pause.clear();

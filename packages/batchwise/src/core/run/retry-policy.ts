@@ -1,6 +1,6 @@
-// Whether a batch that failed as a whole is called again, and after which pause. The functions are
-// the user's: one that throws, or answers what is no answer, means no retry or no pause, and a
-// warning.
+// Decides whether a batch that failed as a whole is called again, and after which pause. The
+// functions are the user's: if one throws or returns an invalid value, there is no retry or no
+// pause, and a warning.
 
 import { describe } from "../contract/errors.ts";
 import type { Events } from "../contract/events.ts";
@@ -9,7 +9,7 @@ import { retryAfterMs } from "../contract/retry-after.ts";
 import { attempt, ignoreIfPromise, isThenable } from "../contract/thenable.ts";
 import type { Services } from "../submit/services.ts";
 
-/** `attempt`: how many calls there have been. */
+/** `attempt`: the number of calls so far. */
 export function isWorthRetrying(
   retry: ResolvedRetry | undefined,
   attempt: number,
@@ -29,8 +29,8 @@ export function isWorthRetrying(
 }
 
 /**
- * The pause that the provider asks for, in milliseconds; 0 where it asks for none. It holds all who
- * share the limiter, whether this batch is tried again or not.
+ * The pause that the provider requested, in ms; 0 if there is none. It holds all batchers on the
+ * limiter, whether this batch is retried or not.
  */
 export function askedPause({ limiter }: ResolvedOptions, error: unknown, { events }: Services): number {
   const asked = retryAfterMs(error, Date.now());
@@ -42,7 +42,7 @@ export function askedPause({ limiter }: ResolvedOptions, error: unknown, { event
   return asked;
 }
 
-/** The pause before the next call by the option `backoffMs`, in milliseconds. */
+/** The pause before the next call by the option `backoffMs`, in ms. */
 export function backoffOf(
   backoffMs: ResolvedRetry["backoffMs"],
   attempt: number,

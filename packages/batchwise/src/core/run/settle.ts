@@ -1,7 +1,6 @@
-// Gives each caller of a batch its own result out of the handler's answer. A place that holds an
-// Error rejects its caller alone; a place that holds a promise is settled when the promise is; a
-// place that cannot be read rejects its caller with what reading it threw. Entries whose caller has
-// left are passed over.
+// Gives each caller of a batch its own result from the handler's answer. An Error in a place
+// rejects only its caller; a promise in a place settles its caller later; an unreadable place
+// rejects its caller with the error of the read. Entries without a caller are skipped.
 
 import { batchHoleError, batchResultError, isError, nameError, resultLength } from "../contract/errors.ts";
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
@@ -11,21 +10,19 @@ import type { Recipient, Resolve } from "../queue/recipient.ts";
 import { fail, succeed } from "../submit/callers.ts";
 import { countItems, type Services } from "../submit/services.ts";
 
-/** A batch, as its answers need to know it. */
+/** The part of a batch that its answers need. */
 export interface SettledBatch {
-  /** True for a call whose answer is still waited for. */
+  /** True if the call's answer is still awaited. */
   isPresent(call: number): boolean;
-  /** So many entries have been given an answer. */
+  /** `count` entries have been answered. */
   noteSettled(count: number): void;
-  /** Each caller of a call has its answer. */
+  /** All callers of a call have their answers. */
   allArrived(call: number, now: number): void;
   /** A call has failed as a whole. */
   refused(call: number, error: unknown): void;
 }
 
-/**
- * Settles the callers of a call with what the handler has answered, unless that is no answer to it.
- */
+/** Settles the callers of a call with the handler's answer, unless its shape is wrong. */
 export function answer(
   batch: SettledBatch,
   entries: readonly Entry[],
@@ -46,8 +43,8 @@ export function answer(
 }
 
 /**
- * Returns whether no place holds a promise; where one does, `allArrived` follows. `now`: when the
- * answer came.
+ * Returns whether no place holds a promise; if one does, `allArrived` follows. `now`: the time of
+ * the answer.
  */
 function settle(
   entries: readonly Entry[],
@@ -82,7 +79,7 @@ function settle(
       failEntry(entry, error, now, batch, services);
       continue;
     }
-    // Reading a place may have called a user's code, which may have sent the caller away.
+    // Reading a place may have called user code that made the caller leave.
     const { recipient } = entry;
     if (recipient === null) continue;
     entry.recipient = null;
@@ -98,9 +95,7 @@ function settle(
   return arrivals === null || arrivals.awaited === 0;
 }
 
-/**
- * What a place holds. Throws the Error that it holds, and where it holds nothing or cannot be read.
- */
+/** The value of a place. Throws its Error, and if it is empty or unreadable. */
 function readPlace(places: ArrayLike<unknown>, index: number, { name }: Services): unknown {
   const place = places[index];
   if (place === undefined && !(index in places)) throw batchHoleError(name, index, places.length);
@@ -108,7 +103,7 @@ function readPlace(places: ArrayLike<unknown>, index: number, { name }: Services
   return place;
 }
 
-/** The places of an answer that hold promises. */
+/** The promises in an answer. */
 class Arrivals {
   readonly #call: number;
   readonly #batch: SettledBatch;
@@ -122,11 +117,11 @@ class Arrivals {
   }
 
   /**
-   * A promise is awaited also where its caller has left: its work goes on, and nothing else would
-   * hear it fail.
+   * Awaits a promise even if its caller has left: its work continues, and its rejection must be
+   * handled.
    */
   await(entry: Entry, place: PromiseLike<unknown>): void {
-    // A promise may have a `then` of its own, which may throw or call back at once: this one does
+    // A promise may have its own `then`, which may throw or call back at once; this one does
     // neither.
     const checked: Promise<unknown> = Promise.prototype.then.call(Promise.resolve(place), refuseError);
     checked.then(
@@ -164,7 +159,7 @@ function failEntry(entry: Entry, error: unknown, now: number, batch: SettledBatc
   reject(entry, entry.recipient, error, "failed", now, batch, services);
 }
 
-/** Rejects all who are still there with the error of their batch. */
+/** Rejects all remaining callers with the error of their batch. */
 export function failEntries(
   entries: readonly Entry[],
   error: unknown,
@@ -203,10 +198,7 @@ function countUnlessItself(
   if (typeof recipient === "function" || !recipient.countsItself) countItems(services, outcome, now - moment.at);
 }
 
-/**
- * For an answer that comes too late or has the wrong shape: its promises may reject without anyone
- * waiting.
- */
+/** Handles the promises of a late or invalid answer, which no caller awaits. */
 export function ignorePlaces(places: unknown): void {
   let indexes: readonly string[] = [];
   try {
@@ -217,7 +209,7 @@ export function ignorePlaces(places: unknown): void {
   for (const index of indexes) ignorePlace(places as readonly unknown[], Number(index));
 }
 
-/** A place that cannot be read holds nothing to wait for. */
+/** An unreadable place holds no promise. */
 function ignorePlace(places: readonly unknown[], index: number): void {
   try {
     const place = places[index];

@@ -1,4 +1,4 @@
-// What all batches of one batcher share, and what a batch tells the scheduler.
+// Context that all batches of one batcher share, and the calls of a batch to the scheduler.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { SelfCalls } from "../submit/self-calls.ts";
@@ -7,25 +7,25 @@ import type { InContext } from "../time/clock.ts";
 import type { Stages } from "./handler.ts";
 import type { Opening } from "./opening.ts";
 
-/** The scheduler, as a batch sees it. */
+/** The scheduler, for a batch. */
 export interface BatchOwner<Batch> {
-  /** The batch goes on without its slot. */
+  /** The batch continues without its slot. */
   slotReleased(): void;
   /**
-   * The batch gives its slot back and pauses before another call; `isDue`: for the next free slot
-   * only.
+   * The batch gives its slot back and pauses before another call. `isDue`: it only waits for the
+   * next free slot.
    */
   paused(batch: Batch, isDue: boolean): void;
-  /** So many callers have left or been answered while their batch paused. */
+  /** `count` callers have left or been answered during a pause. */
   pausingLeft(count: number): void;
-  /** A batch that pauses wants a slot for another call. */
+  /** A pausing batch requests a slot for another call. */
   wantsSlot(batch: Batch): void;
   ended(batch: Batch, now: number): void;
-  /** Runs work whose consequences for other batches wait until it is done. */
+  /** Runs work whose consequences for other batches are handled after it. */
   inOneStep(work: () => void): void;
 }
 
-/** What all batches of one batcher share. */
+/** Context shared by all batches of one batcher. */
 export interface BatchSurroundings<Batch> {
   readonly services: Services;
   readonly stages: Stages;
@@ -33,7 +33,7 @@ export interface BatchSurroundings<Batch> {
   readonly inContext: InContext;
   readonly selfCalls: SelfCalls;
   readonly owner: BatchOwner<Batch>;
-  /** True where the queue may keep entries for a while that a batch has taken. */
+  /** True if the queue may keep entries for a while after a batch has taken them. */
   readonly keepsTaken: boolean;
   /** The options that do not change: those of retries, failures and cost. */
   readonly options: ResolvedOptions;

@@ -1,34 +1,30 @@
-// A histogram with a bounded relative error: 32 buckets for each doubling, so a quantile is within
-// 1.6 % of the true value. Counts are kept for the doublings that occur. It does not forget: it
-// holds all that was recorded.
+// A histogram with a bounded relative error: 32 buckets per doubling, so a quantile is within 1.6 %
+// of the true value. Keeps counts only for doublings that occur, and never discards values.
 
 import type { Quantiles } from "../contract/stats.ts";
 
 const SUB_BITS = 5;
 const SUB_BUCKETS = 1 << SUB_BITS;
-/** Bit operations hold up to here. Larger values are halved first. */
+/** Limit of bit operations. Larger values are halved first. */
 const LARGEST = 2 ** 31 - 1;
 
 export class Histogram {
   readonly #unit: number;
-  /** The counts of each doubling; made when it first occurs. */
+  /** Counts of each doubling, created when it first occurs. */
   readonly #doublings: (number[] | undefined)[] = [];
-  /** The last value, and how many observations of it have not been added yet. */
+  /** The last value, and the number of its observations that are not added yet. */
   #last = 0;
   #repeats = 0;
   #total = 0;
   #sum = 0;
   #max = 0;
 
-  /**
-   * `unit`: the finest difference that is kept apart, 0.001 for milliseconds in microseconds, 1 for
-   * counts.
-   */
+  /** `unit`: the smallest distinguished difference: 0.001 for ms in microseconds, 1 for counts. */
   constructor(unit: number) {
     this.#unit = unit;
   }
 
-  /** Adds `times` observations of one value. A value that comes again is counted when another comes. */
+  /** Adds `times` observations of one value. A repeated value is added when another one comes. */
   record(value: number, times: number): void {
     if (value !== this.#last) {
       this.#add(this.#last, this.#repeats);
@@ -76,7 +72,7 @@ export class Histogram {
     return this.#max;
   }
 
-  /** Whole values are exact as long as each has a bucket of its own. */
+  /** Whole values are exact while each has a bucket of its own. */
   #middleOf(doubling: number, index: number): number {
     const width = doubling === 0 ? 1 : 2 ** (doubling - 1);
     const low = doubling === 0 ? index : (SUB_BUCKETS + index) * width;
@@ -85,10 +81,7 @@ export class Histogram {
   }
 }
 
-/**
- * How often a value above the largest is halved: often enough, whatever the rounding of its
- * logarithm.
- */
+/** How often a value above the largest is halved: enough for any rounding of its logarithm. */
 function halvingsOf(units: number): number {
   return Math.floor(Math.log2(Math.min(units, Number.MAX_VALUE))) - 29;
 }

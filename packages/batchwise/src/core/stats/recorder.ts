@@ -1,5 +1,5 @@
-// Counting. The recorder is the one place that counts: the engine writes to it, and `snapshot` is
-// what users see, frozen and complete in itself. At rest
+// Statistics of a batcher. Only the recorder counts: the engine writes to it, and `snapshot` is the
+// frozen, complete view for users. At rest
 // `submitted = completed + failed + cancelled + expired + rejected`.
 
 import type { BatchReason, ItemOutcome } from "../contract/outcome.ts";
@@ -8,7 +8,7 @@ import type { Entry } from "../queue/entry.ts";
 import type { Moment } from "../time/turn.ts";
 import { Histogram } from "./histogram.ts";
 
-/** What the engine knows and the recorder does not. */
+/** Current values that only the engine knows. */
 export interface Gauges {
   readonly waiting: number;
   readonly blocked: number;
@@ -18,7 +18,7 @@ export interface Gauges {
 
 const MICROSECOND = 0.001;
 
-/** What `resetStats()` starts anew. */
+/** The counters that `resetStats()` resets. */
 class Counts {
   readonly outcomes = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
   readonly reasons = { size: 0, cost: 0, idle: 0, wait: 0, preferred: 0, deadline: 0, flush: 0, drain: 0 };
@@ -34,10 +34,10 @@ class Counts {
 }
 
 export class Recorder {
-  /** Made when there is something to count besides submits. */
+  /** Created when there is something to count besides submits. */
   #counts: Counts | null = null;
   #submitted = 0;
-  /** When the first submit was counted. */
+  /** Time of the first submit. */
   #startedAt = 0;
   #runningItems = 0;
   #runningBatches = 0;
@@ -64,14 +64,14 @@ export class Recorder {
     this.#open().totals.cacheHits += callers;
   }
 
-  /** Counts items that ended in one way, so long after their submit. */
+  /** Counts items with one outcome and latency. */
   ended(outcome: ItemOutcome, latencyMs: number, times: number): void {
     const { outcomes, latencyMs: latencies } = this.#open();
     outcomes[outcome] += times;
     if (outcome === "completed" || outcome === "failed") latencies.record(latencyMs, times);
   }
 
-  /** Counts a batch that runs from now on. Returns how long its oldest entry has waited. */
+  /** Counts a batch that starts to run. Returns the wait of its oldest entry. */
   batchStarted(entries: readonly Entry[], reason: BatchReason, cost: number, now: number): number {
     const counts = this.#open();
     const size = entries.length;
@@ -96,14 +96,14 @@ export class Recorder {
     return longest;
   }
 
-  /** A batch runs from now on, new or after a pause. */
+  /** A batch starts to run, new or after a pause. */
   runs(size: number, now: number): void {
     this.#runningItems += size;
     if (this.#runningBatches === 0) this.#busySince = now;
     this.#runningBatches += 1;
   }
 
-  /** A batch does not run any more; it has ended, or pauses before a retry. */
+  /** A batch stops to run: it has ended, or pauses before a retry. */
   rests(size: number, now: number): void {
     this.#runningItems -= size;
     this.#runningBatches -= 1;
@@ -119,7 +119,7 @@ export class Recorder {
     this.#closedAt = Math.min(this.#closedAt, now);
   }
 
-  /** Starts anew. What waits or runs counts as submitted anew. */
+  /** Resets the counters. Waiting and running items count as submitted now. */
   reset(now: number): void {
     const open = Object.values(this.#open().outcomes).reduce((left, ended) => left - ended, this.#submitted);
     this.#counts = null;

@@ -1,46 +1,44 @@
-// Time, injected. The engine reads time and sets timers only through a Clock, so all of it runs
-// under a virtual one in tests and in the simulator. SteadyClock makes any clock safe to compute
-// with; Timer is one timer that can be set anew.
+// Time, injected. The engine reads time and sets timers only through a Clock, so it runs under a
+// virtual one in tests and in the simulator. SteadyClock makes any clock safe for computation;
+// Timer is one timer that can be set again.
 
 /**
- * Where a batcher, a rate limiter or a dispatcher gets its time from. All times are milliseconds:
- * for a dispatcher since the epoch, for the others from an arbitrary origin.
+ * The time source of a batcher, a rate limiter or a dispatcher. All times are in ms: for a
+ * dispatcher since 1970, for the others from an arbitrary origin.
  */
 export interface Clock {
   now(): number;
   setTimeout(callback: () => void, delayMs: number): unknown;
   clearTimeout(handle: unknown): void;
   /**
-   * Runs the callback at the end of the event loop's present pass. Needed for `gather: "tick"`
-   * alone.
+   * Runs the callback at the end of the event loop's current pass. Needed only for
+   * `gather: "tick"`.
    */
   setImmediate?(callback: () => void): unknown;
   /**
-   * Runs the callback when all that happens at the present moment has happened. For a simulator,
-   * which knows when that is. Default: when the promise jobs of the running task are done.
+   * Runs the callback when all events of the current moment have happened. For a simulator, which
+   * knows that moment. Default: when the promise jobs of the running task are done.
    */
   endOfTurn?(callback: () => void): void;
-  /** A time that never goes back, where `now` may. Read by a dispatcher alone. Default: `now`. */
+  /** A time that never goes back, unlike `now`. Only a dispatcher reads it. Default: `now`. */
   monotonic?(): number;
   /**
-   * Called by a dispatcher for work that this clock does not drive, such as a call of a database. A
-   * clock of tests stands still until the work ends, for `atMostMs` of real time at most. Returns
-   * the same result.
+   * A dispatcher passes work that this clock does not drive, such as a database call. A test clock
+   * stands still until the work ends, for at most `atMostMs` of real time. Returns the same result.
    */
   hold?<Value>(work: Promise<Value>, atMostMs?: number): Promise<Value>;
 }
 
 /**
- * Reading the global `performance` calls a getter on Node.js, which takes longer than reading the
- * time.
+ * Kept, because on Node.js reading the global `performance` calls a getter that takes longer than
+ * reading the time.
  */
 const loadedWith = { performance: globalThis.performance, setTimeout };
 
 /**
- * `performance.now()` and the platform's timers, which would cut a fraction of a millisecond off
- * and fire early. Fake timers replace both: then the global
- * `performance` is read. A `performance` that is replaced alone is not seen; a `now` that is
- * replaced on it is.
+ * `performance.now()` and the platform's timers, which would cut a fraction of a ms off and fire
+ * early. Fake timers replace both; then the global `performance` is read. A replaced `performance`
+ * without replaced timers is not seen; a replaced `now` on it is.
  */
 export const systemClock: Clock = {
   now: () => (setTimeout === loadedWith.setTimeout ? loadedWith.performance.now() : performance.now()),
@@ -48,21 +46,19 @@ export const systemClock: Clock = {
   clearTimeout: (handle) => clearTimeout(handle as never),
 };
 
-/** Platform timers may fire so much too early, by the platform's clock. */
+/** How early platform timers may fire by the platform's clock, in ms. */
 const EARLY_MS = 2;
 
-/**
- * Runs a function in the async context in which the batcher was made, and returns what it returns.
- */
+/** Runs a function in the async context in which the batcher was made, and returns its result. */
 export type InContext = <Value>(callback: () => Value) => Value;
 
 /**
- * A clock that never goes back, never throws and never reads NaN, whatever the clock under it does.
- * Where that one steps back (fake timers are switched on) or reads no time (it is stubbed), time
- * stands still for one reading and goes on from there. Where a timer fires long before its time by
- * the clock, the clock is not the timer's (a test's fake timers replace `setTimeout` alone): the
- * timer is believed. Timers are set in the batcher's own async context, so a waiting timer keeps no
- * caller's context alive.
+ * A clock that never goes back, never throws and never reads NaN, whatever the underlying clock
+ * does. If that one steps back (fake timers are switched on) or reads no time (it is stubbed), time
+ * stands still for one reading and continues from there. If a timer fires long before its time by
+ * the clock, the two do not belong together (a test's fake timers replace only `setTimeout`), and
+ * the timer is believed. Timers are set in the batcher's own async context, so a waiting timer
+ * keeps no caller's context alive.
  */
 export class SteadyClock implements Clock {
   readonly #clock: Clock;
@@ -83,11 +79,11 @@ export class SteadyClock implements Clock {
   }
 
   /**
-   * Where the clock cannot be read, a timer that fires shows how much time has passed. Where the
-   * clock is far behind the timer, it does not move with timers: the timer's whole delay is added
-   * to it, so that all timers that were set at one moment are due together. Where it is behind by
-   * as little as a platform's timer may be early, it gets there by itself; behind a fake timer,
-   * which nobody may move again, the rest is added.
+   * If the clock is unreadable, a firing timer shows how much time has passed. If the clock is far
+   * behind the timer, it does not move with timers: the timer's whole delay is added, so that
+   * timers set at one moment are due together. If it is behind by as little as a platform's timer
+   * may be early, it catches up by itself; behind a fake timer, which may never move again, the
+   * rest is added.
    */
   setTimeout(callback: () => void, delayMs: number): unknown {
     const dueAt = this.#last + delayMs;
@@ -106,13 +102,13 @@ export class SteadyClock implements Clock {
     this.#clock.clearTimeout(handle);
   }
 
-  /** Moves time on without the clock. */
+  /** Advances time without the clock. */
   #skip(ms: number): void {
     this.#last += ms;
     this.#offset += ms;
   }
 
-  /** Moves time on to what the clock reads; false where it cannot be read. */
+  /** Advances time to the clock's reading; false if it is unreadable. */
   #readOn(): boolean {
     const now = this.#read() + this.#offset;
     if (now >= this.#last) this.#last = now;
@@ -120,7 +116,7 @@ export class SteadyClock implements Clock {
     return !Number.isNaN(now);
   }
 
-  /** What the clock reads; NaN where that is no time to compute with. */
+  /** The clock's reading; NaN if it is no valid time. */
   #read(): number {
     try {
       const read: unknown = this.#clock.now();
@@ -130,9 +126,7 @@ export class SteadyClock implements Clock {
     }
   }
 
-  /**
-   * A time of this clock as the user sees it: epoch milliseconds, or the injected clock's own time.
-   */
+  /** A time of this clock for users: ms since 1970, or the injected clock's own time. */
   toUserTime(at: number): number {
     const origin = this.#clock === systemClock ? (loadedWith.performance?.timeOrigin ?? 0) : 0;
     return origin + at - this.#offset;
@@ -140,15 +134,15 @@ export class SteadyClock implements Clock {
 }
 
 /**
- * Platform timers hold their delay in 31 bits. A longer delay is cut, and the rest is set when it
+ * Longest delay of a platform timer, in ms. A longer delay is cut, and the rest is set when it
  * fires.
  */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 /**
- * One timer that fires at a time or later, never earlier: platform timers fire up to 1 ms early, so
- * the clock is read again when they do. Moving it later costs nothing (it is set anew when it
- * fires), moving it earlier one timer.
+ * A timer that fires at a time or later, never earlier: platform timers fire up to 1 ms early, so
+ * the clock is read again when they do. Moving it later is free (it is set again when it fires),
+ * moving it earlier costs one timer.
  */
 export class Timer {
   readonly #clock: Clock;
@@ -157,7 +151,7 @@ export class Timer {
   #setFor = Infinity;
   #wantedAt = Infinity;
   /**
-   * The platform's function when it was set last. Fake timers replace it, and lose what was set
+   * The platform's function at the last set. Fake timers replace it, and lose timers that were set
    * with them.
    */
   #platform: unknown;
@@ -167,14 +161,14 @@ export class Timer {
     this.#callback = callback;
   }
 
-  /** Fires once at `at`, in place of what was set before. */
+  /** Fires once at `at`. Replaces an earlier time. */
   set(at: number, now: number): void {
     this.#wantedAt = at;
     if (at === Infinity) this.#stop();
     else if (at < this.#setFor || this.#platform !== setTimeout) this.#start(at, now);
   }
 
-  /** Turns it off: an idle batcher holds no timer. */
+  /** Stops the timer: an idle batcher holds none. */
   clear(): void {
     this.set(Infinity, 0);
   }
@@ -195,7 +189,7 @@ export class Timer {
 
   #fired(): void {
     this.#setFor = Infinity;
-    // Where fake timers were switched on in between, a timer fires although it was cleared.
+    // If fake timers were switched on in between, a cleared timer fires.
     if (this.#wantedAt === Infinity) return;
     const now = this.#clock.now();
     if (this.#wantedAt > now) {

@@ -1,7 +1,6 @@
-// The end of a turn: the moment when the microtask queue of the running task has drained. Submits
-// that are made in later promise jobs of the same task still travel together, and a lone item waits
-// about a microsecond. And the end of a pass of the event loop, for callers who come from many
-// sockets.
+// The end of a turn: the moment when the microtask queue of the running task is empty. Submits in
+// later promise jobs of the same task still share a batch, and a single item waits about a
+// microsecond. Also the end of a pass of the event loop, for callers from many sockets.
 //
 // Platform functions are taken when this module loads, so fake timers do not stop them.
 
@@ -21,9 +20,9 @@ const nextTick: Schedule | undefined = platform.process?.nextTick;
 let byMessage: Schedule | undefined;
 
 /**
- * Runs the callback when the microtasks of the current task have drained. On Node.js, Bun and Deno
- * a tick that is queued from inside a promise job does that. In a browser a message to oneself is
- * the next task. A timer is never used: it would cost a millisecond.
+ * Runs the callback when the microtasks of the current task are done. On Node.js, Bun and Deno a
+ * tick that is queued inside a promise job does that. In a browser, a message to oneself is the
+ * next task. Never uses a timer, which would cost a ms.
  */
 export const endOfTurn: Schedule =
   nextTick === undefined
@@ -32,7 +31,7 @@ export const endOfTurn: Schedule =
         settled.then(() => nextTick(callback));
       };
 
-/** Runs the callback when the event loop has read what is ready on all sockets. */
+/** Runs the callback when the event loop has read all ready sockets. */
 export const endOfPass: Schedule = platform.setImmediate ?? ((callback) => nextTask(callback));
 
 function nextTask(callback: () => void): void {
@@ -60,11 +59,10 @@ function messageToSelf(Channel: typeof MessageChannel): Schedule {
 }
 
 /**
- * One moment, shared by all that is submitted in one turn, or in the part of a turn before or after
- * a flush.
+ * A moment, shared by all submits of one turn, or of the part of a turn before or after a flush.
  */
 export class Moment {
-  /** Milliseconds of the batcher's clock. */
+  /** In ms of the batcher's clock. */
   readonly at: number;
   /** Later moments have higher numbers. */
   readonly sequence: number;
@@ -75,7 +73,7 @@ export class Moment {
   }
 }
 
-/** The current turn, opened by the first submit or event in it: the clock is read once a turn. */
+/** The current turn, opened by its first submit or event. The clock is read once per turn. */
 export class Turn {
   readonly #clock: Clock;
   readonly #onEnd: () => void;
@@ -99,22 +97,19 @@ export class Turn {
     return this.#moment ?? this.#open();
   }
 
-  /** Makes sure that `onEnd` is called at the end of this turn. */
+  /** Ensures that `onEnd` is called at the end of this turn. */
   lookAgain(): void {
     if (this.#moment === null) this.#open();
   }
 
-  /**
-   * Ends the present moment. Returns the sequence of the last one; what is submitted from now on
-   * has a higher one.
-   */
+  /** Ends the current moment and returns its sequence; later submits have higher ones. */
   endMoment(): number {
     const last = this.#sequence;
     if (this.#moment !== null) this.#moment = this.newMoment(this.#moment.at);
     return last;
   }
 
-  /** A moment after all others, for what counts as submitted at `at`. */
+  /** A moment after all others, for entries that count as submitted at `at`. */
   newMoment(at: number): Moment {
     this.#sequence += 1;
     return new Moment(at, this.#sequence);
