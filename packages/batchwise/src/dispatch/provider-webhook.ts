@@ -9,8 +9,8 @@ import { type ProviderWebhookOptions, providerWebhookOptions } from "./options/p
 
 /**
  * A handler for signed events of OpenAI and Gemini (Standard Webhooks; with `keySet`, also Gemini's
- * events of single jobs, with a token and Google's keys). An event that announces the end of a batch
- * makes it due, so that the next process that runs the loops polls it at once. With `runMs`,
+ * events of single jobs, with a token and Google's keys). An event that announces the end of a
+ * batch makes it due, so that the next process that runs the loops polls it at once. With `runMs`,
  * `runDue` polls it before the answer.
  *
  * Takes a web `Request` and answers 204; 401 for an event that is unsigned, wrongly signed, for

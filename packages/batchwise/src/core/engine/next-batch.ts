@@ -95,7 +95,7 @@ export class NextBatch implements ChoiceState {
     return this.isPaused && !this.isDraining;
   }
 
-  /** True when what waits is certain to wait for the gate: a look before would only delay callers. */
+  /** True if waiting items are certain to wait for the gate: a look before would delay callers. */
   waitsForGate(slots: Slots): boolean {
     const { size, flushes } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;

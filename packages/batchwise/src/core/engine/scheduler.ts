@@ -1,9 +1,8 @@
-// Decides when a batcher looks at its queue again and which batch it sends.
-// Everything happens on events (a submit, the end of a turn, a batch's end, a caller leaving, one timer), and each event
-// comes down to `#pump`: while a slot is free, ask the policy about the lanes that may be ready and send one's batch. A
-// batch is closed at the moment a slot takes it, not before, so it grows for as long as the slots are busy. Nothing is
-// polled; an idle batcher holds no timer. Users' functions may call back at any moment: what they set in motion waits
-// until the step in progress is done (`inOneStep`, and the loop of `#pump`).
+// Decides when a batcher looks at its queue and which batch it sends. Every event (a submit, the
+// end of a turn or a batch, a caller leaving, one timer) leads to `#pump`: while a slot is free,
+// the policy chooses a lane and its batch goes. A batch is closed when a slot takes it, so it grows
+// while the slots are busy. Nothing is polled; an idle batcher has no timer. Users' functions may
+// call back at any time: the effects wait until the current step is done (`inOneStep`, `#pump`).
 
 import { closedError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
@@ -71,7 +70,7 @@ export class Scheduler implements BatchOwner<Batch> {
       while (this.#sendNext());
     } while (this.#pumpAgain);
   };
-  /** Of the event that is looked at. */
+  /** The gate of the current event. */
   #gate: Gate = "open";
   #isPumping = false;
   #pumpAgain = false;
@@ -124,7 +123,7 @@ export class Scheduler implements BatchOwner<Batch> {
     return now - (choice.lane === null ? choice.wakeAt : this.#queue.oldestAt());
   }
 
-  /** To be called at the end of a turn in which something happened. */
+  /** Call at the end of a turn in which something happened. */
   turnEnded(): void {
     this.#gathering.turnEnded();
     const gate = this.#gathering.gateAfter(this.#options);
@@ -139,7 +138,7 @@ export class Scheduler implements BatchOwner<Batch> {
     if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.#options);
   }
 
-  /** Sends what waits in the lane of a key, or in all; `done` is called when all of it has settled. */
+  /** Sends the waiting items of a key's lane, or of all; calls `done` when they have settled. */
   flush(key: string | undefined, done: () => void): void {
     const pausing = [...this.slots.pausing].filter((batch) => key === undefined || batch.key === key);
     this.#queue.flush(key, this.#turn.endMoment(), pausing, done);
@@ -168,7 +167,7 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#look();
   }
 
-  /** Rejects these and all that waits, and aborts all that runs, with CLOSED. All leave before anyone is told of it. */
+  /** Rejects `pending` and all items, aborts all batches. All leave before one is told. */
   abandon(pending: readonly Entry[]): void {
     const error = closedError(this.#services.name);
     this.inOneStep(() => {
@@ -184,7 +183,7 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#limiter?.close();
   }
 
-  /** Runs work in which callers leave: the room that they make is not used before all have left and been told. */
+  /** Runs work in which callers leave: their room is used only after all have left and settled. */
   inOneStep(work: () => void): void {
     if (this.#isPumping) {
       work();
@@ -233,7 +232,7 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#slotFreed();
   }
 
-  /** Full batches go at once, the others at the end of the turn: those just answered may submit again in it. */
+  /** Full batches go now, others at the turn's end: answered callers may submit in this turn. */
   #slotFreed(): void {
     if (!this.next.waitsForGate(this.slots)) this.#look();
     // A step in progress has yet to give slots to the batches that wait for one.
@@ -247,7 +246,7 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#turn.lookAgain();
   }
 
-  /** Looks at what waits at an event that may come in the middle of a turn. */
+  /** Looks at the queue at an event that may come in the middle of a turn. */
   #look(): void {
     this.#pump(this.#gathering.gateBefore(this.#options));
   }
@@ -257,7 +256,7 @@ export class Scheduler implements BatchOwner<Batch> {
       this.#pumpAgain = true;
       return;
     }
-    // A limiter that is not needed any more is the user's, and may call back.
+    // Releasing a limiter calls a user's function, which may call back.
     if (this.#limiter === null && this.#hasNothingToDo()) {
       this.#wake.clear();
     } else {
@@ -272,13 +271,13 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#endStep();
   }
 
-  /** To be called after each step. */
+  /** Call after each step. */
   #endStep(): void {
     this.#admission.announce();
     this.#onStep();
   }
 
-  /** Sends one batch, if one may go. True when there may be another. A user's function may open a turn at any moment. */
+  /** Sends one batch, if one may go. True if another may follow. May open a turn. */
   #sendNext(): boolean {
     if (this.#hasNothingToDo()) return this.#waitForEvent();
     const now = this.#services.clock.now();
@@ -305,7 +304,7 @@ export class Scheduler implements BatchOwner<Batch> {
     const batch = this.next.pack(choice.lane, this.slots.free(this.#options), now);
     if (batch === null) return this.#waitForEvent();
     this.#services.signals.sendAway(batch.entries);
-    // A cost function may have paused the batcher; it or a signal may have sent callers away who are in the batch.
+    // A cost function may have paused the batcher, or callers of the batch may have left.
     const isStale = this.#queue.departures !== departures || this.next.isFlushOnly !== isFlushOnly;
     if (isStale) return true;
     if (batch.entries.length === 0) return this.#waitForEvent();
@@ -313,35 +312,35 @@ export class Scheduler implements BatchOwner<Batch> {
     return true;
   }
 
-  /** True where only a flush, `close()` or another submit sends what waits. */
+  /** True if only a flush, `close()` or another submit sends the waiting items. */
   #isHeld(): boolean {
     return this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.next.isFlushOnly);
   }
 
-  /** True when it need not even read the time. Then nothing is asked of the limiter any more. */
+  /** True if there is nothing to read the time for. Withdraws from the limiter. */
   #hasNothingToDo(): boolean {
     if (!this.#services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
     return this.slots.next === undefined && !this.#mayClose();
   }
 
-  /** Nothing is to be done at a time of its own. */
+  /** Waits for an event, without a timer. */
   #waitForEvent(): false {
     this.#wake.clear();
     return false;
   }
 
-  /** The process is about to end: sends what only a `flush()` or `close()` would, unless it is paused. */
+  /** The process is about to end: sends items held for `flush()` or `close()`, unless paused. */
   #sendHeld(): void {
     const isPaused = this.next.isFlushOnly;
     if (isPaused && this.#hasWarnedOfPause) return;
     this.#hasWarnedOfPause = isPaused;
     warnOfHeldItems(this.#queue.size, isPaused, this.#services.events);
     if (!isPaused) this.flush(undefined, () => {});
-    // Answers that need no event loop may bring more items to hold, and the warning waits: the process looks once more.
+    // Answers without the event loop may bring more held items; then the process comes here again.
     setTimeout(() => {}, 0);
   }
 
-  /** True when something waits and a slot can take it. Otherwise there is nothing to ask the limiter for. */
+  /** True if an item waits and a slot can take it; otherwise the limiter is not asked. */
   #mayClose(): boolean {
     const mayStart = this.slots.mayStart(this.#options);
     if (mayStart && this.#queue.size > 0) return true;
@@ -349,20 +348,20 @@ export class Scheduler implements BatchOwner<Batch> {
     return false;
   }
 
-  /** Lets blocked submits in. Where nobody has gathered yet, they are looked at at the end of the turn. */
+  /** Lets blocked submits in; if nothing has gathered, they are seen at the end of the turn. */
   #admitBlocked(): void {
     const { size } = this.#queue;
     this.#admission.admit();
     if (this.#gate !== "open" && this.#queue.size > size) this.#turn.lookAgain();
   }
 
-  /** Gives free slots to batches that wait for one; another call of a batch needs a grant of the limiter, too. */
+  /** Gives free slots to waiting batches; a repeated call also needs a limiter's grant. */
   #grantSlots(): void {
     for (let batch = this.slots.next; batch !== undefined; batch = this.slots.next) {
       if (!this.slots.isFree(this.#options)) return;
       if (batch.phase === "pausing") {
         const cost = this.#limiter === null ? null : batch.nextCost;
-        // A cost function may have sent its callers away.
+        // A cost function may have removed its callers.
         if (this.slots.next !== batch) continue;
         if (this.#limiter !== null && cost !== null) {
           if (this.#limiter.ask(cost, true) === null) return;
@@ -388,7 +387,7 @@ export class Scheduler implements BatchOwner<Batch> {
     this.#warnOfSize(batch);
   }
 
-  /** Warns, once, where the default size has closed a batch that costs little. A listener may do anything. */
+  /** Warns once if the default size has closed a cheap batch. A listener may call anything. */
   #warnOfSize({ reason, cost }: Batch): void {
     if (reason !== "size" || cost >= this.#options.maxBatchCost / 2 || this.#hasWarnedOfSize) return;
     this.#hasWarnedOfSize = warnOfDefaultSize(this.#prepared, this.#options, this.#services.events);

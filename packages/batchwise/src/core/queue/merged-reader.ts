@@ -11,8 +11,8 @@ export interface RankedLine {
   /** Reads the entries up to this moment's sequence. */
   reader(lastSequence: number): EntryReader;
   /**
-   * The rank of the next entry; the smallest goes first. `gone`: the entry before it, which had this
-   * `rank`; null if none was read, and then `rank` is that of the line. `next` may be null after it.
+   * The rank of the next entry; the smallest goes first. `gone`: the entry before it, with this
+   * `rank`; null if none was read, and then `rank` is the line's. `next` may be null after it.
    */
   rankOf(next: Entry | null, gone: Entry | null, rank: number): number;
   /** Decides between equal ranks, for an entry that is not the first of its line. */

@@ -42,18 +42,18 @@ export interface Dispatcher extends OperatorMethods {
    */
   stop(): Promise<void>;
   /**
-   * For places where no process stays, such as cron on a serverless platform: does what is due now,
-   * gives all leases back, and resolves. In place of `start`: each call is like a process that
-   * starts, works and stops within `maxMs`. Calls may overlap, in one process or in several. Call it
-   * again at `nextAt`, or at intervals.
+   * For places where no process stays, such as cron on a serverless platform: does all due work,
+   * returns all leases, and resolves. Use it instead of `start`: each call is like a process that
+   * starts, works and stops within `maxMs`. Calls may overlap, in one process or in several. Call
+   * it again at `nextAt`, or at intervals.
    *
-   * Calls of providers end with `maxMs`. A create that was cut off is looked for by a later run, as
-   * after a crash. Batches have a size that moves in `maxMs`, by the speed of earlier uploads; a file
-   * that does not is reported to `onError`, with its name, as RUN_TOO_SHORT. Results that were read
-   * stay settled.
+   * Calls to providers end with `maxMs`. A later run looks for a create that was cut off, as after
+   * a crash. Batches have a size that uploads within `maxMs`, by the speed of earlier uploads; a
+   * file that does not is reported to `onError`, with its name, as RUN_TOO_SHORT. Results that were
+   * read stay settled.
    *
-   * Rejects with ALREADY_STARTED after `start`, with the signal's reason, and with the store's error
-   * where it does not answer at the end.
+   * Rejects with ALREADY_STARTED after `start`, with the signal's reason, and with the store's
+   * error if it does not answer at the end.
    *
    * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for `maxMs` below 100.
    *

@@ -1,6 +1,6 @@
-// The public keys with which a provider signs its tokens. Keys from an address are kept for an hour,
-// and longer where it does not answer. A key that they lack has them fetched again, at most once a
-// minute: tokens with made-up key ids cause no calls.
+// The public keys with which a provider signs its tokens. Keys from an address are kept for an
+// hour, and longer if it does not answer. A token with an unknown key fetches them again, at most
+// once a minute: tokens with made-up key ids cause no calls.
 
 import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import { readable } from "../format/client-error.ts";

@@ -5,7 +5,9 @@ import type { DispatchClock } from "../options/dispatcher-options.ts";
 
 /** Kept for the last writes: a tenth of the time, and at most so long. */
 const MOST_KEPT_MS = 1_000;
-/** A create is not begun with less than this share of the time, nor with less than 2 s of a long one. */
+/**
+ * A create is not begun with less than this share of the time, or with less than 2 s of a long one.
+ */
 const CREATE_SHARE = 0.1;
 const MOST_FOR_CREATE_MS = 2_000;
 /** With this share of the time left, a step has had a run to itself. */

@@ -8,7 +8,7 @@ function fair(): Kit {
   return new Kit({ isFair: true });
 }
 
-// The costs are multiples of 12: shares of up to four tenants are whole numbers, added in any order.
+// Costs are multiples of 12, so shares of up to four tenants are whole numbers in any order.
 const step = fc.oneof(
   {
     arbitrary: fc.record({

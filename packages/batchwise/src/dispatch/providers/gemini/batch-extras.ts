@@ -29,7 +29,7 @@ export interface BatchExtras {
    */
   readonly webhookConfig?: GeminiWebhookConfig;
   /**
-   * Of its batches among those of the project: a whole number, higher goes first. Default: Gemini's.
+   * Priority of its batches in the project: a whole number, higher goes first. Default: Gemini's.
    */
   readonly priority?: number;
 }

@@ -1,7 +1,7 @@
-// Fetches the results of a batch that has ended, settles its members in chunks, then settles those without a line. It
-// always streams from the start: members that an earlier owner settled are ignored. When a stream breaks off, only what
-// was read is settled, because members without a line may have one in the unread part; the same holds while a provider
-// counts more lines than it gave.
+// Fetches the results of an ended batch, settles its members in chunks, then those without a line.
+// Always streams from the start: members that an earlier owner settled are ignored. If a stream
+// breaks off, or the provider counts more lines than it gave, only lines that were read are
+// settled: a member without one may have it in the unread part.
 
 import { Timer } from "../../../core/time/clock.ts";
 import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
@@ -41,23 +41,23 @@ import { sendAsFile } from "./send-as-file.ts";
 import { readAgain, shortReads, stillMissing, UnreadResults } from "./unread-results.ts";
 
 /**
- * Results settled in one transaction. They are held until there are as many, for as long as the provider takes to send
- * them; smaller chunks would need less memory and more writes to the disk.
+ * Results per transaction. They are held until there are as many, however slowly the provider
+ * sends; smaller chunks would need less memory and more writes to the disk.
  */
 const CHUNK_LINES = 1_000;
 const CHUNK_CHARS = 1_000_000;
 const BUSY_MS = 5_000;
 
-/** A line is settled after this long at the latest, as soon as another line comes. */
+/** Longest time in ms that a line is held, checked when another line comes. */
 const LONGEST_HELD_MS = 5_000;
-/** Lines of one download that name no member, or one that had a line: so many, and as many a request of the batch. */
+/** Limit of lines per download that name no member, or one with a line; plus one per request. */
 const USELESS_LINES = 10_000;
 const USELESS_LINES_EACH = 10;
 
-/** Thrown when the results of an unverified adoption carry custom ids of another batch. */
+/** The results of an unverified adoption carry custom ids of another batch. */
 class ForeignResults extends Error {}
 
-/** Thrown in a download that could go on for ever without a word about the batch. */
+/** A download could go on without end and say nothing about the batch. */
 class UselessLines extends Error {
   readonly code = FOREIGN_LINES;
 }
@@ -81,7 +81,7 @@ export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
   await leaveOpen(lease);
 }
 
-/** Members that nobody decided about, although all were asked for: looks again later. */
+/** Leaves members open although all lines were requested: looks again later. */
 export async function leaveOpen(lease: Lease): Promise<void> {
   if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
 }
@@ -113,7 +113,7 @@ class Collection {
     this.#runtime = runtime;
     this.#lease = lease;
     this.#prefix = keyPrefix(lease.batch.key);
-    // Single retries leave the group of a split batch for the lane proper.
+    // Single retries leave the group of a split batch for the lane itself.
     const lane = laneProper(lease.batch.lane);
     this.#rules = { ...runtime.options.retry, lane };
   }
@@ -123,7 +123,7 @@ class Collection {
     if (seen.resultRefs.length > 0) await this.#told(() => this.#stream(seen));
     if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
     this.#checkRead(seen, await this.#counted(seen));
-    // Without a single line the adoption stays unverified, and members are not charged.
+    // Without any line the adoption stays unverified, and members are not charged.
     if (!this.#lease.batch.verified) throw new ForeignResults();
     await this.#settleAbsent(seen.state);
     const hasWorked = this.#failures.tally.succeeded > 0 && !this.#isPaused;
@@ -131,7 +131,7 @@ class Collection {
     await this.#noteEnd(seen.state);
   }
 
-  /** What the batch's results say of its lane. A cancelled batch has an end that its user knows of. */
+  /** Records what the results say about the lane, except a batch that the user cancelled. */
   async #noteEnd(state: ProviderState): Promise<void> {
     const { batch } = this.#lease;
     const { mostWords } = this.#failures;
@@ -140,14 +140,14 @@ class Collection {
     else if (mostWords !== null && state !== "cancelled") await noteWithoutSuccess(this.#runtime, batch, mostWords);
   }
 
-  /** With the successes that the provider counts and that may be among the lines that are not read yet. */
+  /** Includes successes that the provider counts and that may be among the unread lines. */
   get #tally(): LineTally {
     const { tally } = this.#failures;
     const unread = Math.min(this.#countedSuccesses - tally.succeeded, this.#lease.batch.requests - this.#found.size);
     return { ...tally, succeeded: tally.succeeded + Math.max(0, unread) };
   }
 
-  /** Requests that have run, as the provider counts them; asked for a second count only where lines are missing. */
+  /** Requests that have run, by the provider's count; counted again only if lines are missing. */
   async #counted(seen: ProviderBatch): Promise<number | null> {
     const { account, batch } = this.#lease;
     const ran = seen.ran ?? null;
@@ -175,7 +175,7 @@ class Collection {
     }
   }
 
-  /** Throws UnreadResults where members without a line may have one that the provider has not shown yet. */
+  /** Throws UnreadResults if members without a line may have one that is not shown yet. */
   #checkRead(seen: ProviderBatch, counted: number | null): void {
     const { batch } = this.#lease;
     const due = linesDue(seen, counted, this.#found.size, batch);
@@ -186,8 +186,9 @@ class Collection {
   }
 
   /**
-   * Reads all lines. Returns when the stream stalls or the lease is lost, even if the client ignores its signal. Lines
-   * read before a stream broke off or stalled are settled before the error is thrown; a stop drops them.
+   * Reads all lines. Returns when the stream stalls or the lease is lost, even if the client
+   * ignores its signal. Before an error is thrown, lines read so far are settled; a stop drops
+   * them.
    */
   #stream(seen: ProviderBatch): Promise<void> {
     const { clock, stopping } = this.#runtime;
@@ -226,8 +227,8 @@ class Collection {
   }
 
   /**
-   * Settles the lines read so far, after the chunk that is being settled, if any. Failures only where all lines were read
-   * but for those that nobody can read: else they come again, and maybe a success behind them.
+   * Settles the lines read so far, after the running chunk. Failures only if all readable lines
+   * were read: otherwise they come again, perhaps with a success behind them.
    */
   async #settleRead(reason: unknown): Promise<void> {
     await this.#settling;
@@ -251,14 +252,14 @@ class Collection {
     await this.#settleFailures();
   }
 
-  /** True for the first line of a member in this download: only these show that it goes on. */
+  /** True for the first line of a member in this download: only these show progress. */
   async #take(line: ResultLine): Promise<boolean> {
     this.#lines += 1;
     const { verified, requests } = this.#lease.batch;
     const name = parseCustomId(line.customId);
     const isForeign = name === null || name.prefix !== this.#prefix;
     if (isForeign && !verified) throw new ForeignResults();
-    // One beyond the requests of the batch must not count for a member whose line is missing.
+    // A number beyond the batch's requests must not count for a member whose line is missing.
     if (isForeign || name.ord >= requests) {
       this.#runtime.ignoredResults += 1;
       this.#countUseless();
@@ -298,7 +299,7 @@ class Collection {
     this.#failures.hold({ settlement, cause, blamesByWords, member, words: wordsOf(line) });
   }
 
-  /** Once no success can follow. The pause comes first: what goes back uncharged must not return at once. */
+  /** Call when no success can follow. Pauses first: uncharged requests must not return at once. */
   async #settleFailures(): Promise<void> {
     const { clock } = this.#runtime;
     const { mostWords } = this.#failures;
@@ -318,8 +319,8 @@ class Collection {
   }
 
   /**
-   * Places of requests whose words blame the account, not for the first time. Pauses the account
-   * where it is the first time for one of them, and no request of the batch has succeeded.
+   * Places of requests that blame the account, not for the first time. Pauses the account if it is
+   * the first time for one of them and no request of the batch has succeeded.
    */
   async #blamedAgain(): Promise<ReadonlySet<number>> {
     const again = new Set<number>();
@@ -334,7 +335,7 @@ class Collection {
     return again;
   }
 
-  /** Pauses the account before the line is settled, so that requests that go back uncharged do not return at once. */
+  /** Pauses the account before the line is settled: uncharged requests must not return at once. */
   async #pauseAccount(error: OutcomeError): Promise<void> {
     if (this.#isPaused) return;
     this.#isPaused = true;
@@ -379,7 +380,7 @@ class Collection {
     return members;
   }
 
-  /** After the last byte: members that are still open got no line. */
+  /** Called after the last byte: members that are still open got no line. */
   async #settleAbsent(state: ProviderState): Promise<void> {
     const line = absentLine(state);
     await eachOpen(this.#runtime, this.#lease, (member) => this.#hold(member, line, "other"));

@@ -130,8 +130,7 @@ const NAMES: Readonly<Record<string, number>> = {
 function resultCode(error: unknown): number | undefined {
   if (typeof error !== "object" || error === null) return undefined;
   const { errcode, errno, code } = error as { errcode?: unknown; errno?: unknown; code?: unknown };
-  // node:sqlite has `errcode`, Bun `errno`, both possibly extended codes. better-sqlite3 has the name in
-  // `code`.
+  // node:sqlite has `errcode`, Bun `errno`; both may be extended codes. better-sqlite3 has `code`.
   if (typeof errcode === "number") return errcode & 0xff;
   const named = typeof code === "string" ? /^SQLITE_([A-Z]+)/.exec(code)?.[1] : undefined;
   if (named !== undefined) return NAMES[named];
