@@ -317,7 +317,7 @@ export class Scheduler implements BatchOwner<Batch> {
     return this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.next.isFlushOnly);
   }
 
-  /** True if there is nothing to read the time for. Withdraws from the limiter. */
+  /** True if there is nothing to do, so the time need not be read nor the limiter asked. */
   #hasNothingToDo(): boolean {
     if (!this.#services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
     return this.slots.next === undefined && !this.#mayClose();
