@@ -1,7 +1,6 @@
-// The dispatcher that users hold. Wires intake, scheduler and outcomes to one store; passes calls
-// on to them. It keeps no state that is not in the store, so any number of processes may run one on
-// the same store, and any of them may die at any point. docs/dispatch-design.md says when a request
-// runs twice.
+// The dispatcher for users. Connects intake, scheduler and outcomes with one store and forwards
+// calls. All state is in the store, so any number of processes may run on the same store, and any
+// of them may crash at any point. docs/dispatch-design.md says when a request runs twice.
 
 import { bindMethods } from "../core/contract/bind-methods.ts";
 import type { Estimate } from "./contract/cost.ts";
@@ -108,7 +107,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   return createDispatcherParts(resolveOptions(options)).dispatcher;
 }
 
-/** A dispatcher, with what runBatch needs beside its methods. */
+/** A dispatcher, with the parts that runBatch needs besides its methods. */
 export interface DispatcherParts {
   readonly runtime: Runtime;
   readonly workers: Workers;
@@ -120,7 +119,7 @@ export interface DispatcherParts {
 
 const made = new WeakMap<Dispatcher, DispatcherParts>();
 
-/** Undefined of what `createDispatcher` has not made. */
+/** Undefined for a value that `createDispatcher` did not make. */
 export function partsOf(dispatcher: Dispatcher): DispatcherParts | undefined {
   return made.get(dispatcher);
 }
@@ -267,7 +266,7 @@ class StoreDispatcher implements Dispatcher {
   async cancelBatch(key: string): Promise<number> {
     this.#refuseWhenStopped();
     const { count, isAside } = await cancelMembers(this.#runtime, key);
-    // The store ends those as cancelled that go back with a wish to be.
+    // The store ends requeued requests with a pending cancel as cancelled.
     if (isAside) await abandon(this.#runtime, key, "requeue");
     else if (this.#isStarted) await this.#workers.hurry([key]);
     return count;
@@ -351,8 +350,8 @@ class StoreDispatcher implements Dispatcher {
   }
 
   /**
-   * Null in a process that only enqueues: stopping a batch early is optional, and left to those
-   * with running loops.
+   * Null in a process that only enqueues: stopping a batch early is optional and left to running
+   * loops.
    */
   get #startedWorkers(): Workers | null {
     return this.#isStarted ? this.#workers : null;

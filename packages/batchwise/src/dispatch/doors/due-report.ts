@@ -1,4 +1,4 @@
-// What a run leaves for later: how many requests are open, and when something of them is due.
+// Reports the work that a run leaves: the number of open requests, and when one of them is due.
 
 import type { DueReport } from "../contract/operations.ts";
 import type { BatchRow, LaneRow, Probe } from "../contract/rows.ts";
@@ -10,9 +10,11 @@ import { everyBatch } from "../runtime/every-batch.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
 
-/** Later than any request waits to be tried again. */
+/** Later than the retry of any request. */
 const FAR_MS = 10 * 365 * 24 * 3_600_000;
-/** A lane that no account takes now, for a cause whose end is not known, is looked at again. */
+/**
+ * Interval of checks of a lane that no account takes now and whose cause has no known end, in ms.
+ */
 const LOOK_AGAIN_MS = 600_000;
 
 /** `isDone`: the sealer's last turn found nothing more to do. */
@@ -53,7 +55,7 @@ function laneDueAt(
   return isRefused ? now + LOOK_AGAIN_MS : looked;
 }
 
-/** The probe's, unless that is of a batch whose account is not here. */
+/** The probe's time, unless its batch belongs to an account that is not here. */
 async function batchDueAt(runtime: Runtime, probe: Probe, isDone: boolean, now: number): Promise<number | null> {
   const aheadMs = runtime.storeTime.aheadMs;
   const dueAt = probe.batchDueAt;

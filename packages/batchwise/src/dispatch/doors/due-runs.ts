@@ -1,7 +1,7 @@
-// `runDue`: the loops for a limited time, for places where no process stays. Each run has a runtime
-// of its own over the dispatcher's store, and is to others like a process that starts, works until
-// nothing is due, and stops: so runs may overlap, and one that is killed is a process that was. It
-// ends its calls within its time, and gives every lease back.
+// `runDue`: runs the loops for a limited time, for platforms without lasting processes. Each run
+// has its own runtime over the dispatcher's store and acts like a process that starts, works until
+// nothing is due, and stops. So runs may overlap, and a killed run equals a crashed process. It
+// ends its calls in time and gives every lease back.
 
 import { DispatchError } from "../contract/errors.ts";
 import type { DueReport } from "../contract/operations.ts";
@@ -39,7 +39,7 @@ export class DueRuns {
     return run;
   }
 
-  /** Resolves when no run goes on. The parent's stop has cut them. */
+  /** Resolves when no run is active. The parent's stop has aborted them. */
   async idle(): Promise<void> {
     await Promise.all(this.#open);
   }
@@ -65,7 +65,7 @@ export class DueRuns {
   }
 }
 
-/** What ends a run before its time: a soft one lets creates be answered. */
+/** Signals that end a run early. A soft one lets creates be answered. */
 interface Cuts {
   readonly soft: readonly AbortSignal[];
   readonly hard: readonly AbortSignal[];
@@ -74,7 +74,7 @@ interface Cuts {
 class DueRun {
   readonly runtime: Runtime;
   readonly sealer: Sealer;
-  /** Nothing was due any more when it ended. */
+  /** Nothing was due any more at its end. */
   isDone = false;
   readonly #workers: Workers;
   readonly #loops: Loops;
@@ -86,7 +86,7 @@ class DueRun {
     this.#loops = new Loops({ runtime, workers: this.#workers, sealer: this.sealer });
   }
 
-  /** Resolves when nothing is due, when the time is over, or when a signal is aborted. */
+  /** Resolves when nothing is due, the time has passed, or a signal is aborted. */
   async work(budget: Budget, cuts: Cuts): Promise<void> {
     const { clock } = this.runtime;
     let end = (): void => {};
@@ -96,14 +96,14 @@ class DueRun {
     const timer = clock.setTimeout(end, budget.leftMs);
     const forgetSoft = onAbort(cuts.soft, end);
     const forgetHard = onAbort(cuts.hard, () => {
-      // What came of creates is found out by a later run.
+      // A later run finds out the results of creates.
       budget.cut(new CallTimeout("The run was aborted."));
       end();
     });
     let seen = 0;
     this.runtime.onRest = () => {
       if (!this.#loops.isResting) return;
-      // What came back to its lane is sealed again.
+      // Requests that returned to their lane are sealed again.
       const isLast = seen === this.#workers.ended;
       seen = this.#workers.ended;
       if (!isLast) this.runtime.sealing.wake();
@@ -119,7 +119,7 @@ class DueRun {
     forgetHard();
   }
 
-  /** Gives back all that it holds. */
+  /** Gives back all of its leases. */
   async end(): Promise<void> {
     const { calls, stopping } = this.runtime;
     calls.beginStop();
@@ -130,7 +130,7 @@ class DueRun {
     calls.endStop();
   }
 
-  /** Runs may follow one another within seconds: of all of them one sweeps in ten minutes. */
+  /** Runs may follow each other within seconds, so only one of them sweeps in ten minutes. */
   #sweepInTurn(): () => Promise<number> {
     const sweep = sweeper(this.runtime);
     return async () => {

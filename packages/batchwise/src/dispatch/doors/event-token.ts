@@ -1,9 +1,9 @@
-// Checks the tokens that Gemini signs the events of one job with: JSON Web Tokens, RS256 alone.
+// Verifies the tokens with which Gemini signs the events of one job: JSON Web Tokens, only RS256.
 
 import { verify } from "node:crypto";
 import type { KeySet } from "./key-set.ts";
 
-/** How far the sender's clock may be from ours. */
+/** Maximum clock difference between sender and receiver, in ms. */
 const CLOCK_MS = 300_000;
 
 interface Claims {
@@ -13,24 +13,24 @@ interface Claims {
   readonly nbf?: unknown;
 }
 
-/** What a token must be. */
+/** The requirements of a token. */
 export interface TokenRules {
   readonly keySet: KeySet;
-  /** One of these must be the token's audience; empty for any. */
+  /** Accepted audiences; empty for any. */
   readonly audience: readonly string[];
 }
 
-/** True for a header of events that has a token in the place of signatures. */
+/** True for an event header with a token in place of signatures. */
 export function tokenIn(signature: string): string | null {
   const [token = ""] = signature.split(" ").map((part) => part.slice(part.lastIndexOf(",") + 1));
   return /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token) ? token : null;
 }
 
-/** Rejects with KeysUnavailable. `now`: ms since 1970. */
+/** Rejects with KeysUnavailable. `now`: in ms since 1970. */
 export async function isSignedToken(token: string, { keySet, audience }: TokenRules, now: number): Promise<boolean> {
   const [head = "", body = "", signature = ""] = token.split(".");
   const header = jsonOf(head) as { readonly alg?: unknown; readonly kid?: unknown } | null;
-  // The algorithm is ours to say, not the token's.
+  // We choose the algorithm, not the token.
   if (header?.alg !== "RS256" || typeof header.kid !== "string") return false;
   const claims = jsonOf(body) as Claims | null;
   if (claims === null || !isInTime(claims, now) || !isFor(claims, audience)) return false;
@@ -39,7 +39,7 @@ export async function isSignedToken(token: string, { keySet, audience }: TokenRu
   return verify("RSA-SHA256", Buffer.from(`${head}.${body}`), key, Buffer.from(signature, "base64url"));
 }
 
-/** A token must say when it was made, or until when it counts. */
+/** A token must have a creation or expiry time. */
 function isInTime({ exp, iat, nbf }: Claims, now: number): boolean {
   if (typeof exp !== "number" && typeof iat !== "number") return false;
   if (exp !== undefined && !(typeof exp === "number" && exp * 1_000 > now)) return false;

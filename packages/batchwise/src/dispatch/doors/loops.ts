@@ -1,4 +1,4 @@
-// The loops over one runtime: what they do, how they begin, and how they end.
+// Starts and stops the loops of one runtime.
 
 import { retention } from "../ops/prune.ts";
 import { callbackDeliverer, type Deliverer, webhookDeliverer } from "../outcomes/deliverer.ts";
@@ -8,7 +8,7 @@ import type { Sealer } from "../scheduler/sealer.ts";
 import type { Workers } from "../scheduler/workers.ts";
 import { sweeper } from "../steps/sweep/sweep.ts";
 
-/** Who runs in the loops. */
+/** The parts that run in the loops. */
 export interface LoopParts {
   readonly runtime: Runtime;
   readonly workers: Workers;
@@ -29,7 +29,7 @@ export class Loops {
     ];
   }
 
-  /** True while nothing runs, and nothing is due. */
+  /** True while nothing runs and nothing is due. */
   get isResting(): boolean {
     return this.#parts.workers.isIdle && this.#all.every((loop) => loop.isResting);
   }
@@ -44,16 +44,16 @@ export class Loops {
     for (const [loop, deliverer] of this.#deliverers) loop.start(deliverer.turn);
   }
 
-  /** Resolves when no turn runs any more; operations may. */
+  /** Resolves when no turn runs; operations may still run. */
   async stop(): Promise<void> {
     await Promise.all(this.#all.map((loop) => loop.stop()));
   }
 
-  /** Books what has been delivered, when the loops have stopped. */
+  /** Writes the last delivery reports after the loops have stopped. */
   async flush(): Promise<void> {
     const { runtime } = this.#parts;
     for (const [, deliverer] of this.#deliverers) {
-      // What could not be reported is delivered again: at least once, not exactly once.
+      // Deliveries without a report are made again: at least once, not exactly once.
       await deliverer.flush().catch((error: unknown) => runtime.report(error, { operation: "deliver" }));
     }
   }

@@ -20,7 +20,7 @@ export class WebhookDoor {
   readonly #seen = new Set<string>();
 
   readonly #token: TokenRules | null;
-  /** Runs what is due; null where others do. */
+  /** Runs due work; null if other loops do. */
   readonly #run: (() => Promise<unknown>) | null;
 
   constructor(
@@ -55,7 +55,7 @@ export class WebhookDoor {
 
   /** The event's id if it is signed; else null. */
   async #signedId(headers: Headers, body: string): Promise<string | null> {
-    // The wall clock: a platform may have stopped the other one since the last event.
+    // The wall clock: the platform may have stopped the monotonic one since the last event.
     const now = this.#runtime.options.clock.now();
     const token = tokenIn(headers.get("webhook-signature") ?? "");
     if (token === null) return signedId(headers, body, this.#keys, now);
@@ -63,7 +63,7 @@ export class WebhookDoor {
     return (await isSignedToken(token, this.#token, now)) ? (headers.get("webhook-id") ?? token) : null;
   }
 
-  /** Brings the next poll of the batch forward, and runs it where no loops do. */
+  /** Makes the batch due, and polls it if no loops run. */
   async #look(batch: string): Promise<void> {
     const runtime = this.#runtime;
     const bare = batch.startsWith(FOLDER) ? batch.slice(FOLDER.length) : batch;
@@ -81,7 +81,7 @@ export class WebhookDoor {
   }
 }
 
-/** False for an event whose own time is too old; the token has its times too. */
+/** False if the event's own time is too old. A token has its own times too. */
 function isTimely(headers: Headers, now: number): boolean {
   const seconds = headers.get("webhook-timestamp");
   return seconds === null || isRecent(seconds, now);

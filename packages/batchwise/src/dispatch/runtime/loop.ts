@@ -1,6 +1,5 @@
-// A loop of the dispatcher. Runs its turn when woken or at the time that the last turn returned,
-// never two at once. A turn that throws is reported and runs again after a pause; it does not end
-// the loop.
+// A loop of the dispatcher. Runs its turn when woken, or at the time that the last turn returned,
+// never two at once. A turn that throws is reported and repeated after a pause; the loop continues.
 
 import { type Clock, Timer } from "../../core/time/clock.ts";
 import { backoff } from "../decide/times/backoff.ts";
@@ -8,7 +7,7 @@ import { backoff } from "../decide/times/backoff.ts";
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;
 
-/** Does what is due and says when to run next unless woken before; Infinity for only when woken. */
+/** Does all due work and returns the time of the next turn; Infinity: only when woken. */
 export type Turn = () => Promise<number>;
 
 export class Loop {
@@ -23,7 +22,7 @@ export class Loop {
   #nextAt = Number.POSITIVE_INFINITY;
   #failures = 0;
 
-  /** `onRest` is called when the loop goes to sleep. */
+  /** `onRest` is called when the loop begins to wait. */
   constructor(clock: Clock, onError: (error: unknown) => void, onRest: () => void = () => {}) {
     this.#clock = clock;
     this.#onError = onError;
@@ -35,7 +34,7 @@ export class Loop {
     return this.#turn !== null;
   }
 
-  /** True while nothing runs, and nothing is due. */
+  /** True while nothing runs and nothing is due. */
   get isResting(): boolean {
     return !this.#isRunning && (this.#turn === null || this.#nextAt > this.#clock.now());
   }
@@ -46,7 +45,8 @@ export class Loop {
   }
 
   /**
-   * Runs a turn now, or once more after the one that runs. Nothing before `start` and after `stop`.
+   * Runs a turn now, or once more after the running one. Does nothing before `start` and after
+   * `stop`.
    */
   wake(): void {
     this.#isWoken = true;
@@ -54,8 +54,7 @@ export class Loop {
   }
 
   /**
-   * Runs a turn at that time at the latest, however many run before it. Of several times the
-   * earliest is kept.
+   * Runs a turn at this time at the latest, however many run before it. The earliest time is kept.
    */
   wakeAt(at: number): void {
     if (at >= this.#nextAt || this.#turn === null) return;
@@ -63,7 +62,7 @@ export class Loop {
     if (!this.#isRunning) this.#timer.set(at, this.#clock.now());
   }
 
-  /** Resolves when the turn that runs, if any, has ended. */
+  /** Resolves when the running turn, if any, has ended. */
   async stop(): Promise<void> {
     this.#turn = null;
     this.#timer.clear();
@@ -75,7 +74,7 @@ export class Loop {
     this.#timer.clear();
     while (this.#isWoken && this.#turn !== null) {
       this.#isWoken = false;
-      // This turn serves all wake-ups until now; later ones stay, whatever the turn returns.
+      // This turn serves all wake-ups so far; later ones stay, whatever the turn returns.
       if (this.#nextAt <= this.#clock.now()) this.#nextAt = Number.POSITIVE_INFINITY;
       try {
         this.wakeAt(await turn());
@@ -89,7 +88,7 @@ export class Loop {
     this.#onRest();
   }
 
-  /** A wake-up during the failed turn waits too: the cause is unlikely to be gone at once. */
+  /** A wake-up during the failed turn waits too: the cause probably persists for a while. */
   #failed(error: unknown): void {
     this.#failures += 1;
     this.#isWoken = false;

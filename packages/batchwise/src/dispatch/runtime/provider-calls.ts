@@ -1,5 +1,5 @@
-// Calls an account, within a timeout and the lease. The call returns when the time is over, even if
-// the client ignores the signal. The account classifies errors; a timeout or abort of our own is
+// Calls an account within a timeout and the lease. The call rejects after the timeout, even if the
+// client ignores the signal. The account classifies errors; our own timeouts and aborts are
 // classified here.
 
 import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
@@ -8,12 +8,11 @@ import { secretsOf } from "../format/secrets.ts";
 import type { Lease } from "./lease.ts";
 import type { Runtime } from "./runtime.ts";
 
-/** The call took longer than its timeout. Its outcome is unknown. */
+/** The call took longer than its timeout, so its result is unknown. */
 export class CallTimeout extends Error {}
 
 /**
- * A clock of tests waits so long for an answer, in real time: the other side may wait for that
- * clock.
+ * Real time in ms that a test clock waits for an answer: the other side may wait for that clock.
  */
 export const HELD_MS = 100;
 
@@ -26,13 +25,13 @@ export function callFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise
   return bounded(runtime, runtime.timeFor(lease.account.requestTimeoutMs), [lease.signal], run);
 }
 
-/** A call that changes nothing at the provider: it is also aborted when the dispatcher stops. */
+/** A call that changes nothing at the provider, so a stop aborts it too. */
 export function readFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise<T> {
   const timeoutMs = runtime.timeFor(lease.account.requestTimeoutMs);
   return bounded(runtime, timeoutMs, [lease.signal, runtime.stopping.signal], run);
 }
 
-/** One call within `atMostMs`, and the time of the run; any of the signals aborts it earlier. */
+/** One call within `atMostMs` and the run's time. Any of the signals aborts it earlier. */
 export function bounded<T>(runtime: Runtime, atMostMs: number, cuts: readonly AbortSignal[], run: Run<T>): Promise<T> {
   const { budget } = runtime;
   const timeoutMs = budget === null ? atMostMs : Math.min(atMostMs, budget.leftMs);
@@ -49,7 +48,7 @@ export function bounded<T>(runtime: Runtime, atMostMs: number, cuts: readonly Ab
       runtime.clock.clearTimeout(timer);
       forget();
     };
-    // One that throws before it gives a promise fails like any other.
+    // A synchronous error counts like a rejection.
     const call = async (): Promise<unknown> =>
       cut.signal.aborted ? undefined : run({ signal: cut.signal, timeoutMs });
     runtime.clock
@@ -64,7 +63,7 @@ export function bounded<T>(runtime: Runtime, atMostMs: number, cuts: readonly Ab
 
 /**
  * Calls `listener` with the reason once one of the signals is aborted. Returns a function that
- * stops listening.
+ * stops it.
  */
 export function onAbort(signals: readonly AbortSignal[], listener: (reason: unknown) => void): () => void {
   const heard = (event: Event): void => listener((event.target as AbortSignal).reason);
@@ -77,7 +76,7 @@ export function onAbort(signals: readonly AbortSignal[], listener: (reason: unkn
   };
 }
 
-/** What an error of a call means for the batch, without the account's secrets. */
+/** Classifies an error of a call, without the account's secrets. */
 export function failureOf(account: Account, error: unknown, operation: Operation): Failure {
   if (error instanceof CallTimeout) return { kind: "unknown", code: "timeout", message: error.message };
   return secretsOf(account).error(account.classify(error, operation)) as Failure;

@@ -1,6 +1,6 @@
-// The clock that the dispatcher goes by: the user's, but for steps of its wall time that have not
-// lasted yet. Guarantees that a wall clock that is wrong for less than ten minutes is not noticed;
-// a process that starts while it is wrong cannot know. decide/times/wall-clock.ts decides.
+// The dispatcher's clock: the user's, without steps of its wall time that have not lasted yet.
+// Guarantees that a wall clock that is wrong for less than ten minutes has no effect; a process
+// that starts meanwhile cannot know. decide/times/wall-clock.ts decides.
 
 import { BELIEVED_AFTER_MS, lookAtClock, STEP_MS, type WallClock } from "../decide/times/wall-clock.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
@@ -12,7 +12,7 @@ export class SteadyClock implements DispatchClock {
   readonly #onStep: OnStep;
   #known: WallClock;
 
-  /** `onStep` is told of each step when it is first seen, and again when it is believed. */
+  /** `onStep` is called for each step when it is first seen, and again when it is accepted. */
   constructor(clock: DispatchClock, onStep: OnStep) {
     this.#clock = clock;
     this.#onStep = onStep;
@@ -28,15 +28,17 @@ export class SteadyClock implements DispatchClock {
     return this.#known.doubt === null ? wall : Math.round(monotonic + this.#known.offset);
   }
 
-  /** True while the wall clock shows another time than is believed: one of the two is wrong. */
+  /**
+   * True while the wall clock shows another time than the accepted one: one of the two is wrong.
+   */
   isInDoubt(): boolean {
     this.now();
     return this.#known.doubt !== null;
   }
 
   /**
-   * Believes the wall clock as it is now, like a process that starts: a platform that freezes a
-   * process between two calls stops its monotonic clock, and not the wall clock.
+   * Accepts the wall clock as it is now, like a process that starts. A platform that freezes a
+   * process between two calls stops its monotonic clock, but not the wall clock.
    */
   believe(): void {
     this.#known = { offset: this.#clock.now() - this.#clock.monotonic(), doubt: null };

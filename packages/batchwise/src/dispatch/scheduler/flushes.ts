@@ -1,4 +1,4 @@
-// What `flush` was called for: requests enqueued by then are sealed without waiting for company.
+// Calls of `flush`: requests enqueued before are sealed without waiting for a full batch.
 
 export class Flushes {
   #allAt = Number.NEGATIVE_INFINITY;
@@ -10,7 +10,7 @@ export class Flushes {
     else for (const lane of lanes) this.#lanes.set(lane, now);
   }
 
-  /** The time of the last flush that covers the lane; -Infinity for none. */
+  /** Time of the last flush of the lane; -Infinity if there is none. */
   lastOf(lane: string): number {
     return Math.max(this.#allAt, this.#lanes.get(lane) ?? Number.NEGATIVE_INFINITY);
   }

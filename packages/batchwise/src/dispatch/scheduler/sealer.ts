@@ -1,7 +1,7 @@
-// Decides when lanes close their batches; lane-closer.ts closes them. Wakes when this process's own
+// Decides when lanes close their batches; lane-closer.ts closes them. Wakes when this process's
 // enqueues fill a lane, when the oldest request of a lane reaches its age limit, and at intervals
-// to see what other processes enqueued. It also ends requests whose deadline has passed, and wakes
-// the other loops when their work falls due, because one probe shows all of it.
+// to see enqueues of other processes. Also ends expired requests, and wakes the other loops when
+// their work is due, because one probe shows all of it.
 
 import type { Account } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
@@ -36,7 +36,7 @@ const FIRST_LOOK_MS = 1_000;
 const LAST_LOOK_MS = 30_000;
 const EXPIRED_AT_ONCE = 1_000;
 const MOST_PROBED = 200_000;
-/** The shortest time between two turns that only the clock wakes. */
+/** Minimum time between two turns that only the clock wakes, in ms. */
 const LEAST_PAUSE_MS = 20;
 const NOTHING: LaneSums = { ready: 0, bytes: 0, tokens: 0 };
 
@@ -45,7 +45,7 @@ export class Sealer {
   readonly #closer: LaneCloser;
   readonly #near: NearDeadlines;
   readonly #told: WaitingEvents;
-  /** What the last probe saw, and what this process has added since it was asked. */
+  /** The last probe's lanes, plus this process's enqueues since. */
   #probed: Map<string, LaneSums> = new Map();
   #added: Map<string, LaneSums> = new Map();
   /** Lanes that were reported because no account serves them. */
@@ -53,7 +53,7 @@ export class Sealer {
   #lookMs = FIRST_LOOK_MS;
   #lastSeen = "";
   readonly flushes: Flushes;
-  /** When each lane is to be looked at again, as the last turn found. */
+  /** When each lane must be checked again, from the last turn. */
   readonly #looks: Map<string, number> = new Map();
 
   constructor(runtime: Runtime, workers: Workers, flushes: Flushes = new Flushes()) {
@@ -64,7 +64,7 @@ export class Sealer {
     this.#near = new NearDeadlines(runtime);
   }
 
-  /** Closes batches of all requests that wait now, or of those in these lanes. */
+  /** Closes batches of all waiting requests, or of those in these lanes. */
   flush(lanes?: readonly string[]): void {
     this.flushes.add(this.#runtime.clock.now(), lanes);
     this.#runtime.sealing.wake();
@@ -90,15 +90,15 @@ export class Sealer {
     for (const [lane, sums] of lanes) {
       const wasFull = this.#isFull(lane);
       this.#added.set(lane, sumOf(this.#added.get(lane) ?? NOTHING, sums));
-      // Only what fills a lane wakes the loop: a lane that is full already waits for room, not for
-      // more.
+      // Only a lane that becomes full wakes the loop: one that was full waits for capacity, not for
+      // requests.
       if (!wasFull && this.#isFull(lane)) sealing.wake();
     }
   }
 
   /**
-   * Requests were stored in a caller's transaction: looks for them in a second, and then less and
-   * less often again.
+   * Requests were stored in a caller's transaction: looks for them in a second, then at growing
+   * intervals.
    */
   expectCommit(): void {
     const { sealing, clock } = this.#runtime;
@@ -113,8 +113,8 @@ export class Sealer {
   }
 
   /**
-   * When the lane is due, after a last turn that found nothing more to do: later than `closesAt`
-   * where no account takes it before. null for a lane that the turn has not seen.
+   * When the lane is due, after a last turn that found nothing more to do: later than `closesAt` if
+   * no account takes it before. null for a lane that the turn has not seen.
    */
   lookedAt(lane: string): number | null {
     return this.#looks.get(lane) ?? null;
@@ -151,14 +151,14 @@ export class Sealer {
         faults.push(error);
       }
     }
-    // A mistake in one lane holds up no other.
+    // A mistake in one lane delays no other.
     if (faults.length > 0) throw faults[0];
     return Math.max(nextAt, now + LEAST_PAUSE_MS);
   };
 
   /**
-   * Closes a batch of the lane if it is time. Answers when it is to be looked at again; wakes the
-   * loop for at once.
+   * Closes a batch of the lane if it is time. Returns when it must be checked again; wakes the loop
+   * if that is at once.
    */
   async #lookAt(lane: LaneRow, ledgers: Ledgers, pauses: Pauses, now: number): Promise<number> {
     const serving = this.#serving(lane.lane);
@@ -181,10 +181,7 @@ export class Sealer {
     return deadlineAt;
   }
 
-  /**
-   * True where a request of the lane is to be sent alone, without company, because no account takes
-   * more of it.
-   */
+  /** True if one request of the lane must be sent alone, because no account takes more. */
   #needsProbe({ lane }: LaneRow, { first }: Serving<Account>, now: number): boolean {
     const { lastPauses } = this.#runtime;
     if (lastPauses.healths.size === 0) return false;
@@ -192,7 +189,7 @@ export class Sealer {
     return states.includes("probe") && !states.includes("open");
   }
 
-  /** Requests stored while the probe ran may fill lanes that the probe did not see full. */
+  /** Requests stored during the probe may fill lanes that the probe did not see full. */
   #wakeForAdded(): void {
     for (const lane of this.#added.keys()) {
       const wasFull = isFull(this.#probed.get(lane) ?? NOTHING, this.#capsOf(lane));
@@ -225,7 +222,9 @@ export class Sealer {
     return servingOf(this.#runtime.accounts, parseLane(lane));
   }
 
-  /** Wakes the loops at the times that the probe shows. Probes grow rarer while nothing changes. */
+  /**
+   * Wakes the loops at the times that the probe shows. Probes become rarer while nothing changes.
+   */
   #wakeOthers(probe: Probe, now: number): void {
     const { working, calling, posting } = this.#runtime;
     if (probe.batchDueAt !== null) working.wakeAt(Math.max(now, probe.batchDueAt));
@@ -248,8 +247,8 @@ export class Sealer {
 }
 
 /**
- * When one of the lane's accounts may take what none takes now: a ledger is free again, or the
- * deadline is at hand.
+ * When one of the lane's accounts may accept it, if none does now: a ledger becomes free, or the
+ * deadline is near.
  */
 function openAgainAt(lane: LaneRow, { first, second }: Serving<Account>, ledgers: Ledgers, now: number): number {
   const { model } = parseLane(lane.lane);

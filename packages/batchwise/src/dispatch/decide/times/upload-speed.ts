@@ -1,22 +1,25 @@
-// How fast the lines of a batch go to an account, in bytes a millisecond, kept in the marks of the
-// store: a run that has little time makes files that it can move. Pure.
+// The upload speed of an account, in bytes per ms, kept in the store's marks, so that a run with
+// little time makes files that it can send. Pure.
 
 import type { MarkChange, MarkRow } from "../../contract/rows.ts";
 import { storedMessage } from "../../format/stored-code.ts";
 
 const MARK = "upload speed ";
-/** Taken for an account that nothing was sent to. */
+/** Assumed for an account without an upload so far. */
 export const UNKNOWN_SPEED = 1_000;
-/** Shorter files say more about the way to the provider than about its width. */
+/** Minimum bytes of a measured file: shorter ones measure latency, not bandwidth. */
 const LEAST_BYTES = 1_000_000;
-/** Share of a run's time that a file is made for: several go at once, and other calls need some. */
+/**
+ * Share of a run's time for which a file is made: several are sent at once, and other calls need
+ * time.
+ */
 const SHARE = 0.5;
 
-/** What one sending of lines has shown. */
+/** The measurement of one upload. */
 export interface Sending {
   readonly bytes: number;
   readonly ms: number;
-  /** The time was over before the end: the true speed is lower than these say. */
+  /** The time ended first, so the true speed is lower. */
   readonly isCut: boolean;
 }
 
@@ -26,7 +29,7 @@ export function uploadSpeeds(marks: readonly MarkRow[]): ReadonlyMap<string, num
   );
 }
 
-/** null where it changes nothing. `before`: null for none. */
+/** The new speed; null if it does not change. `before`: null for none. */
 export function nextSpeed(before: number | null, { bytes, ms, isCut }: Sending): number | null {
   if (isCut) return Math.max(1, Math.min(before ?? UNKNOWN_SPEED, bytes / Math.max(1, ms)) / 2);
   if (bytes < LEAST_BYTES) return null;
@@ -39,7 +42,7 @@ export function speedChange(account: string, before: number | null, speed: numbe
   return { name: storedMessage(MARK + account), expected, value: textOf(speed) };
 }
 
-/** The largest file to make for a run of so long. */
+/** The largest file to make for a run of this length. */
 export function mostBytes(speed: number | null, wholeMs: number): number {
   return Math.max(1, Math.floor((speed ?? UNKNOWN_SPEED) * wholeMs * SHARE));
 }

@@ -1,6 +1,6 @@
-// Looks for batches at a provider: by their tag where the provider can be asked for one, else in
-// its list, page by page. Each call is bounded. Rejects rather than return a part of the list:
-// callers take a batch that is not listed as absent.
+// Finds batches at a provider: by tag if the provider can search for one, else in its list, page by
+// page. Each call is bounded. Rejects rather than return a part of the list, because an unlisted
+// batch counts as absent.
 
 import { type Account, type BatchName, isOlder, type ListPage, type ProviderBatch } from "../../contract/account.ts";
 import { bounded } from "../../runtime/provider-calls.ts";
@@ -9,7 +9,7 @@ import type { Runtime } from "../../runtime/runtime.ts";
 const MOST_PAGES = 1_000;
 
 /**
- * The pages of the list, newest first where the provider orders them, until one reaches back before
+ * The pages of the list, newest first if the provider sorts them, until one reaches back before
  * `since`. `onCall` is called before each call.
  */
 export async function* pages(
@@ -35,7 +35,7 @@ export async function* pages(
   throw new Error(`The list of ${account.name} has more than ${MOST_PAGES} pages.`);
 }
 
-/** The batches that carry the tag, or every batch of the account back to `since`. */
+/** The batches with the tag, or all batches of the account back to `since`. */
 export function findOrList(
   runtime: Runtime,
   account: Account,
@@ -48,7 +48,7 @@ export function findOrList(
   return bounded(runtime, runtime.timeFor(account.requestTimeoutMs), cuts, (call) => find.call(account, tag, call));
 }
 
-/** Every batch of the account back to `since`. */
+/** All batches of the account back to `since`. */
 async function listBack(
   runtime: Runtime,
   account: Account,

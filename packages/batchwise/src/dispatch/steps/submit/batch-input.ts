@@ -1,5 +1,5 @@
-// Builds the input file of a batch from the store, line by line: the same on every machine and in
-// every attempt. Reads bodies a page at a time and never holds all of them.
+// Builds a batch's input file from the store, line by line: equal on every machine and in every
+// attempt. Reads bodies by pages and never holds all of them.
 
 import type { Account, BatchInput } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -8,9 +8,9 @@ import type { Store } from "../../contract/store.ts";
 import { customId, parseLane } from "../../format/encode.ts";
 
 /**
- * Bodies read at once: as many, and as few as make about this many bytes, two chunks of an upload.
- * A page is held for as long as the provider takes to read it. What survives two young collections
- * stays until a full one: larger pages make the process grow by tens of megabytes.
+ * Maximum bodies per read, and the bytes to which a page is limited: two chunks of an upload. A
+ * page is held while the provider reads it, and objects that survive two young collections stay
+ * until a full one, so larger pages make the process grow by tens of megabytes.
  */
 const PAGE = 500;
 const PAGE_BYTES = 128_000;
@@ -27,18 +27,18 @@ export class LineRefused extends Error {
   }
 }
 
-/** The name of the file of one attempt. */
+/** The file name of one attempt. */
 export function fileName(key: string, attempt: number): string {
   return `${key}-${attempt}.jsonl`;
 }
 
-/** Key and attempt in the name of one of our uploads, or null where it is not one. */
+/** Key and attempt in the name of one of our uploads; null for any other name. */
 export function parseFileName(name: string): { readonly key: string; readonly attempt: number } | null {
   const match = /^([0-9A-HJKMNP-TV-Z]{26})-(\d+)\.jsonl$/.exec(name);
   return match?.[1] === undefined ? null : { key: match[1], attempt: Number(match[2]) };
 }
 
-/** `check` is called before each line is given out, and throws where no more may be sent. */
+/** `check` is called before each line is yielded, and throws if no more may be sent. */
 export function batchInput(store: Store, account: Account, batch: BatchRow, check: () => void = () => {}): BatchInput {
   return {
     fileName: fileName(batch.key, batch.submitAttempt),
@@ -48,7 +48,7 @@ export function batchInput(store: Store, account: Account, batch: BatchRow, chec
   };
 }
 
-/** The body of the first member that is still open. */
+/** The body of the first open member. */
 export async function firstBody(store: Store, { key }: BatchRow): Promise<string> {
   const [first] = await store.requests({ batchKey: key, fromOrd: 0, limit: 1, bodies: true });
   if (first === undefined) throw new Error(`Batch ${key} has no open members.`);

@@ -1,6 +1,6 @@
-// Sends the lines of a batch in the time that a run has. Measures how fast they go, so that later
-// batches have a size that a run can move. A file that was too much for a run to itself is reported
-// by name, and its requests go back to their lane for smaller ones.
+// Sends the lines of a batch within a run's time. Measures the speed, so that later batches have a
+// size that a run can send. A file that was too large even for a whole run is reported by name, and
+// its requests return to their lane for smaller ones.
 
 import type { BatchInput } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -13,9 +13,9 @@ import type { Runtime } from "../../runtime/runtime.ts";
 import { fileName } from "./batch-input.ts";
 
 /**
- * True where the lines take longer than is left, by the speed of earlier ones, and the lease has
- * ended or the requests go back to their lane. A file that no run could move is tried all the same
- * where it cannot be smaller.
+ * True if the lines need more than the remaining time, by the speed of earlier ones; then the lease
+ * has ended or the requests return to their lane. A file that no run can send is tried if it cannot
+ * be smaller.
  */
 export async function lacksTime(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { budget } = runtime;
@@ -25,7 +25,7 @@ export async function lacksTime(runtime: Runtime, lease: Lease): Promise<boolean
   const needsMs = batch.bytes / speed;
   if (needsMs <= budget.leftMs) return false;
   if (needsMs <= budget.wholeMs && !budget.isWhole(budget.leftMs)) {
-    // The next run has more; this one must not come back to it.
+    // The next run has more time; this one must not return to it.
     await lease.end((now) => ({ nextAt: now + Math.ceil(budget.leftMs) }));
     return true;
   }
@@ -33,12 +33,12 @@ export async function lacksTime(runtime: Runtime, lease: Lease): Promise<boolean
   return inSmaller(runtime, lease);
 }
 
-/** One sending of lines, as far as it got. */
+/** One upload of lines, with its progress. */
 export interface Sent {
   readonly input: BatchInput;
-  /** Called when all is sent. */
+  /** Called when all lines are sent. */
   done(): Promise<void>;
-  /** Called when the time was over. True where the requests go back to their lane. */
+  /** Called when the time has ended. Returns true if the requests return to their lane. */
   cutOff(): Promise<boolean>;
 }
 
@@ -66,7 +66,7 @@ export function measured(runtime: Runtime, lease: Lease, input: BatchInput): Sen
       if (budget !== null) await seen(false);
     },
     cutOff: async () => {
-      // One that began late was cut off for that.
+      // An upload that began late was cut off for that reason.
       if (budget === null || lease.isOver || !budget.isWhole(leftMs)) return false;
       await seen(true);
       tell(runtime, lease, "was not sent");
@@ -84,7 +84,7 @@ async function inSmaller(runtime: Runtime, lease: Lease): Promise<boolean> {
   return true;
 }
 
-/** A speed that is not written costs a worse guess. */
+/** A lost measurement only makes the next estimate worse. */
 async function note(runtime: Runtime, { account }: Lease, sending: Parameters<typeof nextSpeed>[1]): Promise<void> {
   const before = runtime.uploadSpeed(account.name);
   const speed = nextSpeed(before, sending);
