@@ -1,5 +1,5 @@
-// The interface of the dispatcher that users hold; dispatcher.ts implements it. What operators call
-// is in operations.ts.
+// The interface of the dispatcher for users; dispatcher.ts implements it. Methods for operators are
+// in operations.ts.
 
 import type { Estimate } from "./cost.ts";
 import type { DispatcherEventName, DispatcherListener } from "./events.ts";
@@ -22,22 +22,24 @@ import type {
   RedeliverOptions,
 } from "./types.ts";
 
-/** What `createDispatcher` returns: requests in, outcomes out, and what operators need between. */
+/**
+ * The result of `createDispatcher`: takes requests, returns outcomes, and has the operator methods.
+ */
 export interface Dispatcher extends OperatorMethods {
   /**
    * Starts the loops. Requests can be enqueued before, and by processes that never start theirs.
-   * Calls the store once first: one that does not answer is tried again by the loops.
+   * First calls the store once; if it does not answer, the loops try again.
    *
-   * @throws DispatchError with what a person has to correct in the store: `STORE_FORBIDDEN`,
-   * `STORE_SCHEMA`, `STORE_DAMAGED`, `STORE_EVICTS`, `STORE_READ_ONLY` of a file. Nothing runs
-   * then, and `start` may be called again. Later such faults are told to `onError`, and the loops
-   * go on trying.
+   * @throws DispatchError for a fault of the store that an operator must correct:
+   * `STORE_FORBIDDEN`, `STORE_SCHEMA`, `STORE_DAMAGED`, `STORE_EVICTS`, `STORE_READ_ONLY` of a
+   * file. Then nothing runs, and `start` may be called again. Later such faults are reported to
+   * `onError`, and the loops keep trying.
    */
   start(): Promise<void>;
   /**
-   * Cuts what only reads or uploads, waits for what the provider must be asked once only (each
-   * account's `requestTimeoutMs` at most) and for `onOutcome` and webhooks under way (`leaseMs` at
-   * most; a callback that takes longer will be called again), gives leases back, ends waits. The
+   * Stops the loops. Aborts reads and uploads; waits for calls that must reach the provider only
+   * once (at most each account's `requestTimeoutMs`) and for running `onOutcome` calls and webhooks
+   * (at most `leaseMs`; a longer callback will be called again); gives leases back; ends waits. The
    * store stays open.
    */
   stop(): Promise<void>;
@@ -68,90 +70,87 @@ export interface Dispatcher extends OperatorMethods {
    */
   runDue(options: RunDueOptions): Promise<DueReport>;
   /**
-   * Resolves once the request is durable. Throws a DispatchError, and stores nothing, for what
-   * cannot be sent.
+   * Resolves once the request is durable. Throws a DispatchError, and stores nothing, for an
+   * invalid request.
    */
   enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued>;
   /**
-   * An id is unique in the store for ever: a line with the id of an earlier one, such as
-   * `request-1` of yesterday's file, is the same request where the body is the same, and gives
-   * yesterday's outcome. `existingCount` of the answer says how many are. Put the file's name or
-   * the date before ids that begin anew in each file.
+   * Stores many requests. An id is unique in the store for ever: a line with an earlier id, such as
+   * `request-1` of yesterday's file, is the same request if the body is equal, and gives
+   * yesterday's outcome. `existingCount` of the result says how many are. Put the file's name or
+   * the date before ids that start again in each file.
    *
-   * Checks all, then stores all, in order. A bad one rejects the call and nothing is stored. An id
-   * that is taken by another body rejects it too, with DUPLICATE_ID, but the others are stored.
-   * Repeating the call changes nothing where every request has an `id`; those without one would be
+   * Checks all, then stores all, in order. An invalid one rejects the call and nothing is stored.
+   * An id that another body has rejects it too, with DUPLICATE_ID, but the others are stored.
+   * Repeating the call changes nothing if every request has an `id`; those without one would be
    * stored again.
    */
   enqueueMany(requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany>;
   /**
-   * What these requests would take: tokens, bytes, batches, dollars. Stores and sends nothing, and
-   * keeps sums only, so a long iterable is fine. Rejects with a DispatchError, naming the place,
-   * for one that `enqueue` would refuse; does not know which are enqueued already, nor ids that
-   * come twice.
+   * Estimates tokens, bytes, batches and dollars of these requests. Stores and sends nothing, and
+   * keeps only sums, so the iterable may be long. Rejects with a DispatchError that names the index
+   * for a request that `enqueue` would refuse. Ignores whether a request is already enqueued, and
+   * repeated ids.
    */
   estimate(
     requests: Iterable<DispatchRequest | BatchLine> | AsyncIterable<DispatchRequest | BatchLine>,
   ): Promise<Estimate>;
   /**
-   * The outcome of a request, however long it takes and whichever process records it. NOT_FOUND
-   * where there is none.
+   * The outcome of a request, however long it takes and whichever process records it. NOT_FOUND for
+   * an unknown id.
    */
   result(id: string, options?: { readonly signal?: AbortSignal }): Promise<Outcome>;
   /**
-   * All outcomes in the order they were recorded, from `after` on. Waits for more until the
-   * dispatcher stops; with `untilIdle` it ends once no request waits or is in a batch (looked at
-   * from when it has resolved, where it is a promise), and rejects with a QuarantinedError, which
-   * has the `keys`, once only quarantined batches have some. A RangeError for a cursor beyond the
-   * log.
+   * All outcomes after `after`, in order of recording. Waits for more until the dispatcher stops.
+   * With `untilIdle` it ends once no request waits or is in a batch (if it is a promise, once it
+   * has resolved), and rejects with a QuarantinedError, which has the `keys`, once only quarantined
+   * batches have some. A RangeError for a cursor beyond the log.
    */
   outcomes(options?: OutcomesOptions): AsyncIterableIterator<LoggedOutcome>;
   /**
-   * Closes batches of all that has been enqueued until now without waiting for full batches, and
-   * later of what comes back from these. Counts for the loops of this process: call it where
-   * `start` was called.
+   * Closes batches of all requests enqueued so far without waiting for full batches, also of their
+   * later retries. Affects the loops of this process: call it where `start` was called.
    */
   flush(): void;
   /**
-   * Sends the open members of quarantined batches back to their lanes, uncharged. Gives the number
+   * Returns the open members of quarantined batches to their lanes, uncharged. Returns the number
    * of batches.
    */
   requeue(keys: string | readonly string[]): Promise<number>;
   /**
-   * Goes on with quarantined batches: looks at the provider's batch again, or sends one that
-   * nothing took.
+   * Continues quarantined batches: polls the provider's batch again, or sends one that was never
+   * accepted.
    */
   resume(keys: string | readonly string[]): Promise<number>;
   /**
-   * Cancels every request of a batch that has not ended: the batch is cancelled at the provider,
-   * what has run by then keeps its result, and the others end as cancelled. Gives the number of
-   * these requests.
+   * Cancels every open request of a batch: the batch is cancelled at the provider, requests that
+   * ran by then keep their results, and the others end as cancelled. Returns the number of these
+   * requests.
    */
   cancelBatch(key: string): Promise<number>;
   /**
-   * Lets go of a batch that does not end: asks the provider to cancel it, and ends its requests as
-   * cancelled or sends them back to their lane, uncharged. Results that still come count for
-   * nothing; what is requeued may run twice.
+   * Abandons a batch that does not end: cancels it at the provider, and ends its requests as
+   * cancelled or returns them to their lane, uncharged. Later results are ignored; requeued
+   * requests may run twice.
    */
   abandon(key: string, options: { readonly requests: "end" | "requeue" }): Promise<number>;
   batches(filter?: BatchFilter): Promise<BatchRecord[]>;
-  /** Outcomes that the webhook has not taken in twelve tries, lowest cursor first. */
+  /** Outcomes that the webhook has not accepted in twelve tries, lowest cursor first. */
   deadLetters(options?: DeadLettersOptions): Promise<DeadLetter[]>;
-  /** Delivers these again: twelve more tries each, from now on. Gives their number. */
+  /** Delivers these again, with twelve more tries each from now on. Returns their number. */
   redeliver(options?: RedeliverOptions): Promise<number>;
   /**
-   * Lets go of outcomes that were recorded so long ago, in small steps: of their requests only id
-   * and digest stay, so that the same enqueue is still `existing`. `result` rejects with PRUNED,
-   * `outcomes` passes over them, `retry` does not find them, and `stats` still counts them. What
-   * `onOutcome` or the webhook has not taken yet stays; what was given up goes. Ended batches go
-   * once all of their requests have, two days after they ended at the earliest.
+   * Prunes outcomes of this age, in small steps. Of their requests only id and digest stay, so that
+   * the same enqueue is still `existing`. `result` rejects with PRUNED, `outcomes` skips them,
+   * `retry` does not find them, and `stats` still counts them. Outcomes that `onOutcome` or the
+   * webhook has not accepted yet stay; abandoned ones are pruned. Ended batches are deleted once
+   * all of their requests are pruned, at least two days after they ended.
    */
   prune(options: PruneOptions): Promise<PruneResult>;
   stats(): Promise<DispatcherStats>;
   /**
-   * Calls the listener at each of these events, in this process, from now on. Returns a function
-   * that ends it. What a listener throws, or rejects with, is told to `onError`. INVALID_OPTION for
-   * a name that is no event's.
+   * Adds a listener for an event in this process. Returns a function that removes it. `onError`
+   * gets its errors. INVALID_OPTION for an unknown event.
    */
   on<Name extends DispatcherEventName>(event: Name, listener: DispatcherListener<Name>): () => void;
   [Symbol.asyncDispose](): Promise<void>;

@@ -1,5 +1,5 @@
-// The errors of the dispatcher. One class, told apart by `code`, like the core's: it is a
-// BatchwiseError, so callers need one check for both layers.
+// The errors of the dispatcher. One class with a `code`, like the core's. It is a BatchwiseError,
+// so callers need one check for both layers.
 
 import { BatchwiseError } from "../../core/contract/errors.ts";
 
@@ -91,7 +91,7 @@ const RETRYABLE: ReadonlySet<string> = new Set<DispatchErrorCode>([
 ]);
 
 /**
- * An error of the dispatcher. Tell it by its `code`.
+ * An error of the dispatcher, identified by its `code`.
  *
  * @example
  * ```ts
@@ -106,7 +106,7 @@ export class DispatchError extends BatchwiseError {
   }
 }
 
-/** The same error in other words, with the given one as its cause. */
+/** The error with another message and the original as its cause. */
 export function reworded(error: DispatchError, message: string): DispatchError {
   return new DispatchError(error.code as DispatchErrorCode, message, error, error.retryable);
 }
@@ -119,15 +119,12 @@ const PERMANENT: ReadonlySet<string> = new Set<DispatchErrorCode>([
   "STORE_EVICTS",
 ]);
 
-/** True of a fault of the store that stays until a person has corrected something. */
+/** True for a fault of the store that stays until an operator corrects it. */
 export function isPermanentFault(error: unknown): error is DispatchError {
   return error instanceof DispatchError && PERMANENT.has(error.code) && !error.retryable;
 }
 
-/**
- * Thrown by an account for results of a batch that travelled in its create, and that do not say
- * whose they are.
- */
+/** Thrown by an account for results of an inline create that do not name their requests. */
 export class UnnamedResults extends DispatchError {
   constructor(message: string) {
     super("RESULTS_UNREADABLE", message);
@@ -135,7 +132,7 @@ export class UnnamedResults extends DispatchError {
 }
 
 /**
- * The error of `outcomes({ untilIdle: true })` when what is left waits for a person.
+ * The error of `outcomes({ untilIdle: true })` if the remaining requests need an operator.
  *
  * @example
  * ```ts
@@ -144,7 +141,7 @@ export class UnnamedResults extends DispatchError {
  * ```
  */
 export class QuarantinedError extends DispatchError {
-  /** Of the quarantined batches, for `requeue` or `resume`. */
+  /** Keys of the quarantined batches, for `requeue` or `resume`. */
   readonly keys: readonly string[];
 
   constructor(keys: readonly string[], requests: number) {
@@ -163,23 +160,23 @@ function listed(keys: readonly string[]): string {
   return keys.length > KEYS_NAMED ? `${named}, and ${keys.length - KEYS_NAMED} more` : named;
 }
 
-/** The codes that an outcome's `error` carries when the provider gave none of its own. */
+/** Codes of an outcome's `error` if the provider gave none. */
 export const OUTCOME_CODES = {
-  /** In no result source although the batch ended. */
+  /** The batch ended without a result for it. */
   missing: "missing_result",
-  /** There, and nested too deeply to be kept, or no JSON. */
+  /** The result is no JSON, or nested too deeply to be stored. */
   unreadable: "result_unreadable",
   cancelled: "cancelled",
   expired: "deadline_exceeded",
   /** Too large for limits that were lowered after it was enqueued. */
   tooLarge: "request_too_large",
-  /** The answer of a server that the account asks itself has more bytes than it may. */
+  /** The answer of the account's server exceeds its byte limit. */
   answerTooLarge: "answer_too_large",
-  /** Fewer were left than any account takes in a batch, and `onTail` is "fail". */
+  /** Fewer requests remained than any account accepts, and `onTail` is "fail". */
   belowMinimum: "below_minimum",
-  /** Refused alone, after every batch with it was refused as a whole. */
+  /** Refused when sent alone, after every batch with it was refused as a whole. */
   poison: "batch_refused",
-  /** Its batch was let go by an operator. */
+  /** An operator abandoned its batch. */
   abandoned: "batch_abandoned",
 } as const;
 
@@ -191,14 +188,14 @@ export function duplicateIdError(id: string): DispatchError {
   );
 }
 
-/** The same for a call of many: which one it was, and what became of the `others`. */
+/** The same for a call of many: its index, and the state of the `others`. */
 export function takenIdsError(place: number, id: string, taken: number, others: string): DispatchError {
   const more = taken === 1 ? "" : ` The call has ${taken} such ids.`;
   const message = `requests[${place}]: ${duplicateIdError(id).message}${more}`;
   return new DispatchError("DUPLICATE_ID", `${message} ${others}`);
 }
 
-/** The error of a store in the middle of many requests, saying how far it came. */
+/** The store's error during many requests, with the number of those stored. */
 export function partlyStored(error: unknown, stored: number, total: number): unknown {
   if (!(error instanceof DispatchError) || error.code === "STORE_SET_BACK") return error;
   const message = `${error.message} Of ${total} requests the first ${stored === 1 ? "one is" : `${stored} are`} stored, and maybe some that follow.`;
@@ -220,7 +217,7 @@ export function notFoundError(id: string): DispatchError {
 }
 
 /**
- * Of an ObjectStorage: `get` of what is not there.
+ * The error of an ObjectStorage's `get` for a missing object.
  *
  * @example
  * ```ts
