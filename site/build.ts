@@ -1,7 +1,6 @@
-// Builds the site into site/dist: `npm run site`. Copies the pages of the repository to the places
-// that they have in it, has TypeDoc write a page for each entry from the docstrings of its public
-// names, and lets VitePress render them. Fails on a page that the sidebar does not name, and on a
-// link that leads nowhere.
+// Builds the site into site/dist: `npm run site`. Copies the pages of the repository under their
+// paths, makes TypeDoc write a page for each entry from the docstrings of its public names, and
+// renders all with VitePress. Fails if the sidebar lacks a page, and on a broken link.
 
 import { spawnSync } from "node:child_process";
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -35,8 +34,8 @@ if (unlinked.length > 0)
   throw new Error(`Expected site/sidebar.ts to name every page, missing are ${unlinked.join(", ")}`);
 
 /**
- * A file for each entry that package.json exports, named as users import it, which TypeDoc names
- * its page after.
+ * A file for each entry that package.json exports, with the import specifier as name, after which
+ * TypeDoc names its page.
  */
 const entryPoints = Object.entries(manifest().exports).flatMap(([entry, target]) => {
   const [, built] = /"[^"]*\/dist\/([^"]*)\.js"/.exec(JSON.stringify(target)) ?? [];

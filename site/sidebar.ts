@@ -1,5 +1,5 @@
-// The order in which a reader meets the pages. A page that is missing here is found by search and
-// links alone, and build.ts refuses it.
+// The reading order of the pages. A page that is missing here can be found only by search and
+// links, and build.ts refuses it.
 
 interface Group {
   readonly text: string;

@@ -1,5 +1,5 @@
 // A Next.js application, built by Turbopack or by webpack: a page that the server renders, a
-// component in the browser, and a route with entries of Node.js.
+// component in the browser, and a route that uses entries for Node.js.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -40,7 +40,7 @@ const route = `import { BatchwiseError, createBatcher } from "batchwise";
 
 const environment = { NEXT_TELEMETRY_DISABLED: "1", NODE_ENV: "production" };
 
-/** Runs the built application until the test has ended; its address. */
+/** Runs the built application until the end of the test; returns its address. */
 async function start(folder: string): Promise<string> {
   const args = [`${home}node_modules/next/dist/bin/next`, "start", "--port", "0", "--hostname", "127.0.0.1"];
   const env = { ...process.env, ...environment };
@@ -58,7 +58,7 @@ async function start(folder: string): Promise<string> {
   throw new Error(output);
 }
 
-/** Builds the application, looks at the page that the server has rendered, and asks the route. */
+/** Builds the application, checks the rendered page, and calls the route. */
 export async function tryNext(bundler: "--turbopack" | "--webpack"): Promise<void> {
   const files = {
     "package.json": {},

@@ -1,10 +1,10 @@
-// The blocks of docs/recipes.md as files: what a test imports is what a reader copies.
+// The blocks of docs/recipes.md as files, so that a test imports exactly what a reader copies.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { root, textOf } from "../../packages/batchwise/test/house/repository.ts";
 
-/** Where the packages of the recipes are installed. */
+/** The folder in which the packages of the recipes are installed. */
 export const home: string = `${root}compat/frameworks/`;
 
 const page = textOf("docs/recipes.md");
@@ -18,13 +18,13 @@ export const sections: ReadonlyMap<string, string> = new Map(
 );
 
 export interface Block {
-  /** The name that its first line gives it as `// name.ts`, or else `recipe` and its extension. */
+  /** The name in its first line, `// name.ts`, or else `recipe` and its extension. */
   readonly file: string;
   readonly code: string;
   readonly runsAlone: boolean;
 }
 
-/** The blocks of one section, in order. Throws where there is no such section or it has none. */
+/** The blocks of one section, in order. Throws if there is no such section or it has none. */
 export function blocksOf(heading: string): Block[] {
   const fences = sections.get(heading)?.matchAll(/^```(tsx?|prisma)( run)?\n([\s\S]*?)^```$/gm) ?? [];
   const blocks = [...fences].map(([, kind = "", run, code = ""]) => {
@@ -41,8 +41,8 @@ export function writeRecipe(heading: string, folder: string): void {
 }
 
 /**
- * The CLI of Prisma loads its studio and its development server, which are not installed here, to
- * generate a client too.
+ * Prisma's CLI loads its studio and its development server even to generate a client; they are not
+ * installed here.
  */
 const withoutStudio = `import { registerHooks } from "node:module";
 registerHooks({
@@ -50,7 +50,8 @@ registerHooks({
 });`;
 
 /**
- * Generates the client of the page's Prisma schema into `generated` of a folder. Downloads nothing.
+ * Generates the client of the page's Prisma schema into the folder's `generated`. Downloads
+ * nothing.
  */
 export function writePrismaClient(folder: string): void {
   mkdirSync(folder, { recursive: true });
@@ -58,8 +59,8 @@ export function writePrismaClient(folder: string): void {
   writeFileSync(`${folder}schema.prisma`, schema);
   const hook = `data:text/javascript,${encodeURIComponent(withoutStudio)}`;
   const args = [`${home}node_modules/prisma/build/index.js`, "generate", "--schema", `${folder}schema.prisma`];
-  // Its schema engine, which migrations need, is a program that would be downloaded: any file
-  // stands for it.
+  // The schema engine, which only migrations need, would be downloaded; any existing file prevents
+  // that.
   const env = { ...process.env, PRISMA_SCHEMA_ENGINE_BINARY: process.execPath, CHECKPOINT_DISABLE: "1" };
   execFileSync(process.execPath, ["--import", hook, ...args], { cwd: folder, env, stdio: "pipe" });
 }

@@ -1,6 +1,6 @@
-// The Node.js programs that the tests run the built library on: the oldest supported release, the
-// oldest of 22 (it has no `require` of ES modules), the one that runs the tests, and the latest.
-// Those that are installed are tried: npm has the others for Linux on x64 alone.
+// The Node.js programs on which the tests run the built library: the oldest supported release, the
+// oldest of 22 (without `require` of ES modules), the current one, and the latest. Only installed
+// ones are used: npm has the others only for Linux on x64.
 
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -8,7 +8,7 @@ import { root } from "../../packages/batchwise/test/house/repository.ts";
 
 const installed = ["node-20", "node-22", "node-26"];
 
-/** Each with its version. */
+/** The programs with their versions. */
 export function runtimes(): [version: string, file: string][] {
   const files = installed
     .map((name) => `${root}compat/runtimes/node_modules/${name}/bin/node`)

@@ -9,8 +9,8 @@ import { type StoreCase, storeConformance } from "batchwise/dispatch/testing";
 import { journalStore } from "./journal-store.ts";
 
 /**
- * Runs one case on a journal of its own. One process has a journal: it is opened again only after
- * it was closed.
+ * Runs one case with a new journal. Only one process may have a journal: it is opened again only
+ * after it was closed.
  */
 export async function checkCase({ run }: StoreCase): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "custom-store-"));

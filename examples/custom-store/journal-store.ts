@@ -1,18 +1,17 @@
-// A store of one's own, in one file: the memory store behind a journal on disk. It works because a
-// store has no clock and no chance: the same calls in the same order give the same state. So every
-// write is first appended to the journal and flushed, then done in memory; opening it again does
-// all of them again.
+// A store of your own in one file: the memory store with a journal on disk. This works because a
+// store has no clock and no randomness: the same calls in the same order give the same state. Every
+// write is first appended to the journal and flushed, then applied in memory; opening the store
+// applies all of them again.
 //
-// Guarantees the whole contract for one process: what was answered is on the disk. It does not
-// shrink its journal, and two processes must not share one: for that, take the SQLite or the
-// Postgres store.
+// Guarantees the whole contract for one process: an answered call is on the disk. The journal never
+// shrinks, and two processes must not share one: for that, use the SQLite or the Postgres store.
 
 import { type FileHandle, open } from "node:fs/promises";
 import { deserialize, serialize } from "node:v8";
 import { type Batcher, createBatcher } from "batchwise";
 import { DispatchError, memoryStore, type Store } from "batchwise/dispatch";
 
-/** The methods that change something: they go through the journal. */
+/** The methods that change the state; they are written to the journal. */
 type Write = "enqueue" | "amend" | "seal" | "lease" | "transition" | "settle" | "deliveries" | "marks" | "prune";
 type Answer<Name extends Write> = Awaited<ReturnType<Store[Name]>>;
 
@@ -29,7 +28,7 @@ class JournalStore implements Store {
   readonly #path: string;
   readonly #memory = memoryStore();
   /**
-   * Writes that come while the disk is busy share the next flush: batchwise's own engine gathers
+   * Writes that arrive while the disk is busy share the next flush: batchwise's own engine batches
    * them.
    */
   readonly #writes: Batcher<Entry, unknown> = createBatcher((entries: Entry[]) => this.#commit(entries), {
@@ -37,9 +36,9 @@ class JournalStore implements Store {
   });
   #opening: Promise<FileHandle> | null = null;
   #closing: Promise<void> | null = null;
-  /** Bytes of whole entries. */
+  /** Length of all whole entries, in bytes. */
   #length = 0;
-  /** Whether a crash or a failed write may have left something behind them. */
+  /** True if a crash or a failed write may have left bytes after them. */
   #torn = true;
 
   constructor(path: string) {
@@ -129,7 +128,7 @@ class JournalStore implements Store {
     return (await this.#writes.submit({ name, args })) as Answer<Name>;
   }
 
-  /** On the disk first, then in memory, in the same order. */
+  /** Writes to the disk first, then applies in memory, in the same order. */
   async #commit(entries: readonly Entry[]): Promise<unknown[]> {
     const file = await this.#opened();
     const lines = Buffer.from(entries.map((entry) => `${serialize(entry).toString("base64")}\n`).join(""));
@@ -157,7 +156,7 @@ class JournalStore implements Store {
     if (this.#closing !== null) throw new DispatchError("CLOSED", "The store is closed.");
   }
 
-  /** Opened once; after a failure, the next call tries again. */
+  /** Opens the file once; after a failure, the next call tries again. */
   #opened(): Promise<FileHandle> {
     this.#opening ??= this.#replay().catch((error: unknown) => {
       this.#opening = null;
@@ -168,7 +167,7 @@ class JournalStore implements Store {
 
   async #replay(): Promise<FileHandle> {
     const file = await open(this.#path, "a+").then(async (made) => {
-      await made.close(); // "a+" makes the file where there is none, but would ignore our positions
+      await made.close(); // "a+" creates a missing file, but would ignore our positions
       return open(this.#path, "r+");
     });
     const text = await file.readFile("latin1");

@@ -1,6 +1,5 @@
-// A model for machines on which none has been downloaded: the small encoder that `npm start`
-// writes, with random weights. It says which words two texts share, and nothing about what they
-// mean.
+// A model for machines without a downloaded one: the small encoder that `npm start` writes, with
+// random weights. Its vectors show which words two texts share, but not their meaning.
 
 import type { TextModel } from "batchwise/onnx";
 import { DEFAULT_ENCODER } from "../../packages/server/src/models/encoder-model.ts";

@@ -22,7 +22,7 @@ const [folder] = process.argv.slice(2);
 await using embedder = await openEmbedder({ model: folder ?? (await demoModel()) });
 for (const warning of embedder.warnings) process.stderr.write(`Warning: ${warning}\n`);
 
-/** As anywhere in a program: one text, by a caller who knows nothing of the others. */
+/** Called anywhere in a program with one text, by a caller that knows nothing about the others. */
 async function embed(text: string): Promise<Float32Array> {
   const [vector] = await embedder.embed([text]);
   return vector as Float32Array;

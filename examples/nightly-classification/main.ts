@@ -1,5 +1,5 @@
 // Classifies the lines of a JSONL file overnight, at the price of a Batch API. Run it again after
-// Ctrl-C, kill -9 or a crash, with the same folder, and it goes on: every line gets exactly one
+// Ctrl-C, kill -9 or a crash, with the same folder, and it continues: every line gets exactly one
 // result, and none is paid for twice.
 
 import { mkdirSync, openSync, renameSync, writeSync } from "node:fs";
@@ -14,7 +14,7 @@ const LABELS = ["billing", "bug", "shipping", "other"];
 const TASK = `You sort messages to a shop. Answer with one word, and nothing else: ${LABELS.join(", ")}.`;
 const MADE_UP = ["I was charged twice.", "The app crashes.", "Where is my parcel?", "I love the new design."];
 
-/** The id of a line is the id of its request: it is the same request in every run. */
+/** The id of a line is the id of its request, so it is the same request in every run. */
 async function* requestsOf(path: string | undefined) {
   const madeUp = Array.from({ length: 5_000 }, (_, n) => `{"id":"message-${n}","text":"${MADE_UP[n % 4]} (${n})"}`);
   for await (const line of path === undefined ? madeUp : (await open(path)).readLines()) {
@@ -39,7 +39,7 @@ try {
   mkdirSync(folder, { recursive: true });
   const { options, end } = await chooseProvider(folder);
   const store = sqliteStore({ path: `${folder}/requests.sqlite` });
-  // Of this process alone: a second one at the same time, on the same folder, does no harm.
+  // For this process only: a second one at the same time, in the same folder, does no harm.
   const part = `${output}.part-${process.pid}`;
   const results = openSync(part, "w");
   const onError = (error: unknown): boolean => process.stderr.write(`\nwill be tried again: ${error}\n`);

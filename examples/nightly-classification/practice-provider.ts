@@ -1,10 +1,10 @@
-// A provider to practise with: batchwise's strict fake in a process of its own, as a real provider
-// is elsewhere, so that its batches outlive an example that is stopped or killed. Prints its
-// address; ends after a day.
+// A practice provider: batchwise's strict fake in its own process, so that its batches outlive an
+// example that is stopped or killed, like those of a real provider. Prints its address; ends after
+// a day.
 
 import { fakeProvider } from "batchwise/dispatch/testing";
 
-/** In place of a model: the words that give each label away. */
+/** Instead of a model: the words that indicate each label. */
 const WORDS = { billing: /invoice|charged|refund/i, bug: /error|crash|fails/i, shipping: /parcel|courier|delivery/i };
 
 const fake = fakeProvider({

@@ -1,6 +1,5 @@
-// Which provider the example talks to: OpenAI or Anthropic where their key is in the environment,
-// else one to practise with, which answers in seconds and gets batches so small that there are
-// several.
+// Chooses the example's provider: OpenAI or Anthropic if their key is in the environment, else a
+// practice provider, which answers in seconds and gets small batches, so that there are several.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,9 +11,7 @@ import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import OpenAI from "openai";
 
-/**
- * `folder` is where the address of the practice provider is kept; `end` is for when all is done.
- */
+/** `folder`: where the address of the practice provider is kept; call `end` when all is done. */
 export async function chooseProvider(folder: string) {
   const { OPENAI_API_KEY, ANTHROPIC_API_KEY, MODEL, PRACTICE_URL } = process.env;
   const by = (model: string, account: Account, more = {}, end = (): void => {}) => {

@@ -1,4 +1,4 @@
-// A thread of synchronous code: no promise, no callback, and yet its calls are batched with those
+// A thread of synchronous code, without promises and callbacks, whose calls are batched with those
 // of other threads.
 
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";

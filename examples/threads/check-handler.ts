@@ -1,12 +1,11 @@
-// Checks passwords. `scryptSync` holds its thread up for as long as it takes, and this is where it
-// may.
+// Checks passwords. `scryptSync` blocks its thread, which is allowed here.
 
 import { scryptSync, timingSafeEqual } from "node:crypto";
 
 export interface Login {
   readonly password: string;
   readonly salt: string;
-  /** What the password's hash should be. */
+  /** The expected hash of the password. */
   readonly hash: Uint8Array;
 }
 

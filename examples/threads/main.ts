@@ -1,6 +1,5 @@
-// Four threads of synchronous code check passwords, one call at a time. Their calls meet in common
-// batches in this thread, which runs them in two more threads, and is free for other work
-// meanwhile.
+// Four threads of synchronous code check passwords, one call at a time. Their calls share batches
+// in this thread, which runs them in two more threads and is free for other work meanwhile.
 
 import { Worker } from "node:worker_threads";
 import { batch } from "batchwise";
@@ -11,12 +10,12 @@ import type { Login, Verdict } from "./check-handler.ts";
 const CALLERS = 4;
 const LOGINS = 40;
 
-// The handler: the default export of a module, once in each of two threads.
+// The handler: the default export of a module, loaded once in each of two threads.
 const handler = threadHandler<Login, Verdict>(new URL("./check-handler.ts", import.meta.url), { workers: 2 });
 const check = batch(handler, { maxBatchSize: 8, maxWaitMs: 5, preferredBatchSize: 2 });
 await check.open();
 
-// The callers: threads that block for each answer.
+// The callers: threads that block until each answer.
 const shared = shareBatcher(check);
 const callers = Array.from({ length: CALLERS }, (_, number) => {
   const port = shared.port();

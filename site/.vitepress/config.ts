@@ -1,6 +1,5 @@
 // The site: the repository's own pages, and a reference of the public names below api/. build.ts
-// puts them into made/pages, in the places that they have in the repository, so that their links
-// hold.
+// puts them into made/pages under their paths in the repository, so that their links work.
 
 import { defineConfig } from "vitepress";
 import { sidebar } from "../sidebar.ts";
@@ -13,7 +12,7 @@ export default defineConfig({
   cacheDir: ".cache",
   cleanUrls: true,
   rewrites: { "README.md": "index.md" },
-  // Links to files that are no pages lead into the repository, and nowhere on the site.
+  // Links to files that are not pages lead to the repository, and to no page of the site.
   ignoreDeadLinks: [(url) => /\.(?:ts|js|json|css|mjs|jsonl)$|LICENSE$|\/src\//.test(url) || url.endsWith("/")],
   // The search index is one file: it holds every page.
   vite: { build: { chunkSizeWarningLimit: 4_000 } },

@@ -1,6 +1,6 @@
 // Two hundred agents decide about returned parcels. Each turn of an agent is one call, and the
-// turns of all agents share batches: three for three turns, not six hundred calls. Run it again
-// after a crash, and no turn is paid twice.
+// turns of all agents share batches: three batches for three turns, instead of six hundred calls.
+// Run it again after a crash, and no turn is paid for twice.
 
 import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, stepCountIs, tool } from "ai";
@@ -16,7 +16,7 @@ const AGENTS = Number(process.env.AGENTS ?? 200);
 const { OPENAI_API_KEY: apiKey, PRACTICE_URL } = process.env;
 
 /**
- * Without a key, a provider to practise with. A store in memory forgets it together with its
+ * Without a key, uses a practice provider. A store in memory is lost together with that provider's
  * batches.
  */
 const practice = apiKey === undefined && PRACTICE_URL === undefined ? await startPractice() : null;
@@ -43,8 +43,8 @@ const fetch = batchFetch(dispatcher, {
 });
 const model = createOpenAI({ apiKey: "caller", fetch }).chat(process.env.MODEL ?? "gpt-5-mini");
 
-// A tool gives the same answer for the same input: a clock or chance in it would make each run's
-// calls new requests.
+// A tool must give the same answer for the same input: a clock or random number in it would make
+// each run's calls new requests.
 const tools = {
   order: tool({
     description: "The parcel of an order.",

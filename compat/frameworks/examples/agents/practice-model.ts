@@ -1,5 +1,5 @@
-// A provider to practise with, in this process: a strict fake whose model asks for each tool in
-// turn and then decides.
+// A practice provider in this process: a strict fake whose model calls each tool in turn and then
+// decides.
 
 import { type FakeAnswer, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 
@@ -9,7 +9,7 @@ interface Message {
   readonly tool_call_id?: string;
 }
 
-/** Batches of it end within a second. */
+/** Its batches end within a second. */
 export function practiceModel(): FakeProvider {
   return fakeProvider({
     plan: { validateMs: 50, runMs: 400, finalizeMs: 50 },

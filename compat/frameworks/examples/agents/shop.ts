@@ -1,4 +1,4 @@
-// What the agents look up.
+// The data that the agents look up.
 
 const KINDS = ["book", "shoes", "food", "swimwear"];
 

@@ -9,7 +9,7 @@ const NAME = "mails";
 
 interface Options extends QueueOptions {
   readonly connection: ConnectionOptions;
-  /** Of all its keys. */
+  /** Prefix of all its keys. */
   readonly prefix?: string;
 }
 
@@ -28,7 +28,7 @@ export function bullmqQueue({
 
     async work(batcher, jobs) {
       warnOfJobs(batcher, jobs);
-      // A worker renews the locks of its jobs at half of their time, also while they wait in a
+      // A worker renews the locks of its jobs at half of their time, even while they wait in a
       // batch.
       const lockDuration = recoverAfterSeconds * 1_000;
       const locks = { lockDuration, stalledInterval: lockDuration / 2 };

@@ -1,5 +1,5 @@
-// graphile-worker: the task submits, and graphile-worker completes a job, which deletes it, when
-// its task resolves.
+// graphile-worker: the task submits. When it resolves, graphile-worker completes the job, which
+// deletes it.
 
 import { Logger, makeWorkerUtils, type RunnerOptions, run } from "graphile-worker";
 import pg from "pg";
@@ -16,8 +16,8 @@ interface Options extends Omit<QueueOptions, "recoverAfterSeconds"> {
 
 export interface GraphileQueue extends MailQueue {
   /**
-   * Gives the jobs of every process that holds some to those that ask next. For when no worker
-   * runs: graphile-worker itself waits four hours before it takes a process for dead.
+   * Releases the jobs of every process, so that other workers get them. Call it when no worker
+   * runs: graphile-worker itself waits four hours before it considers a process dead.
    */
   unlock(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export async function graphileQueue(options: Options): Promise<GraphileQueue> {
   const { connection, schema = "graphile_worker", attempts = 3 } = options;
   const pgPool = new pg.Pool(connection);
   pgPool.on("error", () => {});
-  // A connection that is cut is replaced; what fails is in its job's `last_error`.
+  // A cut connection is replaced; a failed job's error is in its `last_error`.
   pgPool.on("connect", (client) => client.on("error", () => {}));
   const shared = { pgPool, schema, logger: new Logger(() => () => {}) };
   const utils = await makeWorkerUtils(shared);
@@ -38,7 +38,7 @@ export async function graphileQueue(options: Options): Promise<GraphileQueue> {
 
     async work(batcher, jobs) {
       warnOfJobs(batcher, jobs);
-      // Jobs are fetched, and completed, many at a time: without this each is a statement or two.
+      // Fetches and completes many jobs at a time; otherwise each takes one or two statements.
       const preset: RunnerOptions["preset"] = { worker: { localQueue: { size: jobs }, completeJobBatchDelay: 0 } };
       const taskList = {
         [TASK]: async (mail: unknown): Promise<void> => {

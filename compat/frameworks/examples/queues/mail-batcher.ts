@@ -1,5 +1,5 @@
-// The one call for many jobs: a mail service that takes up to 200 mails a request and answers for
-// each of them.
+// One request for many jobs: a mail service that accepts up to 200 mails per request and answers
+// for each.
 
 import { type Batcher, createBatcher } from "batchwise";
 
@@ -12,10 +12,10 @@ export interface Receipt {
   readonly mailId: string;
 }
 
-/** What the service answers for each mail, in the order of the mails. */
+/** The service's answer for each mail, in the order of the mails. */
 export type Answer = { readonly id: string } | { readonly error: string };
 
-/** The error of one mail in the answer rejects the job of that mail alone. */
+/** An error for one mail in the answer rejects only that mail's job. */
 export function mailBatcher(url: string): Batcher<Mail, Receipt> {
   return createBatcher<Mail, Receipt>(
     async (mails, { signal }) => {

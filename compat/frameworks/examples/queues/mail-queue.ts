@@ -1,5 +1,5 @@
-// A durable queue of mails, as this example needs one: three files beside this one are it for
-// BullMQ, pg-boss and graphile-worker.
+// The interface of a durable queue of mails. Three files beside this one implement it for BullMQ,
+// pg-boss and graphile-worker.
 
 import type { Batcher } from "batchwise";
 import type { Mail, Receipt } from "./mail-batcher.ts";
@@ -8,17 +8,17 @@ export interface MailQueue {
   /** Resolves when the queue has stored them. */
   add(mails: readonly Mail[]): Promise<void>;
   /**
-   * Starts a worker that hands each job's mail to the batcher and holds up to `jobs` jobs at a
+   * Starts a worker that passes each job's mail to the batcher and holds up to `jobs` jobs at a
    * time. A job is completed when its own mail is sent, and fails when its own mail is refused.
    */
   work(batcher: Batcher<Mail, Receipt>, jobs: number): Promise<Work>;
   counts(): Promise<JobCounts>;
-  /** Ends the connections. */
+  /** Closes the connections. */
   close(): Promise<void>;
 }
 
 export interface Work {
-  /** Takes no further job; resolves when those that it holds have ended. */
+  /** Takes no more jobs; resolves when its current jobs have ended. */
   stop(): Promise<void>;
 }
 
@@ -30,8 +30,8 @@ export interface JobCounts {
 }
 
 export interface QueueOptions {
-  /** How often a job is tried in all. */
+  /** Total number of tries per job. */
   readonly attempts?: number;
-  /** After how many seconds the jobs of a process that died are given to another one. */
+  /** Seconds after which the jobs of a dead process are given to another. */
   readonly recoverAfterSeconds?: number;
 }

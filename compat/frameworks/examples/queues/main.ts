@@ -1,4 +1,4 @@
-// A thousand mails, a durable job each, sent in a few requests. `node main.ts bullmq`, or pg-boss,
+// A thousand mails, each a durable job, sent in a few requests. `node main.ts bullmq`, or pg-boss,
 // or graphile-worker.
 
 import { mailBatcher } from "./mail-batcher.ts";
@@ -6,14 +6,14 @@ import { openQueue } from "./open-queue.ts";
 import { startMailService } from "./practice-mail-service.ts";
 
 const MAILS = 1_000;
-/** Two full batches that run, and one that gathers. */
+/** Two full batches that run, and one that fills. */
 const JOBS = 600;
 
 const service = await startMailService(50);
 const queue = await openQueue(process.argv[2]);
 const batcher = mailBatcher(service.url);
 
-// One in a hundred has a receiver who does not exist: its job fails, and no other.
+// One in a hundred has a receiver that does not exist: only its job fails.
 const receivers = Array.from({ length: MAILS }, (_, n) => `${n % 100 === 7 ? "nobody" : "reader"}@${n}.example`);
 await queue.add(receivers.map((to) => ({ to, text: "The news of the month." })));
 

@@ -1,5 +1,5 @@
-// How many jobs a second one worker process completes. `node measure-rate.ts bullmq`, or pg-boss,
-// or graphile-worker; a number after it is how many jobs.
+// Measures the jobs per second of one worker process. `node measure-rate.ts bullmq`, or pg-boss, or
+// graphile-worker, followed by the number of jobs.
 
 import { mailBatcher } from "./mail-batcher.ts";
 import { openQueue } from "./open-queue.ts";

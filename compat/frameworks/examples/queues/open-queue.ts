@@ -1,4 +1,4 @@
-// The queue of that name, at the server that REDIS_URL or DATABASE_URL names.
+// Opens the queue of that name, on the server of REDIS_URL or DATABASE_URL.
 
 import { bullmqQueue } from "./bullmq-queue.ts";
 import { graphileQueue } from "./graphile-queue.ts";

@@ -1,5 +1,5 @@
 // pg-boss: it fetches up to `batchSize` jobs and calls the handler with all of them. The handler
-// submits them together and answers for each job, so that one that fails does not fail the others
+// submits them together and answers for each job, so that one failed job does not fail the others
 // (`perJobResults`).
 
 import pg from "pg";
@@ -9,7 +9,7 @@ import type { MailQueue, QueueOptions } from "./mail-queue.ts";
 import { warnOfJobs } from "./warn-of-jobs.ts";
 
 const NAME = "mails";
-/** Fetches on their own: while the jobs of one are in a batch, another one fetches. */
+/** Independent fetchers: while one's jobs are in a batch, another fetches. */
 const FETCHERS = 3;
 
 interface Options extends QueueOptions {

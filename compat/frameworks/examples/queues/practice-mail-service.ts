@@ -1,5 +1,5 @@
-// A mail service to practise with, over real HTTP: it takes up to 200 mails a request and refuses
-// those to "nobody@…".
+// A practice mail service over real HTTP: it accepts up to 200 mails per request and refuses mails
+// to "nobody@…".
 
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -9,16 +9,16 @@ import type { Answer, Mail } from "./mail-batcher.ts";
 
 export interface MailService {
   readonly url: string;
-  /** The mails of each request, as they arrived. */
+  /** The mails of each request, in order of arrival. */
   readonly requests: readonly (readonly Mail[])[];
-  /** Mails that it has answered for, by their receivers. */
+  /** Receivers of the mails that it has answered. */
   readonly answered: readonly string[];
   close(): Promise<void>;
 }
 
 const MOST = 200;
 
-/** `isHeld` may hold an answer back: by number of the request, from 0 on. */
+/** `isHeld` may hold an answer back; it gets the number of the request, from 0. */
 export async function startMailService(latencyMs: number, isHeld?: (request: number) => boolean): Promise<MailService> {
   const requests: (readonly Mail[])[] = [];
   const answered: string[] = [];

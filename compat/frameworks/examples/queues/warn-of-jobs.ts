@@ -1,9 +1,9 @@
-// A queue's worker holds a fixed number of jobs, and a batch is made of jobs that are held: the
-// worker's concurrency bounds the batch, whatever the batcher allows.
+// A queue's worker holds a fixed number of jobs, and a batch contains only held jobs. So the
+// worker's concurrency limits the batch, whatever the batcher allows.
 
 import type { Batcher } from "batchwise";
 
-/** Warns where a worker that holds so many jobs cannot fill the batches of this batcher. */
+/** Warns if a worker that holds this many jobs cannot fill the batches of this batcher. */
 export function warnOfJobs<Item, Result>({ options }: Batcher<Item, Result>, jobs: number): void {
   const { maxBatchSize, concurrency } = options;
   const enough = maxBatchSize * concurrency;

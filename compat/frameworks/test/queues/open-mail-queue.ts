@@ -1,5 +1,5 @@
-// The queues of examples/queues at servers of the tests: a place that travels as JSON, and the
-// queue in it.
+// The queues of examples/queues on the tests' servers: a place that can be sent as JSON, and the
+// queue there.
 
 import type pg from "pg";
 import { bullmqQueue } from "../../examples/queues/bullmq-queue.ts";
@@ -11,7 +11,7 @@ export type QueuePlace =
   | { readonly name: "bullmq"; readonly port: number; readonly prefix: string }
   | { readonly name: "pg-boss" | "graphile-worker"; readonly config: pg.PoolConfig; readonly schema: string };
 
-/** How long a dead process keeps its jobs, where the queue looks for itself. */
+/** Time after which the queue takes the jobs of a dead process, if it checks by itself. */
 const recoverAfterSeconds = 6;
 
 export async function openMailQueue(place: QueuePlace): Promise<MailQueue> {

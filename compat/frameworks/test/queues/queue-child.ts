@@ -1,4 +1,4 @@
-// A worker of a durable queue in a process of its own, to be killed. Run as
+// A worker of a durable queue in its own process, to be killed. Run as
 // `node queue-child.ts <json of QueueWork>`.
 
 import { mailBatcher } from "../../examples/queues/mail-batcher.ts";
@@ -6,7 +6,7 @@ import { openMailQueue, type QueuePlace } from "./open-mail-queue.ts";
 
 export interface QueueWork {
   readonly place: QueuePlace;
-  /** Of the mail service. */
+  /** Address of the mail service. */
   readonly url: string;
   readonly jobs: number;
 }

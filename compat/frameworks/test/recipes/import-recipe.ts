@@ -1,5 +1,5 @@
-// A recipe of docs/recipes.md as a module: its blocks are written to a folder that is removed when
-// the test file ends.
+// Imports a recipe of docs/recipes.md as a module: writes its blocks to a folder that is removed at
+// the end of the test file.
 
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,8 +15,8 @@ afterAll(() => {
 });
 
 /**
- * Imports the last block of a section, which may import those before it. `Exports` is what the
- * block exports.
+ * Imports the last block of a section, which may import earlier ones. `Exports`: the type of the
+ * block's exports.
  */
 export async function importRecipe<Exports>(heading: string): Promise<Exports> {
   const folder = scratchFolder("recipe", home);
@@ -33,7 +33,7 @@ export async function importPrismaClient<Exports>(): Promise<Exports> {
   return (await import(pathToFileURL(`${folder}generated/client.ts`).href)) as Exports;
 }
 
-/** Waits for as long as the test may take. */
+/** Waits for at most the time limit of the test. */
 export async function until(happened: () => boolean): Promise<void> {
   while (!happened()) await sleep(5);
 }

@@ -1,5 +1,5 @@
-// The module of a thread: makes the pipeline and its handler. The model's run holds this thread up,
-// and no other.
+// The module of a thread: makes the pipeline and its handler. A run of the model blocks only this
+// thread.
 
 import { basename, dirname } from "node:path";
 import { workerData } from "node:worker_threads";
@@ -12,7 +12,7 @@ export interface Label {
 }
 
 const { folder } = workerData as { readonly folder: string };
-// Models from this disk alone.
+// Loads models only from this disk.
 env.allowRemoteModels = false;
 env.localModelPath = dirname(folder);
 

@@ -1,6 +1,6 @@
-// Many callers classify sentences, each one sentence at a time. Their sentences meet in batches,
-// and each batch is one call of a pipeline of @huggingface/transformers in a worker thread. Give
-// the folder of a text classification model as the first argument; without it the program writes a
+// Many callers classify sentences, one sentence at a time each. Their sentences share batches, and
+// each batch is one call of a pipeline of @huggingface/transformers in a worker thread. Pass the
+// folder of a text classification model as the first argument; without it the program writes a
 // small one.
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -27,8 +27,8 @@ try {
     workers: 1,
     workerOptions: { workerData: { folder } },
   });
-  // Sentences of like length go together. Characters serve as the length: the tokenizer is in the
-  // thread.
+  // Sentences of similar length share a batch. Characters serve as the length, because the
+  // tokenizer is in the thread.
   await using classify = batch(handler, {
     cost: pipelineCost(),
     batchCost: "padded",
@@ -52,7 +52,7 @@ try {
   await rm(scratch, { recursive: true, force: true });
 }
 
-/** How long all callers take, who ask at the same time. One by one: without batching. */
+/** Time of all callers, which submit at the same time. One by one: without batching. */
 async function timeOf(classify: Classify, { oneByOne }: { oneByOne: boolean }): Promise<number> {
   classify.configure({ maxBatchSize: oneByOne ? 1 : 64 });
   classify.resetStats();

@@ -1,5 +1,5 @@
 // Writes the folder of a small model, as @huggingface/transformers loads it: every word has a
-// weight for each of two labels, and a sentence's logits are the sums. Enough to see batching work,
+// weight for each of two labels, and a sentence's logits are the sums. Enough to show batching
 // where no model can be downloaded.
 
 import { mkdir, writeFile } from "node:fs/promises";

@@ -1,21 +1,22 @@
-// From the recogniser's probabilities to text: the likeliest sign at each place, repetitions and
-// blanks left out (greedy CTC decoding).
+// Decodes the recogniser's probabilities to text: the most likely character at each place, without
+// repetitions and blanks (greedy CTC decoding).
 
 import type { Tensor } from "batchwise/tensor";
 
 export interface ReadText {
   readonly text: string;
-  /** The mean probability of the signs that were read: 0 to 1, and 0 where there are none. */
+  /** Mean probability of the decoded characters: 0 to 1, and 0 if there are none. */
   readonly confidence: number;
 }
 
-/** The model gives one place for this many pixels of width. */
+/** The model returns one place per this many pixels of width. */
 const PIXELS_PER_PLACE = 8;
 
 /**
- * Reads one line out of `[1, places, signs]`. Sign 0 is the blank. Places beyond the line's own
- * `width` in pixels are those of padding and are not read.
- * @throws RangeError where a probability is not finite, as it is for a picture with NaN in it.
+ * Decodes one line of `[1, places, signs]`. Sign 0 is the blank. Places beyond the line's own
+ * `width` in pixels are padding and are ignored.
+ *
+ * @throws RangeError if a probability is not finite, as for a picture with NaN in it.
  */
 export function decode({ data, dims }: Tensor<"float32">, signs: readonly string[], width: number): ReadText {
   const [, places = 0, count = 0] = dims;

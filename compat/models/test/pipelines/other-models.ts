@@ -1,5 +1,5 @@
-// Models of other tasks than texts to vectors: one that looks at the mean colour of an image, and
-// one that continues a text by its last word.
+// Models for other tasks: one that reads the mean colour of an image, and one that continues a text
+// by its last word.
 
 import { OnnxGraph } from "../../../../packages/server/src/models/onnx-graph.ts";
 import { WORD_PIECES } from "../../../../packages/server/test/support/word-piece.ts";

@@ -1,7 +1,7 @@
 /**
- * Runs the `batchwise` command from the sources in a process of its own, and ends that process with
- * the test. Test files that start it dozens of times run it from a bundle of the sources, which
- * loads in half the time.
+ * Runs the `batchwise` command from the sources in its own process, and ends that process with the
+ * test. Test files that start it dozens of times run it from a bundle of the sources, which loads
+ * in half the time.
  */
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
@@ -14,8 +14,8 @@ import { bundledProgram } from "../../../../scripts/bundled-program.ts";
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url);
 /**
- * As deep in the package as the sources are: the command finds its package.json and its packages
- * from there.
+ * As deep in the package as the sources, because the command finds its package.json and its
+ * packages from there.
  */
 const BUNDLES = fileURLToPath(new URL(`../../dist-${process.pid}/`, import.meta.url));
 const KEPT = { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE };
@@ -23,11 +23,11 @@ const NAMES = new URL("./source-names.ts", import.meta.url).href;
 
 export interface Command {
   readonly process: ChildProcess;
-  /** Everything written so far, to either stream. */
+  /** Everything written so far to either stream. */
   output(): string;
   /** Everything written so far to standard output. */
   stdout(): string;
-  /** Resolves once the output matches; rejects when the process ends before. */
+  /** Resolves when the output matches; rejects if the process ends before. */
   prints(pattern: RegExp): Promise<RegExpMatchArray>;
   /** The exit code, or the name of the signal that ended the process. */
   readonly ended: Promise<number | NodeJS.Signals>;
@@ -44,11 +44,9 @@ afterEach(async () => {
 
 export interface CommandPlace {
   readonly cwd?: string;
-  /**
-   * In place of the environment of the tests, but for the path and the cache of compiled sources.
-   */
+  /** Replaces the environment of the tests, except the path and the cache of compiled sources. */
   readonly env?: Readonly<Record<string, string>>;
-  /** The command as `bundledCommand` answers it, in place of the sources. */
+  /** The bundle from `bundledCommand`, to run instead of the sources. */
   readonly bundle?: string;
   /** Most files and sockets that the process may open. Default: as many as the tests. */
   readonly openFiles?: number;
@@ -57,7 +55,7 @@ export interface CommandPlace {
 let bundle: Promise<string> | undefined;
 afterAll(() => rmSync(BUNDLES, { recursive: true, force: true }));
 
-/** The same for a whole test file. Not for `serve`: its threads load files of their own. */
+/** The same bundle for a whole test file. Not for `serve`: its threads load their own files. */
 export function bundledCommand(): Promise<string> {
   bundle ??= bundledProgram(MAIN, `${BUNDLES}cli`, "external");
   return bundle;
@@ -79,7 +77,7 @@ export function startCommandIn({ cwd, env, bundle, openFiles }: CommandPlace, ..
   return commandOf(child);
 }
 
-/** What a process that was started in another way prints, and how it ends. */
+/** The output and the end of a process that was started in another way. */
 export function commandOf(child: ChildProcessByStdio<null, Readable, Readable>): Command {
   let output = "";
   let printed = "";

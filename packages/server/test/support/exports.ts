@@ -1,6 +1,6 @@
 /**
- * Folders as exports of trained models lay them out, with small graphs whose numbers a test can
- * work out.
+ * Folders in the layout of exports of trained models, with small graphs whose numbers a test can
+ * compute.
  */
 
 import { mkdir, writeFile } from "node:fs/promises";
@@ -11,23 +11,23 @@ import { temporaryFolder } from "./folders.ts";
 import { WORD_PIECES, wordPieceDefinition } from "./word-piece.ts";
 
 export interface TableOptions {
-  /** Rows of the table of words; a token id past it fails the run. */
+  /** Rows of the table of words; a larger token id fails the run. */
   readonly vocabulary?: number;
   readonly width?: number;
-  /** The vectors of single tokens, in place of random ones. */
+  /** The vectors of single tokens, instead of random ones. */
   readonly words?: Readonly<Record<number, readonly number[]>>;
   /**
-   * `tokens`: the words' vectors; `mean`: their mean without a mask; `logits`: a classifier's, 3
-   * labels unless `width` says.
+   * `tokens`: the words' vectors; `mean`: their mean without a mask; `logits`: a classifier's, with
+   * 3 labels unless `width` is set.
    */
   readonly output?: "tokens" | "mean" | "logits";
   readonly outputName?: string;
   /**
-   * Passes the words through one dynamically quantised product, whose scale is that of the whole
+   * Passes the words through one dynamically quantised product, whose scale depends on the whole
    * batch.
    */
   readonly quantised?: boolean;
-  /** Adds positions as RoBERTa counts them, from padding + 1, out of a table of this many. */
+  /** Adds positions as RoBERTa counts them, from padding + 1, with a table of this many. */
   readonly positions?: number;
 }
 
@@ -63,7 +63,7 @@ function tableOf(vocabulary: number, width: number, words: Readonly<Record<numbe
   return table;
 }
 
-/** id != padding, summed up along the row, plus padding; 0 becomes padding itself. */
+/** Sums id != padding along the row, and adds padding; 0 becomes padding itself. */
 function addPositions(graph: OnnxGraph, state: string, ids: string, count: number, width: number): string {
   const isPadding = graph.node("Equal", [ids, graph.integers([PADDING])]);
   const kept = graph.node("Cast", [graph.node("Not", [isPadding])], { to: { integer: 7 } });
@@ -73,7 +73,7 @@ function addPositions(graph: OnnxGraph, state: string, ids: string, count: numbe
   return graph.node("Add", [state, graph.node("Gather", [table, positions])]);
 }
 
-/** What a dynamic-int8 export does to each of its products. */
+/** The operations of a dynamic-int8 export for each of its products. */
 function quantised(graph: OnnxGraph, state: string, width: number): string {
   const random = mulberry32(9);
   const weights = Uint8Array.from({ length: width * width }, () => Math.floor(random() * 256));

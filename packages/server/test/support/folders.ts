@@ -1,4 +1,4 @@
-/** Folders for files that tests write; they go when the test file ends. */
+/** Folders for files that tests write; removed at the end of the test file. */
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,5 +1,5 @@
 /**
- * What `fetch` and `app.request` need to post JSON: without a content type they say that a text is
+ * Options for `fetch` and `app.request` to post JSON; without a content type these send a text as
  * plain.
  */
 export function jsonPost(body: unknown): RequestInit {

@@ -1,19 +1,16 @@
-/**
- * Requests whose texts take a tokenizer long, and how soon a service answers health checks
- * meanwhile.
- */
+/** Requests with texts that take a tokenizer long, and the latency of health checks meanwhile. */
 
 import { request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hardTexts, MAX_IDS } from "../../../batchwise/test/onnx/text/tokenizer-kinds.ts";
 import { exportFolder, tableGraph } from "./exports.ts";
 
-/** A folder with a model, named `export`, that has this tokenizer. */
+/** A folder named `export` with a model that has this tokenizer. */
 export function exportOf(tokenizer: Record<string, unknown>): Promise<string> {
   return exportFolder(tableGraph({ vocabulary: MAX_IDS }), { "tokenizer.json": tokenizer });
 }
 
-/** Each hard text alone, and as many as a body takes of it at several lengths, by a name. */
+/** Each hard text by itself, and as many as fit into a body at several lengths, by name. */
 export function hardInputs(): ReadonlyMap<string, readonly string[]> {
   const inputs = new Map<string, readonly string[]>();
   for (const [name, text] of Object.entries(hardTexts(51_000))) inputs.set(`51,000 characters of ${name}`, [text]);
@@ -26,11 +23,11 @@ export function hardInputs(): ReadonlyMap<string, readonly string[]> {
   return inputs;
 }
 
-/** Nearly the largest body that is taken. */
+/** Almost the largest accepted body. */
 const MAX_BODY_BYTES = 7_900_000;
 const MAX_TEXTS = 2_048;
 
-/** As many texts as a body takes. */
+/** As many texts as fit into a body. */
 export function fullBody(text: string): readonly string[] {
   const count = Math.min(MAX_TEXTS, Math.floor(MAX_BODY_BYTES / Buffer.byteLength(JSON.stringify(text))));
   return new Array<string>(count).fill(text);
@@ -41,7 +38,7 @@ export interface Answer {
   readonly body: string;
 }
 
-/** Null where the answer took longer than `patienceMs`, and the caller left. */
+/** Null if the answer took longer than `patienceMs`, and the caller left. */
 export async function embedOf(url: string, input: readonly string[], patienceMs: number): Promise<Answer | null> {
   const body = Buffer.from(JSON.stringify({ model: "export", input }));
   const headers = { "content-type": "application/json" };
@@ -57,11 +54,11 @@ export async function embedOf(url: string, input: readonly string[], patienceMs:
 
 export interface Watched<Value> {
   readonly value: Value;
-  /** The longest that a health check took, each on a connection of its own. */
+  /** The longest duration of a health check, each on its own connection. */
   readonly slowestMs: number;
 }
 
-/** Asks `/healthz` again and again while the work goes on. */
+/** Requests `/healthz` again and again while the work runs. */
 export async function whileHealthy<Value>(url: string, work: () => Promise<Value>): Promise<Watched<Value>> {
   let isOver = false;
   const done = work().finally(() => {

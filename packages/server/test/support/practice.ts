@@ -1,6 +1,6 @@
 /**
- * A folder with an input file, a fake provider over HTTP, and the `batchwise` command run in it as
- * a user would.
+ * A folder with an input file, a fake provider over HTTP, and the `batchwise` command run in the
+ * folder like a user would.
  */
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { afterEach } from "vitest";
 import { bundledCommand, type Command, startCommandIn } from "./command.ts";
 import { temporaryFolder } from "./folders.ts";
 
-/** A provider that answers in seconds, and a lease that others need not wait long for. */
+/** Options for a provider that answers in seconds, and for a short lease. */
 export const QUICK: readonly string[] = [
   ...["--poll-ms", "200", "--request-timeout-ms", "3000", "--reconcile-grace-ms", "2000", "--lease-ms", "4000"],
 ];
@@ -69,7 +69,7 @@ export class Practice {
     this.write(name, `${lines.join("\n")}\n`);
   }
 
-  /** Its whole lines. */
+  /** The complete lines of a file. */
   lines(name: string): Line[] {
     if (!existsSync(this.file(name))) return [];
     return readFileSync(this.file(name), "utf8")
@@ -78,7 +78,7 @@ export class Practice {
       .map((line) => JSON.parse(line));
   }
 
-  /** The command with a key, at the fake. */
+  /** Starts the command with a key, against the fake. */
   start(...args: readonly string[]): Command {
     return this.startWith({ OPENAI_API_KEY: "practice", OPENAI_BASE_URL: this.url }, ...args);
   }
@@ -91,7 +91,7 @@ export class Practice {
     return this.start("run", input, ...QUICK, ...args);
   }
 
-  /** Runs to its end. */
+  /** Runs the command to its end. */
   async done(...args: readonly string[]): Promise<Ended> {
     return ended(this.start(...args));
   }

@@ -22,7 +22,7 @@ export interface Failure {
   readonly error: { readonly message: string; readonly code: string; readonly param: string | null };
 }
 
-/** Asks for embeddings of the input with `fetch`. */
+/** Requests embeddings of the input with `fetch`. */
 export function embed(service: Service, input: unknown, headers: Record<string, string> = {}): Promise<Response> {
   return fetch(`${service.url}/v1/embeddings`, {
     method: "POST",
@@ -31,7 +31,9 @@ export function embed(service: Service, input: unknown, headers: Record<string, 
   });
 }
 
-/** Writes text to a new connection and gives all that comes back until the server closes it. */
+/**
+ * Writes text to a new connection and returns everything that arrives until the server closes it.
+ */
 export function exchange(service: Service, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(service.port, "127.0.0.1", () => socket.write(text));

@@ -1,6 +1,4 @@
-/**
- * Options for a service whose model is small, fast and kept in a folder that goes with the test.
- */
+/** Options for a service with a small, fast model in a folder that is removed after the test. */
 
 import type { EmbedderOptions } from "../../src/models/embedder.ts";
 import { SPECIAL_TOKENS } from "../../src/models/encoder-model.ts";

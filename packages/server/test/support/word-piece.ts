@@ -1,4 +1,4 @@
-/** A small tokenizer.json of the kind that comes with BERT-like models. */
+/** A small tokenizer.json like those of BERT models. */
 
 export const WORD_PIECES: readonly string[] = [
   "[PAD]",

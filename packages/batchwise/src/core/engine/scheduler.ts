@@ -340,7 +340,7 @@ export class Scheduler implements BatchOwner<Batch> {
     setTimeout(() => {}, 0);
   }
 
-  /** True if an item waits and a slot can take it; otherwise the limiter is not asked. */
+  /** True if an item waits and a slot can take it. If not, withdraws from the limiter. */
   #mayClose(): boolean {
     const mayStart = this.slots.mayStart(this.#options);
     if (mayStart && this.#queue.size > 0) return true;
