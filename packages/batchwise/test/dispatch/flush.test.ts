@@ -1,4 +1,4 @@
-// A job that has an end: nothing waits for company after a flush, and the log can be read until
+// A job that has an end: after a flush no batch waits to fill up, and the log can be read until
 // nothing is left to do.
 
 import { expect, test } from "vitest";

@@ -24,6 +24,13 @@ export const refusedPhrases: readonly string[] = [
   "be it",
   "gone on with",
   "out of (?:its|his|their) turn",
+  "for company",
+  "on (?:its|their) way",
+  "what is to",
+  "has to do with",
+  "is none of",
+  "one who",
+  "those who",
 ];
 
 const REFUSED = new RegExp(`\\b(?:${refusedPhrases.join("|")})\\b`, "gi");

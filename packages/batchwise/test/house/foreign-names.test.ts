@@ -1,5 +1,5 @@
-// The names of other libraries' options, read from the pages for those who come from them: each is
-// answered with ours.
+// The names of other libraries' options, read from the pages for users of those libraries: each
+// error names our option.
 
 import { batch, batched, batchStream, createBatcher, createTokenBatcher, rateLimiter } from "batchwise";
 import { createDispatcher, memoryStore, runBatch } from "batchwise/dispatch";

@@ -5,10 +5,7 @@ import { filesMatching, textOf } from "./repository.ts";
 /** The tests that show a promise or a row, by its text. */
 type Proofs = Readonly<Record<string, readonly string[]>>;
 
-/**
- * The pages for those who come from another library, of which the proofs stand in a file of their
- * own, by row.
- */
+/** The pages for users of another library whose proofs are in a separate file, by row. */
 const moves = filesMatching("docs/coming-from/*.md").filter((page) => page !== "docs/coming-from/langbatch.md");
 const proofs = proofsOf("coming-from") as Readonly<Record<string, Proofs>>;
 

@@ -21,7 +21,7 @@ batch((items: number[]) => items, { targetLatencyMs: 50 });
 batch((items: number[]) => items, { order: "shortest" });
 // @ts-expect-error: a cap that is neither a number nor learned
 batch((items: number[]) => items, { maxBatchCost: "auto" });
-// @ts-expect-error: a value that is none of those allowed
+// @ts-expect-error: a value that is not allowed
 batch((items: number[]) => items, { onFull: "drop-newest" });
 // @ts-expect-error: a cost of another item
 batch((items: number[]) => items, { cost: (item: string) => item.length });

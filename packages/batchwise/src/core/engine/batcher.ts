@@ -67,7 +67,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #options: ResolvedOptions;
   #shown: ShownOptions;
   #hasWarnedOfWait: boolean;
-  /** Those who wait for rest; null where nobody does. */
+  /** Resolvers of `idle()` and `close()`; null if there are none. */
   #resting: (() => void)[] | null = null;
   #closing: Promise<void> | null = null;
   /** Maps whose readers wait for what is under way, while the maps take nothing more. */

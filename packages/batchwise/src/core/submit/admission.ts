@@ -170,7 +170,7 @@ export class Admission {
     return this.#options.maxQueueSize - this.#queue.size - this.#retrying;
   }
 
-  /** While somebody is blocked there is no room for anybody else. */
+  /** While a submit is blocked there is no room for another. */
   #hasRoom(): boolean {
     return this.#free() > 0 && (this.#outside === null || this.#outside.size === 0);
   }

@@ -49,14 +49,14 @@ export function fail(
 }
 
 /**
- * Resolves when all that `fail` has rejected by now is known to those who wait for it: a few
- * promise jobs later.
+ * Resolves when callers know of all rejections that `fail` has made so far: a few promise jobs
+ * later.
  */
 export async function afterRejections(): Promise<void> {
   for (let job = 0; job < 3; job += 1) await null;
 }
 
-/** One who is to be told, and from when on he has waited. */
+/** A recipient, and the position and time of its item's submit. */
 export type Addressed = Pick<Entry, "recipient" | "position" | "moment">;
 
 /**

@@ -5,7 +5,7 @@
 
 import type { BatchState, Orphan, OutcomeStatus } from "./types.ts";
 
-/** A request on its way in. */
+/** A request to be stored. */
 export interface NewRequest {
   readonly id: string;
   /**

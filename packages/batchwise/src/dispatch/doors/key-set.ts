@@ -30,7 +30,7 @@ export class KeySet {
     this.#keys = typeof source === "string" ? new Map() : keysIn(source);
   }
 
-  /** null for a key id that is none of the set's. Rejects with KeysUnavailable. */
+  /** null for a key id that the set does not have. Rejects with KeysUnavailable. */
   async keyOf(id: string): Promise<KeyObject | null> {
     const age = this.#clock.monotonic() - this.#fetchedAt;
     const known = this.#keys.get(id);

@@ -70,8 +70,8 @@ export class Runtime {
   #loopsRanAt: number | null = null;
   #uploadSpeeds: ReadonlyMap<string, number> = new Map();
   /**
-   * When this process last had a create on its way, by account: one that it sent late is not in the
-   * store.
+   * Time at which this process last had a running create, by account: one that it sent late is not
+   * in the store.
    */
   readonly sentAt: Map<string, number>;
   readonly #parent: Runtime | null;

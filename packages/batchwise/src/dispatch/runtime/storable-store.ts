@@ -1,8 +1,8 @@
-// The door of the store: what comes from a provider, a webhook or a callback goes through here on
-// its way in. Guarantees what contract/store.ts says a store may rely on: texts that every database
-// takes, of bounded length, and whole numbers of tokens. Bodies, payloads and metadata are JSON,
-// which escapes what is odd. Secrets are blanked in all that is told, and never in what a request
-// is answered with. Reads go by.
+// Sanitises values before they are written to the store, from a provider, a webhook or a callback.
+// Guarantees the inputs on which a store may rely by contract/store.ts: texts that every database
+// accepts, of bounded length, and whole numbers of tokens. Bodies, payloads and metadata are JSON,
+// which escapes odd characters. Secrets are removed from all reports, but never from the answer to
+// a request. Reads are passed on.
 
 import type { DeliveryReport, Settlement } from "../contract/outcome-rows.ts";
 import type { BatchChanges, LedgerChanges, MarkChange } from "../contract/rows.ts";

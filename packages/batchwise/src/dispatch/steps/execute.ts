@@ -1,8 +1,8 @@
-// Runs a batch of an account that runs lines itself (`Account.execute`). The lines are read from
-// the store, page by page, and each result is settled soon after it ends: the process that leases
-// the batch next, after a kill, a stop or a lost lease, runs only what is still open. So no state
-// but the store's says what has run, and no process can leave a batch "running". What was on its
-// way, or had ended and was not settled yet, runs again.
+// Runs a batch of an account that runs lines itself (`Account.execute`). Reads the lines from the
+// store, page by page, and settles each result soon after it ends: the process that leases the
+// batch next, after a kill, a stop or a lost lease, runs only open lines. So only the store's state
+// says which lines have run, and no process can leave a batch "running". Lines that were running,
+// or had ended but were not settled, run again.
 
 import type { Account, ResultLine } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";

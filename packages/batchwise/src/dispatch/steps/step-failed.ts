@@ -28,7 +28,8 @@ export async function stepFailed(runtime: Runtime, lease: Lease, error: unknown)
     ...{ ...known, ...beforeSteps },
     ...({ code: "step_failed", message: wordsOf(error), steps } satisfies LastError),
   });
-  // A create that may be on its way is never left to a person, who might send it again.
+  // A create that the provider may still receive is never left to a person, who might send it
+  // again.
   const { kind } = nextStep(lease.batch, lease.account, runtime.clock.now());
   const isAside = steps >= MOST_TRIES && kind !== "reconcile" && kind !== "repeat";
   const pauseMs = backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS, steps);

@@ -9,7 +9,7 @@ interface Known {
   readonly order: number;
 }
 
-/** Those who are in the heap, in the order in which they have to leave it. */
+/** The nodes of the heap, in the order in which they must leave it. */
 function inOrder(known: Iterable<Known>): Known[] {
   return [...known].toSorted((a, b) => a.key - b.key || a.order - b.order);
 }
@@ -23,7 +23,7 @@ const step = fc.oneof<fc.WeightedArbitrary<Step>[]>(
   { arbitrary: fc.record({ move: fc.nat(99), to: key }), weight: 1 },
 );
 
-/** Does one step to the heap and to the list of those who are in it. */
+/** Applies one step to the heap and to the list of its nodes. */
 function apply(heap: Heap<number>, known: Known[], next: Step, order: number): void {
   if ("add" in next) {
     const node = new HeapNode(order);

@@ -1,5 +1,5 @@
-// Accounts that throw what nobody foresaw, in each call of each step: a batch is tried again ever
-// later, and is put aside in the end, unless a create may be on its way.
+// Accounts that throw unforeseen errors, in each call of each step: a batch is tried again, later
+// each time, and is put aside in the end, unless the provider may still receive a create.
 
 import { expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";

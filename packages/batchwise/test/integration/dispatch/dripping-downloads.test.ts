@@ -139,7 +139,7 @@ test("of strangers' lines without end stop at a bound, and the batch says why", 
     .poll(async () => (await dispatcher.batches())[0]?.lastError?.code, { timeout: 10_000 })
     .toBe("foreign_lines");
   await expect.poll(() => state.open).toBe(0);
-  // Those that are on their way, in buffers, when the reader stops.
+  // Lines that are in buffers when the reader stops.
   expect(sent).toBeLessThan(100_000);
   expect(told).toContain("foreign_lines");
   state.drip = null;

@@ -69,8 +69,8 @@ const CALL_MARGIN_MS = 200;
 const LOOK_MS = 250;
 const SENT_AFTER_MS = 150;
 /**
- * More than a request needs that may wait for company, and within the time that OpenAI may take for
- * a batch.
+ * Longer than a request waits for its batch to fill, and within the time that OpenAI may take for a
+ * batch.
  */
 const DEADLINE_MS = 2 * 3_600_000;
 
@@ -145,7 +145,7 @@ async function accountsOf(work: KillWork, failpoint: (name: string) => void): Pr
 }
 
 /**
- * The provider answers creates late, so that this one is on its way, and accepted, when the process
+ * The provider answers creates late, so that this one is accepted but unanswered when the process
  * dies.
  */
 function tellingWhenSent(account: Account, failpoint: (name: string) => void): Account {

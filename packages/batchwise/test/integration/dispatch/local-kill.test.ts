@@ -1,6 +1,6 @@
 // kill -9 of a process that runs lines itself, at every point of a batch's life and in the middle
-// of the lines. Another process goes on: nothing is lost and nothing is recorded twice. Twice runs
-// only what was on its way, or had ended in the fifth of a second before.
+// of the lines. Another process continues: nothing is lost and nothing is recorded twice. Only
+// lines run twice that were running, or had ended in the last fifth of a second.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

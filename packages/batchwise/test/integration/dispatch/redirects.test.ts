@@ -195,7 +195,7 @@ test("Gemini's client follows a redirect itself and takes its key along, as the 
   const batch = { id: "batches/1", resultRefs: ["files/1"] } as unknown as ProviderBatch;
   const call = { signal: AbortSignal.timeout(5_000), timeoutMs: 5_000 };
   const name = { key: "01J0000000000000000000000A", attempt: 1, endpoint: "/v1/chat/completions", model: "m" } as const;
-  // The line there is none of Gemini's.
+  // The line there is not one of Gemini's.
   await expect(account.results(batch, call, name)[Symbol.asyncIterator]().next()).rejects.toThrow("has no key");
   expect(secretsIn(other.calls)).toEqual(["/elsewhere"]);
 });

@@ -30,8 +30,8 @@ export function isLegal(from: BatchState, to: BatchState): boolean {
 }
 
 /**
- * States in which a create may be on its way: one such batch at a time where the provider has no
- * tag.
+ * States in which the provider may be handling a create: one such batch at a time if the provider
+ * has no tag.
  */
 export const UNRESOLVED: readonly BatchState[] = ["submitting", "unknown"];
 

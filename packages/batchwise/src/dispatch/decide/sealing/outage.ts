@@ -51,8 +51,8 @@ export function pauseCode(ledger: Pick<LedgerRow, "note"> | undefined): string {
 }
 
 /**
- * When the batch may be sent to its account: now or earlier where nothing is in its way. One whose
- * create is unresolved is never held: where there are no tags, the others wait for it.
+ * The time at which the batch may be sent to its account: now or earlier if nothing holds it. A
+ * batch whose create is unresolved is never held, because without tags the others wait for it.
  */
 export function maySendAt(batch: Place, account: LedgerRow | undefined, now: number): number {
   const pausedUntil = account?.blockedUntil ?? 0;
@@ -65,7 +65,7 @@ export function isProbe(batch: Place, { probe }: Outage): boolean {
   return probe !== null && (probe === batch.key || probe === parseLane(batch.lane).group);
 }
 
-/** While one request is on its way as a probe. */
+/** The state while one request is sent as a probe. */
 export function withProbe(outage: Outage | null, since: number, code: string, probe: string, now: number): Outage {
   const holdUntil = now + PROBE_MS;
   return { code, since: outage?.since ?? since, pauses: outage?.pauses ?? 0, probe, holdUntil };

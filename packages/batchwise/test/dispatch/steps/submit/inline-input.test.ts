@@ -14,8 +14,8 @@ const CASES = [
 ] as const;
 
 /**
- * A process that dies with a create on its way, which ends as `fate` says, and one with the other
- * figure after it.
+ * A process that dies during a create, which ends as `fate` says, and a second process with the
+ * other figure.
  */
 async function restarted(fate: Fate, before: number, after: number) {
   const here = world();

@@ -1,5 +1,5 @@
-// Deadlines that pass while a batch is on its way to the provider: in an upload that goes on, or
-// while the process that sends it sleeps.
+// Deadlines that pass while a batch is being sent to the provider: in a running upload, or while
+// the sending process sleeps.
 
 import { describe, expect, test } from "vitest";
 import type { Capabilities } from "../../../../src/dispatch/contract/account.ts";

@@ -1,6 +1,6 @@
-// A dispatcher at one family, with one of four stores, in virtual time over real sockets and
-// databases: time stands still while any call to the provider, the storage or the store is on its
-// way, unless the fake is what it waits for.
+// A dispatcher with one provider family and one of four stores, in virtual time over real sockets
+// and databases: time stands still during any call to the provider, the storage or the store,
+// unless the call waits for the fake.
 
 import {
   type Account,
@@ -22,7 +22,7 @@ import { type Family, requestsOf } from "./families.ts";
 
 const START = Date.UTC(2026, 0, 5, 8);
 const MINUTE = 60_000;
-/** Turns of the event loop in which nothing was on its way: then nothing is. */
+/** After this many turns of the event loop without a running call, nothing runs. */
 const QUIET_TURNS = 2;
 const MOST_STEPS = 20_000;
 
@@ -56,7 +56,7 @@ class Traffic {
   changes = 0;
   readonly #pending: Set<object> = new Set();
 
-  /** Virtual timers that the fakes wait for: the calls behind them are not on their way. */
+  /** Virtual timers that the fakes wait for: the calls behind them do not count as running. */
   get isStill(): boolean {
     return this.open <= this.#pending.size;
   }
