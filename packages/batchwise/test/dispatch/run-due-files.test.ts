@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
+import { speedChange, uploadSpeeds } from "../../src/dispatch/decide/times/upload-speed.ts";
 import { expectEachOnce, finish, type Given, MINUTE, names, place, SECOND } from "./support/due-place.ts";
 import { ended, leases } from "./support/due-runs.ts";
 import { ask } from "./support/world.ts";
@@ -98,5 +99,27 @@ describe("files and the time that there is", () => {
     expect(String(here.errors[0])).toContain(batch?.key);
     await finish(here, dispatcher, 60 * SECOND);
     expectEachOnce(here, 30);
+  });
+
+  test("an upload that hangs before its first line teaches nothing", async () => {
+    let hangs = 1;
+    const here = place({
+      sim: { fate: (operation) => (operation === "upload" && hangs-- > 0 ? { actAfterMs: 30 * MINUTE } : {}) },
+    });
+    const { dispatcher } = here.process();
+    await dispatcher.enqueueMany(big(2_000, 1_000));
+    await finish(here, dispatcher, 10 * SECOND);
+    expectEachOnce(here, 2_000);
+    expect(here.provider.batches.length).toBeLessThan(3);
+  });
+
+  test("a speed that is too low is mended by small files", async () => {
+    const here = place();
+    await here.store.marks([speedChange("sim", null, 8)], here.time.now());
+    const { dispatcher } = here.process();
+    await dispatcher.enqueueMany(big(2_000, 1_000));
+    await finish(here, dispatcher, 10 * SECOND);
+    expectEachOnce(here, 2_000);
+    expect(uploadSpeeds(await here.store.marks([], here.time.now())).get("sim")).toBeGreaterThan(100);
   });
 });

@@ -7,8 +7,12 @@ import { storedMessage } from "../../format/stored-code.ts";
 const MARK = "upload speed ";
 /** Assumed for an account without an upload so far. */
 export const UNKNOWN_SPEED = 1_000;
-/** Minimum bytes of a measured file: shorter ones measure latency, not bandwidth. */
+/** Minimum bytes of a measured file: shorter ones measure latency, and count as a lower bound. */
 const LEAST_BYTES = 1_000_000;
+/** Lower bound of the speed, in bytes a millisecond: a modem's. */
+const LEAST_SPEED = 8;
+/** One upload that was cut off may have hung: the speed falls to this share of itself at most. */
+const LEAST_FALL = 0.125;
 /**
  * Share of a run's time for which a file is made: several are sent at once, and other calls need
  * time.
@@ -31,9 +35,13 @@ export function uploadSpeeds(marks: readonly MarkRow[]): ReadonlyMap<string, num
 
 /** The new speed; null if it does not change. `before`: null for none. */
 export function nextSpeed(before: number | null, { bytes, ms, isCut }: Sending): number | null {
-  if (isCut) return Math.max(1, Math.min(before ?? UNKNOWN_SPEED, bytes / Math.max(1, ms)) / 2);
-  if (bytes < LEAST_BYTES) return null;
   const seen = bytes / Math.max(1, ms);
+  if (isCut) {
+    const known = before ?? UNKNOWN_SPEED;
+    // Without a line there is no measurement.
+    return bytes === 0 ? null : Math.max(LEAST_SPEED, known * LEAST_FALL, Math.min(known, seen) / 2);
+  }
+  if (bytes < LEAST_BYTES && (before === null || seen <= before)) return null;
   return before === null ? seen : (before + seen) / 2;
 }
 
