@@ -179,6 +179,7 @@ export class Workers {
     try {
       await listSeen(this.#runtime, account, leases);
     } catch (error) {
+      if (this.#runtime.isStopping) return;
       const context = { account: account.name, operation: "list" } as const;
       this.#runtime.troubles.add({ error, failure: failureOf(account, error, "list"), context });
     }

@@ -23,6 +23,8 @@ import { tellOfFigure, tellOfRefusal } from "./submit/tell-of-refusal.ts";
 
 /** Pages of a list read beyond those that the wanted batches alone would fill. */
 const SPARE_PAGES = 3;
+/** A list's share of a run's remaining time: batches that it misses are asked for by id. */
+const LIST_SHARE = 1 / 3;
 
 /** Rounds a time up to the next multiple of `intervalMs`. */
 export function roundUpToInterval(at: number, intervalMs: number): number {
@@ -195,7 +197,10 @@ export async function listSeen(runtime: Runtime, account: Account, leases: reado
   const oldest = Math.min(...leases.map(({ batch }) => batch.submitStartedAt ?? batch.createdAt)) - CLOCK_SKEW_MS;
   const needed = Math.ceil(leases.length / account.capabilities.list.pageSize);
   let left = Math.min(leases.length, needed + SPARE_PAGES);
-  for await (const batches of pages(runtime, account, oldest, [runtime.stopping.signal])) {
+  const { budget, clock } = runtime;
+  const until = budget === null ? Number.POSITIVE_INFINITY : clock.monotonic() + budget.leftMs * LIST_SHARE;
+  const limitMs = (): number => Math.min(account.requestTimeoutMs, until - clock.monotonic());
+  for await (const batches of pages(runtime, account, oldest, [runtime.stopping.signal], { limitMs })) {
     for (const seen of batches) {
       const lease = wanted.get(seen.id);
       if (lease === undefined) continue;

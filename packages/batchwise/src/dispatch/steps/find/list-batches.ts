@@ -8,25 +8,30 @@ import type { Runtime } from "../../runtime/runtime.ts";
 
 const MOST_PAGES = 1_000;
 
+interface PageOptions {
+  /** Called before each call. */
+  readonly onCall?: () => void;
+  /** The limit of the next call, in ms, where it is not the account's. */
+  readonly limitMs?: () => number;
+}
+
 /**
  * The pages of the list, newest first if the provider sorts them, until one reaches back before
- * `since`. `onCall` is called before each call.
+ * `since`.
  */
 export async function* pages(
   runtime: Runtime,
   account: Account,
   since: number,
   cuts: readonly AbortSignal[],
-  onCall: () => void = () => {},
+  { onCall, limitMs = () => runtime.timeFor(account.requestTimeoutMs) }: PageOptions = {},
 ): AsyncGenerator<readonly ProviderBatch[]> {
   const { newestFirst, pageSize: limit } = account.capabilities.list;
   let cursor: string | null = null;
   for (let count = 0; count < MOST_PAGES; count += 1) {
     const ask = { cursor, limit };
-    onCall();
-    const page: ListPage = await bounded(runtime, runtime.timeFor(account.requestTimeoutMs), cuts, (call) =>
-      account.list(ask, call),
-    );
+    onCall?.();
+    const page: ListPage = await bounded(runtime, limitMs(), cuts, (call) => account.list(ask, call));
     yield page.batches;
     const isPast = newestFirst && page.batches.some((seen) => isOlder(seen, since));
     if (page.next === null || isPast) return;

@@ -42,6 +42,7 @@ export function sweeper(runtime: Runtime): () => Promise<number> {
       const context = { account: account.name, operation: "list" } as const;
       const sweptAgainAt = sweepOf(runtime, account)
         .catch((error: unknown) => {
+          if (runtime.isStopping) return Number.POSITIVE_INFINITY;
           runtime.troubles.add({ error, failure: failureOf(account, error, "list"), context });
           return Number.POSITIVE_INFINITY;
         })
@@ -116,7 +117,7 @@ async function recent(runtime: Runtime, account: Account, since: number, swept: 
   const found: ProviderBatch[] = [];
   const few = await fewSent(runtime, account, since);
   if (few === null) {
-    for await (const page of pages(runtime, account, since, cuts, count)) found.push(...page);
+    for await (const page of pages(runtime, account, since, cuts, { onCall: count })) found.push(...page);
     return found;
   }
   for (const row of few) {
