@@ -10,7 +10,7 @@ interface Report {
 const child = fileURLToPath(new URL("./fixtures/async-functions.mjs", import.meta.url));
 const library = new URL("../../src/index.ts", import.meta.url).href;
 
-/** What one process saw that an unhandled rejection would have ended. */
+/** Observations of one process that an unhandled rejection would have ended. */
 function reportOf(): Readonly<Record<string, Report>> {
   const flags = ["--no-warnings", "--unhandled-rejections=strict"];
   const { stdout, stderr, status } = spawnSync(process.execPath, [...flags, child, library], {

@@ -3,7 +3,7 @@ import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { echoAll, range, reasonOf, rig } from "../support.ts";
 
-/** What a cost function may do to the list that it gets. */
+/** Changes that a cost function may make to its list. */
 const games: Readonly<Record<string, (items: number[]) => void>> = {
   sorts: (items) => void items.sort((a, b) => b - a),
   reverses: (items) => void items.reverse(),
@@ -13,10 +13,7 @@ const games: Readonly<Record<string, (items: number[]) => void>> = {
   freezes: (items) => void Object.freeze(items),
 };
 
-/**
- * The ways by which a batch is measured: at submit, for a batch, while held, for a retry, for each
- * half.
- */
+/** Ways of measuring a batch: at submit, for a batch, while held, for a retry, for each half. */
 const ways: Readonly<Record<string, BatchOptions<number, string>>> = {
   "in one turn": { maxBatchCost: 7 },
   "without a cap": {},
@@ -60,7 +57,7 @@ describe("a batchCost that plays with its list", () => {
 describe("a batchCost that calls back", () => {
   const caps = { maxBatchCost: 10, maxBatchSize: 1_000 };
 
-  /** Batches of a batcher whose cost function calls back so many times while it measures. */
+  /** Costs of batches whose cost function calls back this often while it measures. */
   async function costsOf(
     times: number,
     options: BatchOptions<number, number>,

@@ -1,5 +1,4 @@
-// Users' functions that call back into the batcher, or make others leave, in the middle of a
-// decision.
+// User functions that call back into the batcher, or make callers leave, during a decision.
 
 import { createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";

@@ -3,16 +3,13 @@ import { echo, echoAll, type Rig, range, rig } from "../support.ts";
 
 const STORM = 100_000;
 
-/**
- * What this process has computed so far, in milliseconds: other processes on the machine do not
- * count.
- */
+/** CPU time of this process so far, in ms, without other processes of the machine. */
 function busyMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
 }
 
-/** What the batcher computes for a normal load at its best, in milliseconds. */
+/** The batcher's shortest CPU time for a normal load, in ms. */
 async function bestLoadMs(of: Rig<number, number>): Promise<number> {
   let best = Number.POSITIVE_INFINITY;
   for (const _ of range(7)) best = Math.min(best, await loadMs(of));
@@ -47,8 +44,7 @@ describe("a storm of cancelled items", () => {
       });
     }
     expect(of.batcher.stats().waiting).toBe(STORM);
-    // A reason of our own: without one Node.js makes an error with its stack for each signal, 30 us
-    // apiece.
+    // A fixed reason: otherwise Node.js creates an error with a stack per signal, 30 us each.
     const reason = new Error("left");
     const startedAt = busyMs();
     for (const controller of leave) controller.abort(reason);

@@ -7,7 +7,7 @@ const throwing = (): never => {
   throw new Error("no time");
 };
 
-/** What a clock may read that is no time. */
+/** Invalid readings of a clock. */
 const readings: Readonly<Record<string, () => unknown>> = {
   NaN: () => Number.NaN,
   Infinity: () => Number.POSITIVE_INFINITY,
@@ -24,10 +24,7 @@ const readings: Readonly<Record<string, () => unknown>> = {
   "an error thrown": throwing,
 };
 
-/**
- * A clock over a virtual one that reads wrongly when `isWrong` says so of the number of the
- * reading.
- */
+/** A virtual clock that reads wrongly at the readings that `isWrong` selects by number. */
 function faulty(read: () => unknown, isWrong: (reading: number) => boolean) {
   const steady = virtualClock();
   let reading = 0;
@@ -42,7 +39,7 @@ function faulty(read: () => unknown, isWrong: (reading: number) => boolean) {
   return { clock, steady };
 }
 
-/** At each reading of the first many, and at ever so many together. */
+/** Single readings, and several in a row. */
 const moments: readonly [string, (reading: number) => boolean][] = [
   ...range(24).map((at): [string, (reading: number) => boolean] => [`reading ${at + 1}`, (n) => n === at + 1]),
   ["every second reading", (reading) => reading % 2 === 0],
@@ -123,7 +120,7 @@ describe("a clock that reads what is no time", () => {
 });
 
 describe("options of times that change between two reads", () => {
-  /** An object with a property that is a good number when it is first read, and NaN after that. */
+  /** An object with a property that is valid at the first read and NaN afterwards. */
   const fickle = (name: string, good: number): object => {
     let reads = 0;
     return Object.defineProperty({}, name, {

@@ -19,10 +19,7 @@ const throwing = (): never => {
   throw new Error("read");
 };
 
-/**
- * Whatever a handler may return in place of three results: all callers are to be rejected, none
- * left hanging.
- */
+/** Wrong answers to three items: all callers must be rejected, and none may hang. */
 const wrong: Record<string, Answer> = {
   undefined: () => undefined,
   null: () => null,
@@ -75,7 +72,7 @@ describe("an answer of the wrong kind", () => {
   });
 });
 
-/** What may stand in the second of three places, and what becomes of the second caller. */
+/** Values of the second of three places, and the outcome of its caller. */
 const places: Record<string, [place: () => unknown, outcome: "fulfilled" | "rejected"]> = {
   "a hole": [() => undefined, "fulfilled"],
   "an error": [() => new Error("place"), "rejected"],

@@ -7,9 +7,7 @@ type Options = BatchOptions<number, number>;
 
 const failure = new Error("of the user's own making");
 
-/**
- * Each function of the options that is called with an item, and what it returns when all is well.
- */
+/** Each option function that is called with an item, with a valid return value. */
 const functions: Record<string, (bad: (item: number) => unknown) => Options> = {
   cost: (bad) => ({ cost: (item) => (item === 2 ? (bad(item) as number) : 1) }),
   "cost with a cap": (bad) => ({ cost: (item) => (item === 2 ? (bad(item) as number) : 1), maxBatchCost: 100 }),
@@ -33,7 +31,7 @@ const values: Record<string, unknown> = {
   promise: Promise.resolve("k"),
 };
 
-/** Errors that throw when they are looked at. */
+/** Errors that throw when they are read. */
 const unreadables: Record<string, unknown> = {
   "a revoked proxy": revoked({}),
   "a proxy whose `has` throws": trapped("has", {}),
@@ -76,7 +74,7 @@ describe.each(Object.keys(functions))("%s", (name) => {
       const settled = await batcher.submitSettled([1, 2, 3]);
       expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
       const answer = batcher.submit(2);
-      // A matcher would read what was thrown.
+      // A matcher would read the thrown value.
       expect(await answer.catch((error: unknown) => error === unreadables[thrown])).toBe(true);
       expect(batcher.stats()).toMatchObject({ submitted: 4, completed: 2, failed: 2 });
       await batcher.close();

@@ -1,5 +1,5 @@
-// Limiters that are not `rateLimiter`: slow ones, that answer with promises, and broken ones. A
-// broken limiter stops nobody: it is asked again in a second.
+// Limiters other than `rateLimiter`: slow ones, which return promises, and broken ones. A broken
+// limiter blocks no caller: it is called again after a second.
 
 import { type LimiterAnswer, type LimiterClient, type RateLimiter, rateLimiter, type WarningEvent } from "batchwise";
 import { describe, expect, test } from "vitest";
@@ -29,7 +29,7 @@ const open: RateLimiter = {
   hold() {},
 };
 
-/** Answers through promises, `delayMs` later, what a `rateLimiter` says then. */
+/** Returns a `rateLimiter`'s answers through promises, `delayMs` later. */
 function remote(of: Rig<number, number>, delayMs: number, limits: Parameters<typeof rateLimiter>[0]): RateLimiter {
   const inner = rateLimiter({ ...limits, clock: of.clock });
   const later = <Value>(value: () => Value): Promise<Value> =>

@@ -1,15 +1,15 @@
-// Objects that no careful program would make, for the abuse tests.
+// Malformed objects for the abuse tests.
 
 const THEN: string = "then";
 
 type Then = (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void;
 
-/** An object with a `then` of the test's own. */
+/** An object with the test's own `then`. */
 export function thenable(then: Then): object {
   return Object.fromEntries([[THEN, then]]);
 }
 
-/** An object that is no promise, and tells when it is asked whether it is one. */
+/** An object that is no promise and reports reads of its `then`. */
 export function watched(asked: () => void): object {
   return Object.defineProperty({}, THEN, {
     get: () => {
@@ -28,7 +28,7 @@ export function unreadable(property: string = THEN, target: object = {}): object
   });
 }
 
-/** A proxy one of whose traps throws. */
+/** A proxy with one trap that throws. */
 export function trapped(trap: keyof ProxyHandler<object>, target: object): unknown {
   return new Proxy(target, {
     [trap]: () => {
@@ -37,7 +37,7 @@ export function trapped(trap: keyof ProxyHandler<object>, target: object): unkno
   });
 }
 
-/** A proxy that throws whatever is done to it. */
+/** A proxy that throws at any access. */
 export function revoked(target: object): unknown {
   const { proxy, revoke } = Proxy.revocable(target, {});
   revoke();

@@ -22,7 +22,7 @@ const later = async (): Promise<never> => {
 };
 const own = (then: (...args: never[]) => unknown): Promise<number> => Object.assign(Promise.resolve(2), { then });
 
-/** The second of three places: what its caller gets. */
+/** Values of the second of three places, and the outcome of its caller. */
 const places: Readonly<Record<string, [place: () => unknown, outcome: "fulfilled" | "rejected"]>> = {
   "a promise with a then of its own that throws": [() => own(throwing), "fulfilled"],
   "a promise with a then of its own that returns nothing": [() => own(() => undefined), "fulfilled"],
@@ -117,7 +117,7 @@ describe("a place that plays tricks", () => {
   });
 });
 
-/** Answers that cannot be used, with places that reject later. */
+/** Invalid answers with places that reject later. */
 const answers: Readonly<Record<string, () => unknown>> = {
   "too short": () => [later(), later()],
   "too long": () => [later(), later(), later(), later()],
@@ -152,7 +152,7 @@ describe("an answer that cannot be used", () => {
     const settled = await batcher.submitSettled([1, 2, 3]);
     for (const one of settled) {
       expect(one.status).toBe("rejected");
-      // What is not even known to be no promise fails as a handler that throws.
+      // An answer that cannot be checked for a `then` fails like a handler that throws.
       if (!/revoked|whatever/.test(name)) expect(one).toMatchObject({ reason: { code: "BATCH_RESULT" } });
     }
     expect(await batcher.submitMany([4, 5])).toEqual([4, 5]);

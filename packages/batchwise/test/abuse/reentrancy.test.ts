@@ -7,8 +7,8 @@ import { watched } from "./objects.ts";
 type Trick = (batcher: Batcher<number, number>, leave: AbortController) => void;
 
 /**
- * What may be called from inside; whatever it does, no promise of a submit may stay open and the
- * counts must add up.
+ * Calls from inside. After any of them, no promise of a submit may stay open, and the counts must
+ * match.
  */
 const tricks: Record<string, Trick> = {
   "submits more": (batcher) => void batcher.submit(100).catch(() => {}),
@@ -31,10 +31,7 @@ const tricks: Record<string, Trick> = {
   "closes without draining": (batcher) => void batcher.close({ drain: false }),
 };
 
-/**
- * Where the trick is played. Each plays it the first three times it is called, lest the game never
- * end.
- */
+/** Places of the call. Each calls at most three times, so that the test ends. */
 const places: Record<string, (play: () => void) => { options: BatchOptions<number, number>; on?: "batch" | "item" }> = {
   "the handler": () => ({ options: {} }),
   cost: (play) => ({
@@ -195,7 +192,7 @@ test("nothing is run after a close that was called from inside `cost`", async ()
   expect(handed).toEqual([-1]);
 });
 
-/** Waits also for those that come while it waits. */
+/** Also waits for submits that are made meanwhile. */
 async function allOf(answers: readonly Promise<unknown>[]): Promise<void> {
   for (let seen = 0; seen < answers.length; ) {
     seen = answers.length;

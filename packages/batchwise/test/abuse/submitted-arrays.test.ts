@@ -5,7 +5,7 @@ import { revoked, trapped } from "./objects.ts";
 
 const failure = new Error("half-way");
 
-/** Three items; reading the second does something first. */
+/** Three items. Reading the second one first calls `act`. */
 function reading(act: (items: number[]) => void): number[] {
   const items = [1, 2, 3];
   return Object.defineProperty(items, 1, {
@@ -28,7 +28,7 @@ const throws = (): never => {
   throw failure;
 };
 
-/** Arrays of which not all items can be read: nothing of them may be taken in. */
+/** Arrays with an unreadable item: none of their items may be accepted. */
 const unreadable: Readonly<Record<string, () => number[]>> = {
   "a getter that throws": () => reading(throws),
   "a Proxy that throws when it is read": () => trapped("get", [1, 2, 3]) as number[],

@@ -9,7 +9,7 @@ const throwing = (): never => {
   throw failure;
 };
 
-/** A clock that can be set back; its timers go on. */
+/** A clock that can be set back; its timers continue. */
 function reversible(): { clock: Clock; steady: VirtualClock; stepBack(ms: number): void } {
   const steady = virtualClock();
   let back = 0;

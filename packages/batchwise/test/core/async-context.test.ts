@@ -131,7 +131,7 @@ describe("the functions that concern no one caller", () => {
     throw new Error("once");
   };
 
-  /** A batcher that was made in a context of its own, on a clock that somebody else moves. */
+  /** A batcher made in its own async context, on a clock that the test advances. */
   function made(clock: VirtualClock, options: BatchOptions<number, number>, handler: HandlerFunction<number, number>) {
     for (const name of Object.keys(seen)) delete seen[name];
     const batcher = storage.run("construction", () => createBatcher(handler, { clock, ...options }));
@@ -142,7 +142,9 @@ describe("the functions that concern no one caller", () => {
     return batcher;
   }
 
-  /** Runs in the batcher's own context alone: as often as it is said, or at least once. */
+  /**
+   * Expects these functions to run only in the batcher's own context: this often, or at least once.
+   */
   function expectOwn(...names: readonly string[]): void {
     for (const name of names) expect([name, new Set(seen[name])]).toEqual([name, new Set(["construction"])]);
   }

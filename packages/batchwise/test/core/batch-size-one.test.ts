@@ -1,6 +1,6 @@
-// The tables of docs/why-is-my-batch-size-1.md: each row's cause is brought about in virtual time,
-// and the statistics are what the row says. Then what docs/tuning.md says of waits and slots in
-// use. Every batch takes 20 ms.
+// The tables of docs/why-is-my-batch-size-1.md: each row's cause is created in virtual time, and
+// the statistics match the row. Then the advice of docs/tuning.md on waits and slots. Every batch
+// takes 20 ms.
 
 import { type BatcherStats, type BatchOptions, createBatcher, type SubmitOptions } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -14,13 +14,11 @@ interface Load extends BatchOptions<number, number> {
   /** Whether a caller waits for its answer before it submits again. */
   readonly inTurn?: boolean;
   readonly submit?: SubmitOptions;
-  /** What the caller calls after each submit. */
+  /** The caller's call after each submit. */
   readonly calls?: "flush" | "close";
 }
 
-/**
- * What a batcher's statistics say after 40 submits; after the first one where the caller closes.
- */
+/** Statistics after 40 submits; after the first one if the caller closes. */
 async function statsOf({ everyMs, inTurn = false, submit = {}, calls, ...options }: Load): Promise<BatcherStats> {
   const clock = virtualClock();
   const sleep = (ms: number) => new Promise<void>((resolve) => clock.setTimeout(resolve, ms));
@@ -46,7 +44,7 @@ const page = textOf("docs/why-is-my-batch-size-1.md");
 const rows = rowsIn(page);
 
 describe("single items go because of", () => {
-  /** What brings each reason about, and what the page advises against it. */
+  /** The cause of each reason, and the page's advice. */
   const reasons: Readonly<Record<string, { readonly cause: Load; readonly advice: Load }>> = {
     idle: { cause: { everyMs: 30 }, advice: { everyMs: 30, maxWaitMs: 100 } },
     wait: { cause: { everyMs: 30, maxWaitMs: 20 }, advice: { everyMs: 30, maxWaitMs: 100 } },
@@ -82,7 +80,7 @@ describe("single items go because of", () => {
 
 describe("of single items that go because a slot is idle", () => {
   const ownKeys = { key: String };
-  /** The causes of the page's second table, by its links, in all of the forms that a row is for. */
+  /** Causes of the page's second table, by its links, in all forms of a row. */
   const causes: readonly [links: string, load: Load][] = [
     ["callers-that-wait-for-one-another", { everyMs: 0, inTurn: true }],
     ["callers-that-wait-for-one-another", { everyMs: 0, inTurn: true, concurrency: 8 }],
@@ -97,7 +95,7 @@ describe("of single items that go because a slot is idle", () => {
   const linksOf = (cell: string): string => [...cell.matchAll(/\(#([\w-]+)\)/g)].map(([, link]) => link).join(" ");
   const table = rows.filter(([first = ""]) => /^(near 0|as long as calls take)$/.test(first));
 
-  /** Whether the statistics are what a cell says. */
+  /** Whether the statistics match a cell. */
   const says: Readonly<Record<string, (stats: BatcherStats, atOnce: number, slots: number) => boolean>> = {
     "near 0": ({ waitMs, runMs }) => waitMs.p99 < runMs.p50 / 4,
     "as long as calls take": ({ waitMs, runMs }) => waitMs.p99 > 0.9 * runMs.p50,

@@ -81,8 +81,7 @@ describe("batch()", () => {
   });
 
   test("closes at the end of the block where the platform itself runs `await using`", async () => {
-    // V8 refuses a bound function there. The test runner writes the syntax of this file in older
-    // words.
+    // V8 refuses a bound function here. The test runner would rewrite the syntax of this file.
     const block = runInThisContext("async (make) => { await using held = make(); }") as (
       make: () => object,
     ) => Promise<void>;

@@ -4,7 +4,7 @@ import { reasonOf, thrownBy } from "../support.ts";
 import { compiled } from "./compiled.ts";
 import type * as Fixture from "./fixtures/batched-classes.ts";
 
-/** Stands for a method that is called without types. */
+/** The type of a method called without types. */
 type Loose = (this: unknown, ...args: unknown[]) => Promise<unknown[]>;
 
 describe.each(["standard", "legacy"] as const)("a method with a %s decorator", (form) => {

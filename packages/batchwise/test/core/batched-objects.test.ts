@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { compiled } from "./compiled.ts";
 import type * as Fixture from "./fixtures/batched-classes.ts";
 
-/** Stands for a function that is called without types. */
+/** The type of a function called without types. */
 type Loose = (this: unknown, ...args: unknown[]) => Promise<unknown[]>;
 
 describe.each(["standard", "legacy"] as const)("the batcher of a method with a %s decorator", (form) => {
@@ -15,7 +15,10 @@ describe.each(["standard", "legacy"] as const)("the batcher of a method with a %
 
   describe("shares the instance's batcher", () => {
     type Encoder = InstanceType<ReturnType<typeof Fixture.makeClasses>["Encoder"]>;
-    /** As proxies of state libraries do: what is read and what functions return are proxies too. */
+    /**
+     * A proxy like those of state libraries: values read from it and returned by it are proxies
+     * too.
+     */
     const wrapped = (value: unknown): unknown => {
       if (typeof value !== "function" && (typeof value !== "object" || value === null)) return value;
       if (value instanceof Promise) return value;

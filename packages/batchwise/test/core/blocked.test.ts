@@ -13,7 +13,7 @@ interface Job {
   readonly id: number;
 }
 
-/** Answers at once and keeps the order in which items came to the handler. */
+/** Answers at once and records the order of items. */
 function recording<Item>(options: BatchOptions<Item, Item>) {
   const clock = virtualClock();
   const order: Item[] = [];
@@ -26,7 +26,7 @@ function recording<Item>(options: BatchOptions<Item, Item>) {
   return { clock, batcher, order };
 }
 
-/** One runs, one waits; whatever is submitted after it stays outside. */
+/** One item runs, one waits; later submits are blocked outside. */
 async function full(options: BatchOptions<string, string> = {}) {
   const of = rig<string>({ maxBatchSize: 1, maxQueueSize: 1, ...options });
   void of.batcher.submitMany(["runs", "waits"]);

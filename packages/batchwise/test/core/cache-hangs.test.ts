@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { thenable } from "../abuse/objects.ts";
 import { echoAll, reasonOf, rig, watch } from "../support.ts";
 
-/** A cache whose look-ups never end, whatever they are made of. */
+/** Caches whose look-ups never end, by kind. */
 const hanging: Readonly<Record<string, () => unknown>> = {
   "a promise": () => new Promise(() => {}),
   "a thenable": () => thenable(() => {}),

@@ -6,7 +6,7 @@ interface Question {
   readonly text: string;
 }
 
-/** Keyed by model; equal by text alone. */
+/** Keyed by model; equal if the texts are. */
 function models(cache: Map<string, string>) {
   const of = rig<Question, string>({ key: ({ model }) => model, dedupe: ({ text }) => text, cache });
   const answerAll = async (): Promise<void> => {

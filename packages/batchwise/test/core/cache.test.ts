@@ -4,7 +4,7 @@ import { echo, echoAll, reasonOf, rig, watch } from "../support.ts";
 
 const byItem = (item: string): string => item;
 
-/** A cache that answers when told to. */
+/** A cache whose look-ups end when the test answers. */
 function slowCache(): { cache: BatchCache<string>; answer: (value: string | undefined) => void; asked: string[] } {
   const asked: string[] = [];
   const waiting: ((value: string | undefined) => void)[] = [];

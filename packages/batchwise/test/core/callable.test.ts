@@ -1,5 +1,5 @@
-// The function that `batch` returns: a function like any other with a batcher's members, and
-// nothing of it stays behind.
+// The function that `batch` returns: an ordinary function with a batcher's members, which can be
+// collected.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -43,7 +43,7 @@ test.each([
   const named = methods.filter((name) => typeof name === "string");
   const taken = named.map((name) => [name, batcher[name] as (...args: unknown[]) => unknown] as const);
   for (const [name, method] of taken) {
-    // Each may refuse what it is given, in words of its own.
+    // Each may refuse its arguments with its own message.
     const answer = await Promise.resolve([])
       .then((items) => method(items))
       .catch(String);
@@ -140,10 +140,7 @@ describe("a function that batch() returned", () => {
 });
 
 describe("a batcher that is made and dropped", () => {
-  /**
-   * Whether the subject of `make` is gone after a collection, though its options may have outlived
-   * it.
-   */
+  /** Whether the subject of `make` has been collected, even if its options are still referenced. */
   async function isGone(make: () => object | Promise<object>): Promise<boolean> {
     const subject = new WeakRef(await make());
     for (let round = 0; round < 5; round += 1) {

@@ -1,5 +1,5 @@
-// What users of mixedbread's `batched` rely on, and the cases in which it surprises them.
-// docs/coming-from.md points here.
+// Behaviour that users of mixedbread's `batched` rely on, and its surprises. docs/coming-from.md
+// refers to these tests.
 
 import { batch, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";

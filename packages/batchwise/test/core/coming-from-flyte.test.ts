@@ -1,5 +1,5 @@
-// What users of Flyte's DynamicBatcher and TokenBatcher rely on, and the cases in which they lose
-// items there. docs/coming-from.md points here.
+// Behaviour that users of Flyte's DynamicBatcher and TokenBatcher rely on, and cases in which they
+// lose items there. docs/coming-from.md refers to these tests.
 
 import { createBatcher, createTokenBatcher } from "batchwise";
 import { puppetHandler, virtualClock } from "batchwise/testing";
@@ -84,7 +84,7 @@ describe("what an item costs", () => {
   });
 });
 
-// The examples of Flyte's own documentation and tests, each with what it comes to here.
+// The examples of Flyte's documentation and tests, with their results here.
 describe("its own examples of a TokenBatcher", () => {
   class Prompt {
     readonly text: string;

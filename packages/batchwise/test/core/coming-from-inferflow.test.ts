@@ -1,5 +1,5 @@
-// What users of inferflow's DynamicBatchStrategy rely on, and the cases in which its callers hang.
-// docs/coming-from.md points here.
+// Behaviour that users of inferflow's DynamicBatchStrategy rely on, and cases in which its callers
+// hang. docs/coming-from.md refers to these tests.
 
 import { createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";

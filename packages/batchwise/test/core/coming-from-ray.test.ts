@@ -1,5 +1,5 @@
-// What users of Ray Serve's `@serve.batch` rely on, and the cases in which it surprises them.
-// docs/coming-from.md points here.
+// Behaviour that users of Ray Serve's `@serve.batch` rely on, and its surprises.
+// docs/coming-from.md refers to these tests.
 
 import { type BatchEvent, type BatchOptions, batched, batcherOf, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -72,7 +72,7 @@ describe("batches", () => {
   });
 });
 
-/** Does what `@batched(options)` on a method compiles to with `experimentalDecorators`. */
+/** The compiled form of `@batched(options)` on a method with `experimentalDecorators`. */
 function decorate(prototype: object, name: string, options: BatchOptions<number, number>): void {
   const descriptor = Object.getOwnPropertyDescriptor(prototype, name) as PropertyDescriptor;
   const decorator = batched(options) as unknown as (...args: unknown[]) => PropertyDescriptor | undefined;

@@ -1,11 +1,11 @@
-// What looks the same in another batcher and means something else here: it is refused or warned of,
-// in words that name the way out. docs/coming-from.md points here.
+// Options of other batchers that look the same and mean something else here: refused or warned of,
+// with a fix. docs/coming-from.md refers to these tests.
 
 import { batch, createBatcher, type WarningEvent } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, type Rig, range, reasonOf, rig, thrownBy } from "../support.ts";
 
-/** The messages of all warnings from now on, and of those that nobody has heard yet. */
+/** Messages of all warnings from now on, including unheard ones. */
 function warningsOf<Item, Result>({ batcher }: Rig<Item, Result>): string[] {
   const messages: string[] = [];
   batcher.on("warning", ({ message }: WarningEvent) => messages.push(message));

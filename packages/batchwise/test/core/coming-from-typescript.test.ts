@@ -1,5 +1,5 @@
-// What users of dataloader, batshit and TanStack Pacer's AsyncBatcher rely on. docs/coming-from.md
-// points here.
+// Behaviour that users of dataloader, batshit and TanStack Pacer's AsyncBatcher rely on.
+// docs/coming-from.md refers to these tests.
 
 import { batch } from "batchwise";
 import { describe, expect, test } from "vitest";

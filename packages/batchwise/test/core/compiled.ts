@@ -1,4 +1,4 @@
-// Compiles a fixture with decorators, as vitest does not, and imports it. What it imports from
+// Compiles and imports a fixture with decorators, which vitest does not compile. Its imports of
 // batchwise are the sources.
 
 import { rmSync } from "node:fs";

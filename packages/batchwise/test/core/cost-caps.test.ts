@@ -140,7 +140,7 @@ describe("the cost of a batch", () => {
 
 describe("a cost function", () => {
   interface Looks {
-    /** Looks at an item, at its submit and in all batches. */
+    /** Reads per item, at its submit and in all batches. */
     readonly anItem: number;
     readonly batches: readonly (readonly number[])[];
   }
@@ -199,7 +199,7 @@ describe("a cost function", () => {
     );
   });
 
-  // At its submit each item alone, then the whole batch once after each turn. One item a turn is
+  // Each item separately at its submit, then the whole batch after each turn. With one item a turn,
   // 10.5 and 130.5 times.
   test.each([
     ["maxWaitMs", 20, 1],

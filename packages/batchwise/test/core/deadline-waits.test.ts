@@ -1,10 +1,10 @@
-// Deadlines beside a wait: a lane is held no longer than its earliest deadline, less the time that
-// a batch takes, and one impatient caller does not end the batching of all.
+// Deadlines with a wait: a lane is held until its earliest deadline minus a batch's time, and one
+// impatient caller does not end batching for all.
 
 import { describe, expect, test } from "vitest";
 import { echoAll, type Rig, range, rig, watch } from "../support.ts";
 
-/** A rig with a wait of 50 ms whose batches take 20 ms, and have done so before. */
+/** A rig with a wait of 50 ms whose earlier batches took 20 ms. */
 async function warm(options: Parameters<typeof rig<number>>[0] = {}): Promise<Rig<number, number>> {
   const of = rig<number>({ maxWaitMs: 50, ...options });
   void of.batcher.submit(-1);
@@ -13,7 +13,7 @@ async function warm(options: Parameters<typeof rig<number>>[0] = {}): Promise<Ri
   return of;
 }
 
-/** Moves time on and answers each batch 20 ms after its start. */
+/** Advances time and answers each batch 20 ms after its start. */
 async function runFor(of: Rig<number, number>, forMs: number): Promise<void> {
   for (const _ of range(forMs)) {
     await of.clock.advance(1);

@@ -1,5 +1,5 @@
-// Fake timers of vitest and of Jest (which are those of @sinonjs/fake-timers), with all that they
-// can fake, switched on and off around a batcher on the platform's clock. The library was loaded
+// Fake timers of vitest and Jest (those of @sinonjs/fake-timers), with everything that they can
+// fake, switched on and off around a batcher on the platform's clock. The library was loaded
 // before.
 
 import { mock } from "node:test";
@@ -38,7 +38,7 @@ function ofVitest(): FakeTimers {
   };
 }
 
-/** As `jest.useFakeTimers()` installs them: everything there is. */
+/** As `jest.useFakeTimers()` installs them: all APIs. */
 function ofJest(): FakeTimers {
   const fake = withGlobal(globalThis);
   let clock: ReturnType<typeof fake.install> | undefined;
@@ -55,7 +55,7 @@ function ofJest(): FakeTimers {
   };
 }
 
-/** `setTimeout` alone: time itself goes on as it does. */
+/** Only `setTimeout`: time itself continues. */
 function ofVitestAlone(): FakeTimers {
   return {
     ...ofVitest(),
@@ -64,7 +64,7 @@ function ofVitestAlone(): FakeTimers {
   };
 }
 
-/** As most tests of node:test write it; these timers move no clock but `Date`. */
+/** As most tests of node:test do; these timers advance no clock but `Date`. */
 function ofNodeTest(apis: ("setTimeout" | "setImmediate" | "Date")[]): FakeTimers {
   return {
     fakesAll: false,
@@ -87,7 +87,7 @@ const handlers = {
   async: async (items: number[]): Promise<number[]> => items,
 };
 
-/** Fails, by a real timer, where the promise does not settle. */
+/** Rejects, by a real timer, if the promise does not settle. */
 async function soon<Value>(promise: Promise<Value>): Promise<Value> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -100,7 +100,7 @@ async function soon<Value>(promise: Promise<Value>): Promise<Value> {
   }
 }
 
-/** Lets the platform go through a pass of its event loop. */
+/** Waits for a pass of the platform's event loop. */
 const aPass = (): Promise<void> => new Promise((resolve) => real.setImmediate(resolve));
 
 async function serves(batcher: Batcher<number, number>): Promise<void> {

@@ -1,5 +1,5 @@
-// `forget(dedupeKey, { key? })`: what is stored or in flight for a key is not given to later
-// submits.
+// `forget(dedupeKey, { key? })`: later submits get neither the stored result of a key nor one in
+// flight.
 
 import { type BatchCache, createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { echo, echoAll, gate, reasonOf, rig, watch } from "../support.ts";
 
 const byItem = (item: string): string => item;
 
-/** A cache of promises: each look-up, write and deletion ends when the test says so. */
+/** A cache of promises: each look-up, write and deletion ends when the test lets it. */
 function slowCache(): { cache: BatchCache<string>; stored: Map<string, string>; next: () => void; calls: string[] } {
   const stored = new Map<string, string>();
   const steps: (() => void)[] = [];
@@ -174,7 +174,7 @@ describe("forget()", () => {
   });
 });
 
-/** A cache whose writes end when the test says so, in any order. */
+/** A cache whose writes end when the test lets them, in any order. */
 function slowStores(): {
   cache: BatchCache<string>;
   stored: Map<string, string>;

@@ -1,16 +1,16 @@
-// The option `gather` on the virtual clock. What it does to requests of real sockets is tested in
-// test/integration/gather.test.ts.
+// The option `gather` on the virtual clock. test/integration/gather.test.ts tests it with real
+// sockets.
 
 import { type BatchEvent, type BatchOptions, createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { echo, range, rig, thrownBy, watch } from "../support.ts";
 
-/** Another turn of the same pass: what is due in the present one has happened. */
+/** Waits for another turn of the same pass. */
 async function anotherTurn(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Submits each item in a turn of its own, all of them in one pass of the virtual clock. */
+/** Submits each item in a turn of its own, all in one pass of the virtual clock. */
 async function submitInTurns(submit: (item: number) => Promise<unknown>, items: readonly number[]): Promise<void> {
   for (const item of items) {
     void submit(item);

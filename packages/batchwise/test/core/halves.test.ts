@@ -1,5 +1,5 @@
-// The halves of a batch that failed as a whole (`isolateFailures`): each has calls of its own, and
-// no caller of one is lost because of another.
+// The halves of a batch that failed as a whole (`isolateFailures`): each has its own calls, and no
+// caller is lost because of the other half.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { type Clock, virtualClock } from "batchwise/testing";
@@ -119,10 +119,7 @@ test("a size at which batches fail whose halves succeed is learned as too large"
   await batcher.close();
 });
 
-/**
- * A clock that a handler may move on while it blocks the event loop, and that fires nothing
- * meanwhile.
- */
+/** A clock that a handler may advance while it blocks the event loop, without firing timers. */
 function blockable(): { clock: Clock; block(ms: number): void } {
   const steady = virtualClock();
   let blockedMs = 0;

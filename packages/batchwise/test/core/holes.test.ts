@@ -1,5 +1,5 @@
-// A hole in an answer of the right length is a result that the handler forgot: its caller gets
-// BATCH_RESULT, the others their own. An explicit `undefined` is a result.
+// A hole in an answer of the right length is a forgotten result: its caller gets BATCH_RESULT, the
+// others their own. An explicit `undefined` is a result.
 
 import { createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
-// What is learned of a batch is its last call: no opening, no pause before another call, and no
-// call that was called off.
+// The batcher learns from a batch's last call: not from the opening, a pause before another call,
+// or an aborted call.
 
 import { type Batcher, type BatchOptions, createBatcher, type LearnedStats } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
@@ -63,7 +63,7 @@ test("a batch that is prepared ahead and held for a slot took no longer", async 
   expect(reasons).toEqual(["wait 2"]);
 });
 
-/** What has been learned before and after three batches that do not go as others do. */
+/** The learned values before and after three unusual batches. */
 async function learnedAcross(
   odd: (batcher: Batcher<number, number>, clock: VirtualClock) => Promise<void>,
   handlerOf: (clock: VirtualClock) => (items: number[], context: { readonly signal: AbortSignal }) => Promise<number[]>,
@@ -81,7 +81,7 @@ async function learnedAcross(
   return [before, batcher.stats().learned];
 }
 
-/** A handler whose next call fails where `isNext` is set. */
+/** A handler whose next call fails if `isNext` is set. */
 function failingWhenAsked() {
   const failure = {
     isNext: false,
@@ -177,8 +177,7 @@ test.each([
   const other = batcher.submit(3);
   await clock.advance(200);
   await Promise.all([urgent, other]);
-  // Where no batch has shown how long one takes, a deadline inside the wait sends its batch at
-  // once.
+  // Before any batch has ended, a deadline inside the wait sends its batch at once.
   expect(reasons).toEqual(what === "fails" ? ["wait 2"] : ["deadline 1", "wait 1"]);
   await batcher.close();
 });

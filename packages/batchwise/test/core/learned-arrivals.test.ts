@@ -1,4 +1,4 @@
-// `maxBatchCost: "learn"` for padded items in order of arrival: a larger budget means more padding,
+// `maxBatchCost: "learn"` for padded items in arrival order: a larger budget means more padding,
 // which is no gain.
 
 import { type BatchOptions, createBatcher } from "batchwise";
@@ -13,7 +13,7 @@ const MIXES: Readonly<Record<string, (random: () => number) => number>> = {
   },
 };
 
-/** Cost of items that 64 clients in a closed loop get in 20 s, after 5 s. */
+/** Cost of the items that 64 clients in a closed loop get in 20 s, after 5 s. */
 async function throughput(mix: (random: () => number) => number, options: BatchOptions<number, number>) {
   const clock = virtualClock();
   let state = 1;

@@ -1,6 +1,6 @@
-// `maxBatchCost: "learn"` with `order: "length"`: what it finds, against every fixed budget, for
-// handlers whose times were measured or are made up. Clients in a closed loop on the virtual clock;
-// throughput is in cost a second.
+// `maxBatchCost: "learn"` with `order: "length"`, compared with every fixed budget, for measured
+// and made-up handler times. Clients in a closed loop on the virtual clock; throughput is in cost
+// per second.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -22,8 +22,7 @@ async function medianOf(load: Load, options: BatchOptions<number, number>): Prom
 const bests = new Map<Times, Map<Mix, Promise<number>>>();
 
 /**
- * The best of the fixed budgets for a mix that stays: the same load gives the same figure, so it is
- * run once.
+ * The best fixed budget for a constant mix. Cached, because the same load gives the same figure.
  */
 function bestFixed(times: Times, mix: Mix): Promise<number> {
   const ofTimes = bests.get(times) ?? new Map<Mix, Promise<number>>();
@@ -42,7 +41,7 @@ async function tryBudgets(times: Times, mix: Mix): Promise<number> {
   return best;
 }
 
-/** What learning reaches of the best fixed budget, which knows the load beforehand. */
+/** Learning's share of the best fixed budget's throughput, which knows the load in advance. */
 async function shareOfBest(load: Load): Promise<number> {
   const end = load.skipped + load.measured;
   return (

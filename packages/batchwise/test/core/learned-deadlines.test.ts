@@ -1,5 +1,4 @@
-// `maxBatchCost: "learn"` where callers have deadlines: batches do not grow beyond what those
-// allow.
+// `maxBatchCost: "learn"` with deadlines: batches do not grow beyond them.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -8,13 +7,13 @@ import { describe, expect, test } from "vitest";
 interface Load {
   readonly clients: number;
   readonly timeoutMs: number;
-  /** How long a client that got no answer waits before it asks again. */
+  /** How long a client without an answer waits before its next submit. */
   readonly pauseMs: number;
-  /** How long a batch of so many items takes. */
+  /** Time of a batch of this many items. */
   readonly msOf: (items: number) => number;
 }
 
-/** How many answers clients in a closed loop get in two seconds. */
+/** Number of answers that clients in a closed loop get in two seconds. */
 async function answered({ clients, timeoutMs, pauseMs, msOf }: Load, options: BatchOptions<number, number>) {
   const clock = virtualClock();
   const sleep = (ms: number): Promise<void> => new Promise((resolve) => void clock.setTimeout(resolve, ms));

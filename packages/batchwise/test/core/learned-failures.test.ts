@@ -1,4 +1,4 @@
-// `maxBatchCost: "learn"` for handlers that fail above a size: what is learned stays below it.
+// `maxBatchCost: "learn"` for handlers that fail above a size: the learned budget stays below it.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -9,13 +9,13 @@ const CLIENTS = 256;
 interface Counts {
   readonly batches: number;
   readonly failed: number;
-  /** The mean number of items in those that succeeded. */
+  /** Mean number of items in successful batches. */
   readonly meanSize: number;
 }
 
 /**
- * What 256 clients in a closed loop get of the batches from `skipped` on. A batch of n items takes
- * as `msOf` says.
+ * Results of 256 clients in a closed loop, from batch `skipped` on. `msOf`: time of a batch of n
+ * items.
  */
 async function served(msOf: (items: number, batches: number) => number, options: BatchOptions<number, number>) {
   const [skipped, end] = [300, 1_300];

@@ -1,13 +1,13 @@
-// `maxBatchCost: "learn"` for keys that differ in speed: what is learned of one is not taken for a
-// change of the other.
+// `maxBatchCost: "learn"` for keys of different speed: learning one key is not a change of the
+// other.
 
 import { createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { expect, test } from "vitest";
 
 /**
- * The mean sizes of the batches of each key, for 256 clients a key in a closed loop. A call costs 5
- * ms x the factor.
+ * Mean batch sizes of each key, for 256 clients per key in a closed loop. A call costs 5 ms x the
+ * factor.
  */
 async function meanSizes(factors: Readonly<Record<string, number>>): Promise<number[]> {
   const clock = virtualClock();

@@ -1,12 +1,11 @@
-// What free slots make of the items that wait, where it is learned what a call costs besides its
-// items.
+// How free slots share the waiting items when the cost of a call is learned.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 
 /**
- * Two slots; a call takes 40 ms and 1 ms a unit of cost. Each burst comes in one turn, and its
+ * Two slots; a call takes 40 ms and 1 ms per unit of cost. Each burst arrives in one turn, and its
  * batches are answered.
  */
 function slots(options: BatchOptions<number, number>): {

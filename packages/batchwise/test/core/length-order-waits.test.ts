@@ -1,5 +1,5 @@
-// `order: "length"`: how long an item may be passed over, that a deadline is not missed for
-// another's good, and what all that comes to against no batching.
+// `order: "length"`: how long an item may be skipped, that no deadline is missed for another item,
+// and the total gain over no batching.
 
 import { createBatcher } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
@@ -13,7 +13,7 @@ interface Text {
   readonly tenant: string;
 }
 
-/** Gives back the items of a batch after 10 ms. */
+/** Returns the items of a batch after 10 ms. */
 function handlerOf10Ms<Item>(
   clock: VirtualClock,
   onBatch: (items: readonly Item[]) => unknown = () => {},
@@ -80,7 +80,7 @@ test("with fairBy, too, the item that has waited longest is passed over by at mo
 });
 
 /**
- * Submits some texts while each batch runs. Throws where the oldest that waits is in none of two
+ * Submits texts while each batch runs. Throws if the oldest waiting one is in neither of two
  * successive batches.
  */
 async function passedOverTwice(rounds: readonly (readonly Text[])[], caps: object): Promise<void> {
@@ -104,7 +104,7 @@ async function passedOverTwice(rounds: readonly (readonly Text[])[], caps: objec
     for (const { ...text } of texts) {
       waiting.push(text);
       answers.push(batcher.submit(text));
-      // Of those submitted in one moment none is older.
+      // Of submits in one moment, none is older.
       await clock.advance(0.1);
     }
     await clock.advance(5);
@@ -114,8 +114,8 @@ async function passedOverTwice(rounds: readonly (readonly Text[])[], caps: objec
   expect(waiting).toEqual([]);
 }
 
-// On the times of a machine where a call costs as much as 15 tokens, without HTTP. The inference
-// benchmark asks for 2.0 and 1.25: over HTTP, batches save messages to threads, too.
+// Times of a machine on which a call costs as much as 15 tokens, without HTTP. The inference
+// benchmark requires 2.0 and 1.25: over HTTP, batches also save messages to threads.
 test.each([
   ["short", 1.9, 0.9],
   ["mixed", 1.2, 1.1],

@@ -1,5 +1,5 @@
-// `order: "length"`: of what waits, those go together that are cheapest to pad, and the one that
-// waits first is with them.
+// `order: "length"`: waiting items with the least padding share a batch, and the first waiting one
+// is in it.
 
 import { batch, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -10,7 +10,7 @@ interface Text {
   readonly name?: string;
 }
 
-/** Records what each call gets; a call takes `ms` on the virtual clock. */
+/** Records the items of each call; a call takes `ms` on the virtual clock. */
 function recorder(ms = 10): {
   readonly clock: ReturnType<typeof virtualClock>;
   readonly calls: number[][];
@@ -87,12 +87,12 @@ describe('order: "length"', () => {
     };
     const options = { order: "length", maxBatchSize: 4, cost: ({ length }: Text) => length } as const;
     const batcher = createBatcher(handler, { ...options, fairBy: ({ name }: Text) => name ?? "", clock });
-    // The tenant who floods has items of one length, which always go well together.
+    // The flooding tenant has items of one length, which always fit well together.
     const flood = Array.from({ length: 400 }, () => batcher.submit({ length: 10, name: "flood" }));
     const few = Array.from({ length: 100 }, (_, index) => batcher.submit({ length: 10 + (index % 7), name: "few" }));
     for (let tenth = 0; tenth < 5; tenth += 1) {
       await clock.advance(100);
-      // They differ by no more than one batch.
+      // The difference is at most one batch.
       expect(Math.abs(served.flood - served.few)).toBeLessThanOrEqual(4 * 16);
     }
     await clock.runAll();

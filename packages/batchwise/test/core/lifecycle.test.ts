@@ -1,5 +1,5 @@
-// `open()`, `idle()`, `flush({ key })` and `startedAt`: a batcher seen from before its first item
-// to after its last.
+// `open()`, `idle()`, `flush({ key })` and `startedAt`: a batcher from before its first item to
+// after its last.
 
 import { type BatchEvent, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";

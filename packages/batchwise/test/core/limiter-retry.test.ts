@@ -1,11 +1,11 @@
-// Further attempts, halves and Retry-After under a limiter, on the virtual clock.
+// Retries, halves and Retry-After with a limiter, on the virtual clock.
 
 import { type BatchOptions, createBatcher, rateLimiter } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, type Rig, range, rig, watch } from "../support.ts";
 
-/** A batcher behind a limiter, whose items are their own cost. Calls note their time and items. */
+/** A batcher with a limiter; an item is its own cost. Calls record their time and items. */
 function limited(
   limits: { callsPerMinute?: number; costPerMinute?: number; burstMs?: number },
   options: BatchOptions<number, number>,
@@ -21,7 +21,7 @@ function limited(
   return { ...of, clock, limiter, fail };
 }
 
-/** How long the next call of the handler takes to come. */
+/** Time until the next call of the handler. */
 async function timeToNextCall(of: Rig<number, number>, limitMs = 200_000): Promise<number> {
   const { calls } = of.handler;
   const before = calls.length;

@@ -1,5 +1,5 @@
 // Batchers that share a limiter, on the virtual clock: they keep the limit together and are served
-// in the order in which they asked.
+// in the order of their requests.
 
 import { type Batcher, type BatchOptions, createBatcher, type RateLimiter, rateLimiter } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
@@ -256,7 +256,7 @@ describe("16 batchers that share a limiter", () => {
   });
 
   /**
-   * In no stretch of time more than its rate, one full bucket and, for cost, the debt of one item.
+   * Expects at most the rate, one full bucket and, for cost, the debt of one item in any interval.
    */
   function expectWithin(
     given: { callsPerMinute: number; costPerMinute: number; burstMs: number },

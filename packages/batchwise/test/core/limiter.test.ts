@@ -1,4 +1,4 @@
-// A whole batcher with a limiter, on the virtual clock. The limiter alone is tested in test/limits.
+// A whole batcher with a limiter, on the virtual clock. test/limits tests the limiter itself.
 
 import { type BatchOptions, createBatcher, rateLimiter } from "batchwise";
 import { describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ interface Limits {
   readonly burstMs?: number;
 }
 
-/** A batcher behind a limiter, whose items are their own cost; and when each call began. */
+/** A batcher with a limiter; an item is its own cost. `at`: when each call began. */
 function limited(limits: Limits, options: BatchOptions<number, number> = {}): Rig<number, number> & { at: number[] } {
   const { clock } = rig();
   const of = rig<number>({
@@ -25,7 +25,7 @@ function limited(limits: Limits, options: BatchOptions<number, number> = {}): Ri
   return { ...of, clock, at };
 }
 
-/** Moves time on in steps, answering whatever was called. */
+/** Advances time in steps and answers each call. */
 async function pass(of: Rig<number, number>, ms: number, step = 10): Promise<void> {
   for (let moved = 0; moved < ms; moved += step) {
     await of.clock.advance(step);

@@ -4,7 +4,7 @@ import { echoAll, range, reasonOf, rig, watch } from "../support.ts";
 
 const held = { maxWaitMs: Number.POSITIVE_INFINITY, maxBatchSize: 8 };
 
-/** Reads all results while calls are answered, until nothing runs any more. */
+/** Reads all results while calls are answered, until nothing runs. */
 async function readSome(
   options: BatchOptions<number, number>,
   count: number,

@@ -3,13 +3,13 @@ import { describe, expect, test } from "vitest";
 import { echo, echoAll, gate, type Rig, range, reasonOf, rig, thrownBy, watch } from "../support.ts";
 
 interface Watched extends AsyncIterable<number> {
-  /** Items taken so far. */
+  /** Number of items taken. */
   taken: number;
   /** Calls of `return`. */
   closed: number;
 }
 
-/** A source that counts what is taken of it. Ends after so many items. */
+/** A source of `count` items that counts the taken ones. */
 function watched(count: number): Watched {
   const source: Watched = {
     taken: 0,

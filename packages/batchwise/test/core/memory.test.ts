@@ -14,13 +14,13 @@ interface Item {
 
 interface Subject {
   readonly batcher: Batcher<Item, number>;
-  /** Submits so many items and waits for their answers. */
+  /** Submits this many items and waits for their answers. */
   answer(count: number, options?: () => SubmitOptions): Promise<void>;
   /** How many of them are still in memory. */
   alive(): Promise<number>;
 }
 
-/** A batcher whose handler answers at once, but never an item that hangs. */
+/** A batcher whose handler answers at once, except for an item that hangs. */
 function subject(options: BatchOptions<Item, number>): Subject {
   const clock = virtualClock();
   const batcher = createBatcher<Item, number>(

@@ -13,7 +13,7 @@ async function drain(stream: AsyncIterable<unknown>): Promise<unknown> {
   return read;
 }
 
-/** Each way to get an error of the package, by what the message says. */
+/** A way to get each error of the package, by its message. */
 const ways: Record<string, () => Promise<unknown>> = {
   "The queue is full": () => {
     const { batcher } = rig<number>({ name, maxQueueSize: 1, onFull: "reject" });

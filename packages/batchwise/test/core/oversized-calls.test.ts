@@ -1,5 +1,5 @@
-// A call of more items than the queue can ever hold, with `onFull: "reject"`: the caller hears that
-// no retry will help, and of both numbers, and is not told of its own items.
+// A call of more items than the queue can hold, with `onFull: "reject"`: the caller learns both
+// numbers and that no retry will help, without an error per item.
 
 import { describe, expect, test } from "vitest";
 import { echoAll, range, reasonOf, rig } from "../support.ts";

@@ -1,4 +1,4 @@
-// Padding goes by the lengths of items. Where none are given, a warning says so.
+// Padding needs the lengths of items. Without them, a warning says so.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { expect, test } from "vitest";

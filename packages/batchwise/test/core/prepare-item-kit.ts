@@ -1,12 +1,12 @@
-// A batcher whose handler prepares items when the test says so, and a check that no promise is left
-// unhandled.
+// A batcher whose handler prepares items when the test lets it, and a check for unhandled
+// rejections.
 
 import { type Batcher, type BatchOptions, createBatcher } from "batchwise";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 
 /**
- * Notes unhandled rejections, and fails the test after which there are any. Returns those of the
+ * Records unhandled rejections, and fails the test after which there are any. Returns those of the
  * test so far.
  */
 export function watchUnhandled(): readonly unknown[] {
@@ -24,17 +24,18 @@ export function watchUnhandled(): readonly unknown[] {
 export interface Subject {
   readonly clock: VirtualClock;
   readonly batcher: Batcher<string, string>;
-  /** The batches that the handler got. */
+  /** The batches of the handler. */
   readonly batches: string[][];
-  /** Items whose preparation was begun. */
+  /** Items whose preparation has begun. */
   readonly begun: string[];
-  /** Ends the preparation of an item, with what the handler is to get. */
+  /** Ends the preparation of an item with this result. */
   ready(item: string, prepared?: string): Promise<void>;
   fail(item: string, error: unknown): Promise<void>;
 }
 
 /**
- * A batcher whose items are prepared when the test says so; its handler answers in capital letters.
+ * A batcher whose items are prepared when the test lets them; its handler answers in capital
+ * letters.
  */
 export function subject(options: BatchOptions<string, string> = {}): Subject {
   const clock = virtualClock();

@@ -1,5 +1,5 @@
 // `prepareItem` that returns a promise: the item is awaited before it is queued, and counts like
-// one that is being looked up in a cache.
+// one in a cache look-up.
 
 import { createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Work that grows with the square of what waits: none of it may.
+// No work may grow with the square of the waiting items.
 
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -10,16 +10,13 @@ const ITEMS = 10_000;
 const FEWER = 2_500;
 const TIMES_AS_MANY = 8;
 
-/**
- * What this process has computed so far, in milliseconds: other processes on the machine do not
- * count.
- */
+/** CPU time of this process so far, in ms, without other processes of the machine. */
 function busyMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;
 }
 
-/** Milliseconds that something takes, the fastest of five rounds. */
+/** Duration in ms, the fastest of five rounds. */
 async function fastestOf(round: () => Promise<void>): Promise<number> {
   const times: number[] = [];
   for (const _round of range(5)) {
@@ -30,7 +27,7 @@ async function fastestOf(round: () => Promise<void>): Promise<number> {
   return Math.min(...times);
 }
 
-/** Milliseconds that so many items take. */
+/** Duration for this many items, in ms. */
 function fastest(
   items: number,
   priorityOf: (item: number) => number,
@@ -44,8 +41,8 @@ function fastest(
 }
 
 /**
- * Milliseconds that so many items take, each of a priority of its own, that have waited for up to
- * six times the aging.
+ * Duration for this many items, each with its own priority, that have waited up to six times the
+ * aging, in ms.
  */
 function fastestOfRisen(items: number, options: BatchOptions<number, number>): Promise<number> {
   return fastestOf(async () => {
@@ -65,8 +62,8 @@ function fastestOfRisen(items: number, options: BatchOptions<number, number>): P
 }
 
 /**
- * Milliseconds until so many items, each of a priority of its own, have been dropped for as many
- * others.
+ * Duration until this many items, each with its own priority, are dropped for as many others, in
+ * ms.
  */
 function fastestDrop(items: number): Promise<number> {
   return fastestOf(async () => {
@@ -82,8 +79,8 @@ function fastestDrop(items: number): Promise<number> {
   });
 }
 
-// Eight times as many take ten times as long, or 64 times if work is quadratic; the limit is far
-// from both.
+// Eight times as many take ten times as long, or 64 times if the work is quadratic. The limit is
+// far from both.
 test.each<[order: string, priorityOf: (item: number) => number]>([
   ["rising", (item) => item],
   ["falling", (item) => -item],
@@ -99,7 +96,7 @@ test("thousands of different priorities of two keys, in batches of one, are not 
   expect(await fastest((FEWER / 2) * TIMES_AS_MANY, (item) => item, options)).toBeLessThan(30 * few);
 });
 
-// Waiting has raised everybody's priority by two to six: batches of all lines are merged.
+// Waiting has raised all priorities by two to six, so batches of all lines are merged.
 test.each<[which: string, options: BatchOptions<number, number>]>([
   ["one key", {}],
   ["a key for each", { key: String }],
@@ -147,7 +144,7 @@ test("thousands of open flushes are not quadratic", async () => {
 
 test("dropping the oldest of thousands of different priorities is not quadratic", async () => {
   const few = await fastestDrop(ITEMS / TIMES_AS_MANY);
-  // As above, but a drop costs much besides: quadratic work takes 38 times as long.
+  // As above, but a drop has other costs: quadratic work takes 38 times as long.
   expect(await fastestDrop(ITEMS)).toBeLessThan(20 * few);
 });
 

@@ -1,5 +1,4 @@
-// `resetStats()`: the counters start anew, and what waits or runs at that moment counts as
-// submitted anew.
+// `resetStats()`: resets the counters; waiting and running items count as submitted now.
 
 import type { BatcherStats } from "batchwise";
 import { expect, test } from "vitest";

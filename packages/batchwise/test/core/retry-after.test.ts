@@ -7,7 +7,7 @@ import { retryAfterMs } from "../../src/core/contract/retry-after.ts";
 const NOW = Date.UTC(2026, 0, 31, 12, 0, 0);
 const DAY = 86_400_000;
 
-/** The wait that these headers ask for. */
+/** The delay of these headers. */
 function waitOf(headers: unknown): number | undefined {
   return retryAfterMs({ headers }, NOW);
 }

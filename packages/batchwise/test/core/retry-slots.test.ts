@@ -1,5 +1,5 @@
-// A batch that waits before another call: it holds no slot, its items count as waiting, and nobody
-// forgets it.
+// A batch that waits before another call: it holds no slot, its items count as waiting, and it is
+// never forgotten.
 
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, type Rig, range, reasonOf, rig, watch } from "../support.ts";

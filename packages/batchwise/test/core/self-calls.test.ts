@@ -1,5 +1,5 @@
-// A handler that submits to its own batcher. Where it awaits that and no slot is left, nothing goes
-// on: the batcher warns.
+// A handler that submits to its own batcher. If it awaits that and no slot is free, nothing
+// continues: the batcher warns.
 
 import { type Batcher, createBatcher, type WarningEvent } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -8,7 +8,7 @@ import { gate, range, rig } from "../support.ts";
 
 type Handler = (items: number[], self: () => Batcher<number, number>) => Promise<number[]>;
 
-/** A batcher on a virtual clock whose handler knows it, and its warnings. */
+/** A batcher on a virtual clock whose handler uses it, and its warnings. */
 function selfish(handler: Handler, options: object = {}) {
   const clock = virtualClock();
   const batcher: Batcher<number, number> = createBatcher((items: number[]) => handler(items, () => batcher), {
@@ -158,7 +158,7 @@ describe("a handler that awaits an item equal to one of its own batch", () => {
 });
 
 describe("handlers of several batchers that await one another while no slot is left", () => {
-  /** Batchers in a ring: the handler of each submits `depth - 1` to the next, and awaits that. */
+  /** Batchers in a ring: each handler submits `depth - 1` to the next one and awaits it. */
   function ring(count: number, isSync: boolean, options: object = {}) {
     const clock = virtualClock();
     const warnings: WarningEvent[] = [];

@@ -1,6 +1,6 @@
-// The statistics of Flyte's `BatchStats` and Ray's `serve_batch_*` series, one by one, each beside
-// its counterpart here and the figure that it gives for one run. Ray's histograms are per batch: so
-// are the fields of the batch event.
+// The statistics of Flyte's `BatchStats` and Ray's `serve_batch_*` series, each with its
+// counterpart here and its value for one run. Ray's histograms are per batch, like the fields of
+// the batch event.
 
 import { type BatchEvent, type BatcherStats, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
@@ -10,7 +10,7 @@ import { range, rig } from "../support.ts";
 interface Run {
   readonly stats: BatcherStats;
   readonly events: readonly BatchEvent[];
-  /** While the first batch ran: 8 items handed over, 5 waiting. */
+  /** While the first batch ran: 8 items in the batch, 5 waiting. */
   readonly during: BatcherStats;
 }
 
@@ -18,7 +18,7 @@ const maxBatchSize = 8;
 
 /**
  * 13 items of cost 2 at 100 ms after the batcher was made, batches of 8, a handler of 30 ms that
- * fails one item; one more item is cancelled while it waits. Then 40 ms of nothing.
+ * fails one item. One more item is cancelled while it waits. Then 40 ms idle.
  */
 async function run(): Promise<Run> {
   const clock = virtualClock();
@@ -72,7 +72,7 @@ const ray: Series[] = [
   ["serve_actual_batch_size with batch_size_fn", ({ events }) => events.map(({ cost }) => cost), [16, 10]],
   ["serve_actual_batch_size with batch_size_fn, all", ({ stats: { batchCost } }) => batchCost.max, 16],
   ["serve_batches_processed", ({ stats }) => stats.batches, 2],
-  // Asked for there, missing there.
+  // Requested there, and missing there.
   ["dispatch reason", ({ events }) => events.map(({ reason }) => reason), ["size", "idle"]],
   ["jobs queued at release", ({ during }) => [during.running, during.waiting, during.blocked], [8, 5, 0]],
   ["oldest request delay", ({ during }) => during.oldestWaitMs, 10],

@@ -147,7 +147,7 @@ describe("`open`", () => {
 });
 
 describe("an `open` that hangs", () => {
-  /** A batcher whose handler opens when the test says so, and a log of the handler's own calls. */
+  /** A batcher whose handler opens when the test lets it, and a log of the handler's calls. */
   function slowToOpen(closeHandler: () => PromiseLike<void> | void = () => {}) {
     const clock = virtualClock();
     const log: string[] = [];
@@ -199,7 +199,8 @@ describe("an `open` that hangs", () => {
     batcher.submit(1).catch(() => {});
     await clock.settle();
     void batcher.close({ drain: false });
-    // The handler opens in the very step in which it is abandoned: one `close` is owed, not two.
+    // The handler opens in the same step in which it is abandoned: one `close` must follow, not
+    // two.
     succeed();
     await clock.settle();
     await batcher.close({ drain: false });

@@ -1,5 +1,4 @@
-// Submit options: what one call says of its items, functions of `submitMany` included. A mistake is
-// its item's alone.
+// Options of a submit, with functions of `submitMany`. A mistake concerns only its item.
 
 import { createBatcher, type SubmitOptions } from "batchwise";
 import { describe, expect, test } from "vitest";

@@ -1,4 +1,4 @@
-// Methods that are taken off what the factories make, as in `const { advance } = virtualClock()`.
+// Methods used without their object, as in `const { advance } = virtualClock()`.
 
 import { memoryStore, type Store } from "batchwise/dispatch";
 import { postgresStore } from "batchwise/dispatch/postgres";
@@ -32,8 +32,8 @@ function methodNames(object: object): string[] {
 type Methods = Readonly<Record<string, (...given: unknown[]) => unknown>>;
 
 /**
- * The words of a call's error, or the kind of its answer. Each may refuse what it is given, in
- * words of its own.
+ * The message of a call's error, or the kind of its result. Each may refuse its arguments with its
+ * own message.
  */
 async function endOf(call: () => unknown): Promise<string> {
   try {

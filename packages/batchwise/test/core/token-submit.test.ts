@@ -1,4 +1,4 @@
-// What a submit may say to a token batcher, and what becomes of an item that has too many tokens.
+// Options of a submit to a token batcher, and items with too many tokens.
 
 import { createTokenBatcher, type TokenBatcherOptions } from "batchwise";
 import { puppetHandler, virtualClock } from "batchwise/testing";

@@ -2,7 +2,7 @@ import type { BatchOptions } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, range, reasonOf, rig, watch } from "../support.ts";
 
-/** One batch runs; what is submitted then waits in its order. */
+/** One batch runs; later submits wait in order. */
 async function busy(options: BatchOptions<string, string> = {}) {
   const of = rig<string>({ dedupe: (item) => item, maxBatchSize: 1, ...options });
   void of.batcher.submit("runs");

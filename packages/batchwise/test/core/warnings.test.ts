@@ -1,5 +1,5 @@
-// Warnings: what a batcher can live with and its owner should know. Each is given once, and kept
-// until somebody listens.
+// Warnings: problems that a batcher survives and its owner should know. Each is given once, and
+// kept until there is a listener.
 
 import { batch, batchStream, createBatcher, createTokenBatcher, type WarningEvent } from "batchwise";
 import { describe, expect, test } from "vitest";
@@ -84,7 +84,7 @@ describe("a warning of code OPTIONS", () => {
     ["a `preferredBatchSize` of 1", { maxWaitMs: 5, preferredBatchSize: 1 }, ["`preferredBatchSize` 1", "`maxWaitMs`"]],
   ];
 
-  /** None of them does harm where another one leaves it without effect. */
+  /** None of them has an effect beside the others, which is harmless. */
   const WRAPPER = { maxWaitMs: 5, gather: "tick", oversize: "alone", isolateFailures: true, maxBatchSize: 1 } as const;
 
   test.each(cases)("is given once for %s, in words that name the way out", async (_, options, words) => {

@@ -1,4 +1,4 @@
-// What errors say of the mistakes that are made most, word by word.
+// Messages of the most common errors, word by word.
 
 import { batch, batched, batchStream, createBatcher, createTokenBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";

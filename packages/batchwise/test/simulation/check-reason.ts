@@ -13,7 +13,7 @@ export function rankOf({ world: { uses } }: Model, { since, priority, opener }: 
   return since - (priority + (isSmall ? 0.5 : 0)) * agingMs;
 }
 
-/** Every reason for which the lane of these places may send a batch now. */
+/** All reasons for which the lane of these places may send a batch now. */
 export function reasonsFor(model: Model, lane: readonly Place[], queued: number): Set<string> {
   const { limits } = model;
   const reasons = new Set<string>();

@@ -5,7 +5,7 @@ import { Slots } from "../../../src/core/engine/slots.ts";
 import type { Batch } from "../../../src/core/run/batch.ts";
 import { resolveHandler, type Stages } from "../../../src/core/run/handler.ts";
 
-/** A batch as slots see it, and where it has to be. */
+/** A batch for the slots, with its expected state. */
 class Run {
   slotIndex = 0;
   holdsSlot = false;
@@ -40,7 +40,7 @@ class Model {
   readonly slots: Slots;
   readonly options: PreparedOptions["options"];
   runs: Run[] = [];
-  /** Those that wait for a slot, in order. */
+  /** Batches that wait for a slot, in order. */
   queued: Run[] = [];
 
   constructor(shape: Shape) {

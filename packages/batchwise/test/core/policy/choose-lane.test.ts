@@ -27,7 +27,7 @@ function optionsOf(given: object): ResolvedOptions {
 }
 
 /**
- * Lanes as the engine fills them: those that may be ready for another reason than age are marked.
+ * Lanes as the engine fills them: those that may be ready for a reason other than age are marked.
  */
 class Lanes {
   readonly kit = new Kit();
@@ -45,7 +45,7 @@ class Lanes {
     if (this.options.maxWaitMs > 0 && mayBeReady(lane, this.options)) this.kit.queue.markHot(lane);
   }
 
-  /** What the policy says of one lane by itself. */
+  /** The policy's verdict on one lane. */
   verdict(lane: Lane, state: ChoiceState): Verdict {
     const packed = pack(lane, this.options, NEVER).full;
     const isKnown = this.options.batchCost === "sum" || (state.maxWaitMs > 0 && state.gate === "open");
@@ -55,7 +55,7 @@ class Lanes {
     return decide({ ...view, oldestAt: lane.oldestAt() }, state, this.now);
   }
 
-  /** Chooses, checks that against the verdicts on all lanes, and takes the batch. */
+  /** Chooses, compares with the verdicts on all lanes, and takes the batch. */
   check(state: ChoiceState): void {
     const { queue } = this.kit;
     const verdicts = new Map([...queue.lanes()].map((lane) => [lane, this.verdict(lane, state)]));

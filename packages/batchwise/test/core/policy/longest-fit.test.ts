@@ -7,7 +7,7 @@ import { entryOf } from "../support/queue-kit.ts";
 
 type Costs = readonly number[];
 
-/** Functions that rise in different ways; none decreases where items are added. */
+/** Functions that grow in different ways; none decreases when items are added. */
 const functions: Readonly<Record<string, (costs: Costs) => number>> = {
   sum: total,
   "a sum beside a fixed cost": (costs) => 40 + total(costs),
@@ -28,14 +28,14 @@ const drawnCosts = fc.array(fc.oneof(fc.integer({ min: 1, max: 9 }), fc.constant
   maxLength: 400,
   size: "max",
 });
-/** The cap is what so many of the first items cost, and sometimes a little more. */
+/** The cap is the cost of this many first items, sometimes plus a little more. */
 const drawnCap = fc.record({ of: fc.integer({ min: 1, max: 400 }), more: fc.constantFrom(0, 0, 0.5, 3) });
 
 function total(costs: Costs): number {
   return costs.reduce((sum, cost) => sum + cost, 0);
 }
 
-/** Searches among entries that wait, and counts how often the function has looked at an item. */
+/** Searches among waiting entries, and counts how often the function has read an item. */
 function search(costs: Costs, cap: number, costOf: (costs: Costs) => number): { count: number; visits: number } {
   let visits = 0;
   const entries = costs.map((cost, id) => Object.assign(entryOf({ id, cost: costOf([cost]) }), { item: cost }));

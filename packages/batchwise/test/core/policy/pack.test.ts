@@ -8,7 +8,7 @@ import { Kit, type NewEntry, otherHolder, uncapped } from "../support/queue-kit.
 
 const costs = new Map<unknown, number>();
 
-/** A function that measures like "sum": it knows the cost of each item. */
+/** A function that measures like "sum", with a known cost per item. */
 function sumOfItems(items: readonly unknown[]): number {
   return items.reduce<number>((sum, item) => sum + (costs.get(item) as number), 0);
 }
@@ -39,7 +39,7 @@ interface Naive {
   readonly full: Full;
 }
 
-/** The same decision entry by entry: always the first of all, until one does not fit. */
+/** The same decision, entry by entry: always the first one, until one does not fit. */
 function naiveBatch(waiting: readonly Entry[], caps: Caps, agingMs: number): Naive {
   const left = [...waiting];
   const batch: Entry[] = [];

@@ -1,5 +1,4 @@
-// Plain entries that come in together: they wait in an array of their own until their order is
-// needed.
+// Plain entries that arrive together wait in an array of their own until their order is needed.
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
@@ -8,7 +7,7 @@ import { roomFor } from "../../../src/core/queue/fifo.ts";
 import { range } from "../../support.ts";
 import { entryOf, Kit } from "../support/queue-kit.ts";
 
-/** Lets an entry arrive; what finds no room gets some first, as at a submit. */
+/** Adds an arrival; first gives the queue a new array if there is no capacity, as a submit does. */
 function arrive({ queue }: Kit, id: number, most = Infinity): void {
   const entry = entryOf({ id });
   if (queue.arrive(entry)) return;

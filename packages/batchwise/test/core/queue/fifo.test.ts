@@ -5,14 +5,14 @@ import { Fifo } from "../../../src/core/queue/fifo.ts";
 import { range } from "../../support.ts";
 import { entryOf, itemsOf, otherHolder } from "../support/queue-kit.ts";
 
-/** A fifo, and beside it the plain list that it stands for. */
+/** A fifo, and a plain list as its model. */
 class Pair {
   readonly holder = otherHolder();
   readonly fifo: Fifo = new Fifo(this.holder);
   list: Entry[] = [];
   #pushed = 0;
 
-  /** An entry goes behind those that are no younger. */
+  /** Inserts an entry after all entries at least as old. */
   push(at: number, sequence = 0): Entry {
     const entry = entryOf({ id: this.#pushed, at, sequence });
     this.#pushed += 1;
@@ -22,7 +22,7 @@ class Pair {
     return entry;
   }
 
-  /** These leave, together or one by one. */
+  /** Removes entries, together or one by one. */
   remove(entries: readonly Entry[], isTogether: boolean): void {
     if (isTogether) {
       for (const entry of entries) entry.holder = null;
@@ -118,7 +118,7 @@ describe("a fifo", () => {
   });
 });
 
-/** How many of these entries, who have gone, a reader still passes over. */
+/** How many of these dead entries a reader still skips. */
 function goneIn(fifo: Fifo, gone: readonly Entry[]): number {
   const met = new Set<Entry>();
   for (const entry of gone) {

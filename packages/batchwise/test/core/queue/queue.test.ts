@@ -5,7 +5,7 @@ import { Kit } from "../support/queue-kit.ts";
 import { Model } from "../support/queue-model.ts";
 
 const keys = fc.constantFrom(undefined, "a", "b", "c", "d");
-/** Few priorities most of the time; many, so that ranks are dropped and come back, at others. */
+/** Mostly few priorities; sometimes many, so that ranks are dropped and return. */
 const priorities = fc.oneof(
   { arbitrary: fc.constantFrom(0, 0, 0, 1, 2), weight: 1 },
   { arbitrary: fc.integer({ min: -5, max: 30 }), weight: 1 },

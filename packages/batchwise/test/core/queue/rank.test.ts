@@ -15,7 +15,7 @@ interface Waiting {
   readonly at: number;
 }
 
-/** The order of two by their ranks: below 0 where the first goes first. */
+/** The order of two entries by rank: below 0 if the first goes first. */
 function byRank(a: Waiting, b: Waiting, agingMs: number): number {
   const [first, second] = [rankOf(a.priority, a.isSmall, agingMs), rankOf(b.priority, b.isSmall, agingMs)];
   if (first.tier !== second.tier) return first.tier - second.tier;

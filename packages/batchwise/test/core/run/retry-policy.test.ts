@@ -12,7 +12,7 @@ function throwing(): never {
   throw new Error("the user's");
 }
 
-/** What the policy says, and the codes of its warnings. */
+/** The policy's decision, and the codes of its warnings. */
 async function worth(retry: RetryOptions, attempt: number): Promise<[boolean, string[]]> {
   const { services, warnings } = servicesKit();
   const { options } = PreparedOptions.of({ retry });

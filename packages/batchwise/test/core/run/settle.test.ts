@@ -19,7 +19,7 @@ interface Kit extends ServicesKit {
   settle(places: ArrayLike<unknown>): void;
 }
 
-/** How the recipient of an entry is made. */
+/** Kinds of recipients. */
 type Kind = "bare" | "many" | "counting" | "gone";
 
 function kitOf(kinds: readonly Kind[]): Kit {
@@ -95,7 +95,7 @@ function throwing(): never {
   throw failure;
 }
 
-/** An answer whose places are made when they are read. */
+/** An answer whose places are created when they are read. */
 function answerOf(list: readonly Place[]): ArrayLike<unknown> {
   const answer: unknown[] = [];
   for (const [index, { value }] of list.entries()) Object.defineProperty(answer, index, { get: value });

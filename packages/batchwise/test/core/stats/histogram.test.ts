@@ -16,7 +16,7 @@ function histogramOf(unit: number, values: readonly number[]): Histogram {
   return histogram;
 }
 
-/** Compares all that a histogram says with the list itself. */
+/** Compares all results of a histogram with the list itself. */
 function expectQuantiles(unit: number, values: readonly number[], tolerance: (truth: number) => number): void {
   const { mean, p50, p95, p99, max } = histogramOf(unit, values).quantiles();
   expect(max).toBe(Math.max(...values));
@@ -32,7 +32,7 @@ function lists(value: fc.Arbitrary<number>): fc.Arbitrary<number[]> {
   return fc.array(value, { minLength: 1, maxLength: 300, size: "max" });
 }
 
-/** Of every size, from `min` to `max`. */
+/** Values of any magnitude from `min` to `max`. */
 function ofAnySize(min: number, max: number): fc.Arbitrary<number> {
   return fc.double({ min: Math.log(min), max: Math.log(max), noNaN: true }).map(Math.exp);
 }

@@ -18,13 +18,11 @@ interface Open {
   readonly isRunning: boolean;
 }
 
-/**
- * A batcher's life as the recorder sees it, and beside it what was counted since the last reset.
- */
+/** A batcher's life for the recorder, and a model of its counts since the last reset. */
 class Life {
   readonly recorder = new Recorder();
   now = 0;
-  /** Items that are neither in a batch nor over. */
+  /** Items that are neither in a batch nor ended. */
   #free = 0;
   #batches: Open[] = [];
   #submitted = 0;
@@ -63,7 +61,7 @@ class Life {
     this.recorder.batchStarted(entries, reason, 2 * taken, this.now);
   }
 
-  /** A batch pauses, or runs again. */
+  /** Pauses a batch, or lets it run again. */
   toggle(place: number): void {
     const index = place % Math.max(1, this.#batches.length);
     const batch = this.#batches[index];

@@ -18,7 +18,7 @@ interface Named extends SignalListener {
   shared: SharedSignal | null;
 }
 
-/** Listeners who leave their signal when they are asked, as callers do. */
+/** Listeners that leave their signal when called, as callers do. */
 function group(count: number): { listeners: Named[]; told: [number, unknown][] } {
   const told: [number, unknown][] = [];
   const listeners = range(count).map((name) => {

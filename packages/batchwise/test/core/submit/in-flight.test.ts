@@ -20,7 +20,7 @@ interface Kit extends ServicesKit {
   readonly entry: Entry;
   readonly shared: SharedEntry;
   readonly stored: unknown[];
-  /** What each caller was told. */
+  /** The answer of each caller. */
   readonly told: [number, unknown][];
   join(timeoutMs: number, priority?: number): Caller;
 }

@@ -115,7 +115,7 @@ export class Kit {
     return items;
   }
 
-  /** Takes batch after batch until nothing waits. */
+  /** Takes batches until no entry waits. */
   takeAll(caps: Partial<Caps> = {}): unknown[][] {
     const batches: unknown[][] = [];
     while (this.queue.size > 0) batches.push(this.take(caps));

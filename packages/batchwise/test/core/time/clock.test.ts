@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { type Clock, SteadyClock, systemClock } from "../../../src/core/time/clock.ts";
 
-/** A clock that reads what it is told. */
+/** A clock with these readings. */
 function clockReading(readings: Iterator<number>): Clock {
   return {
     now: () => readings.next().value as number,

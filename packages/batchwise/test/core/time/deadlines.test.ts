@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { Deadlines, type Due } from "../../../src/core/time/deadlines.ts";
 import { HeapNode } from "../../../src/core/time/heap.ts";
 
-/** Something due that only calls back. */
+/** A due event that only calls back. */
 function calling(callback: () => unknown): HeapNode<Due> {
   return new HeapNode<Due>({ expire: () => true, expired: () => void callback() });
 }
@@ -12,7 +12,7 @@ function calling(callback: () => unknown): HeapNode<Due> {
 interface Kit {
   readonly clock: VirtualClock;
   readonly deadlines: Deadlines;
-  /** When each was due and when it was told. */
+  /** Due time and call time of each event. */
   readonly told: number[][];
   add(at: number): HeapNode<Due>;
 }

@@ -8,7 +8,7 @@ interface PlatformTimer {
   readonly callback: () => void;
 }
 
-/** A clock whose timers fire when the test says so, early if it likes. */
+/** A clock whose timers fire when the test lets them, also early. */
 class HandClock implements Clock {
   time = 0;
   timer: PlatformTimer | undefined;
