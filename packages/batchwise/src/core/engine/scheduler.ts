@@ -28,8 +28,8 @@ import { Gathering } from "./gathering.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { NextBatch } from "./next-batch.ts";
 import { Slots } from "./slots.ts";
-import { WakeUp } from "./wake-up.ts";
-import { warnOfDefaultSize, warnOfHeldItems } from "./warnings.ts";
+import { WakeUp, type Woken } from "./wake-up.ts";
+import { warnOfDefaultSize } from "./warnings.ts";
 
 /** What the scheduler works with. */
 export interface SchedulerParts {
@@ -48,7 +48,7 @@ export interface SchedulerParts {
 /** The holder of entries that have left the queue and do not return. */
 const NOWHERE: EntryHolder = { isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} };
 
-export class Scheduler implements BatchOwner<Batch> {
+export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly #services: Services;
   readonly #queue: Queue;
   readonly #turn: Turn;
@@ -60,7 +60,6 @@ export class Scheduler implements BatchOwner<Batch> {
   readonly slots: Slots;
   readonly #limiter: LimiterGate | null;
   readonly next: NextBatch;
-  readonly #again: () => void = () => this.#pump("open");
   readonly #wake: WakeUp;
   readonly #gathering: Gathering;
   #options: ResolvedOptions;
@@ -74,7 +73,6 @@ export class Scheduler implements BatchOwner<Batch> {
   #gate: Gate = "open";
   #isPumping = false;
   #pumpAgain = false;
-  #hasWarnedOfPause = false;
   #hasWarnedOfSize = false;
 
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
@@ -105,13 +103,14 @@ export class Scheduler implements BatchOwner<Batch> {
       random,
     };
     this.slots = new Slots(stages);
-    this.#limiter = options.limiter === undefined ? null : new LimiterGate(options.limiter, services, this.#again);
+    this.#limiter =
+      options.limiter === undefined ? null : new LimiterGate(options.limiter, services, () => this.again());
     this.next = new NextBatch(parts.queue, parts.admission, parts.makePacker, this.#limiter, options);
     this.#gathering = new Gathering(services.clock, () => {
       this.#pump("open");
       return this.#queue.size > 0;
     });
-    this.#wake = new WakeUp(services.clock, this.#again, () => this.#sendHeld());
+    this.#wake = new WakeUp(this, services, parts.queue, this.next);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
 
@@ -143,6 +142,11 @@ export class Scheduler implements BatchOwner<Batch> {
     const pausing = [...this.slots.pausing].filter((batch) => key === undefined || batch.key === key);
     this.#queue.flush(key, this.#turn.endMoment(), pausing, done);
     this.#look();
+  }
+
+  /** Looks at everything that waits. */
+  again(): void {
+    this.#pump("open");
   }
 
   pause(): void {
@@ -297,7 +301,7 @@ export class Scheduler implements BatchOwner<Batch> {
     for (const lane of choice.notReady) this.#queue.markCold(lane);
     if (choice.lane === null) {
       this.#limiter?.withdraw();
-      if (gate === "open") this.#wake.set(choice.wakeAt, now, this.#isHeld());
+      if (gate === "open") this.#wake.set(choice.wakeAt, now);
       return false;
     }
     const { isFlushOnly } = this.next;
@@ -312,11 +316,6 @@ export class Scheduler implements BatchOwner<Batch> {
     return true;
   }
 
-  /** True if only a flush, `close()` or another submit sends the waiting items. */
-  #isHeld(): boolean {
-    return this.#queue.size > 0 && (this.#options.maxWaitMs === Infinity || this.next.isFlushOnly);
-  }
-
   /** True if there is nothing to do, so the time need not be read nor the limiter asked. */
   #hasNothingToDo(): boolean {
     if (!this.#services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
@@ -327,17 +326,6 @@ export class Scheduler implements BatchOwner<Batch> {
   #waitForEvent(): false {
     this.#wake.clear();
     return false;
-  }
-
-  /** The process is about to end: sends items held for `flush()` or `close()`, unless paused. */
-  #sendHeld(): void {
-    const isPaused = this.next.isFlushOnly;
-    if (isPaused && this.#hasWarnedOfPause) return;
-    this.#hasWarnedOfPause = isPaused;
-    warnOfHeldItems(this.#queue.size, isPaused, this.#services.events);
-    if (!isPaused) this.flush(undefined, () => {});
-    // Answers without the event loop may bring more held items; then the process comes here again.
-    setTimeout(() => {}, 0);
   }
 
   /** True if an item waits and a slot can take it. If not, withdraws from the limiter. */

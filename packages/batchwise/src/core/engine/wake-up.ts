@@ -2,38 +2,63 @@
 // without a time (`maxWaitMs: Infinity`, or a pause), when the process is about to end. Both are
 // off while nothing waits.
 
+import type { Queue } from "../queue/queue.ts";
+import type { Services } from "../submit/services.ts";
 import { beforeExit } from "../time/before-exit.ts";
-import { type Clock, Timer } from "../time/clock.ts";
+import { Timer } from "../time/clock.ts";
+import type { NextBatch } from "./next-batch.ts";
+import { warnOfHeldItems } from "./warnings.ts";
+
+/** The scheduler, which looks at the queue. */
+export interface Woken {
+  again(): void;
+  flush(key: string | undefined, done: () => void): void;
+}
 
 export class WakeUp {
-  readonly #clock: Clock;
-  readonly #again: () => void;
-  readonly #onExit: () => void;
+  readonly #woken: Woken;
+  readonly #services: Services;
+  readonly #queue: Queue;
+  readonly #next: NextBatch;
   /** Created when first needed. */
   #timer: Timer | null = null;
   #stopHolding: (() => void) | null = null;
+  #hasWarnedOfPause = false;
 
-  /** `again` is called at the set time; `onExit` at the end of the process while items are held. */
-  constructor(clock: Clock, again: () => void, onExit: () => void) {
-    this.#clock = clock;
-    this.#again = again;
-    this.#onExit = onExit;
+  constructor(woken: Woken, services: Services, queue: Queue, next: NextBatch) {
+    this.#woken = woken;
+    this.#services = services;
+    this.#queue = queue;
+    this.#next = next;
   }
 
-  /**
-   * Sets the time of the next look. Infinity: none; then `isHeld` says whether items are held until
-   * the process ends.
-   */
-  set(at: number, now: number, isHeld: boolean): void {
-    if (at < Infinity) this.#timer ??= new Timer(this.#clock, this.#again);
+  /** Sets the time of the next look. Infinity: none, or the end of the process if items are held. */
+  set(at: number, now: number): void {
+    if (at < Infinity) this.#timer ??= new Timer(this.#services.clock, () => this.#woken.again());
     this.#timer?.set(at, now);
-    if (isHeld && at === Infinity) this.#stopHolding ??= beforeExit(this.#onExit);
+    if (at === Infinity && this.#holdsItems) this.#stopHolding ??= beforeExit(() => this.#sendHeld());
     else this.#letGo();
   }
 
   clear(): void {
     this.#timer?.clear();
     this.#letGo();
+  }
+
+  /** True if only a flush, `close()` or another submit sends the waiting items. */
+  get #holdsItems(): boolean {
+    return this.#queue.size > 0 && (this.#next.maxWaitMs === Infinity || this.#next.isFlushOnly);
+  }
+
+  /** The process is about to end: sends items held for `flush()` or `close()`, unless paused. */
+  #sendHeld(): void {
+    const isPaused = this.#next.isFlushOnly;
+    if (isPaused && this.#hasWarnedOfPause) return;
+    this.#hasWarnedOfPause = isPaused;
+    warnOfHeldItems(this.#queue.size, isPaused, this.#services.events);
+    if (!isPaused) this.#woken.flush(undefined, () => {});
+    // Answers without the event loop may bring more held items; then the process comes here again.
+    setTimeout(() => {}, 0);
   }
 
   #letGo(): void {
