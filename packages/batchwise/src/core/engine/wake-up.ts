@@ -32,7 +32,7 @@ export class WakeUp {
     this.#next = next;
   }
 
-  /** Sets the time of the next look. Infinity: none, or the end of the process if items are held. */
+  /** Sets the time of the next look. Infinity: none, or before exit if items are held. */
   set(at: number, now: number): void {
     if (at < Infinity) this.#timer ??= new Timer(this.#services.clock, () => this.#woken.again());
     this.#timer?.set(at, now);
