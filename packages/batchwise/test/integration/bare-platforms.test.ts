@@ -1,6 +1,6 @@
-// The engine where there is less than in Node.js: no process.nextTick, no setImmediate, and at last
-// no MessageChannel either. It is bundled as for a browser and run in a context that has those
-// globals only.
+// The engine on platforms with less than Node.js: without process.nextTick, without setImmediate,
+// and finally without MessageChannel. It is bundled as for a browser and run in a context that has
+// only those globals.
 
 import { createContext, runInContext } from "node:vm";
 import { MessageChannel, type MessagePort } from "node:worker_threads";
@@ -41,7 +41,7 @@ const platforms: Record<string, object> = {
   "a runtime that has promises only": common,
 };
 
-/** The library as it is loaded where these are the globals. */
+/** Loads the library with these globals. */
 function load(globals: object): typeof Library {
   const context = createContext({ ...globals });
   runInContext(bundle, context);

@@ -1,5 +1,5 @@
-// Warnings without a listener, in processes of their own: what is printed, when, and that a process
-// ends as before.
+// Warnings without a listener, in separate processes: what they print, when, and that the process
+// still ends.
 
 import { spawn } from "node:child_process";
 import { describe, expect, test } from "vitest";

@@ -45,7 +45,7 @@ interface World {
   readonly uses: Use[];
   /** The clients that wait, in the order in which they asked. */
   readonly order: number[];
-  /** Whenever somebody was granted while another had asked before. */
+  /** Grants of a client while another had asked before it. */
   readonly overtakings: string[];
   run(steps: readonly Step[]): void;
 }

@@ -46,7 +46,7 @@ class Provider {
   }
 }
 
-/** The smallest batcher there is: what waits goes as one batch, cut to what the limiter grants. */
+/** The smallest possible batcher: waiting items go as one batch, cut to the limiter's grant. */
 class TinyBatcher implements LimiterClient {
   readonly #clock: StepClock;
   readonly #limiter: RateLimiter;

@@ -7,7 +7,7 @@ interface Rig {
   readonly clock: StepClock;
   readonly limiter: RateLimiter;
   readonly notes: Note[];
-  /** A client of this name; it asks for this cost. */
+  /** A client of this name, which requests this cost. */
   readonly client: (name: string, cost?: number) => NotingClient;
 }
 

@@ -1,4 +1,4 @@
-// For how long a process says that it has waited, as it is punctual, late, served and gone.
+// The waiting time that a process reports when it is punctual, late, served and gone.
 
 import { expect, test } from "vitest";
 import { Place } from "../../src/limits/redis/place.ts";

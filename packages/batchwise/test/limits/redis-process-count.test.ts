@@ -1,4 +1,4 @@
-// What a limiter in Redis asks while nobody uses it, and which limiters are one.
+// The requests of an unused limiter in Redis, and the calls that return the same limiter.
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -11,8 +11,8 @@ setFlagsFromString("--expose-gc");
 const collectGarbage: () => void = runInNewContext("gc");
 
 /**
- * A client of a Redis that grants everything and sees three processes. `asked` has what it was
- * asked, in order.
+ * A client of a Redis that grants everything and sees three processes. `asked`: its requests in
+ * order.
  */
 function grantingClient() {
   const asked: string[] = [];

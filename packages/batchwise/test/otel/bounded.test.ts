@@ -1,4 +1,4 @@
-// What a long life leaves behind: batchers that come and go, and errors of ever new codes.
+// Memory after a long life: batchers that come and go, and errors with ever new codes.
 
 import type { BatchObservableCallback, BatchObservableResult, Meter, Observable } from "@opentelemetry/api";
 import { BatchwiseError, createBatcher } from "batchwise";
@@ -10,7 +10,7 @@ import { metrics } from "./support/telemetry.ts";
 
 const echo = (words: string[]): string[] => words;
 
-/** A meter, and how many values it has been told since it was asked last. */
+/** A meter, and the number of values that it received since the last call. */
 function counted(meter: Meter) {
   let told = 0;
   const add = (callback: BatchObservableCallback, observables: Observable[]): void => {

@@ -1,4 +1,4 @@
-// The dashboard and the alert rules that come with the package, against what is really exported.
+// The package's dashboard and alert rules, compared with the exported series.
 
 import { describe, expect, test } from "vitest";
 import { grafanaFiles } from "../../../../scripts/grafana/files.ts";
@@ -63,7 +63,7 @@ function groupedBy(expr: string): string[] {
   return lists.flat().filter((label) => label !== "le");
 }
 
-/** What is wrong with a query; empty where nothing is. */
+/** The mistakes of a query; empty if there are none. */
 function mistakes({ expr, shown }: Query, { samples }: Exported): string[] {
   const used = metricsIn(expr);
   const base = (name: string) => name.replace(/_(bucket|sum|count)$/, "");

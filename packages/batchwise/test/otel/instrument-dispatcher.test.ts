@@ -1,5 +1,5 @@
-// What each event of a dispatcher becomes. Real dispatchers tell the events in
-// test/dispatch/events.test.ts; one with its metrics scraped over HTTP is in test/integration/otel.
+// The series of each event of a dispatcher. test/dispatch/events.test.ts has real dispatchers that
+// emit the events; test/integration/otel has one whose metrics are scraped over HTTP.
 
 import { instrumentDispatcher } from "batchwise/otel";
 import { describe, expect, test } from "vitest";
@@ -10,7 +10,7 @@ import { metrics, spans } from "./support/telemetry.ts";
 
 const PREFIX = "batchwise_dispatch_";
 
-/** A dispatcher that has told each event once, and the samples of that. */
+/** A dispatcher that has emitted each event once, and its samples. */
 async function told(options: { readonly tenantLabel?: boolean } = {}) {
   const { meter, samples } = metrics();
   const dispatcher = new Teller();

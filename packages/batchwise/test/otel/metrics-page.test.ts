@@ -1,4 +1,4 @@
-// The tables of docs/metrics.md, against what is really exported.
+// The tables of docs/metrics.md, compared with the exported series.
 
 import { describe, expect, test } from "vitest";
 import { textOf } from "../house/repository.ts";

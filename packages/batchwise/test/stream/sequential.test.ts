@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { range, watch } from "../support.ts";
 import { addsUp, all, chunk, ended, read, type StreamRig, streamRig } from "./support.ts";
 
-/** A stream function whose handler yields this many rounds at once, and what it warned of. */
+/** A stream function whose handler yields this many rounds at once, and its warnings. */
 function counting(rounds: number, maxBufferedChunks?: number) {
   const clock = virtualClock();
   const warnings: WarningEvent[] = [];

@@ -5,7 +5,7 @@ import { type StreamFault, streamFaults } from "./simulation/faults.ts";
 import { examine } from "./simulation/mutate.ts";
 import { type Report, runWorld } from "./simulation/run.ts";
 
-// STREAM_SEED=17 runs that world alone.
+// STREAM_SEED=17 runs only that world.
 const only = process.env.STREAM_SEED;
 const seeds = only === undefined ? range(1000) : [Number(only)];
 

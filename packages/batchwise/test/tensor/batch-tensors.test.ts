@@ -11,8 +11,8 @@ interface Rig extends Recorded {
 }
 
 /**
- * A batcher on a clock that stands still, whose handler notes what it is given. Without one it
- * gives `ids` back.
+ * A batcher on a clock that stands still, whose handler records its input. Without a handler it
+ * returns `ids`.
  */
 function rig(
   options: TensorBatchOptions<Record0, never> = {},

@@ -1,4 +1,4 @@
-// A handler's own check of what a call may look like.
+// A handler's own check of its calls.
 
 import { batchTensors, type Tensor, type TensorForm } from "batchwise/tensor";
 import { describe, expect, test } from "vitest";
@@ -12,7 +12,7 @@ function picture(...dims: [rows: number, channels: number, width: number]): Pict
   return { x: { type: "float32", data: new Float32Array(rows * channels * width).fill(1), dims } };
 }
 
-/** Takes three channels alone; `seen` has the dimensions of its batches. */
+/** Takes only three channels; `seen` has the dimensions of its batches. */
 function threeChannels(): { seen: (readonly number[])[]; asked: TensorForm[]; handler: object } {
   const seen: (readonly number[])[] = [];
   const asked: TensorForm[] = [];

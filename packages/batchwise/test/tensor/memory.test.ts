@@ -1,5 +1,5 @@
-// Whose memory a tensor is: what is handed through, what is copied, and that nobody's data reach
-// anybody else.
+// Ownership of a tensor's memory: what is passed on, what is copied, and that no caller sees
+// another's data.
 
 import { batchTensors, type Outputs, type Tensor, type TensorBatchOptions } from "batchwise/tensor";
 import { virtualClock } from "batchwise/testing";

@@ -1,5 +1,5 @@
-// The law of this entry: batched, padded, split over batches and put together again, each call gets
-// what the handler gives for its own rows alone. Over random types, ranks, sides, multiples,
+// The law of this entry: after batching, padding, splitting over batches and joining again, each
+// call gets the handler's result for its own rows. Over random types, ranks, sides, multiples,
 // tokens, rows and batch sizes.
 
 import { batchTensors, concat, stack, type Tensor, type TensorType, unstack } from "batchwise/tensor";

@@ -18,7 +18,7 @@ function withParts(count: number, cause?: (parent: Error) => Error): Error {
 
 describe("an error on its way between threads", () => {
   test("whose parts name it as their cause is encoded once", () => {
-    // Without a record of what was encoded, 40 parts to a depth of 8 are 40 ** 4 errors.
+    // Without a record of encoded parts, 40 parts to a depth of 8 are 40 ** 4 errors.
     const error = arrived(withParts(40, (parent) => parent));
     expect(error.errors).toHaveLength(40);
     expect(error.errors[39]?.message).toBe("row 39");

@@ -82,7 +82,7 @@ function misspelt(source: string): Reported[] {
   });
 }
 
-/** The errors of a compiler: where each is, and the name that it proposes. */
+/** The errors of a compiler: the place of each, and the name that it suggests. */
 function reported(compiler: string, source: string): Reported[] {
   built("index.d.ts");
   const folder = scratchFolder("misspelt");

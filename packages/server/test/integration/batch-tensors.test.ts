@@ -1,4 +1,4 @@
-// Tensors batched for a real model, in this thread: padding and neighbours change nobody's answer.
+// Tensors batched for a real model, in this thread: padding and neighbours change no answer.
 
 import { batchTensors, type Tensor as PlainTensor } from "batchwise/tensor";
 import { InferenceSession, Tensor, type TypedTensor } from "onnxruntime-node";

@@ -12,7 +12,7 @@ interface Opened {
   readonly closed: () => number;
 }
 
-/** Opens connections and asks nothing on them. */
+/** Opens connections and sends nothing on them. */
 async function open(port: number, count: number): Promise<Opened> {
   let closed = 0;
   const sockets = Array.from({ length: count }, () => connect(port, "127.0.0.1"));

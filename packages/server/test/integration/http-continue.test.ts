@@ -1,4 +1,4 @@
-// Callers who send `expect: 100-continue` and wait with the body until the service asks for it.
+// Callers who send `expect: 100-continue` and send the body only when the service requests it.
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";

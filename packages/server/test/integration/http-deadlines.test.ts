@@ -1,4 +1,4 @@
-// Requests whose time is up, or whose caller leaves, while their bodies come or their texts are
+// Requests whose time is up, or whose caller leaves, while their bodies arrive or their texts are
 // tokenised.
 
 import { connect } from "node:net";
@@ -13,7 +13,7 @@ import { smallEncoder } from "../support/small-encoder.ts";
 
 const QUESTION = jsonPost({ model: "batchwise-demo", input: ["one", "two"] });
 
-/** An embedder whose tokenising goes on until it is told to stop. */
+/** An embedder whose tokenising continues until the test stops it. */
 async function endless(options: EmbedderOptions = {}): Promise<{ embedder: Embedder; begun: Promise<AbortSignal> }> {
   const embedder = await openEmbedder({ ...(await smallEncoder()), ...options });
   const begun = new Promise<AbortSignal>((resolve, reject) => {

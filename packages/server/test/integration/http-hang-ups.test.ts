@@ -1,5 +1,5 @@
-// Callers who close or reset their connection at every moment of a request, alone on it or behind
-// another request.
+// Callers who close or reset their connection at every moment of a request, as its only request or
+// behind another.
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";

@@ -32,7 +32,7 @@ function postElsewhere(url: string, body: string): Promise<number> {
   });
 }
 
-/** What this thread has computed, in milliseconds: what others on the machine do does not count. */
+/** CPU time of this thread in milliseconds, independent of other processes. */
 function computedMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
@@ -74,7 +74,7 @@ async function embeddings(service: Service, input: unknown): Promise<Answer["dat
 async function stopBy(service: Service, body: string, status: number): Promise<number> {
   const stops: number[] = [];
   const control: number[] = [];
-  // The least of several: what compiles at first, and is collected as garbage, makes either longer.
+  // The smallest of several: compiling and garbage collection make a run longer.
   for (let round = 0; round < 5; round += 1) {
     stops.push(await longestStop(service, body, status));
     control.push(timeHere(service, body));

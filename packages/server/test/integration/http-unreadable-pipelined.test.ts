@@ -1,4 +1,4 @@
-// What cannot be read, behind requests of the same connection that are not answered yet.
+// Unreadable bytes behind requests of the same connection that are not answered yet.
 
 import { once } from "node:events";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
@@ -18,7 +18,7 @@ interface Connection {
   readonly answers: readonly ServerResponse[];
   /** All that has come back. */
   received(): string;
-  /** Resolves once the server has met what it cannot read, so many times. */
+  /** Resolves when the server has met unreadable bytes this many times. */
   failed(times?: number): Promise<void>;
   readonly closed: Promise<unknown>;
 }

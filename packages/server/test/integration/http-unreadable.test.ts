@@ -1,4 +1,4 @@
-// What comes on a connection and is no request that the routes could take.
+// Bytes on a connection that are not a request for the routes.
 
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";

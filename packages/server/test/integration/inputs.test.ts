@@ -1,4 +1,4 @@
-// What becomes of texts that are too long, and of token ids in place of texts.
+// Texts that are too long, and token ids instead of texts.
 
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../src/http/app.ts";

@@ -20,7 +20,7 @@ async function ranJob(): Promise<Practice> {
   return practice;
 }
 
-/** Requests that wait in the store of a folder, where no dispatcher runs. */
+/** Waiting requests in the store of a folder, where no dispatcher runs. */
 async function enqueued(practice: Practice, count: number): Promise<void> {
   const store = sqliteStore({ path: practice.file("batchwise.sqlite") });
   const client = new OpenAI({ apiKey: "any", baseURL: "http://fake.test/v1", fetch: fakeProvider().fetch });

@@ -1,4 +1,4 @@
-// What Prometheus gets of the service, over HTTP.
+// The service's metrics as Prometheus reads them over HTTP.
 
 import OpenAI from "openai";
 import { expect, test } from "vitest";

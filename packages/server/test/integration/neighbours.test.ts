@@ -1,4 +1,4 @@
-// Graphs in which a text's vector depends on what else is in its batch.
+// Graphs in which a text's vector depends on the other texts of its batch.
 
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../src/http/app.ts";
@@ -17,7 +17,10 @@ const LISTS = Array.from({ length: 24 }, (_, index) =>
   markedPieces(Array.from({ length: 1 + index }, (_, place) => (index * 5 + place * 3) % WORD_PIECES.length)),
 );
 
-/** The worst cosine and the largest difference of vectors alone and in one request. */
+/**
+ * The worst cosine and the largest difference between vectors of single requests and of one
+ * request.
+ */
 async function effectOf(embedder: Embedder): Promise<{ cosine: number; difference: number }> {
   const together = await embedder.embed(LISTS);
   let worst = { cosine: 1, difference: 0 };

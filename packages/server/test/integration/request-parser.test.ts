@@ -1,5 +1,4 @@
-// The thread that reads large bodies: in which order, and what becomes of those whose callers have
-// left.
+// The thread that parses large bodies: its order, and bodies whose callers have left.
 
 import { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test, vi } from "vitest";

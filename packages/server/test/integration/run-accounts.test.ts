@@ -31,8 +31,7 @@ async function listening(storage: FakeStorage): Promise<string> {
 }
 
 /**
- * As emulators of Cloud Storage, which the client asks below "/b" where it asks Google below
- * "/storage/v1/b".
+ * Like emulators of Cloud Storage, where the client uses "/b" instead of Google's "/storage/v1/b".
  */
 async function emulating(gcs: FakeStorage): Promise<string> {
   return serving(async (request, response) => {
@@ -73,7 +72,7 @@ async function metadataServer(): Promise<Environment> {
   return { GCE_METADATA_HOST: url.replace("http://", ""), METADATA_SERVER_DETECTION: "assume-present" };
 }
 
-/** A server of OpenAI's shape that says what it was told, where the key is right. */
+/** A server with OpenAI's API that returns its input, if the key is right. */
 async function modelServer(key: string): Promise<string> {
   const url = await serving(async (request, response) => {
     const isRefused = request.headers.authorization !== `Bearer ${key}`;

@@ -1,4 +1,5 @@
-// Exports of sentence-transformers: what their module files ask for is done, or refused at start.
+// Exports of sentence-transformers: the steps of their module files are applied, or the model is
+// refused at start.
 
 import type { Pooling } from "batchwise/onnx";
 import { describe, expect, test } from "vitest";

@@ -48,7 +48,7 @@ describe("the official client", () => {
     const answers = await Promise.all(
       alone.map((_, index) => {
         const input = index % 5 === 0 ? [textOf(index), textOf((index + 1) % 200), textOf(index)] : textOf(index);
-        // The client asks for base64 by itself; every other request asks for numbers.
+        // The client requests base64 by itself; every other call requests numbers.
         return client.embeddings.create({ model, input, ...(index % 2 === 0 ? {} : { encoding_format: "float" }) });
       }),
     );

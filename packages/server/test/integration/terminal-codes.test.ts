@@ -70,7 +70,7 @@ test("jobs inspect counts error codes that objects have as properties, the most 
   expect(new Map(Object.entries(errorCodes))).toEqual(new Map(Object.entries(counts)));
 });
 
-/** The code that the content of a line asks for. */
+/** The code for the content of a line. */
 function codeIn(given: object): string {
   return /"content":"\d ([^"]+)"/.exec(JSON.stringify(given))?.[1] ?? "none";
 }

@@ -1,5 +1,4 @@
-// Texts of which the model's own tokenizer makes nothing that has a vector: the caller's mistake,
-// and answered as one.
+// Texts without any token that has a vector: an error of the caller.
 
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../src/http/app.ts";

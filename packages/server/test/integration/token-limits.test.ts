@@ -1,4 +1,4 @@
-// How many tokens a model takes, found out from its files, on graphs that fail on one more.
+// The number of tokens that a model takes, found from its files, on graphs that fail on one more.
 
 import { join } from "node:path";
 import { openEmbedder as openTextModel } from "batchwise/onnx";

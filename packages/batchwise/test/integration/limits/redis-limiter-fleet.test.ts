@@ -1,5 +1,5 @@
-// Limits that many replicas share: what they ask of Redis while they wait, and what a replica gets
-// that comes late.
+// Limits that many replicas share: their requests to Redis while they wait, and the share of a
+// replica that comes late.
 
 import type { LimiterClient } from "batchwise";
 import { redisRateLimiter } from "batchwise/limits/redis";
@@ -60,8 +60,8 @@ test("replicas that die while they wait hold the others up for three seconds at 
   for (const client of dying) client.disconnect();
   const taker = new Taker(redisRateLimiter({ ...options, client: last }), 1);
   taker.retry();
-  // They were told to come back within two seconds, and are not waited for a quarter of a second
-  // later.
+  // They should come back within two seconds; a quarter of a second later they lose their
+  // reservation.
   await pause(3_000);
   const before = taker.granted;
   await pause(1_000);

@@ -77,7 +77,7 @@ test("a process that loses Redis alone goes on beside the others with its share,
   await pause(1_500);
   const seconds = (performance.now() - startedAt) / 1_000;
   const sum = [alone, ...others].reduce((total, { granted }) => total + granted, 0);
-  // A quarter of the limit too much, while it was alone.
+  // Allows a quarter of the limit more for the time without the others.
   expect(sum).toBeLessThan(1_000 * seconds + 200 + 250 * 2);
   expect(sum).toBeGreaterThan(1_000 * seconds * 0.85);
 }, 30_000);

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { startCluster, takeOver } from "./cluster.ts";
 import { ioredis, pause, place, Taker } from "./kit.ts";
 
-/** Makes of the limit's state what a server leaves whose clock shows this much more. */
+/** Changes the limit's state as if the server's clock were ahead by `byMs`. */
 async function shiftClock(client: Redis, key: string, byMs: number): Promise<void> {
   for (const field of ["at", "held", "contact", "returned", "swept"]) {
     const known = Number(await client.hget(`{${key}}:state`, field));

@@ -133,7 +133,7 @@ test("processes that ask later do not overtake one that waits for much", async (
   const large = new Taker(await make(), 400);
   large.retry();
   while (large.granted === 0) await pause(5);
-  // 0.4 s for itself, and what the two had asked for before.
+  // 0.4 s for itself, and the time for the requests of the two.
   expect(performance.now() - startedAt).toBeLessThan(1_000);
 });
 

@@ -136,7 +136,7 @@ describe("a handler over a session", () => {
 });
 
 describe("what a session of another runtime is given", () => {
-  /** Keeps the rules of one runtime, and answers with what it would. */
+  /** Applies the rules of one runtime, and answers as it would. */
   function sessionLike(read: (feed: Record<string, unknown>) => unknown, y: unknown) {
     const given: unknown[] = [];
     const run = async (feeds: Readonly<Record<string, never>>) => {

@@ -327,7 +327,7 @@ describe("an embedder in this process", () => {
   });
 });
 
-/** With options of the wrong types; closed with the test where it opens all the same. */
+/** With options of the wrong types; closed with the test if it opens nevertheless. */
 async function open(options: object): Promise<void> {
   const embedder = await openEmbedder({ workers: 1, ...options } as EmbedderOptions);
   onTestFinished(() => embedder.close());

@@ -1,4 +1,4 @@
-// What openEmbedder finds out about graphs that are no embedders, on graphs of one table of words.
+// The checks of openEmbedder for graphs that are not embedders, on graphs of one table of words.
 
 import { type EmbedderOptions, openEmbedder, type TextEmbedder } from "batchwise/onnx";
 import { describe, expect, onTestFinished, test } from "vitest";

@@ -1,5 +1,5 @@
-// The alert rules, by Prometheus' own tool: each fires when it should, with its text, and is silent
-// when it should be.
+// The alert rules, tested by Prometheus' own tool: each fires when it should, with its text, and
+// not otherwise.
 
 import { rmSync, writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";

@@ -1,5 +1,5 @@
-// The dashboard's queries, answered by a real Prometheus that scrapes what OpenTelemetry's exporter
-// says of a batcher and a dispatcher to which everything has happened.
+// The dashboard's queries, answered by a real Prometheus that scrapes OpenTelemetry's exporter,
+// with a batcher and a dispatcher on which every event has happened.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

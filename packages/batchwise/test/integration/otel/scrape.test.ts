@@ -22,7 +22,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A meter, and a scrape of what it has. */
+/** A meter, and a scrape of its series. */
 async function scraped() {
   const port = await freePort();
   const exporter = new PrometheusExporter({ host: "127.0.0.1", port, preventServerStart: true });

@@ -28,7 +28,9 @@ function program(name: string, script = "exit 0", at = folder): void {
   writeFileSync(join(at, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
 }
 
-/** One that notes how it was called and whether the policy was there, and then does as told. */
+/**
+ * A script that records its arguments and whether the policy file exists, and then runs `script`.
+ */
 function aptGet(script: string): void {
   program(
     "apt-get",

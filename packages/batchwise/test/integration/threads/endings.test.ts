@@ -138,7 +138,9 @@ describe("a batcher that closes", () => {
   });
 });
 
-/** A batcher with one running batch that ends when told, and what its handler was given. */
+/**
+ * A batcher with one running batch that ends on the test's command, and the input of its handler.
+ */
 function held(): { batcher: Batcher<number, number>; handed: number[]; signals: AbortSignal[]; open: () => void } {
   const { promise, open } = gate();
   const handed: number[] = [];

@@ -10,7 +10,7 @@ import type { CallOptions, PipelineCall, PipelineParts, QuestionCall } from "../
 
 type Call = readonly [inputs: unknown, ...rest: unknown[]];
 
-/** A pipeline that answers with what `answer` makes of its arguments, and keeps them. */
+/** A pipeline that answers with `answer` of its arguments, and records them. */
 function pipelineOf(
   task: string,
   answer: (...args: never[]) => unknown,

@@ -39,7 +39,7 @@ describe("pieces of work longer than a slice", () => {
     const ran: number[] = [];
     await Promise.all(Array.from({ length: 16 }, () => inSlices(work(ran), true)));
     expect(ran.length).toBe(16);
-    // Two where the counter of passes comes between them.
+    // Two if the count of passes changes between them.
     expect(mostInOnePass(ran)).toBeLessThanOrEqual(2);
   });
 

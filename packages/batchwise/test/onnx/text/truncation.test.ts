@@ -1,5 +1,5 @@
-// Truncation and counting look at a part of a long text. What they give is compared with the ids of
-// the whole text.
+// Truncation and counting read a part of a long text. Compares their results with the ids of the
+// whole text.
 
 import { describe, expect, test } from "vitest";
 import { mulberry32 } from "../../../../server/src/models/seeded-weights.ts";
@@ -15,7 +15,8 @@ const GAPS = [" ", " ", " ", "  ", "\n", "\n\n", "\t", " \n ", "\u3000", ", ", "
 const ODD = ["\u4e01", "\u{1f600}", "e\u0301", "[SEP]", "\uff5e", "\u2581", "\u03a3", "don't", "12345", "..."] as const;
 
 /**
- * Words with gaps of all sorts, and a few rows without any, of one letter or of what has no token.
+ * Words with gaps of all kinds, and a few runs without gaps, of one letter or of characters without
+ * a token.
  */
 function randomText(random: Random, length: number, rowEvery: number): string {
   let text = "";

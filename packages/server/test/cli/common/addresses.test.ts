@@ -1,4 +1,4 @@
-// Addresses with passwords in them, and the other secrets that the command knows of.
+// Addresses that contain passwords, and the command's other secrets.
 
 import { expect, test } from "vitest";
 import { webAddress } from "../../../src/cli/accounts/account-flags.ts";

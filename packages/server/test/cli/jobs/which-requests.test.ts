@@ -1,4 +1,4 @@
-// The requests that a command is about: found as the dispatcher finds them.
+// The selection of a command's requests: in the order of the dispatcher.
 
 import { createDispatcher, memoryStore } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";

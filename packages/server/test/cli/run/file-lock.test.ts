@@ -1,5 +1,5 @@
-// The lock of an output file: who gets it where owners were killed, run elsewhere or have our
-// number.
+// The lock of an output file: which process gets it if owners were killed, run elsewhere or have
+// the same process id.
 
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-// The trial of the longest text on models that take long.
+// The trial of the longest text, on slow models.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { withLimitTried } from "../../../../src/onnx/text/start-checks/length.ts";
