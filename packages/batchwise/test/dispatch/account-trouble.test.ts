@@ -1,6 +1,6 @@
-// What is wrong with an account and looks like bad requests: money, keys and rights that ran out,
-// as single results and as refused calls, and an address that the provider does not have. The
-// account pauses, the user hears why, and no request ends or is charged for it.
+// Account problems that look like invalid requests: missing credit, keys and permissions, in single
+// results and in refused calls, and an unknown address. The account pauses, the user gets the
+// reason, and no request ends or is charged for it.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
@@ -51,7 +51,7 @@ const mistral: Case = {
   },
 };
 
-/** One batch of three requests, driven until all have ended or the time is over. */
+/** One batch of three requests, driven until all have ended or the time has passed. */
 async function dispatched(each: Case, base: string, prepare: (fake: FakeProvider) => void, untilMs: number) {
   const { time, store, start } = world();
   const fake = fakeProvider({ clock: time, ...each.fake });
@@ -195,7 +195,7 @@ describe("a pause for money", () => {
   const noMoney = { error: { message: "No.", type: null, code: "insufficient_quota" } };
   const ask = (id: string) => ({ id, body: { model: "m", messages: [{ role: "user", content: id }] } });
 
-  /** A dispatcher over OpenAI accounts of one name each, and what it tells of their pauses. */
+  /** A dispatcher over OpenAI accounts, and its reports of their pauses. */
   async function dispatcherOf({ start }: ReturnType<typeof world>, fakes: Readonly<Record<string, FakeProvider>>) {
     const told: string[] = [];
     const onError = (error: unknown): void => {

@@ -1,6 +1,6 @@
-// A provider whose validation names one bad line at a time, where every line of a lane is bad,
-// through the official clients: the lane pauses after a few refusals, says so, and what was not
-// named waits.
+// A provider whose validation names one bad line at a time, and a lane with only bad lines, through
+// the official clients: the lane pauses after a few refusals and is reported, and requests that
+// were not named wait.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";

@@ -1,5 +1,5 @@
-// Limits on what may be enqueued at a provider: they hold work back, are learned, and charge nobody
-// a try.
+// Limits of enqueued work at a provider: they hold work back and are learned, and no request is
+// charged.
 
 import { describe, expect, test } from "vitest";
 import type { Failure } from "../../src/dispatch/contract/account.ts";

@@ -1,6 +1,5 @@
-// A wall clock that steps, through the official client: a step that does not last is not noticed,
-// and one that does is believed after ten minutes. What a wrong clock has written all the same is
-// put right.
+// Steps of the wall clock, through the official client: a short one has no effect, and a lasting
+// one is accepted after ten minutes. Times that a wrong clock has written are corrected.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
@@ -21,7 +20,7 @@ const ask = (id: string, deadlineAt?: number): DispatchRequest => ({
   ...(deadlineAt === undefined ? {} : { deadlineAt }),
 });
 
-/** A store, OpenAI in three lines, and processes whose clocks can be turned. */
+/** A store, a fake OpenAI, and processes whose clocks the test can set. */
 function site(runMs: number, maxAgeMs: number = 5 * MINUTE) {
   const here = world();
   const { time, store } = here;

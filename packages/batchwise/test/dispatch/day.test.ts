@@ -14,7 +14,7 @@ const ACCOUNTS: readonly AccountOfDay[] = [
   { enqueuedTokens: 5_000, isTold: false, expiring: 0 },
 ];
 
-/** Each request's outcome, as one text: what it should be, and what it was. */
+/** The expected outcome of a request, as a text. */
 function expectedOf(n: number): string {
   return `${nameOf(n)}: ${isBad(n) ? "failed 400 content_refused" : `succeeded 200 ${answerTo(n)}`}`;
 }

@@ -1,5 +1,5 @@
-// Each event of `on`, through the official client and the fake: what happened, told once, by the
-// process that did it.
+// Each event of `on`, through the official client and the fake: emitted once, by the process that
+// acted.
 
 import { createDispatcher, memoryStore } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
@@ -18,7 +18,7 @@ const HOUR = 60 * MINUTE;
 const COUNT = 4;
 const names = Array.from({ length: COUNT }, (_, index) => `r${index}`);
 
-/** All that a dispatcher tells. */
+/** All events of a dispatcher. */
 class Heard {
   readonly #told: { [Name in DispatcherEventName]?: DispatcherEvents[Name][] } = {};
 
@@ -144,8 +144,7 @@ test("lanes and batches show how long requests wait and batches are in their sta
   await pass(MINUTE);
   expect(heard.of("lanes").at(-1)).toEqual({ lanes: [] });
   expect(heard.of("batches").at(-1)).toEqual({ states: [] });
-  // Looks come at once when something happens; they are told once a second and once in ten, at
-  // most.
+  // Looks follow each change at once, but events are emitted at most once a second and once in ten.
   expect(heard.of("lanes").length).toBeLessThan(1_000);
   await dispatcher.stop();
 });

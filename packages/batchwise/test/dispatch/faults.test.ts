@@ -1,5 +1,4 @@
-// What the dispatcher does about batches that fail as a whole, creates whose answer is lost, and
-// provider batches that should not be there.
+// Batches that fail as a whole, creates whose answer is lost, and unexpected provider batches.
 
 import { describe, expect, test } from "vitest";
 import type { Account, Failure } from "../../src/dispatch/contract/account.ts";
@@ -93,7 +92,7 @@ describe("a create whose answer is lost", () => {
     await here.time.advance(20_000);
     expect(here.sim.batches).toHaveLength(1);
     await here.rest();
-    // Not one more of three: two batches of one size could not be told apart.
+    // No second batch of three: two batches of one size could not be distinguished.
     expect(here.sim.batches.map(({ total }) => total)).toEqual([3, 2, 1]);
     expect([...here.sim.successes().values()]).toEqual([1, 1, 1, 1, 1, 1]);
   });

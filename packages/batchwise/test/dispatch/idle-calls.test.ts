@@ -1,5 +1,5 @@
-// What an account costs that nobody uses, through the official client: calls of the provider in a
-// day, by one process and by three. And what still must be found: a batch that nobody knows of.
+// Calls to the provider of an unused account in a day, by one process and by three, through the
+// official client. An unknown batch must still be found.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";

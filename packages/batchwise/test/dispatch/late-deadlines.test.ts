@@ -1,5 +1,5 @@
-// Requests whose deadline passes while their batch waits to be accepted, through the official
-// clients: they leave the batch before it is sent again, and are not paid for.
+// Requests whose deadline passes before their batch is accepted, through the official clients: they
+// leave the batch before it is sent again, and are not charged.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
@@ -30,7 +30,7 @@ const cases: readonly { readonly name: string; account(fake: FakeProvider): Acco
   },
 ];
 
-/** Requests r0, r1, ..., each with a deadline so many minutes after the start, or none. */
+/** Requests r0, r1, ..., each with a deadline this many minutes after the start, or none. */
 async function sent(
   account: (fake: FakeProvider) => Account,
   deadlines: readonly (number | null)[],

@@ -1,5 +1,5 @@
-// The user's functions may throw anything: what is no error, what has no words, what throws when it
-// is read. Each is reported, and none stops the dispatcher.
+// User functions may throw anything: values that are no errors, have no message, or throw when they
+// are read. Each is reported, and none stops the dispatcher.
 
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";

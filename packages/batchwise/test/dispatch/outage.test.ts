@@ -1,6 +1,5 @@
-// A provider that refuses whatever it is given, for hours, in words that sound as if the batch were
-// to blame: through the official clients. Nothing may fail, and the provider may not be stormed
-// with ever smaller batches.
+// A provider that refuses everything for hours, with messages that blame the batch, through the
+// official clients. Nothing may fail, and the provider must not get ever more and smaller batches.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
@@ -35,7 +34,7 @@ const anthropic = (fake: FakeProvider): Account =>
 interface Outage {
   readonly name: string;
   readonly account: (fake: FakeProvider) => Account;
-  /** What the fake does until `end`. */
+  /** The fake's behaviour until `end`. */
   readonly options: (end: number, now: () => number) => FakeOptions;
   readonly prepare?: (fake: FakeProvider, end: number) => void;
 }

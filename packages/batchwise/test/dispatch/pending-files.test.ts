@@ -1,5 +1,5 @@
-// An uploaded file that the provider has not processed yet: it is waited for, and used, and nothing
-// is suspected for it.
+// An uploaded file that the provider has not processed yet: it is waited for and used, and counts
+// as no failure.
 
 import { GoogleGenAI } from "@google/genai";
 import { geminiAccount } from "batchwise/dispatch/gemini";

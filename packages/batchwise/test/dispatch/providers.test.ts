@@ -1,5 +1,5 @@
-// The dispatcher with the real adapters and official clients against the strict fake, in virtual
-// time: what it does at a provider is counted at the provider.
+// The dispatcher with the real adapters and official clients on the strict fake, in virtual time.
+// The provider counts its calls and lines.
 
 import {
   type FakeFault,
@@ -17,7 +17,7 @@ import { ask, isAtRest, type World, world } from "./support/world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-/** Promise jobs and tasks that one call of an official client takes at most. */
+/** Maximum promise jobs and tasks of one call of an official client. */
 const TURNS_A_STEP = 30;
 const REQUESTS = 24;
 

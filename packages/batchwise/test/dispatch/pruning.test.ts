@@ -1,5 +1,5 @@
-// Letting go of what has ended, through the dispatcher: what is still known of it, and who waits
-// for it or reads it.
+// Pruning through the dispatcher: the facts that remain, and callers that wait for or read pruned
+// outcomes.
 
 import { describe, expect, test } from "vitest";
 import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";

@@ -1,5 +1,4 @@
-// What a job is not given, and what its functions and its store do to it: the run says so, and
-// ends.
+// Jobs with missing options, and with functions and stores that fail: the run reports it and ends.
 
 import { expect, test } from "vitest";
 import { all, bodyOf, HOUR, jobWorld, MINUTE, plain, runsOf } from "./support/job-world.ts";

@@ -1,4 +1,4 @@
-// What makes a job wait or end where an account does not take it: keys, money, limits. Official
+// Reasons why a job waits or ends when an account does not take it: keys, credit, limits. Official
 // clients, virtual time.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
@@ -20,7 +20,7 @@ function refused(on: readonly FakeOperation[], status: number, body: object = WR
   return { on, accept: false, times, reply: { status, body: body as never } };
 }
 
-/** Runs a job of `count` requests; gathers what onError and the progress say of it. */
+/** Runs a job of `count` requests; collects the reports of onError and the progress. */
 function watched(here: JobWorld, count: number, more: object = {}) {
   const errors: { readonly code: unknown; readonly message: string; readonly account: unknown }[] = [];
   const pauses: JobPause[] = [];
@@ -47,7 +47,7 @@ test("a wrong key ends the run before anything is uploaded, and the same call go
   );
   expect(here.time.now() - before).toBeLessThan(MINUTE);
   expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "openai" }]);
-  // Both say the same of the requests.
+  // Both messages say the same about the requests.
   const kept = "Its requests stay in the store, and go on once the key is right.";
   expect(errors[0]?.message).toContain(kept);
   await expect(ended).rejects.toThrow(`${kept} This run ends: check the key, then call it again.`);
@@ -146,7 +146,7 @@ test("a key that may not send any more ends the run once what was sent has come 
   here.fake.heal();
   const again = here.time.now();
   expect(await here.settle(all(here.run({ requests: plain(20) })))).toHaveLength(20);
-  // The pause of a quarter of an hour is over where the key is good again.
+  // The pause of a quarter of an hour has ended before the key is valid again.
   expect(here.time.now() - again).toBeLessThan(HOUR + 10 * MINUTE);
 });
 

@@ -1,5 +1,5 @@
-// Jobs through the official client, in virtual time: what a run gives, how it ends, and how the
-// next one goes on.
+// Jobs through the official client, in virtual time: the outcomes of a run, its end, and its
+// continuation.
 
 import { describe, expect, expectTypeOf, test, vi } from "vitest";
 import { DispatchError } from "../../src/dispatch/contract/errors.ts";

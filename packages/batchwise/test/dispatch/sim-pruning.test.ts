@@ -1,4 +1,4 @@
-// That the books of the simulation notice a prune that counts wrongly or takes too much.
+// The simulation's checks detect a prune that counts wrongly or deletes too much.
 
 import { expect, test } from "vitest";
 import type { PruneInput, PruneStep } from "../../src/dispatch/contract/pruning.ts";

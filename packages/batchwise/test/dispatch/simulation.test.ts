@@ -1,6 +1,6 @@
-// The main test of the dispatcher: random faults, kills, naps and clocks that disagree, a seed a
-// run. A failing seed is named with the command that runs it alone: SEED is that seed. SEEDS says
-// how many run, from the first on.
+// The main test of the dispatcher: random faults, crashes, sleeps and differing clocks, with a seed
+// per run. A failing seed is reported with the command that runs only it: SEED is that seed. SEEDS
+// is the number of seeds to run, from the first on.
 
 import { expect, test } from "vitest";
 import { simulate } from "./support/simulation.ts";

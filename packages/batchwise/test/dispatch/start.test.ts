@@ -1,5 +1,5 @@
-// What `start` does before the loops run: one call of the store. A fault that a person has to
-// correct rejects it and leaves nothing running; a store that does not answer is waited for.
+// `start` calls the store once before the loops run. A fault for an operator rejects it and leaves
+// nothing running; a store that does not answer is waited for.
 
 import { expect, test } from "vitest";
 import { DispatchError, type DispatchErrorCode } from "../../src/dispatch/contract/errors.ts";

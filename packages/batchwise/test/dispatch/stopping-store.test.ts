@@ -1,6 +1,6 @@
-// A stop beside a store that refuses, is gone, or hangs: it ends within ten seconds, and gives the
-// lease back where the store lets it. And a store that hangs while nothing stops: it is reported
-// once, and once more when it answers.
+// A stop with a store that refuses, is gone, or hangs: it ends within ten seconds, and gives the
+// lease back if the store permits. Also a store that hangs without a stop: it is reported once, and
+// once more when it answers.
 
 import { expect, test } from "vitest";
 import { DispatchError } from "../../src/dispatch/contract/errors.ts";
@@ -22,7 +22,7 @@ const gone = async (): Promise<never> => {
 };
 
 /**
- * A dispatcher in a process of its own, whose clock does not wait for the store; `fate` befalls its
+ * A dispatcher in a process of its own, whose clock does not wait for the store. `fate` affects its
  * calls once it is set.
  */
 async function shop(here: World) {

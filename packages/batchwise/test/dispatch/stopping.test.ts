@@ -1,5 +1,5 @@
-// What a stop cuts and what it waits for, with a provider that answers a minute late. Nothing moves
-// virtual time while a stop is awaited: one that waited for the provider would never return.
+// Calls that a stop aborts or waits for, with a provider that answers a minute late. Virtual time
+// stands still during a stop: one that waited for the provider would never return.
 
 import { expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";

@@ -1,5 +1,5 @@
-// Batches that do not end, through the official clients: they are told of, asked for less and less
-// often, and an operator can cancel them or let go of them.
+// Batches that do not end, through the official clients: they are reported and polled at growing
+// intervals, and an operator can cancel or abandon them.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";

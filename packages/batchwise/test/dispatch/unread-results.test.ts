@@ -1,5 +1,5 @@
-// Results that look whole and are not, through the official clients: the provider counts more lines
-// than it gives. They are read again, and nobody runs twice for them.
+// Incomplete results that look complete, through the official clients: the provider counts more
+// lines than it gives. They are read again, and no request runs twice.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
@@ -71,7 +71,7 @@ const others: readonly Case[] = [
 const DOWNLOADS = ["files.content", "messages.results"] as const;
 const CREATES = ["batches.create", "messages.create"] as const;
 
-/** Sends all as one batch, and tells of everything that onError was told. */
+/** Sends all as one batch, and returns all reports to onError. */
 async function dispatched(each: Case, options: FakeOptions, faults: readonly FakeFault[]) {
   const { time, store, start } = world();
   const fake = fakeProvider({ clock: time, ...each.fake, ...options });

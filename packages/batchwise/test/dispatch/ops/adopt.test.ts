@@ -8,7 +8,7 @@ import { anthropic, HOUR, MINUTE, openai, operatorWorld, requests, type Service 
 import { SimProvider } from "../support/sim-provider.ts";
 import { ask, isAtRest, world } from "../support/world.ts";
 
-/** Four requests whose create was accepted unseen, while lists do not answer. */
+/** Four requests whose create was accepted without an answer, while lists fail. */
 async function unknown(service: Service) {
   const here = operatorWorld();
   const { create, list } = service.operations;

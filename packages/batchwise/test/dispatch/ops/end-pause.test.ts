@@ -1,5 +1,5 @@
-// The pause of an account whose key was refused ends once the account is known to work, however
-// many others wait to be sent.
+// The pause of an account with a refused key ends once the account works again, however many
+// batches wait.
 
 import { expect, test } from "vitest";
 import { endPause } from "../../../src/dispatch/ops/end-pause.ts";

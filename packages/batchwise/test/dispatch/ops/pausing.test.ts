@@ -1,5 +1,5 @@
 // Paused accounts and lanes, through the official clients, with several dispatchers on one store:
-// nothing new is sent by any of them, what runs is collected, and it lasts.
+// none sends anything new, running batches are collected, and the pause is durable.
 
 import { describe, expect, test } from "vitest";
 import { anthropic, HOUR, MINUTE, openai, operatorWorld, request, requests } from "../support/operator-world.ts";

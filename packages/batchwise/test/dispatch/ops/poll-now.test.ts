@@ -1,5 +1,5 @@
-// A webhook's hint: the batch is looked at now, whichever process it comes in at, and nothing is
-// believed of it.
+// A webhook's hint: the batch is polled now, in whatever process it arrives, and its content is not
+// trusted.
 
 import { expect, test } from "vitest";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";

@@ -1,5 +1,5 @@
-// What operators read: requests by filter and in pages, and sums by tenant and job. And requests
-// that run again by filter.
+// Operators' reads: requests by filter and page, and sums by tenant and job. Also retries by
+// filter.
 
 import { expect, test } from "vitest";
 import type { FindQuery, FindResult } from "../../../src/dispatch/contract/rows.ts";

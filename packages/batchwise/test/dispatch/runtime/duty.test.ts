@@ -1,4 +1,4 @@
-// Who has a duty: one process at a time, and another one when its time is over.
+// Holders of a duty: one process at a time, and another one when its time has passed.
 
 import { expect, test } from "vitest";
 import { resolveOptions } from "../../../src/dispatch/options/resolve-options.ts";

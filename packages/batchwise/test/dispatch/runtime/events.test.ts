@@ -1,4 +1,4 @@
-// Listeners that behave badly: none of them disturbs the dispatcher or another listener.
+// Faulty listeners: none of them disturbs the dispatcher or another listener.
 
 import { expect, test, vi } from "vitest";
 import type { DispatcherEventName } from "../../../src/dispatch/contract/events.ts";

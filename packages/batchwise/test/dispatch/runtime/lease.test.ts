@@ -159,7 +159,7 @@ describe("a lease", () => {
   });
 });
 
-/** A store that takes the results of some batches only; the key of the batch that has a request. */
+/** A store that refuses the results of some batches; `refuses` gets the batch's key. */
 function refusing(store: Store, refuses: (key: string) => boolean) {
   const keys = new Map<string, string>();
   const wrapped: Store = new Proxy(store, {

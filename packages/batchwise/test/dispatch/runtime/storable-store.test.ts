@@ -18,7 +18,7 @@ function textsIn(value: unknown): string[] {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
-/** The store of a dispatcher, and what comes through to the store below it. */
+/** The dispatcher's store, and the calls that reach the store below it. */
 function rig() {
   const below: unknown[][] = [];
   const inner = memoryStore();

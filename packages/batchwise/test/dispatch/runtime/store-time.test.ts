@@ -5,8 +5,8 @@ import { virtualClock } from "../../../src/testing/index.ts";
 const MINUTE = 60_000;
 
 /**
- * A store whose clock is ahead of the process's by `store.aheadMs`, and whose answer comes half of
- * `store.takesMs` later.
+ * A store whose clock is ahead by `store.aheadMs`. Its answer takes half of `store.takesMs` to
+ * return.
  */
 function rig(aheadMs: number) {
   const time = virtualClock(1_000_000);

@@ -1,5 +1,5 @@
-// A fallback account on a bad day, its own or the other account's: requests go where they can go,
-// and none expires that an account would have taken.
+// A fallback account during its own faults or those of the other account: requests go to any
+// account that takes them, and none expires that an account would have taken.
 
 import { describe, expect, test } from "vitest";
 import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
@@ -18,8 +18,8 @@ const DOWN: Failure = { kind: "definitelyNotCreated", code: "ECONNREFUSED", mess
 
 interface Setting {
   /**
-   * What the fallback account, or the other one, answers to creates and uploads; null for its usual
-   * answers.
+   * Answers of the fallback account, or of the other one, to creates and uploads; null for its
+   * usual ones.
    */
   readonly quickSays?: (now: number) => Failure | null;
   readonly slowSays?: (now: number) => Failure | null;
@@ -31,8 +31,7 @@ interface Setting {
 }
 
 /**
- * Two accounts at providers that take `slowMs` and `quickMs` for a batch. Time counts from 0 in
- * what they say.
+ * Two accounts at providers that need `slowMs` and `quickMs` for a batch. Their times count from 0.
  */
 function rig(setting: Setting = {}, options: Partial<DispatcherOptions> = {}) {
   const here = world();
@@ -74,7 +73,7 @@ const many = (from: number, to: number, more: object = {}) =>
   Array.from({ length: to - from }, (_, n) => ask(`r${String(from + n).padStart(2, "0")}`, more));
 const names = (from: number, to: number): string[] => many(from, to).map(({ id }) => id as string);
 
-/** After this, the other account is known to take as long as it takes. */
+/** Afterwards the other account's batch time is known. */
 async function learn({ start, rest }: Pick<Rig, "start" | "rest">) {
   const dispatcher = await start();
   await dispatcher.enqueueMany(many(0, 10));

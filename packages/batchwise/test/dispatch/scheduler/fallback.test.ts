@@ -1,5 +1,5 @@
-// A fallback account: it takes what the others leave, the tail under their minimum and what would
-// be back too late, and nothing else.
+// A fallback account takes only what others do not: tails under their minimum, and requests that
+// would be late.
 
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";

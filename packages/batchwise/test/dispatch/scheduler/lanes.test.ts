@@ -1,5 +1,5 @@
-// Lanes among each other, and retries among themselves: nobody starves, and nobody goes alone who
-// could have company.
+// Fairness between lanes, and retries that share batches: no lane starves, and no retry is sent
+// alone needlessly.
 
 import { expect, test } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";

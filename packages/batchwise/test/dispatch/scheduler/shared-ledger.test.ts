@@ -38,7 +38,7 @@ async function site(limits: Partial<ProviderLimits> = { maxEnqueuedTokens: LIMIT
   return { ...here, sim, dispatcher: dispatchers[0] as Dispatcher };
 }
 
-/** Each minute, more than the limit lets through. */
+/** Each minute, more requests than the limit allows. */
 async function crowd(
   { time }: Pick<World, "time">,
   forMs: number,
@@ -73,7 +73,7 @@ describe("on a limit that is always used up", () => {
         const offset = hours * 60;
         await crowd(here, HOUR, (minute) => small(offset + minute), here.dispatcher);
         const ended = [...here.sim.successes().keys()].filter((name) => !name.startsWith("large")).length;
-        // A large one takes nine tenths of the limit for half an hour.
+        // A large request takes nine tenths of the limit for half an hour.
         if (hours % 2 === 1) {
           expect(ended).toBeGreaterThan(before + 20);
           before = ended;

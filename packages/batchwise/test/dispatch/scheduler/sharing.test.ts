@@ -15,7 +15,7 @@ async function batchesOf(
   await here.until(() => isAtRest(here.store, here.time.now()));
   const batches = new Map<string, string[]>();
   for (const { identity, key } of sim.executions) batches.set(key, [...(batches.get(key) ?? []), identity]);
-  // Both are sealed in one instant: which was the first is told by who is in it.
+  // Both are sealed at one time, so their members show which was the first.
   return [...batches.values()].map((identities) => identities.toSorted().join(" ")).toSorted();
 }
 

@@ -16,7 +16,7 @@ const LEAST = 100;
 
 const many = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => ask(`r${from + n}`));
 
-/** A provider that takes no batch of fewer than 100 lines. */
+/** A provider that refuses batches of fewer than 100 lines. */
 function site() {
   const here = world();
   const fake = fakeProvider({ clock: here.time, limits: { minLines: LEAST } });

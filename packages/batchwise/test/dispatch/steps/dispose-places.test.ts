@@ -1,5 +1,5 @@
-// A refused batch that some members have left before: those that are still there are divided, and
-// the one that goes alone is among them.
+// A refused batch that some members have left: the present ones are divided, and the one sent alone
+// is one of them.
 
 import { expect, test } from "vitest";
 import type { Account, CreateInput, Failure } from "../../../src/dispatch/contract/account.ts";
@@ -11,7 +11,7 @@ const busy: Failure = { kind: "rateLimited", code: "busy", message: "Later.", re
 const invalid: Failure = { kind: "invalidRequest", code: "invalid_value", message: "No.", lines: [] };
 const tooLarge: Failure = { ...invalid, code: "file_too_large" };
 
-/** Creates by size and minute. `refusalOf` is asked at each with how many there were, from 1. */
+/** Creates by size and minute. `refusalOf` is called at each with its number, from 1. */
 function rig(refusalOf: (create: number, size: number) => Failure | null) {
   const here = world();
   const creates: string[] = [];

@@ -1,7 +1,7 @@
-// Throws at each awaited call of each step: of the store and of the account, once and always, what
-// a mistake in code, a store that is away, and a network that is away throw. Whatever it is,
-// somebody is told, every request ends once, and the others go on. Only a mistake that stays puts a
-// batch aside. `EVERY=1` throws at every call, and not at the first ones only.
+// Throws at each awaited call of each step, of the store and of the account, once and always: a
+// mistake in code, a store that is down, a network that is down. In all cases the fault is
+// reported, every request ends once, and the others continue. Only a permanent mistake quarantines
+// a batch. `EVERY=1` throws at every call, not only at the first ones.
 
 import { expect, test } from "vitest";
 import { begin, type CourseName, courses, isOver, type Kind, kinds } from "../support/thrown.ts";
@@ -20,7 +20,7 @@ function atMost(call: string): number {
   return OF_LOOPS.includes(call) ? 1 : 2;
 }
 
-/** Runs on to the end; gives all that is wrong then. */
+/** Runs to the end and returns all faults. */
 async function faultsAtEnd(run: Run, ends: readonly string[] = run.ends): Promise<string[]> {
   const { store, time, sim, dispatcher, delivered } = run;
   const faults: string[] = [];
@@ -31,7 +31,7 @@ async function faultsAtEnd(run: Run, ends: readonly string[] = run.ends): Promis
   await time.advance(11 * MINUTE);
   const outcomes = (await store.outcomes({ after: 0, limit: 100 })).filter(({ id }) => id !== "other");
   const statuses = outcomes.map(({ status }) => status).sort();
-  // An operator whose call was refused calls again.
+  // An operator repeats a refused call.
   if (!run.isRefused() && String(statuses) !== String(ends)) faults.push(`the outcomes are ${statuses}`);
   if (delivered.size !== ends.length + 1) faults.push(`delivered are ${[...delivered]}`);
   for (const [id, runs] of sim.successes()) if (runs > 1) faults.push(`${id} has run ${runs} times`);
@@ -75,8 +75,8 @@ test.each(names)(
 );
 
 /**
- * What becomes of the batch while a call always throws: it ends, waits for the call to work again,
- * or is put aside.
+ * The batch's fate while a call always throws: it ends, waits for the call to work again, or is
+ * quarantined.
  */
 type Fate = "ends" | "waits" | "is put aside";
 
@@ -88,7 +88,7 @@ const always: readonly (readonly [CourseName, string, Fate, Fate])[] = [
   ["sent as a file", "account.create", "waits", "waits"],
   ["whose create is lost", "account.list", "waits", "waits"],
   ["whose create is lost, and can be found", "account.find", "waits", "waits"],
-  // Each batch is asked for by its id.
+  // Each batch is retrieved by its id.
   ["sent inline, two at once", "account.list", "ends", "ends"],
   ["sent as a file", "account.retrieve", "is put aside", "waits"],
   ["sent as a file", "account.results", "is put aside", "waits"],

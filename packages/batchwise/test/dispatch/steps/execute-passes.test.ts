@@ -1,5 +1,5 @@
-// Batches of an account that runs lines itself whose requests end in several passes, none with a
-// success: the user hears of such a batch as of one that ended in one pass.
+// Batches of an account that runs lines itself, whose requests fail in several passes: the report
+// equals that of a batch that failed in one pass.
 
 import { describe, expect, test } from "vitest";
 import { answer, type Execute, executing, success } from "../support/executing.ts";

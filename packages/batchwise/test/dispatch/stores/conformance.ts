@@ -13,7 +13,7 @@ export interface StoreData {
   remove(): Promise<void>;
 }
 
-/** `prepare` makes empty data. Leave `durable` cases out for a store whose data ends with it. */
+/** `prepare` makes empty data. `durable`: also run the durable cases. */
 export function describeStore(name: string, durable: boolean, prepare: () => Promise<StoreData>): void {
   describe(name, () => {
     const ends: (() => Promise<void>)[] = [];

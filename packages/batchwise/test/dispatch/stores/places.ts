@@ -1,5 +1,5 @@
-// Many tenants that come once each, and halves of split batches that come back to a lane of their
-// own: what stores are given to forget.
+// Many tenants that come once each, and halves of split batches that return to their own lanes:
+// data that stores must drop.
 
 import type { PruneStep } from "../../../src/dispatch/contract/pruning.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
@@ -8,8 +8,7 @@ import { NOW, requests, sealInput } from "./sqlite/folder.ts";
 const ROUNDS = 50;
 
 /**
- * Leaves nothing waiting. Each round has a new tenant, and a batch whose members go through a new
- * lane.
+ * Leaves nothing waiting. Each round has a new tenant, and a batch whose members use a new lane.
  */
 export async function comeAndGo(store: Store): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -1,6 +1,5 @@
-// The same schedule of faults against two dispatchers: the nth call of an operation meets the same
-// fate, and the process dies in the middle of the same creates. What was lost and what ran twice is
-// counted at the provider.
+// The same schedule of faults for two dispatchers: the nth call of an operation has the same fate,
+// and the process dies during the same creates. The provider counts lost and duplicate work.
 
 import type { Account } from "../../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";

@@ -25,9 +25,9 @@ const SMALL = 150;
 const QUIET_TURNS = 4;
 
 export interface AccountOfDay {
-  /** Tokens that the provider takes at a time. */
+  /** Maximum enqueued tokens of the provider. */
   readonly enqueuedTokens: number;
-  /** Whether the dispatcher is told of them. */
+  /** Whether the dispatcher knows the limit. */
   readonly isTold: boolean;
   /** How many of its batches outlast their day: the first that are not small. */
   readonly expiring: number;
@@ -35,7 +35,7 @@ export interface AccountOfDay {
 
 export const nameOf = (n: number): string => `r${n}`;
 export const isBad = (n: number): boolean => seeded(n)() < BAD_SHARE;
-/** What the provider is asked to compute. */
+/** The answer that the provider computes. */
 export const answerTo = (n: number): string => `${n} squared is ${n * n}.`;
 
 function ask(n: number): DispatchRequest {
@@ -62,7 +62,7 @@ function arrivedBy(at: number): number {
   return Math.floor(REQUESTS * ((1 - BURST.share) * curve + burst));
 }
 
-/** What has been asked for and not been answered. */
+/** Calls without an answer. */
 class Pending {
   readonly #calls: Set<unknown> = new Set();
 
@@ -87,7 +87,7 @@ class Pending {
   }
 }
 
-/** The same account, each of whose promises is seen by `pending`. */
+/** The same account; `pending` sees each of its promises. */
 function watched(account: Account, pending: Pending): Account {
   return new Proxy(account, {
     get(target, name) {
@@ -108,7 +108,7 @@ export interface DayAtWork {
   readonly makespanMs: number;
 }
 
-/** Lives through the day of those requests whose number `isMine`, and on until all have ended. */
+/** Runs the day for requests whose number `isMine`, and continues until all have ended. */
 export async function liveDay(accounts: readonly AccountOfDay[], isMine: (n: number) => boolean): Promise<DayAtWork> {
   const here = world();
   const pending = new Pending();

@@ -1,4 +1,4 @@
-// Accounts that run lines themselves, in the way that a test says.
+// Accounts that run lines themselves, as a test defines.
 
 import { localAccount } from "batchwise/dispatch/local";
 import type { Account, ResultLine } from "../../../src/dispatch/contract/account.ts";

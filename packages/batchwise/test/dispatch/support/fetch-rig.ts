@@ -1,4 +1,4 @@
-// What the tests of `batchFetch` share: a dispatcher over the official client at the strict fake,
+// Shared setup of the `batchFetch` tests: a dispatcher over the official client on the strict fake,
 // in virtual time.
 
 import { createDispatcher, type Dispatcher, memoryStore } from "batchwise/dispatch";

@@ -19,7 +19,7 @@ export interface JobWorld {
   readonly time: VirtualClock;
   readonly store: Store;
   readonly fake: FakeProvider;
-  /** Starts a run when it is first asked for an outcome; batches of 10. */
+  /** Starts a run when its first outcome is read; batches of 10. */
   run<Request extends JobRequest>(options: Given<Request>): AsyncIterableIterator<JobOutcome<Request>>;
   /** Runs virtual time until the promise has settled. */
   settle<T>(promise: Promise<T>): Promise<T>;

@@ -1,5 +1,5 @@
-// A world for tests of what operators do: the fake behind the official clients, and dispatchers on
-// one store, each as a process of its own.
+// A world for tests of operators: the fake behind the official clients, and dispatchers on one
+// store, each as a process of its own.
 
 import Anthropic from "@anthropic-ai/sdk";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
@@ -52,10 +52,10 @@ export function requests(count: number, more: Partial<DispatchRequest> = {}, pre
 
 export interface OperatorWorld extends World {
   readonly fake: FakeProvider;
-  /** What `onError` of every dispatcher was told, by code. */
+  /** Reports to `onError` of all dispatchers, by code. */
   readonly told: string[];
   open(account: Account | readonly Account[], more?: Partial<DispatcherOptions>): Promise<Dispatcher>;
-  /** Lets so much time pass. */
+  /** Advances time. */
   pass(ms: number): Promise<void>;
   rest(): Promise<void>;
 }

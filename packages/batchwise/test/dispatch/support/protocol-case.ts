@@ -1,6 +1,6 @@
 // One case of the submission protocol: a batch of one request, a process that dies at a named
-// point, a network that loses a message, a provider that accepts late and lists late. A second
-// process takes over; the provider counts.
+// point, a network that loses a message, a provider that accepts and lists late. A second process
+// takes over; the provider counts.
 
 import type { Capabilities } from "../../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";

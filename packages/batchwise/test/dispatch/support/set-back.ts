@@ -6,7 +6,7 @@ import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 
 export interface LosingStore extends Store {
-  /** Everything is gone; nobody knows yet. */
+  /** Deletes everything, without a notice to anyone. */
   lose(): void;
 }
 

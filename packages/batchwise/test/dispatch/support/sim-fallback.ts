@@ -1,4 +1,4 @@
-// The fallback account of a simulated world: whether it has one, of which kind, and what it owes to
+// The fallback account of a simulated world: whether it has one, its kind, and its obligations to
 // requests with deadlines. In calm worlds it is healthy and free, no process dies or sleeps, and
 // the other accounts refuse batches, are paused or full: there a request that is stored in time
 // must not expire unsent.
@@ -46,7 +46,7 @@ export class SimFallback {
   }
 
   /**
-   * What a calm world's other accounts answer now and then: nothing that leaves open whether the
+   * Occasional answers of a calm world's other accounts, none of which leaves open whether the
    * batch runs.
    */
   refusalInCalm(): Failure | null {

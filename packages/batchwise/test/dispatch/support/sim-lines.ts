@@ -1,4 +1,4 @@
-// The lines of the simulated provider: what a request line says, and what its result line is.
+// Request lines and result lines of the simulated provider.
 
 import type { ResultLine } from "../../../src/dispatch/contract/account.ts";
 

@@ -1,6 +1,5 @@
-// What operators do in the fault simulation: they pause and let go on, cancel many, name provider
-// batches rightly and wrongly; and once the faults have stopped, they tidy up what waits for a
-// person.
+// Operators in the fault simulation: they pause and resume, cancel many requests, name provider
+// batches rightly and wrongly, and resolve quarantined batches after the faults have stopped.
 
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
@@ -63,7 +62,7 @@ export class SimOperator {
   }
 
   /**
-   * After the storm: nothing stays paused, and what is quarantined gets its own provider batch, or
+   * After the faults: ends all pauses, and gives quarantined batches their own provider batch or
    * another try.
    */
   async tidyUp(): Promise<void> {
@@ -73,7 +72,7 @@ export class SimOperator {
     dispatcher.resumeLane(LANE).catch(() => {});
     for (const batch of await this.#office.store.batches({ states: ["quarantined"], limit: 1_000 })) {
       const own = this.#ownOf(batch);
-      // One that failed has nothing to give: it is sent again.
+      // A failed batch has no results, so it is sent again.
       if (own === undefined) dispatcher.resume(batch.key).catch(() => {});
       // Its results had not one line, so that it was not known as ours: adopted again, it would be
       // put aside again.
@@ -129,7 +128,7 @@ export class SimOperator {
     await anybody()?.cancel(chosen);
   }
 
-  /** Lets go of some batch. Its requests are not to run again. */
+  /** Abandons some batch. Its requests must not run again. */
   async #abandon(): Promise<void> {
     const { store, below, anybody, mayEnd } = this.#office;
     const open = (await store.batches({ limit: 1_000 })).filter(({ state }) => state !== "done");

@@ -1,6 +1,6 @@
-// A Batch API in a few lines, as an Account, for scenarios and simulations of the dispatcher: what
-// it does with each call is drawn by the test, in virtual time, without any wire format. It never
-// forgets a line that it ran.
+// A Batch API in a few lines, as an Account, for scenarios and simulations of the dispatcher. The
+// test decides the result of each call, in virtual time, without a wire format. Records every line
+// that it ran.
 
 import type {
   Account,
@@ -20,7 +20,7 @@ export interface SimTime {
   setTimeout(callback: () => void, delayMs: number): unknown;
 }
 
-/** What becomes of one call. Times are in ms. */
+/** The course of one call. Times are in ms. */
 export interface Fate {
   /** Done this long after the client sent it, whether or not the client still waits. */
   readonly actAfterMs?: number;
@@ -38,7 +38,7 @@ interface SimPlan {
   readonly failure: Failure | null;
   /** Ends as expired after `runMs`, with these lines not run. */
   readonly notRun: (identity: string) => boolean;
-  /** Status of the nth run of a request; 0 gives its line no reason, -1 leaves its line out. */
+  /** Status of the nth run of a request; 0: a line without a reason; -1: no line. */
   readonly statusOf: (identity: string, run: number) => number;
   /** Results break off after this many lines, the first time they are read. */
   readonly cutAfter: number | null;
@@ -75,7 +75,7 @@ export interface SimOptions {
   readonly enqueuedTokens?: number;
   /** Batches of fewer lines fail. */
   readonly minLines?: number;
-  /** Whether batches that have ended tell how many of their requests ran. Default true. */
+  /** Whether ended batches report how many of their requests ran. Default true. */
   readonly counts?: boolean;
   readonly shuffle?: () => number;
   /**
@@ -95,7 +95,7 @@ export interface Execution {
   readonly sentAt: number;
 }
 
-/** An error whose meaning is known to `classify`. */
+/** An error that `classify` knows. */
 export class SimError extends Error {
   readonly failure: Failure;
   constructor(failure: Failure) {
@@ -212,7 +212,7 @@ export class SimProvider {
   }
 
   async #create(input: CreateInput, record: Capabilities): Promise<ProviderBatch> {
-    // An inline create carries its lines: they are read before it is sent.
+    // An inline create carries its lines, which are read before it is sent.
     const given = "fileId" in input.input ? null : await gather(input.input.lines());
     const { key, attempt } = input;
     const { byPlace = false } = this.#options;
@@ -307,7 +307,7 @@ export class SimProvider {
     return isShort && plan.short !== null ? plan.short.lines : Number.POSITIVE_INFINITY;
   }
 
-  /** Ends every batch that has had its time, also those that nobody asks for any more. */
+  /** Ends every batch whose time has passed, also those that are no longer polled. */
   #advance(): void {
     for (const batch of this.#batches) this.#view(batch);
   }
@@ -389,7 +389,7 @@ export class SimProvider {
   }
 }
 
-/** What the account's kind of provider lets out of a batch. */
+/** The part of a batch that this kind of provider returns. */
 function shown(batch: ProviderBatch, { tag, maxInlineBytes }: Capabilities): ProviderBatch {
   return {
     ...batch,

@@ -1,6 +1,6 @@
-// The books of what was pruned in one run of the simulation: every outcome that a prune took, as it
-// was, and whether it was one that might go. The store that is watched does a call's work when it
-// is called, so nothing comes in between.
+// Records of pruned outcomes in one run of the simulation: every deleted outcome, and whether it
+// might be deleted. The watched store does a call's work when it is called, so nothing comes in
+// between.
 
 import type { OutcomeRow } from "../../../src/dispatch/contract/outcome-rows.ts";
 import type { PruneInput, PruneStep } from "../../../src/dispatch/contract/pruning.ts";
@@ -11,7 +11,7 @@ const ALL = 100_000;
 
 export class PruningBooks {
   readonly outcomes: OutcomeRow[] = [];
-  /** What went although it had to stay, or is not known any more. */
+  /** Rows that were deleted although they had to stay, or are unknown. */
   readonly faults: string[] = [];
   readonly #store: Store;
 
@@ -43,16 +43,13 @@ export class PruningBooks {
     return [outcomes, this.#store.batches({ limit: ALL }), this.#booked(now)];
   }
 
-  /** What batches that are not released hold of the ledgers: a prune changes nothing of it. */
+  /** Reservations of unreleased batches on the ledgers, which a prune does not change. */
   async #booked(now: number): Promise<string> {
     const { ledgers } = await this.#store.probe(1, now);
     return JSON.stringify(ledgers.map(({ name, tokens, requests, batches }) => [name, tokens, requests, batches]));
   }
 
-  /**
-   * Adds what is not as it should be at the end: an id that is forgotten, or a batch that something
-   * still names.
-   */
+  /** Adds faults at the end: a forgotten id, or a batch that some row still names. */
   async finish(): Promise<readonly string[]> {
     const ids = this.outcomes.map(({ id }) => id);
     if ((await this.#store.requests({ ids })).length > 0) this.faults.push("a pruned request is back");
@@ -66,7 +63,7 @@ export class PruningBooks {
   }
 }
 
-/** Those that the step went over: up to its `next`, or to the end of what it looked at. */
+/** The outcomes that the step read: up to its `next`, or to the end of its look. */
 function lookedAt(
   all: readonly OutcomeRow[],
   { after, limit }: PruneInput,

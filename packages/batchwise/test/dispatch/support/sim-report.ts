@@ -1,4 +1,4 @@
-// What one run of the fault simulation came to: counts, and a list for each promise, empty where it
+// The result of one run of the fault simulation: counts, and a list for each promise, empty if it
 // was kept. Types only.
 
 export interface Report {

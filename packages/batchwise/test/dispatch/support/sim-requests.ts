@@ -16,9 +16,7 @@ export const KINDS: readonly Kind[] = [
   { tag: "idempotencyToken", maxInlineBytes: Infinity },
 ];
 
-/**
- * What the provider answers, told from the name alone, so that the right end is known beforehand.
- */
+/** The provider's answer, derived only from the name, so that the right end is known in advance. */
 export function statusOf(identity: string, run: number): number {
   if (identity.startsWith("bad") || identity.startsWith("typo")) return 400;
   if (identity.startsWith("flaky")) return run === 1 ? 500 : 200;
@@ -27,7 +25,7 @@ export function statusOf(identity: string, run: number): number {
   return 200;
 }
 
-/** Of two models, whose lanes share the limits of each account. */
+/** Requests of two models, whose lanes share the limits of each account. */
 export function askOf(name: string): DispatchRequest {
   const { body, ...more } = ask(name);
   return { ...more, body: { ...body, model: name.length % 3 === 0 ? "other" : "m" } };

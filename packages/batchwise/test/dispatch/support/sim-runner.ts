@@ -1,5 +1,5 @@
-// An account that runs lines itself, one after the other, in virtual time. The test says when its
-// server is down.
+// An account that runs lines itself, one after the other, in virtual time. The test decides when
+// its server is down.
 
 import type { Account, Failure, ProviderBatch, ResultLine } from "../../../src/dispatch/contract/account.ts";
 import { parseLine, resultOf } from "./sim-lines.ts";
@@ -8,7 +8,7 @@ import { type Execution, SIM_LIMITS, SimError, SimProvider, type SimTime } from 
 export interface SimRunnerOptions {
   readonly time: SimTime;
   readonly lineMs: () => number;
-  /** Asked before each line; rejects the pass where it is not null. */
+  /** Called before each line; rejects the pass unless it returns null. */
   readonly refusal?: () => Failure | null;
   readonly statusOf?: (identity: string, run: number) => number;
 }

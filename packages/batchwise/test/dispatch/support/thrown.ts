@@ -12,7 +12,7 @@ import { ask, isAtRest, SimProcess, storeDown, type World, world } from "./world
 const MINUTE = 60_000;
 const WORDS = "Thrown by the test";
 
-/** What a call throws. */
+/** The errors that a call throws. */
 export const kinds = {
   bug: (): Error => new TypeError(`Cannot read properties of undefined (reading '${WORDS}')`),
   store: (): Error => Object.assign(storeDown(), { message: WORDS }),
@@ -29,11 +29,11 @@ export interface Course {
   readonly maxRequests?: number;
   readonly options?: Partial<SimOptions>;
   account?(here: World, sim: SimProvider): Account;
-  /** What an operator does half a minute later. */
+  /** An operator's action half a minute later. */
   operate?(here: World, dispatcher: Dispatcher): Promise<unknown>;
   /** Default: all succeeded. */
   readonly ends?: readonly OutcomeStatus[];
-  /** A call that is repeated for a day before somebody is told. */
+  /** A call that is repeated for a day before a report. */
   readonly quiet?: string;
 }
 
@@ -161,8 +161,8 @@ function checked<T extends object>(target: T, side: string, check: (name: string
 }
 
 /**
- * Begins the course. From then on `faults` is asked at each call, with its number from 0, and gives
- * what it throws.
+ * Starts the course. From then on `faults` is called at each call, with its number from 0, and
+ * returns the error to throw.
  */
 export async function begin(name: CourseName, faults: (call: string, number: number) => Error | null) {
   const course: Course = courses[name]();
@@ -207,16 +207,14 @@ export async function begin(name: CourseName, faults: (call: string, number: num
   const ends = course.ends ?? requests.map((): OutcomeStatus => "succeeded");
   return {
     ...{ ...here, sim, dispatcher, calls, delivered, operated, ends },
-    /**
-     * True where what was thrown has reached somebody: onError, or the operator whose call it was.
-     */
+    /** True if the error was reported: to onError, or to the operator who made the call. */
     isTold: (call: string) => thrown === 0 || call === course.quiet || [...told, refused].some(isThrown),
     isRefused: () => refused !== null,
   };
 }
 
 /**
- * An account's trouble is told once until it is over, so another call that failed may have told it.
+ * An account's trouble is reported once until it ends, so another failed call may have reported it.
  */
 function isThrown(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

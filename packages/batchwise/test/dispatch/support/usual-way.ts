@@ -1,7 +1,6 @@
-// A dispatcher built the usual way, for comparison: pop a batch from the queue, create it, then
-// save its id. It is written with care otherwise: it puts back what it could not send, retries
-// failed lines, retries calls like the official clients do, and keeps queue, ids and outcomes in a
-// durable place.
+// A dispatcher built the usual way, for comparison: it pops a batch from the queue, creates it,
+// then saves its id. Otherwise it is careful: it puts back unsent requests, retries failed lines,
+// retries calls like the official clients, and stores queue, ids and outcomes durably.
 
 import type { Account, BatchName, ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import { hasEnded } from "../../../src/dispatch/contract/account.ts";

@@ -14,7 +14,7 @@ import { type Clock, type VirtualClock, virtualClock } from "../../../src/testin
 
 export const START: number = Date.UTC(2026, 0, 5, 8);
 
-/** Numbers in [0, 1) that follow from the seed alone. */
+/** Numbers in [0, 1) that depend only on the seed. */
 export function seeded(seed: number): () => number {
   let state = (seed * 2_654_435_761) >>> 0;
   return () => {
@@ -50,7 +50,8 @@ export class SimProcess {
   }
 
   /**
-   * Nothing that it awaits ever resolves again; none of its timers rings. What it has sent is sent.
+   * None of its awaited promises resolves again, and none of its timers fires. Sent calls stay
+   * sent.
    */
   kill(): void {
     this.#isDead = true;
@@ -83,7 +84,7 @@ export class SimProcess {
     else callback();
   }
 
-  /** Lets an answer through when the process is awake; never when it is dead. */
+  /** Resolves when the process is awake; never if it is dead. */
   async awake(): Promise<void> {
     if (this.#isDead) await never();
     const left = this.#asleepUntil - this.#time.now();
@@ -94,9 +95,7 @@ export class SimProcess {
     await this.awake();
   }
 
-  /**
-   * The same object, each of whose promises this process awaits. `around` may delay, fail or kill.
-   */
+  /** The same object, whose promises this process awaits. `around` may delay, fail or kill. */
   wrap<T extends object>(target: T, around: Around = (_name, call) => call()): T {
     const wrapped = new Map<string | symbol, unknown>();
     return new Proxy(target, {
@@ -119,8 +118,8 @@ export class SimProcess {
   }
 
   /**
-   * What is called at all is called at once: a process that runs is awake. The answer waits until
-   * it is again.
+   * The call is made at once, because a running process is awake. The answer waits until it is
+   * awake again.
    */
   async #through(call: () => Promise<unknown>): Promise<unknown> {
     if (this.#isDead) await never();

@@ -1,4 +1,4 @@
-// Table: which provider batch of a listing is adopted for a create whose answer was lost.
+// Table: the provider batch of a listing that is adopted for a create with a lost answer.
 
 import { describe, expect, test } from "vitest";
 import type { ProviderBatch } from "../../../../src/dispatch/contract/account.ts";

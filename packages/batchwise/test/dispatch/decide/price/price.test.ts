@@ -1,4 +1,4 @@
-// Table: what tokens cost, and which prices a table may hold.
+// Table: prices of tokens, and valid price tables.
 
 import { describe, expect, test } from "vitest";
 import type { PriceTable } from "../../../../src/dispatch/contract/cost.ts";

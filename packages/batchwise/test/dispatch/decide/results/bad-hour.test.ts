@@ -1,4 +1,4 @@
-// Table: whose fault the failures of a batch are, and so whether they charge a try.
+// Table: whether the provider caused the failures of a batch, so that they charge no try.
 
 import { describe, expect, test } from "vitest";
 import type { ResultLine } from "../../../../src/dispatch/contract/account.ts";

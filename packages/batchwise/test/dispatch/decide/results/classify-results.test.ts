@@ -1,4 +1,4 @@
-// Table: what a result line that is no success, or a missing one, means for its request.
+// Table: the decision for an unsuccessful or missing result line.
 
 import { describe, expect, test } from "vitest";
 import type { ResultLine } from "../../../../src/dispatch/contract/account.ts";

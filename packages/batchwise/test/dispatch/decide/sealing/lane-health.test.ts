@@ -1,4 +1,4 @@
-// Table: when a lane pauses for bad lines, how long, and what lets it go on.
+// Table: when a lane pauses for bad lines, how long, and how the pause ends.
 
 import { describe, expect, test } from "vitest";
 import {

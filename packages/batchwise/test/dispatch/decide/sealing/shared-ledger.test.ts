@@ -1,4 +1,4 @@
-// Table: what is kept on a shared limit for a lane that waits for room, and from whom.
+// Table: the part of a shared limit that is kept for a waiting lane.
 
 import { describe, expect, test } from "vitest";
 import type { LedgerLimits } from "../../../../src/dispatch/contract/rows.ts";

@@ -1,4 +1,4 @@
-// What is a tail, as a table of what the accounts answered.
+// Table: whether a lane is a tail, by the accounts' answers.
 
 import { expect, test } from "vitest";
 import { type SealRefusal, tailOf } from "../../../../src/dispatch/decide/sealing/tail.ts";

@@ -1,4 +1,4 @@
-// Tables: what may be let go of, and in steps of which size.
+// Tables: times and step sizes of pruning.
 
 import { describe, expect, test } from "vitest";
 import { cutoffs, nextStep } from "../../../../src/dispatch/decide/times/retention.ts";

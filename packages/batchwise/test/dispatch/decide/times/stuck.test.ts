@@ -1,4 +1,4 @@
-// Table: when a batch that does not end is told of.
+// Table: when a batch that does not end is reported.
 
 import { describe, expect, test } from "vitest";
 import { isStuckSince } from "../../../../src/dispatch/decide/times/stuck.ts";

@@ -1,5 +1,5 @@
-// Results that break off, stall or are refused: what was read counts, and the rest is asked for
-// less and less often.
+// Results that break off, stall or are refused: lines that were read count, and the rest is
+// requested at growing intervals.
 
 import { describe, expect, test } from "vitest";
 import type { Account, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
@@ -14,9 +14,7 @@ const names = Array.from({ length: 10 }, (_, index) => `r${index}`);
 
 type Results = (lines: AsyncIterable<ResultLine>, read: number, here: World) => AsyncGenerator<ResultLine>;
 
-/**
- * Ten requests whose results come through `results`, which is told how often they were read before.
- */
+/** Ten requests whose results come from `results`, which gets the number of earlier reads. */
 async function collected(results: Results) {
   const here = world();
   const sim = new SimProvider({ time: here.time });

@@ -19,8 +19,8 @@ function asks(model: string, count: number): DispatchRequest[] {
 }
 
 /**
- * Account "slow" has batches of `maxRequests` requests whose results drip; those of account "quick"
- * come at once.
+ * Account "slow" has batches of `maxRequests` requests whose results arrive slowly; those of
+ * account "quick" arrive at once.
  */
 async function dripping(drip: Drip, maxRequests: number, more: Partial<DispatcherOptions> = {}) {
   const here = world();

@@ -1,4 +1,4 @@
-// Who sweeps an account: of several processes one, also where they ask at the same millisecond.
+// Only one of several processes sweeps an account, even if they try in the same millisecond.
 
 import { expect, test } from "vitest";
 import { resolveOptions } from "../../../../src/dispatch/options/resolve-options.ts";

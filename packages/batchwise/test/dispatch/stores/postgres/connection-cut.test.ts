@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import { read, write } from "../../../../src/dispatch/stores/postgres/database.ts";
 
-/** A pool whose driver reads, in one piece, that a connection is ready and that it was cut. */
+/** A pool whose driver reads in one piece that a connection is ready and that it was cut. */
 function poolThatIsCut() {
   const client = Object.assign(new EventEmitter(), {
     destroyed: [] as (boolean | undefined)[],

@@ -1,5 +1,5 @@
-// Databases that cannot take what they are given: full, read-only, failing. Real limits of SQLite,
-// no mocks, but for the error shape of another driver.
+// Databases that refuse writes: full, read-only, failing. Real limits of SQLite and no mocks,
+// except for the error shape of another driver.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";

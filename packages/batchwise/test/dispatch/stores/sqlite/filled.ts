@@ -1,7 +1,7 @@
-// One database with something of everything in it, filled through a store's own calls: requests
-// that wait in several lanes or are put off, a batch that is over, one at the provider, one not
-// sent yet, outcomes, deliveries. The dumps in fixtures/ are databases that earlier stores were
-// filled with by this, so what it does must not change.
+// A database with work in every state, filled by a store's own calls: requests that wait in several
+// lanes or are postponed, a batch that has ended, one at the provider, one not sent yet, outcomes,
+// deliveries. The dumps in fixtures/ were made by this code with earlier stores, so it must not
+// change.
 
 import type { DeliveryReport, Settlement } from "../../../../src/dispatch/contract/outcome-rows.ts";
 import type { BatchChanges, NewRequest } from "../../../../src/dispatch/contract/rows.ts";
@@ -148,7 +148,7 @@ export async function seal(
 ): Promise<SealResult> {
   return store.seal({
     ...{ key, lane, account: "acme", ledger, owner: "old", leaseUntil: now + 60_000, now },
-    // As the dispatcher gives it where 900 were learned.
+    // As the dispatcher passes it after it has learned 900.
     limits: { tokens: ledger === "acme/m" ? 900 : Infinity, requests: Infinity, batches: Infinity },
     ...{ maxRequests: most, maxBytes: Infinity, maxTokens: Infinity, minRequests: 1, avoidCounts: [] },
   });

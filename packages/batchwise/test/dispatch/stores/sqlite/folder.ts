@@ -9,7 +9,7 @@ import type { SealInput } from "../../../../src/dispatch/contract/store.ts";
 import type { SqliteDatabase, SqliteValue } from "../../../../src/dispatch/stores/sqlite/index.ts";
 
 export interface Folder {
-  /** A file name that no other call gives. */
+  /** A unique file name. */
   file(): string;
   remove(): void;
 }

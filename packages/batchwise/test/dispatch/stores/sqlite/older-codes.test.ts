@@ -1,5 +1,4 @@
-// Opening an older database takes the codes of errors out of its payloads, whatever else a provider
-// has put there.
+// Opening an older database extracts the error codes from its payloads, whatever else they contain.
 
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

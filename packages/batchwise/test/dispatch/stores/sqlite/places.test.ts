@@ -1,4 +1,4 @@
-// What is kept of tenants and lanes that are over.
+// Data kept for former tenants and lanes.
 
 import { expect, test } from "vitest";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";

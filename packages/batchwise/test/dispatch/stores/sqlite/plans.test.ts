@@ -1,5 +1,5 @@
-// How SQLite finds what the store asks for: by an index of few rows, not by walking past the many
-// that are over or wait.
+// SQLite finds the store's rows by an index of few rows, without scanning the many that have ended
+// or wait.
 
 import { expect, test } from "vitest";
 import type { RequestMatch } from "../../../../src/dispatch/contract/rows.ts";
@@ -7,7 +7,7 @@ import type { Store } from "../../../../src/dispatch/index.ts";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
 import { NOW, requests, sealInput, watched } from "./folder.ts";
 
-/** The steps on a table that SQLite plans for what a call of the store runs. */
+/** The steps that SQLite plans on a table for a call of the store. */
 async function plansOf(table: string, call: (store: Store) => Promise<unknown>): Promise<string[]> {
   const { database, ran, close } = watched(":memory:");
   const store = sqliteStore({ database });

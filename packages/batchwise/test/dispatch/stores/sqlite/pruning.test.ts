@@ -1,5 +1,4 @@
-// What only this store does when it prunes: it works in two passes, and gives the file's space
-// back.
+// Pruning that is particular to this store: it works in two passes, and returns the file's space.
 
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -64,7 +63,7 @@ describe("the file of a store that prunes", () => {
     await fill(store, 20_000, 2_000);
     expect(sizeOf(path)).toBeGreaterThan(40 * MEGABYTE);
     expect(await steps(store)).toEqual({ requests: 20_000, batches: 1 });
-    // Four of them are free, for what comes next.
+    // Four of them are free, for later rows.
     expect(sizeOf(path)).toBeLessThan(10 * MEGABYTE);
     const again = requests(2, "0-", 2_000);
     expect(await store.enqueue(again, NOW)).toEqual(["same", "same"]);
@@ -99,7 +98,7 @@ describe("the file of a store that prunes", () => {
     expect(sizeOf(path) - full).toBeGreaterThanOrEqual(0);
     expect(sizeOf(path) - full).toBeLessThan(full / 500);
     await store.close();
-    // What the page on stores says.
+    // As the page on stores advises.
     database.exec("PRAGMA auto_vacuum = INCREMENTAL; VACUUM");
     expect(sizeOf(path)).toBeLessThan(full / 5);
     store = sqliteStore({ database });

@@ -1,5 +1,5 @@
-// The file, or the `-wal` beside it, removed or replaced while a store has it open. SQLite goes on
-// without a word; the store acknowledges nothing from then on.
+// The file, or the `-wal` beside it, removed or replaced while a store has it open. SQLite
+// continues silently; the store acknowledges nothing from then on.
 
 import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,4 +1,4 @@
-// What a Node.js without node:sqlite is told.
+// The error of a Node.js without node:sqlite.
 
 import { expect, test, vi } from "vitest";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
