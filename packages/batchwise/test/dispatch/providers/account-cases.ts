@@ -6,7 +6,7 @@ import { HTTPClient, Mistral } from "@mistralai/mistralai";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { type GeminiClient, geminiAccount } from "batchwise/dispatch/gemini";
 import { mistralAccount } from "batchwise/dispatch/mistral";
-import { type OpenAiClient, openaiAccount } from "batchwise/dispatch/openai";
+import { type OpenAiClient, type OpenAiServiceName, openaiAccount, openaiServices } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeFaults } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import type { Adapter } from "./account-suite.ts";
@@ -33,7 +33,7 @@ export const openaiCaseOf = (name: string, Client: OpenAiClass): Adapter => ({
 export const openaiCase: Adapter = openaiCaseOf("the OpenAI account", OpenAI);
 
 /** An OpenAI-compatible service, which is a dialect of the fake. */
-const serviceCase = (service: "azure" | "groq" | "together"): Adapter => ({
+const serviceCase = (service: OpenAiServiceName): Adapter => ({
   name: `the OpenAI account at ${service}`,
   create: "batches.create",
   fake: { dialect: service },
@@ -47,7 +47,10 @@ const serviceCase = (service: "azure" | "groq" | "together"): Adapter => ({
   },
 });
 
-export const serviceCases: readonly Adapter[] = (["azure", "groq", "together"] as const).map(serviceCase);
+const SERVICES = Object.keys(openaiServices) as OpenAiServiceName[];
+
+/** Each service with a record, but OpenAI. */
+export const serviceCases: readonly Adapter[] = SERVICES.filter((name) => name !== "openai").map(serviceCase);
 
 export const anthropicCase: Adapter = {
   name: "the Anthropic account",

@@ -51,7 +51,16 @@ export interface OpenAiService {
 }
 
 /** A service with a record here. */
-export type OpenAiServiceName = "openai" | "azure" | "groq" | "together";
+export type OpenAiServiceName =
+  | "openai"
+  | "azure"
+  | "groq"
+  | "together"
+  | "doubleword"
+  | "dashscope"
+  | "deepinfra"
+  | "novita"
+  | "siliconflow";
 
 const LIMITS: ProviderLimits = {
   maxRequests: 50_000,
@@ -150,4 +159,37 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
     methods: { "/v1/audio/transcriptions": "FILE", "/v1/audio/translations": "FILE" },
     audioField: "file",
   },
+  /**
+   * "1h" besides "24h", from the README of autobatcher 0.12. Its other models: by the account's
+   * option `endpoints`.
+   */
+  doubleword: { ...common, capabilities: compatible("doubleword", {}), shortestWindowHours: 1 },
+  /**
+   * help.aliyun.com, "OpenAI compatible - Batch (file input)": 50,000 requests, 500 MB, "24h" to
+   * "336h", chat and embeddings.
+   */
+  dashscope: {
+    ...common,
+    capabilities: {
+      ...compatible("dashscope", { maxBytes: 500_000_000 }),
+      endpoints: [...CHAT, "/v1/embeddings"],
+    },
+    longestWindowHours: 14 * 24,
+  },
+  /** deepinfra.com, "Introducing the Batch API": chat and embeddings, within 24 hours. */
+  deepinfra: { ...common, capabilities: { ...compatible("deepinfra", {}), endpoints: [...CHAT, "/v1/embeddings"] } },
+  /**
+   * novita.ai/docs/guides/llm-batch-api: "24h" only, states in capitals, PROGRESS for "in_progress".
+   */
+  novita: { ...common, capabilities: { ...compatible("novita", {}), endpoints: [...CHAT, "/v1/completions"] } },
+  /** docs.siliconflow.cn, "Batch": 5,000 lines and 1 GB a file. */
+  siliconflow: { ...common, capabilities: compatible("siliconflow", { maxRequests: 5_000, maxBytes: 1_000_000_000 }) },
 };
+
+/**
+ * A service that says that it is compatible with OpenAI's Batch API, and names no limit on creates
+ * or inputs.
+ */
+function compatible(provider: string, limits: Partial<ProviderLimits>): Capabilities {
+  return { ...openai, provider, endpoints: CHAT, limits: { ...LIMITS, ...limits } };
+}

@@ -58,16 +58,17 @@ const PLAN: FakePlan = {
  * Azure names absent files "", leaves an empty error file, and names both files of a failed batch.
  * It has also capitalised states.
  */
-const DIALECT_PLANS: Readonly<Record<FakeDialect, Partial<FakePlan>>> = {
-  openai: {},
+const DIALECT_PLANS: Readonly<Partial<Record<FakeDialect, Partial<FakePlan>>>> = {
   azure: { absentFile: "empty", emptyErrorFile: true, failedNamesFiles: true, stateCase: "capitalised" },
-  groq: {},
   together: { absentFile: "omitted", stateCase: "upper" },
+  novita: { absentFile: "empty", stateCase: "upper", strangeState: "PROGRESS" },
 };
 
 /** Azure's from its quotas, Mistral's from its pages on batches and known limitations. */
 const DIALECT_LIMITS: Readonly<Partial<Record<FakeDialect | "mistral", Partial<FakeLimits>>>> = {
   azure: { maxLastingFiles: 500 },
+  dashscope: { maxFileBytes: 500_000_000 },
+  siliconflow: { maxLines: 5_000, maxFileBytes: 1_000_000_000 },
   mistral: { maxLines: 100_000, maxFileBytes: 512_000_000, enqueuedItems: 1_000_000 },
 };
 

@@ -59,7 +59,16 @@ export type FakeOperation =
 export type FakeSurface = "openai" | "anthropic" | "gemini" | "mistral" | "bedrock" | "vertex";
 
 /** Variants of OpenAI's wire format. */
-export type FakeDialect = "openai" | "azure" | "groq" | "together";
+export type FakeDialect =
+  | "openai"
+  | "azure"
+  | "groq"
+  | "together"
+  | "doubleword"
+  | "dashscope"
+  | "deepinfra"
+  | "novita"
+  | "siliconflow";
 
 /** The objects of a fake storage, and the faults in its calls. */
 export interface FakeObjects {

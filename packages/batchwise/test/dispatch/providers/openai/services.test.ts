@@ -1,4 +1,4 @@
-import { type OpenAiClient, openaiAccount } from "batchwise/dispatch/openai";
+import { type OpenAiClient, type OpenAiServiceName, openaiAccount, openaiServices } from "batchwise/dispatch/openai";
 import { type FakeDialect, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import OpenAI from "openai";
@@ -45,7 +45,54 @@ async function submit(account: Account): Promise<{ readonly fileId: string; read
   return { fileId: uploaded.fileId, batch };
 }
 
-describe.each<FakeDialect>(["openai", "azure", "groq", "together"])("a service of OpenAI's shape: %s", (service) => {
+const SERVICES = Object.keys(openaiServices) as OpenAiServiceName[];
+
+test.each(SERVICES)("the fake takes batches for each text endpoint of the record: %s", async (service) => {
+  const { account } = rig(service);
+  const bodies: Readonly<Record<string, string>> = {
+    "/v1/embeddings": '{"model":"m","input":"Hi"}',
+    "/v1/completions": '{"model":"m","prompt":"Hi"}',
+  };
+  for (const each of account.capabilities.endpoints) {
+    const body = bodies[each];
+    if (body === undefined) continue;
+    const line = account.encodeLine({ customId: customId(KEY, 0), endpoint: each, body });
+    const input = (await account.upload?.(inputOf([line]), call())) ?? { fileId: "" };
+    const asked = { ...NAME, endpoint: each, input, firstBody: async () => body };
+    expect(await account.create(asked, call())).toMatchObject({ state: "validating" });
+  }
+});
+
+test.each([
+  ["groq", "7d", 168],
+  ["doubleword", "1h", 1],
+  ["dashscope", "14d", 336],
+  ["dashscope", "336h", 336],
+] as const)(
+  "%s takes a window of %s, and the account knows how long it is",
+  async (service, completionWindow, hours) => {
+    const fake = fakeProvider({ clock: virtualClock(Date.UTC(2026, 0, 1)), dialect: service });
+    const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+    const account = openaiAccount({ client, service, completionWindow });
+    const { batch } = await submit(account);
+    expect(batch.expiresAt).toBe(Date.UTC(2026, 0, 1) + hours * HOUR);
+    expect(account.capabilities.completionWindowMs).toBe(hours * HOUR);
+  },
+);
+
+test.each([
+  ["openai", "1h"],
+  ["doubleword", "48h"],
+  ["dashscope", "15d"],
+  ["siliconflow", "2d"],
+] as const)("%s takes no window of %s", (service, completionWindow) => {
+  const client = new OpenAI({ apiKey: "key" });
+  expect(() => openaiAccount({ client, service, completionWindow })).toThrow(
+    expect.objectContaining({ code: "INVALID_OPTION" }),
+  );
+});
+
+describe.each(SERVICES)("a service of OpenAI's shape: %s", (service) => {
   test("runs a batch from upload to results", async () => {
     const { account, clock } = rig(service);
     const { batch } = await submit(account);

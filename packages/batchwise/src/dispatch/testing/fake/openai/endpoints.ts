@@ -15,6 +15,18 @@ const OF_DIALECT: Readonly<Record<FakeDialect, readonly string[]>> = {
   azure: [...AZURE, ...AZURE.map((endpoint) => endpoint.slice("/v1".length))],
   groq: ["/v1/chat/completions", ...AUDIO],
   together: ["/v1/chat/completions", ...AUDIO],
+  doubleword: ["/v1/chat/completions"],
+  dashscope: ["/v1/chat/completions", "/v1/embeddings"],
+  deepinfra: ["/v1/chat/completions", "/v1/embeddings"],
+  novita: ["/v1/chat/completions", "/v1/completions"],
+  siliconflow: ["/v1/chat/completions"],
+};
+
+/** Completion windows by dialect, if not "24h" only. */
+const WINDOWS: Readonly<Partial<Record<FakeDialect, RegExp>>> = {
+  groq: /^(?:24h|[1-7]d)$/,
+  doubleword: /^(?:1h|24h)$/,
+  dashscope: /^(?:(?:2[4-9]|[3-9]\d|[12]\d\d|3[0-2]\d|33[0-6])h|(?:[1-9]|1[0-4])d)$/,
 };
 
 /** Required fields by endpoint: one of each list. */
@@ -33,6 +45,10 @@ const AUDIO_FIELDS: Readonly<Partial<Record<FakeDialect, string>>> = { groq: "ur
 
 export function hasEndpoint(dialect: FakeDialect, endpoint: string): boolean {
   return OF_DIALECT[dialect].includes(endpoint);
+}
+
+export function hasWindow(dialect: FakeDialect, window: string): boolean {
+  return (WINDOWS[dialect] ?? /^24h$/).test(window);
 }
 
 /** The endpoint with its "/v1". */

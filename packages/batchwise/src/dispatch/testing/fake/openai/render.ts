@@ -41,7 +41,7 @@ export function renderBatch(
     completion_window: extra.window,
     status: stateWord(phase, course.plan),
     ...resultFiles(batch, moment, counts, now),
-    created_at: seconds(course.acceptedAt),
+    created_at: dialect === "novita" ? new Date(course.acceptedAt).toISOString() : seconds(course.acceptedAt),
     in_progress_at: seconds(moment.startedAt),
     expires_at: Number.isFinite(course.windowMs) ? seconds(course.acceptedAt + course.windowMs) : null,
     finalizing_at: seconds(moment.finalizingAt),

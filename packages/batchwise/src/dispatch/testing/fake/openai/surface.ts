@@ -9,13 +9,12 @@ import type { Settings } from "../settings.ts";
 import type { Route, Surface } from "../surface.ts";
 import { isOver } from "../timeline.ts";
 import type { FakeOperation } from "../types.ts";
-import { hasEndpoint } from "./endpoints.ts";
+import { hasEndpoint, hasWindow } from "./endpoints.ts";
 import { checkFile, isObject } from "./lines.ts";
 import * as render from "./render.ts";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
-const DAYS_OF_GROQ = /^(?:24h|[1-7]d)$/;
 
 export class OpenAiSurface implements Surface {
   readonly name = "openai";
@@ -108,7 +107,8 @@ export class OpenAiSurface implements Surface {
     if (typeof fileId !== "string") throw missing("input_file_id");
     if (typeof endpoint !== "string" || !hasEndpoint(this.#settings.dialect, endpoint))
       throw invalid("endpoint", endpoint);
-    if (typeof window !== "string" || !this.#allowsWindow(window)) throw invalid("completion_window", window);
+    if (typeof window !== "string" || !hasWindow(this.#settings.dialect, window))
+      throw invalid("completion_window", window);
     const metadata = checkMetadata(wanted.metadata);
     const { anchor, seconds } = (wanted.output_expires_after ?? {}) as {
       readonly anchor?: Json;
@@ -127,10 +127,6 @@ export class OpenAiSurface implements Surface {
     const windowMs = this.#settings.dialect === "azure" ? Number.POSITIVE_INFINITY : spanOf(window);
     const extra = { endpoint, inputFileId: fileId, window, metadata, keptMs };
     return this.book.add({ ...checked, id: this.#nextId(), windowMs, foreign: false, extra });
-  }
-
-  #allowsWindow(window: string): boolean {
-    return this.#settings.dialect === "groq" ? DAYS_OF_GROQ.test(window) : window === "24h";
   }
 
   #nextId(): string {
@@ -255,7 +251,7 @@ function checkMetadata(value: Json | undefined): JsonObject | null {
 }
 
 function spanOf(window: string): number {
-  return window.endsWith("d") ? Number.parseInt(window, 10) * DAY : DAY;
+  return Number.parseInt(window, 10) * (window.endsWith("d") ? DAY : HOUR);
 }
 
 function missing(param: string): Refusal {
