@@ -48,6 +48,7 @@ export const sidebar: Group[] = [
     ["… Vertex AI", "docs/providers/vertex"],
     ["… Amazon Bedrock", "docs/providers/bedrock"],
     ["… Mistral", "docs/providers/mistral"],
+    ["… Voyage", "docs/providers/voyage"],
     ["… local", "docs/providers/local"],
     ["Object storage", "docs/object-storage"],
     ["The fake provider", "docs/fake-provider"],

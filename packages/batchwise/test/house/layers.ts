@@ -69,6 +69,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "providers/mistral": ["providers/shapes", "format", "contract"],
   "providers/openai": ["providers/shapes", "format", "contract"],
   "providers/shapes": ["format", "contract"],
+  "providers/voyage": ["providers/openai", "contract"],
   "providers/vertex": ["providers/shapes", "format", "contract"],
   storage: ["contract"],
   testing: ["contract"],

@@ -128,6 +128,21 @@ describe("batchwise run sends to", () => {
     answered(practice, 3);
   });
 
+  test("Voyage, with its key, another address and OpenAI's client", async () => {
+    const practice = await Practice.start({ dialect: "voyage" });
+    const lines = [0, 1, 2].map((n) =>
+      JSON.stringify({
+        ...{ custom_id: `r${n}`, method: "POST", url: "/v1/embeddings" },
+        body: { model: "voyage-3.5", input: `text ${n}`, input_type: "document" },
+      }),
+    );
+    practice.write("in.jsonl", `${lines.join("\n")}\n`);
+    const args = ["--account", "voyage", "--base-url", practice.url];
+    const { code, output } = await run(practice, { VOYAGE_API_KEY: "practice" }, ...args);
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("3 outcomes (3 succeeded)") });
+    expect(practice.fake.calls("batches.create")).toBe(1);
+  });
+
   test("Vertex AI, with application default credentials and a bucket", async () => {
     const gcs = fakeGcs();
     const practice = await Practice.start({ storage: gcs });

@@ -8,6 +8,7 @@ import { type GeminiClient, geminiAccount } from "batchwise/dispatch/gemini";
 import { mistralAccount } from "batchwise/dispatch/mistral";
 import { type OpenAiClient, type OpenAiServiceName, openaiAccount, openaiServices } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeFaults } from "batchwise/dispatch/testing";
+import { voyageAccount } from "batchwise/dispatch/voyage";
 import OpenAI from "openai";
 import type { Adapter } from "./account-suite.ts";
 
@@ -51,6 +52,20 @@ const SERVICES = Object.keys(openaiServices) as OpenAiServiceName[];
 
 /** Each service with a record, but OpenAI. */
 export const serviceCases: readonly Adapter[] = SERVICES.filter((name) => name !== "openai").map(serviceCase);
+
+export const voyageCase: Adapter = {
+  name: "the Voyage account",
+  create: "batches.create",
+  fake: { dialect: "voyage" },
+  differs: { windowMs: 12 * 3_600_000 },
+  account: (target) => {
+    const client =
+      "url" in target
+        ? new OpenAI({ apiKey: "key", baseURL: `${target.url}/v1` })
+        : new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: target.fetch });
+    return voyageAccount({ client });
+  },
+};
 
 export const anthropicCase: Adapter = {
   name: "the Anthropic account",

@@ -1,17 +1,18 @@
-// Accounts of providers that need only a key: OpenAI, Anthropic, Gemini and Mistral.
+// Accounts of providers that need only a key: OpenAI, Anthropic, Gemini, Mistral and Voyage.
 
 import type { Account } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { geminiAccount } from "batchwise/dispatch/gemini";
 import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
+import { voyageAccount } from "batchwise/dispatch/voyage";
 import type { AccountFlags } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
 import { loadClient } from "../common/packages.ts";
 import { addressIn, type CommonOptions, commonOptions, keyIn, variable } from "./account-flags.ts";
 import type { OpenAccount } from "./opened.ts";
 
-export type KeyProvider = "openai" | "anthropic" | "gemini" | "mistral";
+export type KeyProvider = "openai" | "anthropic" | "gemini" | "mistral" | "voyage";
 
 interface Provider {
   /** Variables with the key, in the client's order: the first that is set is used. */
@@ -27,6 +28,8 @@ interface Provider {
   settings(baseUrl: string | undefined, key: string): object;
   account(client: never, options: CommonOptions): Account;
 }
+
+const VOYAGE = "https://api.voyageai.com/v1";
 
 const PROVIDERS: Readonly<Record<KeyProvider, Provider>> = {
   openai: {
@@ -56,6 +59,11 @@ const PROVIDERS: Readonly<Record<KeyProvider, Provider>> = {
     ...{ package: "@mistralai/mistralai", client: "Mistral" },
     settings: (serverURL, apiKey) => ({ apiKey, ...(serverURL === undefined ? {} : { serverURL }) }),
     account: (client, options) => mistralAccount({ client, ...options }),
+  },
+  voyage: {
+    ...{ keys: ["VOYAGE_API_KEY"], address: null, url: VOYAGE, package: "openai", client: "OpenAI" },
+    settings: (baseURL = VOYAGE, apiKey) => ({ apiKey, baseURL }),
+    account: (client, options) => voyageAccount({ client, ...options }),
   },
 };
 

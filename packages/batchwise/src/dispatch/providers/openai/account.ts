@@ -17,7 +17,7 @@ import type {
   ResultLine,
 } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
-import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
+import { openaiLine, openaiLineBytes, utf8Length } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { isMissing } from "../shapes/classify-status.ts";
 import { rowsOf } from "../shapes/list-rows.ts";
@@ -32,6 +32,7 @@ import { classify } from "./classify.ts";
 import type { BatchCreateBody, OpenAiClient } from "./client.ts";
 import { nextOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch } from "./convert.ts";
 import { type OpenAiAccountOptions, type OpenAiSettings, resolveOpenAiOptions } from "./options.ts";
+import { dataLine, groupOfParams, sharedParams } from "./shared-params.ts";
 
 const FILES_A_PAGE = 1_000;
 /** States of a file that will become usable. For any other state, the create decides. */
@@ -54,6 +55,7 @@ export function openaiAccount(options: OpenAiAccountOptions): Account {
 class OpenAiAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly isFileReady?: NonNullable<Account["isFileReady"]>;
+  readonly groupOf?: NonNullable<Account["groupOf"]>;
   readonly #client: OpenAiClient;
   readonly #openai: OpenAiSettings;
 
@@ -61,16 +63,28 @@ class OpenAiAccount extends AccountFields implements Account {
     super(openai.settings);
     this.#client = openai.client;
     this.#openai = openai;
+    const { lineFields } = openai.service;
+    if (lineFields !== undefined) {
+      this.groupOf = (endpoint, body) => groupOfParams(body, lineFields[endpoint] ?? Object.keys(body));
+    }
     if (openai.service.processesFiles === true) this.isFileReady = (fileId, call) => this.#isProcessed(fileId, call);
     if (openai.settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine(request: LineRequest): string {
+    const kept = this.#keptOf(request.endpoint);
+    if (kept !== undefined) return dataLine(request, kept);
     return openaiLine(request, this.#urlOf(request.endpoint), this.#methodOf(request.endpoint));
   }
 
   lineBytes(request: LineRequest, bodyBytes: number): number {
+    if (this.#keptOf(request.endpoint) !== undefined) return utf8Length(this.encodeLine(request));
     return openaiLineBytes(request, bodyBytes, this.#urlOf(request.endpoint), this.#methodOf(request.endpoint));
+  }
+
+  /** The fields of a body that stay in its line; undefined: all. */
+  #keptOf(endpoint: Endpoint): readonly string[] | undefined {
+    return this.#openai.service.lineFields?.[endpoint];
   }
 
   #urlOf(endpoint: Endpoint): string {
@@ -106,10 +120,13 @@ class OpenAiAccount extends AccountFields implements Account {
     if (!("fileId" in input.input)) throw new TypeError("Expected an uploaded file.");
     const { key, attempt, endpoint, model } = input;
     const extras = this.#openai.createExtras({ key, attempt, endpoint, model });
+    const kept = this.#keptOf(endpoint);
+    const shared = kept === undefined ? {} : { request_params: sharedParams(await input.firstBody(), kept) };
     const tag = this.capabilities.tag === "metadata" ? { [TAG_KEY]: key, [TAG_ATTEMPT]: String(attempt) } : {};
     const metadata = { ...(jsonObject(extras.metadata) as Record<string, string> | null), ...tag };
     const body: BatchCreateBody = {
       ...extras,
+      ...shared,
       input_file_id: input.input.fileId,
       endpoint: this.#urlOf(endpoint) as BatchCreateBody["endpoint"],
       completion_window: this.#openai.completionWindow as "24h",

@@ -48,6 +48,12 @@ export interface OpenAiService {
    * the file's `status` first. Default false.
    */
   readonly processesFiles?: boolean;
+  /**
+   * By endpoint, the fields of a body that stay in its line, for a service that takes the model
+   * and its parameters once a batch: the others go with the create as `request_params`, requests
+   * share a batch only if they agree in them, and lines have no `method` and `url`. Default: none.
+   */
+  readonly lineFields?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** A service with a record here. */
@@ -179,7 +185,8 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
   /** deepinfra.com, "Introducing the Batch API": chat and embeddings, within 24 hours. */
   deepinfra: { ...common, capabilities: { ...compatible("deepinfra", {}), endpoints: [...CHAT, "/v1/embeddings"] } },
   /**
-   * novita.ai/docs/guides/llm-batch-api: "24h" only, states in capitals, PROGRESS for "in_progress".
+   * novita.ai/docs/guides/llm-batch-api: "24h" only, states in capitals, PROGRESS for
+   * "in_progress".
    */
   novita: { ...common, capabilities: { ...compatible("novita", {}), endpoints: [...CHAT, "/v1/completions"] } },
   /** docs.siliconflow.cn, "Batch": 5,000 lines and 1 GB a file. */

@@ -25,6 +25,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
   "/v1/images/generations": (body) => checkGiven(body, "prompt"),
   "/v1/images/edits": checkEdit,
   "/v1/videos": checkVideo,
+  "/v1/rerank": checkRerank,
+  "/v1/contextualizedembeddings": (body) => checkList(body, "inputs"),
   "/v1/audio/transcriptions": checkAudio,
   "/v1/audio/translations": checkAudio,
 };
@@ -79,6 +81,16 @@ function checkAudio(body: JsonObject, { audioField }: BodyRules): void {
   const names = audioField === undefined ? ["url", "file"] : [audioField];
   if (names.some((name) => text(body[name]) !== null)) return;
   throw invalid(`${names.map((name) => `\`${name}\``).join(" or ")} must be the address of the audio`);
+}
+
+function checkRerank(body: JsonObject): void {
+  if (text(body.query) === null) throw invalid("`query` must be a text");
+  checkList(body, "documents");
+}
+
+function checkList(body: JsonObject, name: "documents" | "inputs"): void {
+  const value = body[name];
+  if (!Array.isArray(value) || value.length === 0) throw invalid(`\`${name}\` must be a non-empty array`);
 }
 
 function checkGiven(body: JsonObject, name: "input" | "prompt"): void {

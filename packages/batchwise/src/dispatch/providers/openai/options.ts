@@ -80,7 +80,8 @@ export function resolveOpenAiOptions(options: OpenAiAccountOptions): OpenAiSetti
     endpoints: Object.freeze([...endpoints]),
     ...(options.completionWindow === undefined ? {} : { completionWindowMs: hoursOf(completionWindow) * HOUR_MS }),
   });
-  const reserved = ["input_file_id", "endpoint", "completion_window"];
+  const shared = service.lineFields === undefined ? [] : ["request_params"];
+  const reserved = ["input_file_id", "endpoint", "completion_window", ...shared];
   return {
     client,
     own: options.client,

@@ -14,6 +14,8 @@ const ANSWERS_IN: Readonly<Record<string, string>> = {
   "/v1/chat/completions": "choices",
   "/v1/completions": "choices",
   "/v1/embeddings": "data",
+  "/v1/contextualizedembeddings": "data",
+  "/v1/rerank": "data",
   "/v1/images/generations": "data",
   "/v1/images/edits": "data",
   "/v1/moderations": "results",

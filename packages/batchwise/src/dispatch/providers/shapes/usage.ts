@@ -5,6 +5,7 @@ import type { Usage } from "../../contract/types.ts";
 import { jsonObject, objectOf } from "./sdk-error.ts";
 
 const MOST_TOKENS = 1e9;
+const PARTS = ["prompt_tokens", "input_tokens", "completion_tokens", "output_tokens"];
 
 /**
  * Null if there is no usage. Anthropic's cache reads count as cached input, cache writes as
@@ -16,7 +17,9 @@ export function toUsage(wire: unknown): Usage | null {
   const read = count(usage.cache_read_input_tokens);
   // Anthropic counts cached input separately; OpenAI's input count includes it.
   const apart = (read ?? 0) + (count(usage.cache_creation_input_tokens) ?? 0);
-  const inputTokens = (count(usage.prompt_tokens) ?? count(usage.input_tokens) ?? 0) + apart;
+  // Voyage counts only the sum.
+  const sum = PARTS.every((name) => usage[name] === undefined) ? count(usage.total_tokens) : null;
+  const inputTokens = (count(usage.prompt_tokens) ?? count(usage.input_tokens) ?? sum ?? 0) + apart;
   const outputTokens = count(usage.completion_tokens) ?? count(usage.output_tokens) ?? 0;
   const input = objectOf(usage.prompt_tokens_details ?? usage.input_tokens_details);
   const output = objectOf(usage.completion_tokens_details ?? usage.output_tokens_details);

@@ -69,6 +69,7 @@ const DIALECT_LIMITS: Readonly<Partial<Record<FakeDialect | "mistral", Partial<F
   azure: { maxLastingFiles: 500 },
   dashscope: { maxFileBytes: 500_000_000 },
   siliconflow: { maxLines: 5_000, maxFileBytes: 1_000_000_000 },
+  voyage: { maxLines: 100_000, maxFileBytes: 1_000_000_000, maxEmbeddingInputs: 100_000 },
   mistral: { maxLines: 100_000, maxFileBytes: 512_000_000, enqueuedItems: 1_000_000 },
 };
 

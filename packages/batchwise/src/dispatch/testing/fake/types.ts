@@ -68,7 +68,8 @@ export type FakeDialect =
   | "dashscope"
   | "deepinfra"
   | "novita"
-  | "siliconflow";
+  | "siliconflow"
+  | "voyage";
 
 /** The objects of a fake storage, and the faults in its calls. */
 export interface FakeObjects {

@@ -1,5 +1,5 @@
 import { type OpenAiClient, type OpenAiServiceName, openaiAccount, openaiServices } from "batchwise/dispatch/openai";
-import { type FakeDialect, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
+import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
@@ -23,7 +23,7 @@ interface Rig {
   readonly clock: VirtualClock;
 }
 
-function rig(service: FakeDialect): Rig {
+function rig(service: OpenAiServiceName): Rig {
   const clock = virtualClock(Date.UTC(2026, 0, 1));
   const fake = fakeProvider({ clock, dialect: service });
   const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });

@@ -2,8 +2,13 @@
 // uploads and creates. Over the official client and real sockets.
 
 import { createDispatcher, memoryStore } from "batchwise/dispatch";
-import { type OpenAiAccountOptions, openaiAccount, openaiServices } from "batchwise/dispatch/openai";
-import { type FakeDialect, type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";
+import {
+  type OpenAiAccountOptions,
+  type OpenAiServiceName,
+  openaiAccount,
+  openaiServices,
+} from "batchwise/dispatch/openai";
+import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI, { AzureOpenAI } from "openai";
 import { afterEach, describe, expect, test } from "vitest";
 import type { BatchInput, CallOptions, CreateInput } from "../../../../src/dispatch/contract/account.ts";
@@ -20,7 +25,10 @@ afterEach(async () => {
   for (const server of open.splice(0)) await server.close();
 });
 
-async function rig(fakeOptions: FakeOptions & { dialect?: FakeDialect }, options: Partial<OpenAiAccountOptions> = {}) {
+async function rig(
+  fakeOptions: FakeOptions & { dialect?: OpenAiServiceName },
+  options: Partial<OpenAiAccountOptions> = {},
+) {
   const fake = fakeProvider({ plan: { validateMs: 0, runMs: 0, finalizeMs: 0 }, ...fakeOptions });
   const server = await fake.listen();
   open.push(server);

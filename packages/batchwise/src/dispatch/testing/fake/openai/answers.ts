@@ -11,6 +11,8 @@ const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAA
 
 /** Answers by endpoint. */
 export const openaiAnswers: Readonly<Record<string, (line: FakeLine) => JsonObject>> = {
+  "/v1/contextualizedembeddings": contextualized,
+  "/v1/rerank": ranking,
   "/v1/responses": response,
   "/v1/completions": completion,
   "/v1/moderations": moderation,
@@ -20,6 +22,29 @@ export const openaiAnswers: Readonly<Record<string, (line: FakeLine) => JsonObje
   "/v1/audio/transcriptions": transcription,
   "/v1/audio/translations": transcription,
 };
+
+/** A vector of each chunk of each document. */
+function contextualized({ body }: FakeLine): JsonObject {
+  const documents = Array.isArray(body.inputs) ? body.inputs : [];
+  const data = documents.map((chunks, index) => ({ object: "list", data: vectors(chunks), index }));
+  return { object: "list", data, model: body.model ?? "", usage: { total_tokens: words(body.inputs) } };
+}
+
+function vectors(chunks: Json): JsonObject[] {
+  const all = Array.isArray(chunks) ? chunks : [chunks];
+  return all.map((chunk, index) => ({ object: "embedding", embedding: [hashOf(textOf(chunk)) / 2 ** 32, 1], index }));
+}
+
+/** The best document first: the one whose text is most like the query in length. */
+function ranking({ body }: FakeLine): JsonObject {
+  const documents = Array.isArray(body.documents) ? body.documents : [];
+  const wanted = textOf(body.query).length;
+  const scoreOf = (text: string): number => 1 / (1 + Math.abs(text.length - wanted));
+  const data = documents.map((each, index) => ({ relevance_score: scoreOf(textOf(each)), index }));
+  data.sort((one, other) => other.relevance_score - one.relevance_score);
+  const total = words(body.query) + words(body.documents);
+  return { object: "list", data, model: body.model ?? "", usage: { total_tokens: total } };
+}
 
 function response({ body, customId }: FakeLine): JsonObject {
   const text = `echo: ${textOf(body.input)}`;

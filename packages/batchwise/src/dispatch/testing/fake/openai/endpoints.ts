@@ -20,12 +20,14 @@ const OF_DIALECT: Readonly<Record<FakeDialect, readonly string[]>> = {
   deepinfra: ["/v1/chat/completions", "/v1/embeddings"],
   novita: ["/v1/chat/completions", "/v1/completions"],
   siliconflow: ["/v1/chat/completions"],
+  voyage: ["/v1/embeddings", "/v1/contextualizedembeddings", "/v1/rerank"],
 };
 
 /** Completion windows by dialect, if not "24h" only. */
 const WINDOWS: Readonly<Partial<Record<FakeDialect, RegExp>>> = {
   groq: /^(?:24h|[1-7]d)$/,
   doubleword: /^(?:1h|24h)$/,
+  voyage: /^12h$/,
   dashscope: /^(?:(?:2[4-9]|[3-9]\d|[12]\d\d|3[0-2]\d|33[0-6])h|(?:[1-9]|1[0-4])d)$/,
 };
 
@@ -33,6 +35,8 @@ const WINDOWS: Readonly<Partial<Record<FakeDialect, RegExp>>> = {
 const NEEDED: Readonly<Record<string, readonly (readonly string[])[]>> = {
   "/v1/chat/completions": [["messages"]],
   "/v1/embeddings": [["input"]],
+  "/v1/contextualizedembeddings": [["inputs"]],
+  "/v1/rerank": [["query"], ["documents"]],
   "/v1/responses": [["input", "prompt"]],
   "/v1/completions": [["prompt"]],
   "/v1/moderations": [["input"]],

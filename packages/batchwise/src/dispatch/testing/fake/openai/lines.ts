@@ -25,7 +25,13 @@ interface Seen {
   model: string | null;
 }
 
-export function checkFile(content: Uint8Array, endpoint: string, settings: Settings): CheckedFile {
+/** `params`: what the create says for all lines, at services that take it there; else null. */
+export function checkFile(
+  content: Uint8Array,
+  endpoint: string,
+  settings: Settings,
+  params: JsonObject | null,
+): CheckedFile {
   const texts = Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString().split("\n");
   if (texts.at(-1) === "") texts.pop();
   const seen: Seen = { ids: new Set(), model: null };
@@ -34,7 +40,7 @@ export function checkFile(content: Uint8Array, endpoint: string, settings: Setti
   const { minLines, maxLines, maxEmbeddingInputs, namedFaults } = settings.limits;
   let [tokens, inputs] = [0, 0];
   for (const [index, text] of texts.entries()) {
-    const line = parseLine(text);
+    const line = wholeLine(parseLine(text), endpoint, params);
     const fault = line === null ? notJson : faultOf(line, endpoint, seen, settings);
     if (fault !== null) {
       if (faults.length < namedFaults) faults.push({ ...fault, line: index + 1 });
@@ -66,6 +72,15 @@ function parseLine(text: string): JsonObject | null {
   } catch {
     return null;
   }
+}
+
+/** The line with what its create says. One that says any of it itself stays as it is: a fault. */
+function wholeLine(line: JsonObject | null, endpoint: string, params: JsonObject | null): JsonObject | null {
+  if (line === null || params === null) return line;
+  const { body } = line;
+  if (Object.keys(line).length !== 2 || !isObject(body)) return line;
+  if (Object.keys(params).some((name) => body[name] !== undefined)) return line;
+  return { ...line, method: "POST", url: endpoint, body: { ...params, ...body } };
 }
 
 function entryOf(given: JsonObject, endpoint: string, settings: Settings): Entry {

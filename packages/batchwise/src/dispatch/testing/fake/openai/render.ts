@@ -21,6 +21,9 @@ export interface Shown {
   readonly now: number;
 }
 
+/** Dialects that say in ISO 8601 when a batch was created. */
+const TIMES_AS_TEXT: ReadonlySet<FakeDialect> = new Set(["novita", "voyage"]);
+
 export function renderBatch(
   batch: FakeBatch<OpenAiExtra>,
   { moment, counts, now }: Shown,
@@ -41,7 +44,7 @@ export function renderBatch(
     completion_window: extra.window,
     status: stateWord(phase, course.plan),
     ...resultFiles(batch, moment, counts, now),
-    created_at: dialect === "novita" ? new Date(course.acceptedAt).toISOString() : seconds(course.acceptedAt),
+    created_at: TIMES_AS_TEXT.has(dialect) ? new Date(course.acceptedAt).toISOString() : seconds(course.acceptedAt),
     in_progress_at: seconds(moment.startedAt),
     expires_at: Number.isFinite(course.windowMs) ? seconds(course.acceptedAt + course.windowMs) : null,
     finalizing_at: seconds(moment.finalizingAt),

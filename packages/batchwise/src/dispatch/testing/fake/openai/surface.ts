@@ -122,11 +122,26 @@ export class OpenAiSurface implements Surface {
     }
     const file = this.#files.get(fileId);
     if (file === undefined) throw new Refusal(404, "not_found", `No such File object: ${fileId}`, { param: "id" });
-    if (this.#files.isPending(file)) throw new Refusal(400, "invalid_file", "File is not ready.");
-    const checked = checkFile(file.content, endpoint, this.#settings);
+    if (this.#files.isPending(file)) throw this.#notReady();
+    const checked = checkFile(file.content, endpoint, this.#settings, this.#paramsOf(wanted));
     const windowMs = this.#settings.dialect === "azure" ? Number.POSITIVE_INFINITY : spanOf(window);
     const extra = { endpoint, inputFileId: fileId, window, metadata, keptMs };
     return this.book.add({ ...checked, id: this.#nextId(), windowMs, foreign: false, extra });
+  }
+
+  #notReady(): Refusal {
+    if (this.#settings.dialect === "voyage") return new Refusal(404, "not_found", "Input file not found");
+    return new Refusal(400, "invalid_file", "File is not ready.");
+  }
+
+  /** Voyage takes the model and its parameters with the create. */
+  #paramsOf({ request_params: params }: JsonObject): JsonObject | null {
+    if (this.#settings.dialect !== "voyage") {
+      if (params !== undefined) throw invalid("request_params", params);
+      return null;
+    }
+    if (!isObject(params) || typeof params.model !== "string") throw missing("request_params.model");
+    return params;
   }
 
   #nextId(): string {

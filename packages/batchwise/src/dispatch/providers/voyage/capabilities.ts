@@ -1,0 +1,40 @@
+// Voyage's Batch API as a record of OpenAI's shape: docs.voyageai.com/docs/batch-inference, and
+// MongoDB's guide to it with OpenAI's client. Limits are the documented ones.
+
+import type { OpenAiService } from "../openai/capabilities.ts";
+
+/**
+ * 1 GB and 100,000 inputs in a batch, 12 hours. Model and parameters go with the create. Right
+ * after an upload a create may be refused with 404 "Input file not found".
+ */
+export const voyageService: OpenAiService = {
+  filePurpose: "batch",
+  completionWindow: "12h",
+  maxInputs: 1_000,
+  processesFiles: true,
+  lineFields: {
+    "/v1/embeddings": ["input"],
+    "/v1/contextualizedembeddings": ["inputs"],
+    "/v1/rerank": ["query", "documents"],
+  },
+  capabilities: {
+    provider: "voyage",
+    endpoints: ["/v1/embeddings", "/v1/contextualizedembeddings", "/v1/rerank"],
+    maxInlineBytes: 0,
+    tag: "metadata",
+    list: { paged: true, pageSize: 100, newestFirst: true },
+    listsFiles: true,
+    ledgerScope: "model",
+    completionWindowMs: 12 * 3_600_000,
+    limits: {
+      maxRequests: 100_000,
+      maxBytes: 1_000_000_000,
+      maxTokens: Number.POSITIVE_INFINITY,
+      minRequests: 1,
+      maxEnqueuedTokens: Number.POSITIVE_INFINITY,
+      maxEnqueuedRequests: Number.POSITIVE_INFINITY,
+      maxEnqueuedBatches: Number.POSITIVE_INFINITY,
+      maxInputs: 100_000,
+    },
+  },
+};
