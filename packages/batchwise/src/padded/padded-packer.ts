@@ -1,5 +1,5 @@
-// The packer of `order: "length"` and `maxBatchCost: "learn"`. It learns how long the handler's
-// calls take, and from that the caps of the next batch. The last call of a batch counts, without
+// The packer of `order: "length"` and `maxBatchCost: "learn"`. It learns the times of the handler's
+// calls, and from them the caps of the next batch. Only the last call of a batch counts, without
 // opening, pauses and earlier calls.
 
 import type { ResolvedOptions } from "../core/contract/options.ts";
@@ -11,22 +11,19 @@ import type { Lane } from "../core/queue/lane.ts";
 import { type LengthCaps, packByLength } from "./pack-by-length.ts";
 import { RunCosts } from "./run-costs.ts";
 
-/** No item but the first fits, unless it costs nothing. */
+/** Only the first item fits, and items that cost nothing. */
 const ONE_ITEM: number = Number.MIN_VALUE;
 
 /**
- * A few keys may be models of their own, which differ in speed; many are users of one. Above this
- * number all keys share what has been learned.
+ * A few keys may be different models with different speeds; many keys are users of one model. Above
+ * this number all keys share the learned values.
  */
 const MOST_KEYS = 8;
 
 class PaddedPacker implements Packer {
-  /** Of all batches. */
+  /** Learned from all batches. */
   #ofAll: RunCosts | null = null;
-  /**
-   * Of the batches of each key; made with the first one, null once there have been too many of
-   * them.
-   */
+  /** Learned per key; created with the first batch, null after too many keys. */
   #byKey: Map<string, RunCosts> | null | undefined = undefined;
 
   pack(lane: Waiting, caps: LengthCaps, now: number, lastSequence: number): PackedBatch {
@@ -39,7 +36,7 @@ class PaddedPacker implements Packer {
     else if (!batch.isPart) this.#recordWhole(batch, callMs);
   }
 
-  /** A batch that failed, and of which each half succeeded, was too large, or unlucky. */
+  /** A failed batch whose halves both succeeded was too large, or unlucky. */
   #recordSplit({ cost, key, failure }: EndedBatch): void {
     if (failure?.hasFailedHalf || this.#ofAll === null) return;
     this.#ofAll.recordFailure(cost);
@@ -49,7 +46,7 @@ class PaddedPacker implements Packer {
   #recordWhole(batch: EndedBatch, callMs: number): void {
     const hasFailed = batch.failure?.hasFailed === true;
     if (this.#ofAll === null && hasFailed) return;
-    // One that was called off shows nothing of its size, unless deadlines did that.
+    // A cancelled batch says nothing about its size, unless deadlines cancelled it.
     if (batch.wasLeft && hasFailed && !batch.showsTooLong(callMs)) return;
     this.#ofAll ??= new RunCosts();
     learn(this.#ofAll, batch, callMs);
@@ -57,7 +54,7 @@ class PaddedPacker implements Packer {
     if (ofKey !== undefined) learn(ofKey, batch, callMs);
   }
 
-  /** Before a cap is learned, a lane is full by its size alone. */
+  /** Before a cap is learned, only the number of items makes a lane full. */
   limits(options: ResolvedOptions): ResolvedOptions {
     if (!options.learnsBatchCost || this.#ofAll === null) return options;
     let { budget } = this.#ofAll;
@@ -72,9 +69,8 @@ class PaddedPacker implements Packer {
   }
 
   /**
-   * Free slots share the items that may go, of all lanes, so that none idles while another has it
-   * all. None gets less than the part of a call's cost that its items do not make, where the call
-   * would cost more than its part.
+   * Free slots share the waiting items of all lanes, so that none is idle while another takes them
+   * all. A share is at least the fixed cost of a call.
    */
   capsOf(lane: Lane, options: ResolvedOptions, { freeSlots, waiting, runTimes }: PackingState): LengthCaps {
     const learned = this.#learnedOf(lane.key);
@@ -88,7 +84,7 @@ class PaddedPacker implements Packer {
     return { ...options, maxBatchCost: Math.min(maxBatchCost, share) };
   }
 
-  /** What is known of a key: of all batches, until enough of its own have run. */
+  /** The values of a key: those of all batches until enough of its own have run. */
   #learnedOf(key: string | undefined): RunCosts | null {
     const ofKey = key === undefined ? undefined : this.#byKey?.get(key);
     return ofKey?.isKnown ? ofKey : this.#ofAll;
@@ -121,8 +117,8 @@ function learn(runCosts: RunCosts, batch: EndedBatch, callMs: number): void {
 }
 
 /**
- * All that waits at a cold start may be more than memory holds. Without a bound on batches, each
- * item would be one.
+ * All items that wait at a cold start may exceed the memory. Without any cap, each item would be a
+ * batch.
  */
 function coldBudget({ concurrency, maxBatchCost }: ResolvedOptions): number {
   return concurrency === Infinity ? maxBatchCost : ONE_ITEM;
