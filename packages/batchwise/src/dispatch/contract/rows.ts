@@ -1,7 +1,7 @@
 // The rows of requests, batches, lanes, ledgers and usage that go in and out of a Store;
 // outcome-rows.ts has the others. Plain data with no optional place on the way out: null means
-// none. Times are milliseconds since 1970. Texts named payload, body, metadata, disposal and
-// lastError are JSON that stores pass through untouched. Types only.
+// none. Times are milliseconds since 1970. Texts named payload, body, metadata, disposal, lastError,
+// shortReads and outage are JSON that stores pass through untouched. Types only.
 
 import type { BatchState, Orphan, OutcomeStatus } from "./types.ts";
 
@@ -201,12 +201,15 @@ export interface LedgerRow {
   readonly blockedUntil: number;
   /** Refusals in a row; drives the backoff. */
   readonly strikes: number;
+  /** Why it is blocked, for people. */
   readonly note: string | null;
+  /** On an account's own ledger while it refuses every batch: see decide/sealing/outage.ts. */
+  readonly outage: string | null;
 }
 
 /**
- * Fields to set on a ledger; absent ones stay. A ledger that does not exist is made with null, 0, 0
- * and null.
+ * Fields to set on a ledger; absent ones stay. A ledger that does not exist is made with 0 strikes,
+ * not blocked, and null in all other fields.
  */
 export interface LedgerChanges {
   readonly name: string;
@@ -215,6 +218,7 @@ export interface LedgerChanges {
   readonly blockedUntil?: number;
   readonly strikes?: number;
   readonly note?: string | null;
+  readonly outage?: string | null;
 }
 
 /** A batch, as a store keeps it. */
@@ -238,21 +242,42 @@ export interface BatchRow {
   readonly submitAttempt: number;
   readonly submitStartedAt: number | null;
   readonly unknownSince: number | null;
-  /** Times it failed as a whole with no line to blame. */
+  /** Attempts in a row to send it that failed without a refusal, and when the first was made. */
+  readonly tries: number;
+  readonly triesSince: number | null;
+  /** Times it was refused as a whole with no line to blame; the first and the last of them. */
   readonly wholeFailures: number;
-  /**
-   * The uploaded file; from the first intent on, where there is none, a text in its place that says
-   * how the lines go.
-   */
+  readonly firstRefusedAt: number | null;
+  readonly lastRefusedAt: number | null;
+  /** When its members were divided into two groups; null: never. */
+  readonly splitAt: number | null;
+  /** True where its lines travel in the create. Chosen with the first intent; null until then. */
+  readonly inline: boolean | null;
+  /** The uploaded file. */
   readonly providerFileId: string | null;
+  /** Since when the provider has not been done with that file. */
+  readonly filePendingSince: number | null;
   readonly providerBatchId: string | null;
   /** False while a batch adopted without a tag has not been proved ours by its results. */
   readonly verified: boolean;
   readonly providerState: string | null;
+  /** Looks in a row that did not find it at the provider, and when the first was made. */
+  readonly lostLooks: number;
+  readonly lostSince: number | null;
+  /** Passes in a row over its lines, by an account that runs them, that broke off without a result. */
+  readonly breaks: number;
+  /** Reads of its results that failed, and how many of them waiting does not cure. */
+  readonly failedReads: number;
+  readonly unreadableReads: number;
+  /** Reads that found too few lines: see decide/results/unread-results.ts. */
+  readonly shortReads: string | null;
+  /** Steps in a row that failed by a mistake in code or an unforeseen answer. */
+  readonly failedSteps: number;
   /** When the cancel was sent to the provider; null until then. */
   readonly cancelSentAt: number | null;
   /** How its members end when not by results; see `Disposal` in format/payload.ts. */
   readonly disposal: string | null;
+  /** Code and message of the last failure, for people: nothing is decided by it. */
   readonly lastError: string | null;
   readonly pollMs: number;
   readonly expiresAt: number | null;
@@ -269,7 +294,7 @@ export interface BatchRow {
 }
 
 /**
- * Starts of a sealed batch: submitAttempt 0, verified true, pollMs 0, nextAt = now, every other
+ * Starts of a sealed batch: every count and pollMs 0, verified true, nextAt = now, every other
  * nullable field null.
  */
 type BatchFields =
@@ -277,11 +302,25 @@ type BatchFields =
   | "submitAttempt"
   | "submitStartedAt"
   | "unknownSince"
+  | "tries"
+  | "triesSince"
   | "wholeFailures"
+  | "firstRefusedAt"
+  | "lastRefusedAt"
+  | "splitAt"
+  | "inline"
   | "providerFileId"
+  | "filePendingSince"
   | "providerBatchId"
   | "verified"
   | "providerState"
+  | "lostLooks"
+  | "lostSince"
+  | "breaks"
+  | "failedReads"
+  | "unreadableReads"
+  | "shortReads"
+  | "failedSteps"
   | "cancelSentAt"
   | "disposal"
   | "lastError"

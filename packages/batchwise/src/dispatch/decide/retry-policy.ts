@@ -1,28 +1,11 @@
 // How often and how long a batch is sent again whose uploads or creates fail without a refusal: no
-// answer, a 5xx, a 404. Pure. The count is kept in `lastError`, beside the provider's words, until
-// a create is accepted. Limits are counts, not times: pauses grow to an hour, so the counts span
-// days, and a day's outage of the provider fails nothing.
+// answer, a 5xx, a 404. Pure. The batch counts its tries until a create is accepted. Limits are
+// counts, not times: pauses grow to an hour, so the counts span days, and a day's outage of the
+// provider fails nothing.
 
 import type { BatchRow } from "../contract/rows.ts";
-import type { OutcomeError } from "../contract/types.ts";
 
-/** The JSON in `batch.lastError`. */
-export interface LastError extends OutcomeError {
-  /** Failed attempts in a row; of polls, those in a row that did not find the batch. */
-  readonly tries?: number;
-  /** When the first of these attempts was made. */
-  readonly since?: number;
-  /** Since when the provider has not been done with the uploaded file. */
-  readonly pendingSince?: number;
-  /** When the batch was last refused as a whole. */
-  readonly refusedAt?: number;
-  /**
-   * Steps in a row that failed by themselves. The words are of the last one; these are what stood
-   * there before.
-   */
-  readonly steps?: number;
-  readonly beforeSteps?: OutcomeError;
-}
+type Tried = Pick<BatchRow, "tries" | "triesSince">;
 
 /** Failed attempts in a row, and when the first was made. */
 export interface FailureStreak {
@@ -56,16 +39,13 @@ export function pauseAfter(tries: number): number {
   return Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, Math.min(tries, TRIES_ALONE) - 1));
 }
 
-export function streakOf(batch: Pick<BatchRow, "lastError">): FailureStreak | null {
-  if (batch.lastError === null) return null;
-  const { tries, since } = JSON.parse(batch.lastError) as LastError;
-  return tries === undefined || since === undefined ? null : { tries, since };
+export function streakOf({ tries, triesSince: since }: Tried): FailureStreak | null {
+  return since === null ? null : { tries, since };
 }
 
 /** The streak with one more failure; `at` is when it began if this is the first. */
-export function extendStreak(batch: Pick<BatchRow, "lastError">, at: number): FailureStreak {
-  const before = streakOf(batch);
-  return { tries: (before?.tries ?? 0) + 1, since: before?.since ?? at };
+export function extendStreak({ tries, triesSince }: Tried, at: number): FailureStreak {
+  return { tries: tries + 1, since: triesSince ?? at };
 }
 
 /** True once the decision depends on whether other batches are accepted. */

@@ -106,14 +106,15 @@ export function batchRecord(row: BatchRow): BatchRecord {
     submitAttempt: row.submitAttempt,
     providerBatchId: row.providerBatchId,
     providerState: row.providerState,
-    lastError: parseError(row.lastError),
+    lastError: errorOf(row),
     orphans: row.orphans,
   };
 }
 
-function parseError(text: string | null): OutcomeError | null {
-  if (text === null) return null;
-  const { code, message } = JSON.parse(text) as OutcomeError;
+/** The last failure of a batch, in words for people. */
+export function errorOf({ lastError }: Pick<BatchRow, "lastError">): OutcomeError | null {
+  if (lastError === null) return null;
+  const { code, message } = JSON.parse(lastError) as OutcomeError;
   return { code, message };
 }
 

@@ -6,6 +6,7 @@ import type { ProviderBatch } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchChanges } from "../contract/rows.ts";
 import type { BatchRecord, Orphan } from "../contract/types.ts";
+import { BEGUN_ANEW } from "../decide/batch/plan.ts";
 import { judgeNamed, whyNotAdopting } from "../decide/batch/named-batch.ts";
 import { batchRecord } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
@@ -53,16 +54,14 @@ function tiedTo({ batch }: Lease, seen: ProviderBatch, verified: boolean, now: n
   // Where it turns out to be another's, a batch that waited for a person waits for one again.
   if (batch.state === "quarantined") orphans.push({ providerBatchId: seen.id, seenAt: now, action: "adopted" });
   return {
+    ...BEGUN_ANEW,
     state: "submitted",
     providerBatchId: seen.id,
     verified,
     providerState: seen.rawState,
     expiresAt: seen.expiresAt,
-    unknownSince: null,
     cancelSentAt: null,
     disposal: null,
-    lastError: null,
-    pollMs: 0,
     nextAt: now,
     orphans,
   };

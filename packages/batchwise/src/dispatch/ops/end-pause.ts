@@ -19,7 +19,7 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
   const ledger = await runtime.ledger(account.name);
   if (ledger === null || !isOfKey(ledger, now)) return;
   const held = await everyBatch(store, account.name, "sealed");
-  const waiting = held.filter(({ nextAt, lastError }) => nextAt > now && lastError !== null);
+  const waiting = held.filter(({ nextAt }) => nextAt > now);
   const keys = waiting.slice(0, MOST).map(({ key }) => key);
   if (keys.length === 0) return;
   const begunAt = clock.monotonic();
@@ -27,9 +27,10 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
   for (const row of await store.lease(input)) await makeDue(runtime, account, row, begunAt);
 }
 
-/** Limits that are used up count strikes, and outages have a note of their own. */
+/** Limits that are used up count strikes, and the pause of an outage ends before its hold. */
 function isOfKey(ledger: LedgerRow, now: number): boolean {
-  return ledger.blockedUntil > now && ledger.strikes === 0 && outageOn(ledger, now) === null;
+  const { blockedUntil, strikes } = ledger;
+  return blockedUntil > now && strikes === 0 && blockedUntil > (outageOn(ledger, now)?.holdUntil ?? 0);
 }
 
 async function makeDue(runtime: Runtime, account: Account, row: BatchRow, begunAt: number): Promise<void> {

@@ -4,13 +4,14 @@
 
 import type { JobPause } from "../contract/jobs.ts";
 import type { LedgerRow, Probe } from "../contract/rows.ts";
-import type { LaneRef, OutcomeError } from "../contract/types.ts";
+import type { LaneRef } from "../contract/types.ts";
 import { LIVE, ledgerName } from "../decide/batch/life-cycle.ts";
 import { healthOf, openness } from "../decide/sealing/lane-health.ts";
 import { pauseCode } from "../decide/sealing/outage.ts";
 import { laneMark, type Pauses } from "../decide/sealing/pauses.ts";
 import { servingOf } from "../decide/sealing/rank-accounts.ts";
 import { parseLane } from "../format/encode.ts";
+import { errorOf } from "../format/payload.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 /** Batches that are looked at, the newest first. */
@@ -37,12 +38,13 @@ function isEarlier(one: JobPause, other: JobPause): boolean {
 async function ofBatches({ store, clock }: Runtime, open: readonly LaneRef[], probe: Probe): Promise<JobPause[]> {
   if (LIVE.every((state) => probe.batches[state] === 0)) return [];
   const now = clock.now();
-  return (await store.batches({ states: LIVE, limit: MOST })).flatMap(({ lane, account, lastError, nextAt }) => {
+  return (await store.batches({ states: LIVE, limit: MOST })).flatMap((batch) => {
+    const { lane, account, nextAt } = batch;
     const { endpoint, model } = parseLane(lane);
     const isIts = open.some((one) => one.endpoint === endpoint && one.model === model);
-    if (!isIts || lastError === null || nextAt <= now) return [];
-    const { code, message } = JSON.parse(lastError) as OutcomeError;
-    return [{ account, until: nextAt, reason: `${code}: ${message}` }];
+    const error = errorOf(batch);
+    if (!isIts || error === null || nextAt <= now) return [];
+    return [{ account, until: nextAt, reason: `${error.code}: ${error.message}` }];
   });
 }
 

@@ -3,11 +3,11 @@
 
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { BatchChanges, BatchRow, RequestRow, TokenCounts } from "../contract/rows.ts";
-import type { BatchState, OutcomeError, OutcomeStatus } from "../contract/types.ts";
+import type { BatchState, OutcomeStatus } from "../contract/types.ts";
 import { priceOf } from "../decide/price/price.ts";
 import { pauseCode } from "../decide/sealing/outage.ts";
 import { parseLane } from "../format/encode.ts";
-import { batchRecord } from "../format/payload.ts";
+import { batchRecord, errorOf } from "../format/payload.ts";
 import type { Runtime } from "./runtime.ts";
 
 const PAGE = 10_000;
@@ -19,7 +19,7 @@ export function tellWritten({ events }: Runtime, before: BatchState, row: BatchR
   const { key: batch, account, updatedAt: now } = row;
   if (row.state !== before && row.state === "quarantined") {
     events.emit("quarantine", () => {
-      const { code, message } = JSON.parse(row.lastError ?? '{"code":"unknown","message":""}') as OutcomeError;
+      const { code, message } = errorOf(row) ?? { code: "unknown", message: "" };
       return { account, batch, code, message, requests: row.remaining };
     });
   }

@@ -111,12 +111,21 @@ export class Lease {
    */
   async end(changes: Changes): Promise<TransitionResult> {
     const result = await this.#inTurn(async () => {
-      const written = await this.#transition(changes, () => 0);
+      const written = await this.#transition(
+        (now) => this.#worked(changes, now),
+        () => 0,
+      );
       if (written.ok) this.close();
       return written;
     });
     if (result.ok) this.#runtime.working.wakeAt(result.batch.nextAt);
     return result;
+  }
+
+  /** The end of a step that did not fail by itself ends the row of those that did. */
+  #worked(changes: Changes, now: number): BatchChanges {
+    const wanted = typeof changes === "function" ? changes(now) : changes;
+    return this.#batch.failedSteps === 0 ? wanted : { failedSteps: 0, ...wanted };
   }
 
   /** Stops the heartbeat without a write: a lease that was not given back expires. */

@@ -83,10 +83,11 @@ function batchChanges(changes: BatchChanges, secrets: Secrets): BatchChanges {
 }
 
 function ledgerChanges(changes: LedgerChanges, secrets: Secrets): LedgerChanges {
-  const { note, learnedTokens } = changes;
+  const { note, outage, learnedTokens } = changes;
   return {
     ...changes,
     ...(note === undefined ? {} : { note: orNull(note, (text) => storedMessage(secrets.text(text))) }),
+    ...(outage === undefined ? {} : { outage: orNull(outage, (text) => storedJson(secrets.text(text))) }),
     ...(learnedTokens === undefined
       ? {}
       : { learnedTokens: learnedTokens === null ? null : Math.floor(learnedTokens) }),

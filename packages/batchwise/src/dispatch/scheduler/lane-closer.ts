@@ -275,7 +275,7 @@ function isOnTrial({ name, capabilities }: Account, ledgers: Ledgers, now: numbe
 }
 
 function bookOn(ledgers: Ledgers, name: string, batch: { readonly tokens: number; readonly requests: number }): void {
-  const none = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null };
+  const none = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null, outage: null };
   const ledger = ledgers.get(name) ?? { name, tokens: 0, requests: 0, batches: 0, ...none };
   const { tokens, requests, batches } = ledger;
   ledgers.set(name, {

@@ -6,6 +6,7 @@ import type { Account } from "../contract/account.ts";
 import type { BatchChanges, BatchRow } from "../contract/rows.ts";
 import type { LeaseInput } from "../contract/store.ts";
 import { LIVE, nextStep } from "../decide/batch/life-cycle.ts";
+import { BEGUN_ANEW } from "../decide/batch/plan.ts";
 import type { Disposal } from "../format/payload.ts";
 import { Lease, LeaseLost } from "../runtime/lease.ts";
 import { failureOf } from "../runtime/provider-calls.ts";
@@ -121,9 +122,10 @@ export class Workers {
   /** Lets quarantined batches go on where they stopped. Returns the number of batches. */
   resume(keys: readonly string[]): Promise<number> {
     return this.#takeOut(keys, ({ providerBatchId }) => ({
+      ...BEGUN_ANEW,
       state: providerBatchId === null ? "sealed" : "submitted",
-      lastError: null,
-      pollMs: 0,
+      // The two days after which a person has to decide begin anew.
+      firstRefusedAt: null,
     }));
   }
 

@@ -2,9 +2,9 @@
 // gives it back until `nextAt`.
 
 import type { BatchChanges, LedgerChanges } from "../contract/rows.ts";
-import { withoutFile } from "../decide/batch/batch-file.ts";
 import type { Plan } from "../decide/batch/plan.ts";
-import { outageNote } from "../decide/sealing/outage.ts";
+import { outageText } from "../decide/sealing/outage.ts";
+import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 
 export async function applyPlan(lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<void> {
@@ -14,20 +14,26 @@ export async function applyPlan(lease: Lease, plan: Plan, more: BatchChanges = {
 }
 
 function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchChanges {
-  const { state, nextAt, pollMs, wholeFailures } = plan;
+  const { state, nextAt, figures, disposal, lastError } = plan;
   return {
+    ...figures,
     state,
     nextAt,
-    pollMs,
-    wholeFailures,
-    lastError: plan.lastError === null ? null : JSON.stringify(plan.lastError),
+    ...(lastError === undefined ? {} : { lastError: lastError === null ? null : JSON.stringify(lastError) }),
     unknownSince: state === "unknown" ? (batch.unknownSince ?? now) : null,
-    disposal: plan.disposal === null ? null : JSON.stringify(plan.disposal),
-    ...(plan.dropFile ? { providerFileId: withoutFile(batch) } : {}),
+    ...disposing(disposal, now),
+    // A file that is uploaded anew is waited for anew.
+    ...(plan.dropFile ? { providerFileId: null, filePendingSince: null } : {}),
     ...(plan.release ? { releaseAt: now } : {}),
     ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
     ledgers: ledgerChanges(plan, batch.ledger, account.name, now),
   };
+}
+
+/** How the members leave, and since when they are divided. */
+export function disposing(disposal: Disposal | null, now: number): BatchChanges {
+  const isDivided = disposal?.kind === "split" || disposal?.kind === "canary";
+  return { disposal: disposal === null ? null : JSON.stringify(disposal), ...(isDivided ? { splitAt: now } : {}) };
 }
 
 /** The provider's batch is over and is not the one of record any more. */
@@ -47,7 +53,8 @@ function ledgerChanges(plan: Plan, ledger: string, account: string, now: number)
   }
   if (plan.pauseAccountUntil !== null || plan.outage !== null) {
     const paused = plan.pauseAccountUntil === null ? {} : { blockedUntil: plan.pauseAccountUntil };
-    changes.push({ name: account, ...paused, note: plan.outage === null ? note : outageNote(plan.outage) });
+    const outage = plan.outage === null ? {} : { outage: outageText(plan.outage) };
+    changes.push({ name: account, ...paused, note, ...outage });
   }
   return changes;
 }

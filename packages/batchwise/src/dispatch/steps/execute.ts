@@ -9,7 +9,7 @@ import { DispatchError } from "../contract/errors.ts";
 import { laneProper } from "../contract/lanes.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { LedgerRow, RequestRow } from "../contract/rows.ts";
-import { afterBreak, breaksOf } from "../decide/after/break.ts";
+import { afterBreak } from "../decide/after/break.ts";
 import { classifySuccess, isSuccess } from "../decide/results/classify-results.ts";
 import { healthOf, isKeptBack } from "../decide/sealing/lane-health.ts";
 import { maySendAt } from "../decide/sealing/outage.ts";
@@ -105,15 +105,15 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
   if (isStoreError(error) || (isMistake(error) && settled === 0)) throw error;
   const failure = failureOf(account, error, "execute");
   runtime.troubles.add({ error, failure, context: lease.context("execute") });
-  const breaks = settled > 0 ? 0 : breaksOf(batch.lastError);
+  const breaks = settled > 0 ? 0 : batch.breaks;
   const { waitMs, pausesAccount } = afterBreak(failure, breaks);
   const { code, message } = failure;
   // What has a deadline does not wait for long where another account can take it; see `waits`.
   const isLong = breaks >= LEFT_AFTER || waitMs >= LEFT_FOR_MS;
   const isLeft = isLong && maySendElsewhere(runtime, lease, await runtime.ledgers());
-  const lastError = JSON.stringify({ code, message, breaks: breaks + 1 });
+  const lastError = JSON.stringify({ code, message });
   await lease.end((now) => ({
-    ...{ nextAt: isLeft ? now : now + waitMs, lastError },
+    ...{ nextAt: isLeft ? now : now + waitMs, lastError, breaks: breaks + 1 },
     ...(pausesAccount || isLeft ? { ledgers: [{ name: account.name, blockedUntil: now + waitMs, note: code }] } : {}),
   }));
   if (failure.kind === "authOrBilling") {

@@ -170,7 +170,7 @@ function acceptedOn(ledger: LedgerRow | null, { tokens }: BatchRow, now: number)
 function outageOver(batch: BatchRow, ledger: LedgerRow | undefined, now: number): LedgerChanges | null {
   const outage = outageOn(ledger, now);
   if (outage === null || (batch.submitStartedAt ?? 0) < outage.since) return null;
-  return { name: batch.account, blockedUntil: 0, note: null };
+  return { name: batch.account, blockedUntil: 0, note: null, outage: null };
 }
 
 async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {

@@ -3,9 +3,7 @@
 // row of them puts the batch aside. A store that does not answer, a lost lease and a stop are
 // waited out.
 
-import type { OutcomeError } from "../contract/types.ts";
 import { nextStep } from "../decide/batch/life-cycle.ts";
-import type { LastError } from "../decide/retry-policy.ts";
 import { backoff } from "../decide/times/backoff.ts";
 import { isConnectionError, isStoreError, wordsOf } from "../format/client-error.ts";
 import type { Lease } from "../runtime/lease.ts";
@@ -19,25 +17,14 @@ const MOST_TRIES = 20;
 /** Gives the lease back until the next try. Rejects with LeaseLost. */
 export async function stepFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
   if (lease.isOver || runtime.isStopping || passes(error)) return;
-  const { lastError: before } = lease.batch;
-  const known = before === null ? null : (JSON.parse(before) as LastError);
-  const steps = (known?.steps ?? 0) + 1;
-  const beforeSteps = known === null || known.steps !== undefined ? {} : { beforeSteps: wordsIn(known) };
-  // What else is counted there goes on.
-  const lastError = JSON.stringify({
-    ...{ ...known, ...beforeSteps },
-    ...({ code: "step_failed", message: wordsOf(error), steps } satisfies LastError),
-  });
-  // A create that the provider may still receive is never left to a person, who might send it
-  // again.
+  const failedSteps = lease.batch.failedSteps + 1;
+  const lastError = JSON.stringify({ code: "step_failed", message: wordsOf(error) });
+  // A create that may be on its way is never left to a person, who might send it again.
   const { kind } = nextStep(lease.batch, lease.account, runtime.clock.now());
-  const isAside = steps >= MOST_TRIES && kind !== "reconcile" && kind !== "repeat";
-  const pauseMs = backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS, steps);
-  await lease.end((now) => (isAside ? { state: "quarantined", lastError } : { nextAt: now + pauseMs, lastError }));
-}
-
-function wordsIn({ code, message }: LastError): OutcomeError {
-  return { code, message };
+  const isAside = failedSteps >= MOST_TRIES && kind !== "reconcile" && kind !== "repeat";
+  const pauseMs = backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS, failedSteps);
+  const changes = { lastError, failedSteps };
+  await lease.end((now) => ({ ...changes, ...(isAside ? { state: "quarantined" } : { nextAt: now + pauseMs }) }));
 }
 
 /** True for what is no fault of the step. */

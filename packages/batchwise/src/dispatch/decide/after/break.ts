@@ -23,11 +23,3 @@ export function afterBreak(failure: Failure, breaks: number): AfterBreak {
     pausesAccount: failure.kind === "rateLimited",
   };
 }
-
-/**
- * What `lastError` of the batch says of passes that broke off; 0 where it is about something else.
- */
-export function breaksOf(lastError: string | null): number {
-  const { breaks } = lastError === null ? { breaks: 0 } : (JSON.parse(lastError) as { readonly breaks?: unknown });
-  return typeof breaks === "number" ? breaks : 0;
-}

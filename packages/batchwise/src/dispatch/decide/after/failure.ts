@@ -6,20 +6,14 @@ import type { Failure, LineFault } from "../../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
+import { errorOf } from "../../format/payload.ts";
 import { nextLookAt, type StepAccount } from "../batch/life-cycle.ts";
 import { type Plan, plan } from "../batch/plan.ts";
-import {
-  decideRetry,
-  extendStreak,
-  type FailureStreak,
-  type LastError,
-  pauseAfter,
-  streakOf,
-} from "../retry-policy.ts";
+import { decideRetry, extendStreak, type FailureStreak, pauseAfter, streakOf } from "../retry-policy.ts";
 import { LEARNED_FOR_MS, learnedLimit } from "../sealing/learned-limit.ts";
 import { backoff } from "../times/backoff.ts";
 import { afterPendingFile } from "./pending-file.ts";
-import { afterWholeFailure, type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
+import { afterWholeFailure, type Evidence, NO_EVIDENCE, refusedOnceMore } from "./whole-failure.ts";
 
 const MINUTE = 60_000;
 const RETRY_FIRST_MS = 5_000;
@@ -39,6 +33,7 @@ export const PAUSE_MS: number = 15 * MINUTE;
  * account however often it comes.
  */
 const DENIALS = 2;
+const ABSENT: OutcomeError = { code: "not_created", message: "The provider has no such batch." };
 
 /**
  * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs
@@ -61,10 +56,7 @@ export function afterSubmitFailure(
   if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
     return afterFailedAttempt(batch, words, othersAccepted, now, failure.kind !== "unknown");
   }
-  const known = afterKnownFailure(batch, failure, ledger, evidence, now, false);
-  if (isWholeFailure(batch, failure)) return known;
-  // Other refusals in between do not end the streak: only an accepted create does.
-  return { ...known, lastError: { ...words, ...streakOf(batch) } };
+  return afterKnownFailure(batch, failure, ledger, evidence, now, false);
 }
 
 function isFilePending(failure: Failure): boolean {
@@ -77,14 +69,18 @@ function isFilePending(failure: Failure): boolean {
  */
 function afterLostCreate(batch: BatchRow, words: OutcomeError, account: StepAccount, now: number): Plan {
   const streak = extendStreak(batch, batch.submitStartedAt ?? now);
-  const lastError = { ...words, ...streak };
+  const changes = { lastError: words, figures: figuresOf(streak) };
   if (account.capabilities.tag !== "idempotencyToken") {
-    return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });
+    return plan("unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), changes);
   }
   // No listing can prove that none of these creates runs, so an operator decides, as about a batch
   // of one request.
   const isOver = decideRetry(1, streak, false) === "quarantine";
-  return plan(batch, isOver ? "quarantined" : "unknown", now + pauseAfter(streak.tries), { lastError });
+  return plan(isOver ? "quarantined" : "unknown", now + pauseAfter(streak.tries), changes);
+}
+
+function figuresOf({ tries, since }: FailureStreak): Plan["figures"] {
+  return { tries, triesSince: since };
 }
 
 /** Nothing runs, and the batch is not to blame. The uploaded file may be missing. */
@@ -96,9 +92,10 @@ function afterFailedAttempt(
   dropFile: boolean,
 ): Plan {
   const streak = extendStreak(batch, batch.submitStartedAt ?? now);
-  const lastError = { ...words, ...streak };
-  const decided = decisionOn(batch, streak, lastError, othersAccepted, now);
-  return decided ?? plan(batch, "sealed", now + pauseAfter(streak.tries), { lastError, dropFile });
+  const changes = { lastError: words, figures: figuresOf(streak) };
+  const decided = decisionOn(batch, streak, words, othersAccepted, now);
+  if (decided !== null) return { ...decided, ...changes };
+  return plan("sealed", now + pauseAfter(streak.tries), { ...changes, dropFile });
 }
 
 /**
@@ -107,30 +104,28 @@ function afterFailedAttempt(
  */
 export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccepted: boolean, now: number): Plan | null {
   const streak = streakOf(batch);
-  const lastError = batch.lastError === null ? null : (JSON.parse(batch.lastError) as LastError);
-  const decided = decisionOn(batch, streak, lastError, othersAccepted, now);
+  const decided = decisionOn(batch, streak, errorOf(batch) ?? ABSENT, othersAccepted, now);
   if (decided !== null) return decided;
   const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
   if (at <= now) return null;
   // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With
   // one, look again.
-  return plan(batch, account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError });
+  return plan(account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError: undefined });
 }
 
+/** `error`: for its members, where they end. */
 function decisionOn(
   batch: BatchRow,
   streak: FailureStreak | null,
-  lastError: LastError | null,
+  error: OutcomeError,
   othersAccepted: boolean,
   now: number,
 ): Plan | null {
   const decision = decideRetry(batch.requests, streak, othersAccepted);
-  if (decision === "again" || lastError === null) return null;
-  if (decision === "quarantine") return plan(batch, "quarantined", now, { lastError });
-  const { code, message } = lastError.beforeSteps ?? lastError;
-  const error = { code, message };
+  if (decision === "again") return null;
+  if (decision === "quarantine") return plan("quarantined", now, { lastError: undefined });
   const kind = decision === "halve" ? "split" : "refuse";
-  return plan(batch, "collecting", now, { lastError, disposal: { kind, error } });
+  return plan("collecting", now, { lastError: undefined, disposal: { kind, error } });
 }
 
 /** After the provider accepted the batch and then failed it as a whole, with no results. */
@@ -155,8 +150,8 @@ function afterDenial(batch: BatchRow, { code, message }: Failure, evidence: Evid
   if (batch.wholeFailures >= DENIALS || parseLane(batch.lane).group !== "") {
     return afterWholeFailure(batch, { error, isItsOwn: true, forget: true }, evidence, now);
   }
-  return plan(batch, "sealed", now + PAUSE_MS, {
-    ...{ lastError: { ...error, refusedAt: now }, wholeFailures: batch.wholeFailures + 1 },
+  return plan("sealed", now + PAUSE_MS, {
+    ...{ lastError: error, figures: refusedOnceMore(batch, now) },
     ...{ forget: true, pauseAccountUntil: now + PAUSE_MS },
   });
 }
@@ -188,11 +183,11 @@ function afterKnownFailure(
   switch (failure.kind) {
     case "definitelyNotCreated":
       if (isFilePending(failure)) return afterPendingFile(batch, failure, now, forget);
-      return plan(batch, "sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
+      return plan("sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
     case "rateLimited":
-      return plan(batch, "sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
+      return plan("sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
     case "authOrBilling":
-      return plan(batch, "sealed", now + PAUSE_MS, { lastError, forget, pauseAccountUntil: now + PAUSE_MS });
+      return plan("sealed", now + PAUSE_MS, { lastError, forget, pauseAccountUntil: now + PAUSE_MS });
     case "tokenLimit":
       return afterTokenLimit(batch, failure, ledger, now, forget);
     case "invalidRequest": {
@@ -200,7 +195,7 @@ function afterKnownFailure(
       if (lines.length === 0) {
         return afterWholeFailure(batch, { error: lastError, isItsOwn: false, forget }, evidence, now);
       }
-      return plan(batch, "collecting", now, { lastError, forget, disposal: { kind: "faults", lines } });
+      return plan("collecting", now, { lastError, forget, disposal: { kind: "faults", lines } });
     }
   }
 }
@@ -229,19 +224,19 @@ function afterTokenLimit(
     // a day, as long as what was learned holds.
     const { strikes: before = 0, blockedUntil: blocked = 0 } = ledger ?? {};
     const same = { learnedTokens: failure.limitTokens, strikes: before, blockedUntil: blocked };
-    return plan(batch, "waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: same, release: true });
+    return plan("waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: same, release: true });
   }
   if (isTooLarge) {
-    return plan(batch, "collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
+    return plan("collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
   }
   // The limit may be unknown, or the provider may count more tokens than we do. Such a batch would
   // wait for ever, so it is split. A single request waits: other clients may use the limit up, and
   // the limit may be raised.
   const isOld = now - batch.createdAt >= CAPACITY_AGE_MS;
   if (batch.requests > 1 && strikes >= CAPACITY_STRIKES && isOld) {
-    return plan(batch, "collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });
+    return plan("collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });
   }
-  return plan(batch, "waiting_capacity", blockedUntil, common);
+  return plan("waiting_capacity", blockedUntil, common);
 }
 
 function retryDelay(batch: BatchRow): number {

@@ -5,7 +5,6 @@
 import type { BatchRow } from "../../contract/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { type Plan, plan } from "../batch/plan.ts";
-import { type LastError, streakOf } from "../retry-policy.ts";
 
 const LEAST_MS = 1_000;
 const MOST_MS = 15_000;
@@ -14,21 +13,16 @@ const GIVE_UP_MS = 60 * 60_000;
 /**
  * True once the file has been waited for so long that a create may find out what is wrong with it.
  */
-export function isOverdue(batch: BatchRow, now: number): boolean {
-  return now - (pendingSince(batch) ?? now) >= GIVE_UP_MS;
+export function isOverdue({ filePendingSince }: BatchRow, now: number): boolean {
+  return now - (filePendingSince ?? now) >= GIVE_UP_MS;
 }
 
 /** `forget`: the provider had accepted the batch, which is over now. */
-export function afterPendingFile(batch: BatchRow, words: OutcomeError, now: number, forget = false): Plan {
-  const since = pendingSince(batch) ?? now;
+export function afterPendingFile(batch: BatchRow, { code, message }: OutcomeError, now: number, forget = false): Plan {
+  const since = batch.filePendingSince ?? now;
   const dropFile = isOverdue(batch, now);
-  const lastError = { code: words.code, message: words.message, ...streakOf(batch) };
   const waitMs = Math.min(MOST_MS, Math.max(LEAST_MS, now - since));
-  return plan(batch, "sealed", now + waitMs, {
-    ...{ forget, dropFile, lastError: dropFile ? lastError : { ...lastError, pendingSince: since } },
+  return plan("sealed", now + waitMs, {
+    ...{ forget, dropFile, lastError: { code, message }, figures: { filePendingSince: dropFile ? null : since } },
   });
-}
-
-function pendingSince({ lastError }: BatchRow): number | null {
-  return lastError === null ? null : ((JSON.parse(lastError) as LastError).pendingSince ?? null);
 }

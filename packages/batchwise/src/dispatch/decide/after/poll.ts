@@ -5,7 +5,6 @@ import type { Failure, ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
 import { createTimeoutMs, type StepAccount } from "../batch/life-cycle.ts";
 import { type Plan, plan } from "../batch/plan.ts";
-import { extendStreak } from "../retry-policy.ts";
 import { ageOf, STUCK_AFTER_MS, stuckAfter } from "../times/stuck.ts";
 import { afterBatchFailure } from "./failure.ts";
 import { type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
@@ -29,8 +28,7 @@ const VANISHED_MS = 10 * MINUTE;
 const VANISHED_PAUSE_MS = 2 * MINUTE;
 /** When a batch that was put aside for it is looked for again. */
 const LOST_PAUSE_MS = 60 * MINUTE;
-/** In `lastError` of a batch that the provider does not know. */
-export const VANISHED = "batch_vanished";
+const VANISHED = { code: "batch_vanished", message: "The provider does not know the batch any more." };
 
 /**
  * After a poll that reached the provider. `null` for a batch that the provider does not know (any
@@ -46,15 +44,26 @@ export function afterPoll(
   evidence: Evidence = NO_EVIDENCE,
 ): Plan {
   if (seen === null) return afterVanished(batch, account, now);
+  const decided = afterSeen(batch, seen, account, ledger, now, stuckAfterMs, evidence);
+  return { ...decided, figures: { ...decided.figures, lostLooks: 0, lostSince: null } };
+}
+
+function afterSeen(
+  batch: BatchRow,
+  seen: ProviderBatch,
+  account: StepAccount & { readonly pollMs: number },
+  ledger: LedgerRow | null,
+  now: number,
+  stuckAfterMs: number,
+  evidence: Evidence,
+): Plan {
   const failure = failureIn(seen);
-  if (failure !== null) {
-    return afterBatchFailure(batch, failure, ledger, now, evidence);
-  }
+  if (failure !== null) return afterBatchFailure(batch, failure, ledger, now, evidence);
   if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
-    return plan(batch, "collecting", now, {});
+    return plan("collecting", now, {});
   }
   const pollMs = Math.max(account.pollMs, pauseOf(batch, seen, account.pollMs, now, stuckAfterMs));
-  return plan(batch, seen.state === "validating" ? batch.state : "running", now + pollMs, { pollMs });
+  return plan(seen.state === "validating" ? batch.state : "running", now + pollMs, { figures: { pollMs } });
 }
 
 function pauseOf(
@@ -90,14 +99,14 @@ export function failureIn(seen: ProviderBatch): Failure | null {
  * away may have run: an operator decides, we never re-send. It is looked for again each hour.
  */
 function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
-  const words = { code: VANISHED, message: "The provider does not know the batch any more." };
-  if (isFresh(batch, account, now)) return plan(batch, batch.state, now + account.pollMs, { lastError: words });
-  const streak = extendStreak(batch, now);
-  const lastError = { ...words, ...streak };
-  if (streak.tries >= VANISHED_LOOKS && now - streak.since >= VANISHED_MS) {
-    return plan(batch, "quarantined", now + LOST_PAUSE_MS, { lastError });
+  if (isFresh(batch, account, now)) return plan(batch.state, now + account.pollMs, { lastError: VANISHED });
+  const lostLooks = batch.lostLooks + 1;
+  const lostSince = batch.lostSince ?? now;
+  const changes = { lastError: VANISHED, figures: { lostLooks, lostSince } };
+  if (lostLooks >= VANISHED_LOOKS && now - lostSince >= VANISHED_MS) {
+    return plan("quarantined", now + LOST_PAUSE_MS, changes);
   }
-  return plan(batch, batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), { lastError });
+  return plan(batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), changes);
 }
 
 /** True while the provider's reads may not show the batch yet. */

@@ -4,7 +4,7 @@
 
 import type { Failure } from "../../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
-import { fileIdOf, goesInline } from "../batch/batch-file.ts";
+import { goesInline } from "../batch/batch-file.ts";
 import { type StepAccount, UNRESOLVED } from "../batch/life-cycle.ts";
 import type { Plan } from "../batch/plan.ts";
 import { afterSubmitFailure } from "./failure.ts";
@@ -18,7 +18,7 @@ export function mayRunUnderToken(batch: BatchRow, account: StepAccount): boolean
   if (account.capabilities.tag !== "idempotencyToken" || !UNRESOLVED.includes(batch.state)) return false;
   // The file's id is written before the create is sent; `unknownSince` outlasts a file that was
   // dropped since.
-  return batch.unknownSince !== null || goesInline(batch, account) || fileIdOf(batch) !== null;
+  return batch.unknownSince !== null || goesInline(batch, account) || batch.providerFileId !== null;
 }
 
 /**

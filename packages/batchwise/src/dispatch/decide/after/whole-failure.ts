@@ -7,7 +7,6 @@ import type { BatchRow } from "../../contract/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import { canaryGroup, isRest, type Plan, plan } from "../batch/plan.ts";
-import { extendStreak, type LastError, streakOf } from "../retry-policy.ts";
 import { isProbe, type Outage, withPause, withProbe } from "../sealing/outage.ts";
 import { backoff } from "../times/backoff.ts";
 
@@ -57,36 +56,28 @@ export interface Refusal {
   readonly forget: boolean;
 }
 
-/** When the batch was first refused as a whole; null where it never was. */
-export function refusedSince(batch: BatchRow): number | null {
-  if (batch.wholeFailures === 0) return null;
-  // An accepted create ends the streak, but leaves the provider's batch, once that has failed,
-  // among the orphans.
-  const ended = batch.orphans.filter(({ action }) => action === "ended").map(({ seenAt }) => seenAt);
-  const first = ended.toSorted((a, b) => a - b).at(-batch.wholeFailures) ?? ended[0];
-  const since = streakOf(batch)?.since;
-  if (first === undefined) return since ?? batch.createdAt;
-  return since === undefined ? first : Math.min(first, since);
+/** The figures of the batch with one more refusal. */
+export function refusedOnceMore(batch: BatchRow, now: number): Pick<BatchRow, Refused> {
+  const { wholeFailures, firstRefusedAt } = batch;
+  return { wholeFailures: wholeFailures + 1, firstRefusedAt: firstRefusedAt ?? now, lastRefusedAt: now };
 }
 
-/** When it was last refused so; null where it never was. */
-export function lastRefusedAt(batch: BatchRow): number | null {
-  if (batch.wholeFailures === 0) return null;
-  const told = batch.lastError === null ? null : ((JSON.parse(batch.lastError) as LastError).refusedAt ?? null);
-  const ended = batch.orphans.filter(({ action }) => action === "ended").map(({ seenAt }) => seenAt);
-  return Math.max(...ended, told ?? batch.createdAt);
-}
+type Refused = "wholeFailures" | "firstRefusedAt" | "lastRefusedAt";
 
 export function afterWholeFailure(batch: BatchRow, refusal: Refusal, evidence: Evidence, now: number): Plan {
-  const { error, forget } = refusal;
-  const wholeFailures = batch.wholeFailures + 1;
-  const lastError = { ...error, ...extendStreak(batch, now), refusedAt: now };
-  const known = { ...batch, wholeFailures };
-  const { disposal, ...next } = whatFollows(known, refusal, evidence, refusedSince(batch) ?? now, now);
-  return plan(batch, next.state, next.nextAt, {
-    ...{ lastError, forget, wholeFailures, dropFile: true },
+  const { error: lastError, forget } = refusal;
+  const figures = refusedOnceMore(batch, now);
+  const { disposal, ...next } = whatFollows(
+    { ...batch, ...figures },
+    refusal,
+    evidence,
+    figures.firstRefusedAt ?? now,
+    now,
+  );
+  return plan(next.state, next.nextAt, {
+    ...{ lastError, forget, figures, dropFile: true },
     ...next,
-    disposal: disposal === undefined ? null : { kind: disposal, error },
+    disposal: disposal === undefined ? null : { kind: disposal, error: lastError },
   });
 }
 

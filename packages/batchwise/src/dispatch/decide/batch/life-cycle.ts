@@ -8,7 +8,7 @@
 import type { Account } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import type { BatchState } from "../../contract/types.ts";
-import { fileIdOf, goesInline } from "./batch-file.ts";
+import { goesInline } from "./batch-file.ts";
 
 /**
  * Legal next states. Writing fields without leaving the state is always legal, except in `done`.
@@ -112,7 +112,7 @@ function resolveStep(batch: BatchRow, account: StepAccount, now: number): Step {
   if (account.capabilities.tag === "idempotencyToken") return { kind: "repeat", attempt: batch.submitAttempt };
   // The file's id is written before the create is sent: without one, no create of
   // unknown outcome was ever sent (an id is cleared only after a definite refusal).
-  if (!goesInline(batch, account) && batch.state === "submitting" && fileIdOf(batch) === null) {
+  if (!goesInline(batch, account) && batch.state === "submitting" && batch.providerFileId === null) {
     return { kind: "submit", attempt: batch.submitAttempt + 1 };
   }
   const started = batch.submitStartedAt ?? batch.createdAt;
@@ -144,7 +144,7 @@ export function sendingTimeoutMs(
 }
 
 /** Time for the create, which carries the lines where there is no file. */
-export function createTimeoutMs(batch: Pick<BatchRow, "bytes" | "providerFileId">, account: StepAccount): number {
+export function createTimeoutMs(batch: Pick<BatchRow, "bytes" | "inline">, account: StepAccount): number {
   return goesInline(batch, account) ? sendingTimeoutMs(batch, account) : account.requestTimeoutMs;
 }
 

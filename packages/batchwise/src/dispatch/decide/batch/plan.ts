@@ -1,20 +1,26 @@
 // What a decision does to a batch: its next state and time, and what else changes. Pure;
 // steps/apply-plan.ts writes it as one `transition`.
 
-import type { BatchRow } from "../../contract/rows.ts";
-import type { BatchState } from "../../contract/types.ts";
+import type { BatchChanges, BatchRow } from "../../contract/rows.ts";
+import type { BatchState, OutcomeError } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import type { Disposal } from "../../format/payload.ts";
-import type { LastError } from "../retry-policy.ts";
 import type { Outage } from "../sealing/outage.ts";
+
+type Figures = Pick<
+  BatchChanges,
+  | ("pollMs" | "tries" | "triesSince" | "wholeFailures" | "firstRefusedAt" | "lastRefusedAt")
+  | ("filePendingSince" | "lostLooks" | "lostSince")
+>;
 
 export interface Plan {
   readonly state: BatchState;
   readonly nextAt: number;
-  readonly pollMs: number;
-  readonly wholeFailures: number;
+  /** What is counted and noted about the batch; other figures stay as they are. */
+  readonly figures: Figures;
   readonly disposal: Disposal | null;
-  readonly lastError: LastError | null;
+  /** Words for people; undefined: those that are there stay. */
+  readonly lastError: OutcomeError | null | undefined;
   /**
    * The provider's batch is over and is not the one of record any more: clear its id, add it as
    * orphan `ended`.
@@ -37,12 +43,11 @@ export interface Plan {
 }
 
 /** A plan that makes these changes and leaves the rest of the batch as it is. */
-export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes: Partial<Plan>): Plan {
+export function plan(state: BatchState, nextAt: number, changes: Partial<Plan>): Plan {
   return {
     state,
     nextAt,
-    pollMs: batch.pollMs,
-    wholeFailures: batch.wholeFailures,
+    figures: {},
     disposal: null,
     lastError: null,
     forget: false,
@@ -54,6 +59,15 @@ export function plan(batch: BatchRow, state: BatchState, nextAt: number, changes
     ...changes,
   };
 }
+
+/**
+ * Of a batch that the provider has, or that a person lets go on: what counted towards its sending,
+ * its finding and its reading is over.
+ */
+export const BEGUN_ANEW: BatchChanges = {
+  ...{ unknownSince: null, lastError: null, pollMs: 0, tries: 0, triesSince: null, filePendingSince: null },
+  ...{ lostLooks: 0, lostSince: null, failedReads: 0, unreadableReads: 0, shortReads: null },
+};
 
 /**
  * The group of the lane that a half of a split batch goes to. Each half has its own, so that they
@@ -76,4 +90,9 @@ export function restGroup(batch: Pick<BatchRow, "key">): string {
 /** True where one request of the batch that this was a part of was sent alone already. */
 export function isRest(batch: Pick<BatchRow, "lane">): boolean {
   return parseLane(batch.lane).group.endsWith(".r");
+}
+
+/** The key of the batch that a group's requests were taken out of. */
+export function wholeOf(group: string): string {
+  return group.slice(0, group.lastIndexOf("."));
 }

@@ -7,7 +7,7 @@
 import type { ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 
-/** The reads so far that found fewer lines than the provider counts; kept in `batch.lastError`. */
+/** The reads so far that found fewer lines than the provider counts; kept in `batch.shortReads`. */
 export interface ShortReads {
   /** The most lines of requests that ran that one of them has found. */
   readonly lines: number;

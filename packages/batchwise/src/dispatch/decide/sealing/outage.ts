@@ -1,7 +1,6 @@
-// An outage of an account, as its ledger's note keeps it: batches are refused that are not to
-// blame. One batch, the probe, is sent at the end of each pause; the others are held until it has
-// had its time. Pure. The note is a text, so whatever else pauses the account may overwrite it: the
-// outage is then found out again.
+// An outage of an account, as its ledger keeps it: batches are refused that are not to blame. One
+// batch, the probe, is sent at the end of each pause; the others are held until it has had its
+// time. Whatever else pauses the account leaves the outage as it is. Pure.
 
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
 import { parseLane } from "../../format/encode.ts";
@@ -34,20 +33,22 @@ export interface Outage {
 
 type Place = Pick<BatchRow, "key" | "lane" | "state">;
 
-export function outageNote(outage: Outage): string {
+/** As a ledger keeps it. */
+export function outageText(outage: Outage): string {
   return JSON.stringify({ ...outage, code: storedCode(outage.code) });
 }
 
-/** The outage that an account's ledger tells of; null for none, or one that is long past. */
-export function outageOn(ledger: Pick<LedgerRow, "note"> | null | undefined, now: number): Outage | null {
-  const outage = parse(ledger?.note ?? null);
-  return outage === null || outage.holdUntil + FORGOTTEN_MS <= now ? null : outage;
+/** The outage on an account's ledger; null for none, or one that is long past. */
+export function outageOn(ledger: Pick<LedgerRow, "outage"> | null | undefined, now: number): Outage | null {
+  const text = ledger?.outage ?? null;
+  if (text === null) return null;
+  const outage = JSON.parse(text) as Outage;
+  return outage.holdUntil + FORGOTTEN_MS <= now ? null : outage;
 }
 
-/** Why the account is paused, in one word. */
+/** Why the account is paused, in one word for people. */
 export function pauseCode(ledger: Pick<LedgerRow, "note"> | undefined): string {
-  const note = ledger?.note ?? null;
-  return parse(note)?.code ?? note ?? "account_paused";
+  return ledger?.note ?? "account_paused";
 }
 
 /**
@@ -92,8 +93,4 @@ export function withPause(outage: Outage | null, since: number, code: string, ba
   }
   const probe = outage !== null && isProbe(batch, outage) ? outage.probe : batch.key;
   return { outage: { ...next, probe, holdUntil: later }, pausedUntil, nextAt: pausedUntil };
-}
-
-function parse(note: string | null): Outage | null {
-  return note?.startsWith("{") ? (JSON.parse(note) as Outage) : null;
 }

@@ -38,7 +38,7 @@ import { endedBatch } from "./ended-batch.ts";
 import { HeldFailures } from "./held-failures.ts";
 import { collectFailed, FOREIGN_LINES } from "./put-off.ts";
 import { sendAsFile } from "./send-as-file.ts";
-import { readAgain, shortReads, stillMissing, UnreadResults } from "./unread-results.ts";
+import { readAgain, shortReadsOf, stillMissing, UnreadResults } from "./unread-results.ts";
 
 /**
  * Results per transaction. They are held until there are as many, however slowly the provider
@@ -180,7 +180,7 @@ class Collection {
     const { batch } = this.#lease;
     const due = linesDue(seen, counted, this.#found.size, batch);
     const read = { counted, due, lines: this.#ran.size, remaining: batch.remaining };
-    const reading = afterReading(read, shortReads(batch.lastError), this.#runtime.clock.now());
+    const reading = afterReading(read, shortReadsOf(batch), this.#runtime.clock.now());
     if (reading.kind === "unread") throw new UnreadResults(reading, batch, read);
     if (reading.kind === "agreed") this.#runtime.report(stillMissing(batch, read), this.#lease.context("results"));
   }

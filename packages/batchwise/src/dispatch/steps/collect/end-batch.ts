@@ -6,7 +6,6 @@
 import type { EndedBatch } from "../../contract/events.ts";
 import type { BatchRow, TokenCounts } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
-import { fileIdOf } from "../../decide/batch/batch-file.ts";
 import { pauseAfterFailure } from "../../decide/delivery-policy.ts";
 import { priceOf } from "../../decide/price/price.ts";
 import { batchName } from "../../format/encode.ts";
@@ -77,8 +76,7 @@ export class BatchEnder {
 async function cleanUp(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const { cleanup } = account;
-  const { providerBatchId } = batch;
-  const fileId = fileIdOf(batch);
+  const { providerBatchId, providerFileId: fileId } = batch;
   if (cleanup === undefined || providerBatchId === null || !batch.verified || runtime.isStopping) return;
   try {
     const input = { ...batchName(batch), providerBatchId, fileId };

@@ -1,5 +1,5 @@
-// Puts the collecting of a batch off: how often it has failed is kept in `lastError`, and decides
-// how long it waits and when it is put aside.
+// Puts the collecting of a batch off: how often it has failed decides how long it waits and when it
+// is put aside.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { backoff } from "../../decide/times/backoff.ts";
@@ -7,7 +7,6 @@ import { isMistake } from "../../format/client-error.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { shortReads } from "./unread-results.ts";
 
 const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 300_000;
@@ -21,17 +20,16 @@ const UNREADABLE_TRIES = 20;
  * after many of these the batch is quarantined.
  */
 export async function putOff(lease: Lease, code: string, message: string, counts: boolean, leastMs = 0): Promise<void> {
-  const before = failuresOf(lease.batch.lastError);
-  const tries = before.tries + (counts ? 1 : 0);
-  const failures = before.failures + 1;
-  const reads = shortReads(lease.batch.lastError);
-  const lastError = JSON.stringify({ code, message, tries, failures, ...(reads === null ? {} : { reads }) });
-  if (tries >= UNREADABLE_TRIES) {
-    await lease.end({ state: "quarantined", lastError });
+  const { batch } = lease;
+  const failedReads = batch.failedReads + 1;
+  const unreadableReads = batch.unreadableReads + (counts ? 1 : 0);
+  const changes = { failedReads, unreadableReads, lastError: JSON.stringify({ code, message }) };
+  if (unreadableReads >= UNREADABLE_TRIES) {
+    await lease.end({ ...changes, state: "quarantined" });
     return;
   }
-  const wait = Math.max(leastMs, backoff(RETRY_FIRST_MS, RETRY_MOST_MS, failures));
-  await lease.end((now) => ({ nextAt: now + wait, lastError }));
+  const wait = Math.max(leastMs, backoff(RETRY_FIRST_MS, RETRY_MOST_MS, failedReads));
+  await lease.end((now) => ({ ...changes, nextAt: now + wait }));
 }
 
 /** Results that a run to itself could not read to their end: the next one reads no further. */
@@ -43,12 +41,6 @@ function tellOfTime(runtime: Runtime, lease: Lease, hadMs: number): void {
   const words = `${named} were not read to their end in the ${Math.round(budget.wholeMs / 100) / 10} s of a run`;
   const error = new DispatchError("RUN_TOO_SHORT", `${words}: give it a longer \`maxMs\`. What was read is kept.`);
   if (troubles.isNewWord(error.message)) runtime.report(error, lease.context("results"));
-}
-
-/** How often collecting has failed so far, and how many of these count. */
-function failuresOf(lastError: string | null): { readonly tries: number; readonly failures: number } {
-  const none = { tries: 0, failures: 0 };
-  return lastError === null ? none : { ...none, ...(JSON.parse(lastError) as Partial<typeof none>) };
 }
 
 /**

@@ -1,6 +1,5 @@
-// What collecting does with results that look whole and are not: the batch stays as it is and is
-// read again, and the reads are remembered in its `lastError`. Tells of the first such read, and of
-// the end. decide/results/unread-results.ts decides.
+// Results that look whole and are not: the batch stays as it is and is read again. Reports the first
+// such read, and the last. decide/results/unread-results.ts decides.
 
 import { countOf } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -38,8 +37,9 @@ function shortfall({ key, account, remaining }: BatchRow, { lines, counted }: Re
   return `The results of batch ${key} at ${account} have ${countOf(lines, "line")}, and the provider counts ${counted}.`;
 }
 
-export function shortReads(lastError: string | null): ShortReads | null {
-  return lastError === null ? null : ((JSON.parse(lastError) as { reads?: ShortReads }).reads ?? null);
+/** The reads before that found too few lines; null for none. */
+export function shortReadsOf({ shortReads }: BatchRow): ShortReads | null {
+  return shortReads === null ? null : (JSON.parse(shortReads) as ShortReads);
 }
 
 /**
@@ -48,10 +48,9 @@ export function shortReads(lastError: string | null): ShortReads | null {
  */
 export async function readAgain(runtime: Runtime, lease: Lease, { reading, message }: UnreadResults): Promise<void> {
   const { reads, waitMs, isStuck } = reading;
-  if (shortReads(lease.batch.lastError) === null || isStuck) {
+  if (lease.batch.shortReads === null || isStuck) {
     runtime.report(new DispatchError(CODE, message), lease.context("results"));
   }
-  const before = lease.batch.lastError === null ? {} : (JSON.parse(lease.batch.lastError) as object);
-  const lastError = JSON.stringify({ ...before, code: CODE, message, reads });
-  await lease.end((now) => (isStuck ? { state: "quarantined", lastError } : { nextAt: now + waitMs, lastError }));
+  const changes = { shortReads: JSON.stringify(reads), lastError: JSON.stringify({ code: CODE, message }) };
+  await lease.end((now) => ({ ...changes, ...(isStuck ? { state: "quarantined" } : { nextAt: now + waitMs }) }));
 }

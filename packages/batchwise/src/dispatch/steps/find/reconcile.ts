@@ -7,6 +7,7 @@ import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import { afterAbsence } from "../../decide/after/failure.ts";
 import { type Adoption, decideAdoption } from "../../decide/batch/adoption.ts";
 import { nextLookAt } from "../../decide/batch/life-cycle.ts";
+import { BEGUN_ANEW } from "../../decide/batch/plan.ts";
 import { streakOf } from "../../decide/retry-policy.ts";
 import { isMistake } from "../../format/client-error.ts";
 import { batchName } from "../../format/encode.ts";
@@ -77,14 +78,12 @@ async function knownIds(runtime: Runtime, { account }: Lease, listed: readonly P
 async function adopt(runtime: Runtime, lease: Lease, found: Extract<Adoption, { kind: "adopt" }>): Promise<void> {
   const { batch: seen, verified, extras } = found;
   const written = await lease.write({
+    ...BEGUN_ANEW,
     state: "submitted",
     providerBatchId: seen.id,
     verified,
     providerState: seen.rawState,
     expiresAt: seen.expiresAt,
-    unknownSince: null,
-    lastError: null,
-    pollMs: 0,
   });
   if (!written.ok) {
     await lookLater(lease);

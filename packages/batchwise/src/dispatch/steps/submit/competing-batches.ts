@@ -5,14 +5,15 @@
 import type { Failure } from "../../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
 import { isWholeFailure } from "../../decide/after/failure.ts";
-import { type Evidence, lastRefusedAt, NO_EVIDENCE } from "../../decide/after/whole-failure.ts";
+import { type Evidence, NO_EVIDENCE } from "../../decide/after/whole-failure.ts";
 import { CLOCK_SKEW_MS } from "../../decide/batch/life-cycle.ts";
-import type { Plan } from "../../decide/batch/plan.ts";
+import { type Plan, wholeOf } from "../../decide/batch/plan.ts";
 import { type FailureStreak, isSuspect } from "../../decide/retry-policy.ts";
 import { outageOn } from "../../decide/sealing/outage.ts";
 import { opennessOf } from "../../decide/sealing/pauses.ts";
 import { rankAccounts, servingOf } from "../../decide/sealing/rank-accounts.ts";
 import { parseLane } from "../../format/encode.ts";
+import { parseDisposal } from "../../format/payload.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
 /** How many of the newest batches are searched for one that was accepted. */
@@ -47,9 +48,8 @@ export async function othersAccepted(
 }
 
 /**
- * What tells a refused batch from a refusing account. Costs two reads, and only where a batch was
- * refused as a whole. The members' history is read first: a batch that is taken at the same moment
- * then counts. `createdAt`: by the provider, which may be long before the last create, where that
+ * Tells a refused batch from a refusing account. Costs two reads, and only where a batch was
+ * refused as a whole. `createdAt`: by the provider, which may be long before the last create, where that
  * was a repeated one.
  */
 export async function evidenceOn(
@@ -62,7 +62,7 @@ export async function evidenceOn(
   if (!isWholeFailure(batch, failure)) return NO_EVIDENCE;
   const now = runtime.clock.now();
   const account = ledgers.get(batch.account);
-  const since = (await splitAt(runtime, batch, failure.code)) ?? lastRefusedAt(batch);
+  const since = (await splitAt(runtime, batch, failure.code)) ?? batch.lastRefusedAt;
   const others = since === null ? [] : await runtime.store.batches({ account: batch.account, limit: LOOKED_AT });
   // One sent well after this batch may have met an account that had got well in between.
   const until = Math.min(batch.submitStartedAt ?? now, createdAt) + SENT_TOGETHER_MS;
@@ -92,12 +92,10 @@ function wasTaken(other: BatchRow, since: number, until: number): boolean {
 async function splitAt(runtime: Runtime, batch: BatchRow, code: string): Promise<number | null> {
   const { group } = parseLane(batch.lane);
   if (group === "") return null;
-  const members = { batchKey: batch.key, fromOrd: 0, limit: 1, history: true } as const;
-  const [member] = await runtime.store.requests(members);
-  const split = member?.history?.at(-1);
-  if (split?.code !== code || split.batchKey === null || !group.startsWith(`${split.batchKey}.`)) return null;
-  const [whole] = await runtime.store.batches({ keys: [split.batchKey], limit: 1 });
-  return whole?.account === batch.account ? split.at : null;
+  const [whole] = await runtime.store.batches({ keys: [wholeOf(group)], limit: 1 });
+  if (whole?.account !== batch.account || whole.disposal === null) return null;
+  const disposal = parseDisposal(whole.disposal);
+  return "error" in disposal && disposal.error.code === code ? whole.splitAt : null;
 }
 
 /** True when the batch has waited long enough for its account, and another account is free. */

@@ -8,7 +8,6 @@ import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { BatchChanges } from "../../contract/rows.ts";
 import { mayRunUnderToken } from "../../decide/after/repeat.ts";
-import { withoutFile } from "../../decide/batch/batch-file.ts";
 import { parseLane } from "../../format/encode.ts";
 import { type Disposal, EXPIRED } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease.ts";
@@ -44,8 +43,7 @@ export async function expireMembers(runtime: Runtime, lease: Lease): Promise<boo
  * process dies meanwhile, the next one must not send it.
  */
 export async function forgetFile(lease: Lease): Promise<void> {
-  const providerFileId = withoutFile(lease.batch);
-  if (providerFileId !== lease.batch.providerFileId) await lease.write({ providerFileId });
+  if (lease.batch.providerFileId !== null) await lease.write({ providerFileId: null, filePendingSince: null });
 }
 
 /**

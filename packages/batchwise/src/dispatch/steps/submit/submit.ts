@@ -8,17 +8,17 @@ import type { LedgerRow } from "../../contract/rows.ts";
 import { afterSubmitFailure } from "../../decide/after/failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "../../decide/after/repeat.ts";
 import { NO_EVIDENCE } from "../../decide/after/whole-failure.ts";
-import { chosenInput, fileIdOf, goesInline } from "../../decide/batch/batch-file.ts";
+import { goesInline } from "../../decide/batch/batch-file.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../../decide/batch/life-cycle.ts";
-import { canaryGroup, type Plan } from "../../decide/batch/plan.ts";
+import { BEGUN_ANEW, canaryGroup, type Plan } from "../../decide/batch/plan.ts";
 import { extendStreak } from "../../decide/retry-policy.ts";
 import { learnable } from "../../decide/sealing/learned-limit.ts";
 import {
   isProbe,
   maySendAt,
   type Outage,
-  outageNote,
   outageOn,
+  outageText,
   pauseCode,
   withProbe,
 } from "../../decide/sealing/outage.ts";
@@ -28,7 +28,7 @@ import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { bounded, CallTimeout, failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { applyPlan } from "../apply-plan.ts";
+import { applyPlan, disposing } from "../apply-plan.ts";
 import { noteFaults } from "../lane-health.ts";
 import { isHeld, isUnsent, waitsForOperator } from "../wait-for-operator.ts";
 import { batchInput, firstBody, LineRefused } from "./batch-input.ts";
@@ -50,7 +50,7 @@ const DOUBT_MS = 60_000;
 
 /** Where the create finds the lines of the batch. */
 interface Source {
-  /** Or what stands for it: see decide/batch/batch-file.ts. */
+  /** null: they travel in it. */
   readonly providerFileId: string | null;
 }
 
@@ -135,8 +135,8 @@ async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boole
   const error = { code: outage.code, message: "The account refused other batches." };
   const disposal: Disposal = { kind: "canary", error };
   await lease.write((now) => ({
-    ledgers: [{ name: account.name, note: outageNote(withProbe(outage, now, outage.code, probe, now)) }],
-    ...(goesAlone ? { state: "collecting", disposal: JSON.stringify(disposal) } : {}),
+    ledgers: [{ name: account.name, outage: outageText(withProbe(outage, now, outage.code, probe, now)) }],
+    ...(goesAlone ? { state: "collecting", ...disposing(disposal, now) } : {}),
   }));
   return goesAlone;
 }
@@ -166,7 +166,7 @@ async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Pro
     state: "submitting",
     submitAttempt: attempt,
     submitStartedAt: now,
-    providerFileId: chosenInput(lease.batch, lease.account, filesOnly),
+    inline: lease.batch.inline ?? (!filesOnly && goesInline(lease.batch, lease.account)),
     // Kept while a create of this token may run: see decide/after/repeat.ts.
     unknownSince: mayRunUnderToken(lease.batch, lease.account) ? (unknownSince ?? submitStartedAt ?? now) : null,
     exclusive,
@@ -186,7 +186,7 @@ async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
   const { account, batch } = lease;
   const { providerFileId } = batch;
   const tell = submitTeller(runtime, lease, "upload");
-  if (goesInline(batch, account) || fileIdOf(batch) !== null) return { providerFileId };
+  if (goesInline(batch, account) || providerFileId !== null) return { providerFileId };
   const lines = measured(runtime, lease, batchInput(runtime.store, account, batch));
   try {
     const send = requireUpload(account.upload?.bind(account));
@@ -229,6 +229,7 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
   tell(null);
   await runtime.options.failpoint("create-answered");
   const answered = await lease.end((now) => ({
+    ...BEGUN_ANEW,
     state: "submitted",
     providerBatchId: seen.id,
     verified: true,
@@ -238,10 +239,7 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
     ...(batch.unknownSince === null
       ? {}
       : { submitStartedAt: Math.max(batch.createdAt, batch.unknownSince - timeoutMs) }),
-    unknownSince: null,
     expiresAt: seen.expiresAt,
-    lastError: null,
-    pollMs: 0,
     nextAt: now + account.pollMs,
   }));
   if (answered.ok) return;
@@ -251,7 +249,7 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
 }
 
 function createInput(runtime: Runtime, { account, batch }: Lease, timeoutMs: number): CreateInput {
-  const fileId = fileIdOf(batch);
+  const { providerFileId: fileId } = batch;
   const isInTime = within(runtime, timeoutMs);
   const input = fileId === null ? batchInput(runtime.store, account, batch, isInTime) : { fileId };
   return { ...batchName(batch), input, firstBody: () => firstBody(runtime.store, batch) };

@@ -15,14 +15,14 @@ import { tellOfPause } from "../tell-of-pause.ts";
  * account.
  */
 export function tellOfRefusal(runtime: Runtime, batch: BatchRow, plan: Plan, operation: Operation): void {
-  if (plan.lastError === null) return;
+  if (!plan.lastError) return;
   const context = { account: batch.account, batch: batch.key, operation };
   if (plan.outage === null && plan.pauseAccountUntil !== null) {
     const disproof = operation === "retrieve" ? "results" : "create";
     tellOfPause(runtime, plan.lastError, plan.pauseAccountUntil, disproof, context);
     return;
   }
-  if (plan.wholeFailures === batch.wholeFailures) return;
+  if (plan.figures.wholeFailures === undefined) return;
   const { code, message } = plan.lastError;
   const words = `"${code}: ${message}"`;
   if (plan.outage !== null && plan.pauseAccountUntil !== null) {

@@ -3,7 +3,6 @@
 // seconds, with its file.
 
 import { afterPendingFile, isOverdue } from "../../decide/after/pending-file.ts";
-import { fileIdOf } from "../../decide/batch/batch-file.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -15,9 +14,8 @@ const NOT_READY = { code: "file_not_ready", message: "The provider has not proce
  * True where the batch waits for its file, and the lease has ended. Where nobody can tell, the
  * create finds out.
  */
-export async function waitsForFile(runtime: Runtime, lease: Lease, providerFileId: string | null): Promise<boolean> {
+export async function waitsForFile(runtime: Runtime, lease: Lease, fileId: string | null): Promise<boolean> {
   const { account, batch } = lease;
-  const fileId = fileIdOf({ providerFileId });
   const { isFileReady } = account;
   if (isFileReady === undefined || fileId === null || batch.unknownSince !== null) return false;
   if (isOverdue(batch, runtime.clock.now())) return false;
@@ -28,6 +26,6 @@ export async function waitsForFile(runtime: Runtime, lease: Lease, providerFileI
     if (!runtime.isStopping) runtime.report(error, lease.context("files"));
     return false;
   }
-  await applyPlan(lease, afterPendingFile(batch, NOT_READY, runtime.clock.now()), { providerFileId });
+  await applyPlan(lease, afterPendingFile(batch, NOT_READY, runtime.clock.now()), { providerFileId: fileId });
   return true;
 }

@@ -4,8 +4,7 @@
 
 import type { Account } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
-import { VANISHED } from "../../decide/after/poll.ts";
-import type { LastError } from "../../decide/retry-policy.ts";
+import { BEGUN_ANEW } from "../../decide/batch/plan.ts";
 import { everyBatch } from "../../runtime/every-batch.ts";
 import { Lease } from "../../runtime/lease.ts";
 import { failureOf, readFor } from "../../runtime/provider-calls.ts";
@@ -27,8 +26,8 @@ export async function findLost(runtime: Runtime, account: Account): Promise<void
   }
 }
 
-function hasVanished({ providerBatchId, lastError }: BatchRow): boolean {
-  return providerBatchId !== null && lastError !== null && (JSON.parse(lastError) as LastError).code === VANISHED;
+function hasVanished({ providerBatchId, lostLooks }: BatchRow): boolean {
+  return providerBatchId !== null && lostLooks > 0;
 }
 
 async function look(runtime: Runtime, account: Account, key: string): Promise<void> {
@@ -40,7 +39,7 @@ async function look(runtime: Runtime, account: Account, key: string): Promise<vo
   const lease = new Lease(runtime, account, row, begunAt);
   try {
     const isThere = row.state === "quarantined" && hasVanished(row) && (await isKnown(runtime, lease));
-    if (isThere) await lease.end((at) => ({ state: "submitted", nextAt: at, lastError: null, pollMs: 0 }));
+    if (isThere) await lease.end((at) => ({ ...BEGUN_ANEW, state: "submitted", nextAt: at }));
     else await lease.end(row.state === "quarantined" ? (at) => ({ nextAt: at + EVERY_MS }) : {});
   } finally {
     lease.close();

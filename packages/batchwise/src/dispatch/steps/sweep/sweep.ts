@@ -7,7 +7,6 @@
 import { type Account, hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import { isTagged } from "../../decide/batch/adoption.ts";
-import { fileIdOf } from "../../decide/batch/batch-file.ts";
 import { CLOCK_SKEW_MS, UNRESOLVED } from "../../decide/batch/life-cycle.ts";
 import { SWEEP_EVERY_MS } from "../../decide/times/sweep-schedule.ts";
 import { latestDueAt } from "../../decide/times/wall-clock.ts";
@@ -151,7 +150,7 @@ async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<strin
   const rows = await runtime.store.batches({ account: account.name, limit: ROWS_OF_AN_ACCOUNT });
   return new Map(
     rows.flatMap((row) => {
-      const fileId = fileIdOf(row);
+      const fileId = row.providerFileId;
       return fileId === null ? [] : [[fileId, row]];
     }),
   );

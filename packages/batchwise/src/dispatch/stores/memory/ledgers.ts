@@ -12,7 +12,7 @@ export class Ledgers {
 
   /** Sets what is given, leaves the rest; makes the ledger where there is none. */
   write({ name, ...changes }: LedgerChanges): void {
-    const fresh = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null };
+    const fresh = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null, outage: null };
     this.#learned.set(name, { ...(this.#learned.get(name) ?? fresh), ...changes });
   }
 

@@ -3,7 +3,7 @@
 
 import type { BatchRow } from "../../contract/rows.ts";
 import type { LeaseInput } from "../../contract/store.ts";
-import { type RawBatch, withOrphans } from "../sql/batches.ts";
+import { BATCH, type RawBatch, withOrphans } from "../sql/batches.ts";
 import { atMost } from "../sql/statement.ts";
 import { type Connection, isStorable } from "./database.ts";
 import { postgres } from "./dialect.ts";
@@ -19,9 +19,9 @@ export async function leaseBatches(db: Connection, input: LeaseInput): Promise<B
      WHERE id IN (
        SELECT id FROM batchwise_batch WHERE ${which} AND lease_until <= $4 AND account = ANY($5::text[])
        ORDER BY next_at, key LIMIT $6 FOR UPDATE SKIP LOCKED
-     ) RETURNING *`,
+     ) RETURNING ${BATCH}`,
     ...[keys?.filter(isStorable) ?? now, owner, leaseUntil, freeAt, accounts, atMost(limit)],
   );
-  taken.sort((a, b) => a.next_at - b.next_at || (a.key < b.key ? -1 : 1));
+  taken.sort((a, b) => a.nextAt - b.nextAt || (a.key < b.key ? -1 : 1));
   return db.follow(withOrphans(postgres, taken));
 }

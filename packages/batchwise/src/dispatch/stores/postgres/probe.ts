@@ -72,7 +72,7 @@ function laneFigures(db: Connection, limit: number, sample: number, now: number)
 function ledgerRows(db: Connection, now: number): Promise<LedgerRow[]> {
   return db.all<LedgerRow>(
     `SELECT l.name, booked.*, l.learned_tokens AS "learnedTokens", l.learned_at AS "learnedAt",
-       l.blocked_until AS "blockedUntil", l.strikes, l.note
+       l.blocked_until AS "blockedUntil", l.strikes, l.note, l.outage
      FROM batchwise_ledger l, LATERAL (
        SELECT coalesce(sum(tokens), 0) AS tokens, coalesce(sum(requests), 0) AS requests, count(*) AS batches
        FROM batchwise_batch WHERE ledger = l.name COLLATE "default" AND release_at > $1

@@ -3,6 +3,7 @@
 // ended. Claims move small rows between the first two; bodies and payloads lie apart.
 
 import { DispatchError } from "../../contract/errors.ts";
+import { type Held, heldByOlder, LONGEST_LEASE_MS, newerSchema } from "../sql/schema-errors.ts";
 import { type Connection, type Place, write } from "./database.ts";
 
 /**
@@ -221,6 +222,56 @@ const STEPS: readonly string[] = [
   -- Of a tombstone, created_at is when the request was pruned.
   CREATE INDEX batchwise_request_pruned ON batchwise_request (created_at) WHERE pruned IS NOT NULL;
   `,
+  `
+  -- What decides about a batch has columns of its own, in place of last_error. file_id holds ids alone: a process of an
+  -- earlier version, which writes other texts there too, finds no provider_file_id any more, and sends nothing.
+  ALTER TABLE batchwise_batch RENAME COLUMN provider_file_id TO file_id;
+  ALTER TABLE batchwise_batch ADD COLUMN tries BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN lost_looks BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN breaks BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN failed_reads BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN unreadable_reads BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN failed_steps BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN tries_since DOUBLE PRECISION;
+  ALTER TABLE batchwise_batch ADD COLUMN first_refused_at DOUBLE PRECISION;
+  ALTER TABLE batchwise_batch ADD COLUMN last_refused_at DOUBLE PRECISION;
+  ALTER TABLE batchwise_batch ADD COLUMN split_at DOUBLE PRECISION;
+  ALTER TABLE batchwise_batch ADD COLUMN file_pending_since DOUBLE PRECISION;
+  ALTER TABLE batchwise_batch ADD COLUMN lost_since DOUBLE PRECISION;
+  ALTER TABLE batchwise_batch ADD COLUMN inline BOOLEAN;
+  ALTER TABLE batchwise_batch ADD COLUMN short_reads TEXT;
+  UPDATE batchwise_batch SET inline = file_id = 'in the create' WHERE file_id IS NOT NULL;
+  UPDATE batchwise_batch SET file_id = NULL WHERE file_id IN ('in the create', 'to be uploaded');
+  UPDATE batchwise_batch SET split_at = updated_at
+  WHERE disposal LIKE '{"kind":"split"%' OR disposal LIKE '{"kind":"canary"%';
+  UPDATE batchwise_batch SET
+    first_refused_at = (SELECT min(seen_at) FROM batchwise_orphan WHERE batch = id AND action = 'ended'),
+    last_refused_at = (SELECT max(seen_at) FROM batchwise_orphan WHERE batch = id AND action = 'ended')
+  WHERE state <> 'done' AND whole_failures > 0;
+  -- Counts in last_error were of what its state was about. Postgres reads no JSON with a NUL or half a surrogate pair.
+  UPDATE batchwise_batch b SET
+    failed_steps = coalesce((e.error ->> 'steps')::bigint, 0), breaks = coalesce((e.error ->> 'breaks')::bigint, 0),
+    file_pending_since = (e.error ->> 'pendingSince')::float8,
+    failed_reads = coalesce((e.error ->> 'failures')::bigint, 0), short_reads = e.error ->> 'reads',
+    unreadable_reads = CASE WHEN state = 'collecting' THEN e.tries ELSE 0 END,
+    lost_looks = CASE WHEN e.error ->> 'code' = 'batch_vanished' THEN e.tries ELSE 0 END,
+    lost_since = CASE WHEN e.error ->> 'code' = 'batch_vanished' THEN e.since END,
+    tries = CASE WHEN provider_batch_id IS NULL AND state <> 'collecting' THEN e.tries ELSE 0 END,
+    tries_since = CASE WHEN provider_batch_id IS NULL AND state <> 'collecting' THEN e.since END,
+    first_refused_at = CASE WHEN whole_failures > 0 THEN least(first_refused_at, e.since) END,
+    last_refused_at = CASE WHEN whole_failures > 0 THEN greatest(last_refused_at, (e.error ->> 'refusedAt')::float8) END
+  FROM (
+    SELECT id, error, coalesce((error ->> 'tries')::bigint, 0) AS tries, (error ->> 'since')::float8 AS since FROM (
+      SELECT id, regexp_replace(last_error, '\\\\(\\\\|u0000|u[dD][89a-fA-F][0-9a-fA-F]{2})', '_', 'g')::json AS error
+      FROM batchwise_batch WHERE state <> 'done' AND last_error IS NOT NULL
+    ) parsed
+  ) e WHERE e.id = b.id;
+  UPDATE batchwise_batch SET last_refused_at = coalesce(last_refused_at, updated_at),
+    first_refused_at = coalesce(first_refused_at, last_refused_at, updated_at)
+  WHERE state <> 'done' AND whole_failures > 0;
+  ALTER TABLE batchwise_ledger ADD COLUMN outage TEXT;
+  UPDATE batchwise_ledger SET outage = note, note = note::json ->> 'code' WHERE note LIKE '{%';
+  `,
 ];
 
 const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];
@@ -238,10 +289,8 @@ export async function migrate(place: Place): Promise<void> {
     await db.run("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK);
     const version = await versionOf(db);
     if (version === STEPS.length) return;
-    if (version > STEPS.length) {
-      const message = `The database has schema ${version}, newer than this batchwise knows (${STEPS.length}).`;
-      throw new DispatchError("STORE_SCHEMA", message);
-    }
+    if (version > STEPS.length) throw newerSchema(version, STEPS.length);
+    if (version > 0) await refuseHeld(db, version);
     for (const step of STEPS.slice(version)) await db.run(step);
     await db.run("CREATE TABLE IF NOT EXISTS batchwise_schema (version BIGINT NOT NULL)");
     await db.run("DELETE FROM batchwise_schema");
@@ -266,6 +315,17 @@ async function refuseSchema(db: Connection, schema: string): Promise<void> {
   const right = await db.get<{ has: boolean }>("SELECT has_schema_privilege($1, 'USAGE') AS has", schema);
   if (right?.has) return;
   throw new DispatchError("STORE_FORBIDDEN", `The role misses a right: USAGE on the schema "${schema}".`);
+}
+
+/** By the server's clock, from which leases are reckoned. */
+async function refuseHeld(db: Connection, version: number): Promise<void> {
+  const held = await db.get<Held>(
+    `SELECT count(*) AS count, max(lease_until) AS until
+     FROM batchwise_batch, (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now) clock
+     WHERE state <> 'done' AND lease_until > now AND lease_until < now + $1`,
+    LONGEST_LEASE_MS,
+  );
+  if (held !== undefined && held.count > 0) throw heldByOlder(version, STEPS.length, held);
 }
 
 /** True where the connection sees the tables in the present version. */

@@ -21,6 +21,7 @@ const FAULTS: Readonly<Record<string, readonly [code: DispatchErrorCode, what: s
   WRONGPASS: ["STORE_FORBIDDEN", "Redis refuses the login"],
   DENIED: ["STORE_FORBIDDEN", "Redis takes no connections from here"],
   NOPERM: ["STORE_FORBIDDEN", `The user may not do all that the store does in Redis. ${RIGHTS}`],
+  HELD: ["STORE_UNAVAILABLE", "Redis holds data of an earlier version"],
   LAYOUT: ["STORE_SCHEMA", "Redis holds data of a later version"],
   WRONGTYPE: ["STORE_DAMAGED", "Keys of the store in Redis hold what another program wrote"],
 };

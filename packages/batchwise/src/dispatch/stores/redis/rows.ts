@@ -74,27 +74,33 @@ function historyRow(line: Reply): HistoryRow {
   return { batchKey, code, at: Number(at) };
 }
 
+/** The fields of a batch, by how the script's texts are read. */
+const TEXTS = ["key", "lane", "account", "ledger", "state"] as const;
+const TEXTS_OR_NULL = [
+  ...["providerFileId", "providerBatchId", "providerState", "shortReads", "disposal", "lastError", "leaseOwner"],
+] as const;
+const NUMBERS = [
+  ...["requests", "bytes", "tokens", "remaining", "cancelRequested", "createdAt", "updatedAt", "submitAttempt"],
+  ...["tries", "wholeFailures", "lostLooks", "breaks", "failedReads", "unreadableReads", "failedSteps", "pollMs"],
+  ...["nextAt", "leaseUntil", "fence"],
+] as const;
+const NUMBERS_OR_NULL = [
+  ...["submitStartedAt", "unknownSince", "triesSince", "firstRefusedAt", "lastRefusedAt", "splitAt"],
+  ...["filePendingSince", "lostSince", "cancelSentAt", "expiresAt", "deadlineAt"],
+] as const;
+
 export function batchRow(reply: Reply): BatchRow {
   const [own, others] = list(reply);
   const raw = fields(own);
-  const figure = (name: keyof BatchRow): number => number(raw.get(name));
-  const figureOrNull = (name: keyof BatchRow): number | null => numberOrNull(raw.get(name));
-  const word = (name: keyof BatchRow): string => text(raw.get(name));
-  const wordOrNull = (name: keyof BatchRow): string | null => textOrNull(raw.get(name));
+  const read = (names: readonly string[], as: (value: Reply | undefined) => unknown): Partial<BatchRow> =>
+    Object.fromEntries(names.map((name) => [name, as(raw.get(name))]));
+  const inline = textOrNull(raw.get("inline"));
   return {
-    ...{ key: word("key"), lane: word("lane"), account: word("account"), ledger: word("ledger") },
-    ...{ state: word("state") as BatchState, requests: figure("requests"), bytes: figure("bytes") },
-    ...{ tokens: figure("tokens"), remaining: figure("remaining"), cancelRequested: figure("cancelRequested") },
-    ...{ createdAt: figure("createdAt"), updatedAt: figure("updatedAt"), submitAttempt: figure("submitAttempt") },
-    ...{ submitStartedAt: figureOrNull("submitStartedAt"), unknownSince: figureOrNull("unknownSince") },
-    ...{ wholeFailures: figure("wholeFailures"), providerFileId: wordOrNull("providerFileId") },
-    ...{ providerBatchId: wordOrNull("providerBatchId"), verified: word("verified") === "1" },
-    ...{ providerState: wordOrNull("providerState"), cancelSentAt: figureOrNull("cancelSentAt") },
-    ...{ disposal: wordOrNull("disposal"), lastError: wordOrNull("lastError"), pollMs: figure("pollMs") },
-    ...{ deadlineAt: figureOrNull("deadlineAt") },
-    ...{ expiresAt: figureOrNull("expiresAt"), nextAt: figure("nextAt"), leaseOwner: wordOrNull("leaseOwner") },
-    ...{ leaseUntil: figure("leaseUntil"), fence: figure("fence"), orphans: orphans(others) },
-  };
+    ...{ ...read(TEXTS, text), ...read(TEXTS_OR_NULL, textOrNull) },
+    ...{ ...read(NUMBERS, number), ...read(NUMBERS_OR_NULL, numberOrNull) },
+    ...{ verified: text(raw.get("verified")) === "1", inline: inline === null ? null : inline === "1" },
+    orphans: orphans(others),
+  } as BatchRow;
 }
 
 function orphans(reply: Reply | undefined): Orphan[] {
@@ -172,7 +178,7 @@ function ledgerRow(reply: Reply): LedgerRow {
     ...{ name: text(name), tokens: number(tokens), requests: number(requests), batches: number(batches) },
     ...{ learnedTokens: numberOrNull(raw.get("learnedTokens")), learnedAt: numberOrNull(raw.get("learnedAt")) },
     ...{ blockedUntil: number(raw.get("blockedUntil")), strikes: number(raw.get("strikes")) },
-    note: textOrNull(raw.get("note")),
+    ...{ note: textOrNull(raw.get("note")), outage: textOrNull(raw.get("outage")) },
   };
 }
 

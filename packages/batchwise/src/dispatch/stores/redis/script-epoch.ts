@@ -11,8 +11,8 @@ local EPOCH = P .. 'epoch'
 
 -- How the data is laid out; who knows only earlier layouts is refused. 1, which is not noted: bodies in the requests'
 -- hashes, outcomes as hashes, no arrivals. 2: no marks of statuses, tombstones without a time. 3: no counts of ready
--- requests.
-local LAYOUT = 4
+-- requests. 4: what decides about batches and outages in their texts for people.
+local LAYOUT = 5
 
 -- Who may not ask for it gets no answer: then a loss shows by the epoch and the count alone.
 local function serverRun()
@@ -41,7 +41,10 @@ end
 
 -- Before the first write of a run.
 local function beginRun(epoch)
-  if epoch.layout < LAYOUT then call('HSET', EPOCH, 'layout', LAYOUT) end
+  if epoch.layout < LAYOUT then
+    toLayout5()
+    call('HSET', EPOCH, 'layout', LAYOUT)
+  end
   local run = serverRun()
   if epoch.id == '' then
     local time = call('TIME')
@@ -90,6 +93,8 @@ local function perform(method, input, id, run, writes, lookedAt)
   end
   -- What is lost as a whole is found out before a new epoch begins.
   if id ~= '' and id ~= epoch.id then return { 'set back' } end
+  local held = WRITING and epoch.layout < LAYOUT and heldByOlder(epoch, LAYOUT, seconds)
+  if held then return redis.error_reply(held) end
   if WRITING then beginRun(epoch) end
   if id ~= '' and hasLess(epoch, run, writes) then return { 'set back' } end
   local answer = methods[method](input)

@@ -8,12 +8,13 @@ import { COMMON } from "./script-common.ts";
 import { ENDINGS } from "./script-endings.ts";
 import { EPOCH } from "./script-epoch.ts";
 import { FINDING } from "./script-finding.ts";
+import { LAYOUTS } from "./script-layouts.ts";
 import { OUTCOMES } from "./script-outcomes.ts";
 import { PRUNING, TOMBSTONES } from "./script-pruning.ts";
 import { REQUESTS } from "./script-requests.ts";
 import { ROWS } from "./script-rows.ts";
 
-const BODY = `${COMMON}${TOMBSTONES}${ENDINGS}${REQUESTS}${ROWS}${BATCHES}${OUTCOMES}${FINDING}${PRUNING}${EPOCH}`;
+const BODY = `${COMMON}${TOMBSTONES}${ENDINGS}${REQUESTS}${ROWS}${BATCHES}${OUTCOMES}${FINDING}${PRUNING}${LAYOUTS}${EPOCH}`;
 
 /** A script, and what a server that has run it calls it. */
 export interface Script {

@@ -11,61 +11,36 @@ import { NEVER, writeLedgers } from "./ledgers.ts";
 import { atMost, type SqlBound } from "./statement.ts";
 import { all, get, run, runAll, type Steps } from "./steps.ts";
 
-export interface RawBatch {
-  readonly id: number;
-  readonly key: string;
-  readonly lane: string;
-  readonly account: string;
-  readonly ledger: string;
-  readonly state: BatchState;
-  readonly requests: number;
-  readonly bytes: number;
-  readonly tokens: number;
-  readonly remaining: number;
-  readonly cancel_requested: number;
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly submit_attempt: number;
-  readonly submit_started_at: number | null;
-  readonly unknown_since: number | null;
-  readonly whole_failures: number;
-  readonly provider_file_id: string | null;
-  readonly provider_batch_id: string | null;
-  readonly verified: boolean | number;
-  readonly provider_state: string | null;
-  readonly cancel_sent_at: number | null;
-  readonly disposal: string | null;
-  readonly last_error: string | null;
-  readonly poll_ms: number;
-  readonly expires_at: number | null;
-  readonly deadline_at: number | null;
-  readonly next_at: number;
-  readonly lease_owner: string | null;
-  readonly lease_until: number;
-  readonly fence: number;
+/** Every field of a batch but its orphans. */
+const FIELDS = [
+  ...["key", "lane", "account", "ledger", "state", "requests", "bytes", "tokens", "remaining", "cancelRequested"],
+  ...["createdAt", "updatedAt", "submitAttempt", "submitStartedAt", "unknownSince", "tries", "triesSince"],
+  ...["wholeFailures", "firstRefusedAt", "lastRefusedAt", "splitAt", "inline", "providerFileId", "filePendingSince"],
+  ...["providerBatchId", "verified", "providerState", "lostLooks", "lostSince", "breaks", "failedReads"],
+  ...["unreadableReads", "shortReads", "failedSteps", "cancelSentAt", "disposal", "lastError", "pollMs", "expiresAt"],
+  ...["deadlineAt", "nextAt", "leaseOwner", "leaseUntil", "fence"],
+] as readonly (keyof BatchRow)[];
+
+/**
+ * Earlier versions wrote other texts than ids into `provider_file_id`: a process of such a version
+ * that still runs finds no column of that name, and sends nothing.
+ */
+function columnOf(field: string): string {
+  if (field === "providerFileId") return "file_id";
+  return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** The columns that `transition` may write. */
-const COLUMNS = {
-  state: "state",
-  submitAttempt: "submit_attempt",
-  submitStartedAt: "submit_started_at",
-  unknownSince: "unknown_since",
-  wholeFailures: "whole_failures",
-  providerFileId: "provider_file_id",
-  providerBatchId: "provider_batch_id",
-  verified: "verified",
-  providerState: "provider_state",
-  cancelSentAt: "cancel_sent_at",
-  disposal: "disposal",
-  lastError: "last_error",
-  pollMs: "poll_ms",
-  expiresAt: "expires_at",
-  deadlineAt: "deadline_at",
-  nextAt: "next_at",
-  leaseUntil: "lease_until",
-  releaseAt: "release_at",
-} as const satisfies Partial<Record<keyof BatchChanges, string>>;
+/** Of a SELECT or a RETURNING: a batch's id and its fields, in the contract's names. */
+export const BATCH: string = ["id", ...FIELDS.map((field) => `${columnOf(field)} AS "${field}"`)].join(", ");
+
+type Flag = boolean | number;
+
+/** A row of the table. Drivers give flags in two ways. */
+export interface RawBatch extends Omit<BatchRow, "orphans" | "verified" | "inline"> {
+  readonly id: number;
+  readonly verified: Flag;
+  readonly inline: Flag | null;
+}
 
 export function* readBatch(dialect: Dialect, key: string): Steps<BatchRow | undefined> {
   return (yield* findBatches(dialect, { keys: [key], limit: 1 }))[0];
@@ -94,14 +69,14 @@ export function* findBatches(dialect: Dialect, query: BatchQuery): Steps<BatchRo
   if (onlyLive) filter("state <> 'done'");
   const where = filters.length === 0 ? "" : `WHERE ${filters.join(" AND ")}`;
   const newest = onlyLive ? "+created_at" : "created_at";
-  const sql = `SELECT * FROM batchwise_batch ${where} ORDER BY ${newest} DESC, key DESC LIMIT ?`;
+  const sql = `SELECT ${BATCH} FROM batchwise_batch ${where} ORDER BY ${newest} DESC, key DESC LIMIT ?`;
   return yield* withOrphans(dialect, yield* all<RawBatch>(sql, ...values, atMost(query.limit)));
 }
 
 /** Locks the batch until the transaction ends, if `fence` is still the present one. */
 export function heldBatch(dialect: Dialect, key: string, fence: number): Steps<RawBatch | undefined> {
   return get<RawBatch>(
-    `SELECT * FROM batchwise_batch WHERE key = ? AND fence = ? ${dialect.lock("batchwise_batch")}`,
+    `SELECT ${BATCH} FROM batchwise_batch WHERE key = ? AND fence = ? ${dialect.lock("batchwise_batch")}`,
     key,
     fence,
   );
@@ -159,9 +134,9 @@ function* refusal(
   return changes.state === "done" && remaining > 0 ? "open" : null;
 }
 
-function* write(id: number, fields: Partial<Record<keyof typeof COLUMNS, SqlBound>>, now: number): Steps<void> {
-  const names = Object.keys(fields) as (keyof typeof COLUMNS)[];
-  const sets = names.map((name) => `${COLUMNS[name]} = ?, `).join("");
+function* write(id: number, fields: Readonly<Record<string, SqlBound | undefined>>, now: number): Steps<void> {
+  const names = Object.keys(fields);
+  const sets = names.map((name) => `${columnOf(name)} = ?, `).join("");
   const values = names.map((name) => fields[name] ?? null);
   yield* run(`UPDATE batchwise_batch SET ${sets}updated_at = ? WHERE id = ?`, ...values, now, id);
 }
@@ -230,18 +205,10 @@ export function* withOrphans(dialect: Dialect, batches: readonly RawBatch[]): St
   );
 }
 
-function batchRow(raw: RawBatch, orphans: readonly RawOrphan[]): BatchRow {
+function batchRow({ id: _id, ...raw }: RawBatch, orphans: readonly RawOrphan[]): BatchRow {
   return {
-    ...{ key: raw.key, lane: raw.lane, account: raw.account, ledger: raw.ledger, state: raw.state },
-    ...{ requests: raw.requests, bytes: raw.bytes, tokens: raw.tokens, remaining: raw.remaining },
-    ...{ cancelRequested: raw.cancel_requested, createdAt: raw.created_at, updatedAt: raw.updated_at },
-    ...{ submitAttempt: raw.submit_attempt, submitStartedAt: raw.submit_started_at, unknownSince: raw.unknown_since },
-    ...{ wholeFailures: raw.whole_failures, providerFileId: raw.provider_file_id },
-    ...{ providerBatchId: raw.provider_batch_id, verified: Boolean(raw.verified), providerState: raw.provider_state },
-    ...{ cancelSentAt: raw.cancel_sent_at, disposal: raw.disposal, lastError: raw.last_error, pollMs: raw.poll_ms },
-    ...{ deadlineAt: raw.deadline_at },
-    ...{ expiresAt: raw.expires_at, nextAt: raw.next_at, leaseOwner: raw.lease_owner, leaseUntil: raw.lease_until },
-    fence: raw.fence,
+    ...raw,
+    ...{ verified: Boolean(raw.verified), inline: raw.inline === null ? null : Boolean(raw.inline) },
     orphans: orphans.map((row) => ({
       providerBatchId: row.provider_batch_id,
       seenAt: row.seen_at,

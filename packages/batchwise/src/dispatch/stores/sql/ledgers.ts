@@ -61,6 +61,7 @@ const COLUMNS: Readonly<Record<keyof Omit<LedgerChanges, "name">, string>> = {
   blockedUntil: "blocked_until",
   strikes: "strikes",
   note: "note",
+  outage: "outage",
 };
 
 /** In the order of their names, so that two transactions never wait for each other. */

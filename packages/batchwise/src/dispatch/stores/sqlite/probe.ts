@@ -104,6 +104,7 @@ interface LearnedRow {
   readonly blocked_until: number;
   readonly strikes: number;
   readonly note: string | null;
+  readonly outage: string | null;
 }
 
 function ledgerRows(db: Connection, now: number): LedgerRow[] {
@@ -115,5 +116,6 @@ function ledgerRows(db: Connection, now: number): LedgerRow[] {
     blockedUntil: row.blocked_until,
     strikes: row.strikes,
     note: row.note,
+    outage: row.outage,
   }));
 }

@@ -3,7 +3,7 @@
 // the first two and touch neither the request's row nor its texts, so a seal costs the same however
 // many requests have ended.
 
-import { DispatchError } from "../../contract/errors.ts";
+import { type Held, heldByOlder, LONGEST_LEASE_MS, newerSchema } from "../sql/schema-errors.ts";
 import type { Connection } from "./database.ts";
 
 /** One migration per version, applied in order. A released one never changes. */
@@ -192,6 +192,57 @@ const STEPS: readonly string[] = [
   -- Of a tombstone, created_at is when the request was pruned.
   CREATE INDEX batchwise_request_pruned ON batchwise_request (created_at) WHERE pruned IS NOT NULL;
   `,
+  `
+  -- What decides about a batch has columns of its own, in place of last_error. file_id holds ids alone: a process of an
+  -- earlier version, which writes other texts there too, finds no provider_file_id any more, and sends nothing.
+  ALTER TABLE batchwise_batch RENAME COLUMN provider_file_id TO file_id;
+  ALTER TABLE batchwise_batch ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN lost_looks INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN breaks INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN failed_reads INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN unreadable_reads INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN failed_steps INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN tries_since INTEGER;
+  ALTER TABLE batchwise_batch ADD COLUMN first_refused_at INTEGER;
+  ALTER TABLE batchwise_batch ADD COLUMN last_refused_at INTEGER;
+  ALTER TABLE batchwise_batch ADD COLUMN split_at INTEGER;
+  ALTER TABLE batchwise_batch ADD COLUMN file_pending_since INTEGER;
+  ALTER TABLE batchwise_batch ADD COLUMN lost_since INTEGER;
+  ALTER TABLE batchwise_batch ADD COLUMN inline INTEGER;
+  ALTER TABLE batchwise_batch ADD COLUMN short_reads TEXT;
+  UPDATE batchwise_batch SET inline = file_id = 'in the create' WHERE file_id IS NOT NULL;
+  UPDATE batchwise_batch SET file_id = NULL WHERE file_id IN ('in the create', 'to be uploaded');
+  UPDATE batchwise_batch SET split_at = updated_at
+  WHERE disposal LIKE '{"kind":"split"%' OR disposal LIKE '{"kind":"canary"%';
+  UPDATE batchwise_batch SET
+    first_refused_at = (SELECT min(seen_at) FROM batchwise_orphan WHERE batch = id AND action = 'ended'),
+    last_refused_at = (SELECT max(seen_at) FROM batchwise_orphan WHERE batch = id AND action = 'ended')
+  WHERE state <> 'done' AND whole_failures > 0;
+  -- Counts in last_error were of what its state was about.
+  UPDATE batchwise_batch SET
+    (failed_steps, breaks, file_pending_since, failed_reads, short_reads) = (
+      coalesce(json_extract(last_error, '$.steps'), 0), coalesce(json_extract(last_error, '$.breaks'), 0),
+      json_extract(last_error, '$.pendingSince'), coalesce(json_extract(last_error, '$.failures'), 0),
+      json_extract(last_error, '$.reads')
+    ),
+    unreadable_reads = iif(state = 'collecting', coalesce(json_extract(last_error, '$.tries'), 0), 0),
+    lost_looks = iif(json_extract(last_error, '$.code') = 'batch_vanished', json_extract(last_error, '$.tries'), 0),
+    lost_since = iif(json_extract(last_error, '$.code') = 'batch_vanished', json_extract(last_error, '$.since'), NULL),
+    tries = iif(provider_batch_id IS NULL AND state <> 'collecting', coalesce(json_extract(last_error, '$.tries'), 0), 0),
+    tries_since = iif(provider_batch_id IS NULL AND state <> 'collecting', json_extract(last_error, '$.since'), NULL),
+    first_refused_at = iif(whole_failures = 0, NULL,
+      coalesce(min(first_refused_at, json_extract(last_error, '$.since')), first_refused_at, json_extract(last_error, '$.since'))),
+    last_refused_at = iif(whole_failures = 0, NULL,
+      coalesce(max(last_refused_at, json_extract(last_error, '$.refusedAt')), json_extract(last_error, '$.refusedAt'),
+        last_refused_at))
+  WHERE state <> 'done' AND json_valid(last_error);
+  UPDATE batchwise_batch SET lost_looks = 0 WHERE lost_looks IS NULL;
+  UPDATE batchwise_batch SET last_refused_at = coalesce(last_refused_at, updated_at),
+    first_refused_at = coalesce(first_refused_at, last_refused_at, updated_at)
+  WHERE state <> 'done' AND whole_failures > 0;
+  ALTER TABLE batchwise_ledger ADD COLUMN outage TEXT;
+  UPDATE batchwise_ledger SET outage = note, note = json_extract(note, '$.code') WHERE note LIKE '{%' AND json_valid(note);
+  `,
 ];
 
 /**
@@ -203,14 +254,23 @@ export function migrate(db: Connection): void {
   db.write(() => {
     // Checked again under the lock: another process may just have migrated.
     const version = versionOf(db);
-    if (version > STEPS.length) {
-      const message = `The database has schema ${version}, newer than this batchwise knows (${STEPS.length}).`;
-      throw new DispatchError("STORE_SCHEMA", message);
-    }
+    if (version > STEPS.length) throw newerSchema(version, STEPS.length);
+    if (version > 0 && version < STEPS.length) refuseHeld(db, version);
     for (const step of STEPS.slice(version)) db.exec(step);
     db.exec("CREATE TABLE IF NOT EXISTS batchwise_schema (version INTEGER NOT NULL)");
     db.exec(`DELETE FROM batchwise_schema; INSERT INTO batchwise_schema VALUES (${STEPS.length})`);
   });
+}
+
+/** By the clock of this machine, which the older processes share. */
+function refuseHeld(db: Connection, version: number): void {
+  const now = Date.now();
+  const held = db.get<Held>(
+    `SELECT count(*) AS count, max(lease_until) AS until FROM batchwise_batch
+     WHERE state <> 'done' AND lease_until > ? AND lease_until < ?`,
+    ...[now, now + LONGEST_LEASE_MS],
+  );
+  if (held !== undefined && held.count > 0) throw heldByOlder(version, STEPS.length, held);
 }
 
 function versionOf(db: Connection): number {

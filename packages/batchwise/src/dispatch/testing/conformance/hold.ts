@@ -87,7 +87,10 @@ const transitionCases: readonly StoreCase[] = [
     const before = await sealed(store, 1, 1);
     const changes = {
       ...({ state: "submitting", submitAttempt: 1, submitStartedAt: NOW + 3, unknownSince: NOW + 4 } as const),
-      ...{ wholeFailures: 1, providerFileId: "file-1", providerBatchId: "batch_1", verified: false },
+      ...{ tries: 2, triesSince: NOW + 1, wholeFailures: 1, firstRefusedAt: NOW + 1, lastRefusedAt: NOW + 2 },
+      ...{ splitAt: NOW + 2, inline: false, providerFileId: "file-1", filePendingSince: NOW + 3 },
+      ...{ providerBatchId: "batch_1", verified: false, lostLooks: 3, lostSince: NOW + 4, breaks: 4 },
+      ...{ failedReads: 5, unreadableReads: 6, shortReads: '{"lines":1}', failedSteps: 7 },
       ...{
         providerState: "validating",
         cancelSentAt: NOW + 5,
@@ -105,7 +108,8 @@ const transitionCases: readonly StoreCase[] = [
     const result = await store.transition(keyOf(1), 1, changes, NOW + 7);
     const expected = { ...before, ...changes, updatedAt: NOW + 7 };
     deepEqual(result, { ok: true, batch: expected });
-    const cleared = { providerFileId: null, submitStartedAt: null, lastError: null, state: "sealed" } as const;
+    const nothing = { providerFileId: null, submitStartedAt: null, lastError: null, inline: null } as const;
+    const cleared = { ...nothing, tries: 0, firstRefusedAt: null, shortReads: null, state: "sealed" } as const;
     await store.transition(keyOf(1), 1, cleared, NOW + 8);
     deepEqual(await batch(store, 1), { ...expected, ...cleared, updatedAt: NOW + 8 });
   }),

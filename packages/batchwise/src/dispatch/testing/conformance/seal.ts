@@ -37,7 +37,10 @@ const capCases: readonly StoreCase[] = [
       ...{ key: keyOf(1), lane: LANE, account: "openai", ledger: LEDGER, state: "sealed" },
       ...{ requests: 3, bytes: 21, tokens: 15, remaining: 3, cancelRequested: 0 },
       ...{ createdAt: NOW + 5, updatedAt: NOW + 5, nextAt: NOW + 5, submitAttempt: 0, submitStartedAt: null },
-      ...{ unknownSince: null, wholeFailures: 0, providerFileId: null, providerBatchId: null, verified: true },
+      ...{ unknownSince: null, tries: 0, triesSince: null, wholeFailures: 0, firstRefusedAt: null },
+      ...{ lastRefusedAt: null, splitAt: null, inline: null, providerFileId: null, filePendingSince: null },
+      ...{ providerBatchId: null, verified: true, lostLooks: 0, lostSince: null, breaks: 0, failedReads: 0 },
+      ...{ unreadableReads: 0, shortReads: null, failedSteps: 0 },
       ...{ providerState: null, cancelSentAt: null, disposal: null, lastError: null, pollMs: 0, expiresAt: null },
       deadlineAt: null,
       ...{ leaseOwner: "one", leaseUntil: sealInput(1).leaseUntil, fence: 1, orphans: [] },
@@ -151,7 +154,7 @@ const ledgerCases: readonly StoreCase[] = [
     deepEqual((await claimed(store, 2, { limits })).length, 7);
     deepEqual(await ledger(store), {
       ...{ name: LEDGER, tokens: 120, requests: 12, batches: 2 },
-      ...{ learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null },
+      ...{ learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null, outage: null },
     });
     await refused(store, sealInput(3, { limits }), "no_headroom");
     deepEqual((await claimed(store, 4, { limits: { ...limits, tokens: 1_000 } })).length, 3);
@@ -161,7 +164,7 @@ const ledgerCases: readonly StoreCase[] = [
 
   storeCase("keeps a learned limit, and a given one takes precedence", async (store) => {
     const batch = await sealed(store, 1, 1);
-    const learned = { name: LEDGER, learnedTokens: 30, learnedAt: NOW, strikes: 2, note: '"n"' };
+    const learned = { name: LEDGER, learnedTokens: 30, learnedAt: NOW, strikes: 2, note: '"n"', outage: '{"code":"o"}' };
     await store.transition(batch.key, 1, { ledgers: [learned] }, NOW);
     await store.enqueue(many(9), NOW);
     deepEqual((await claimed(store, 2, { limits: { ...INFINITE, tokens: 30 } })).length, 2);

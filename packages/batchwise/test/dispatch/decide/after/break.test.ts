@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Failure } from "../../../../src/dispatch/contract/account.ts";
-import { afterBreak, breaksOf } from "../../../../src/dispatch/decide/after/break.ts";
+import { afterBreak } from "../../../../src/dispatch/decide/after/break.ts";
 
 const MINUTE = 60_000;
 const failure = (more: object): Failure => ({ kind: "unknown", code: "c", message: "m", ...more }) as Failure;
@@ -15,11 +15,5 @@ describe("a pass that an account broke off", () => {
     ["for a refused key pauses the account", failure({ kind: "authOrBilling" }), 0, 15 * MINUTE, true],
   ])("%s", (_case, told, breaks, waitMs, pausesAccount) => {
     expect(afterBreak(told, breaks)).toEqual({ waitMs, pausesAccount });
-  });
-
-  test("is counted in the batch's last error, where that is about it", () => {
-    expect(breaksOf(null)).toBe(0);
-    expect(breaksOf('{"code":"c","message":"m","breaks":4}')).toBe(4);
-    expect(breaksOf('{"code":"c","message":"m","failures":4}')).toBe(0);
   });
 });

@@ -22,7 +22,7 @@ const running = { ...submitting, state: "running", providerBatchId: "b", pollMs:
 
 function ledger(changes: Partial<LedgerRow>): LedgerRow {
   const booked = { tokens: 0, requests: 0, batches: 0, learnedTokens: null, learnedAt: null };
-  return { name: "l", ...booked, blockedUntil: 0, strikes: 0, note: null, ...changes };
+  return { name: "l", ...booked, blockedUntil: 0, strikes: 0, note: null, outage: null, ...changes };
 }
 
 describe("a create that did not succeed", () => {
@@ -61,7 +61,7 @@ describe("a create that did not succeed", () => {
     [
       "a line that it does not have blames nobody",
       { kind: "invalidRequest", ...words, lines: [{ line: 11, ...words }] },
-      { state: "sealed", wholeFailures: 1, disposal: null },
+      { state: "sealed", figures: { wholeFailures: 1 }, disposal: null },
     ],
   ] as const)("%s", (_name, failure, expected) => {
     const plan = afterSubmitFailure(submitting, failure, "create", stepAccount(), null, false, NOW);
@@ -84,7 +84,7 @@ describe("a batch that failed as a whole", () => {
   test("is sent once more before anything else", () => {
     expect(afterBatchFailure(running, refused, null, NOW)).toMatchObject({
       state: "sealed",
-      wholeFailures: 1,
+      figures: { wholeFailures: 1 },
       forget: true,
       dropFile: true,
     });
@@ -120,7 +120,7 @@ describe("attempts that come to nothing", () => {
   const after = (tries: number, changes: Partial<BatchRow> = {}): BatchRow => ({
     ...submitting,
     ...changes,
-    lastError: JSON.stringify({ ...words, tries, since: NOW }),
+    ...{ tries, triesSince: NOW, lastError: JSON.stringify(words) },
   });
   const refused: Failure = { kind: "definitelyNotCreated", ...words };
   const end = (batch: BatchRow, othersAccepted: boolean): string => {
@@ -153,7 +153,7 @@ describe("attempts that come to nothing", () => {
   test("are counted on through refusals of other kinds in between", () => {
     const limited: Failure = { kind: "rateLimited", ...words, retryAfterMs: null };
     const plan = afterSubmitFailure(after(5), limited, "create", stepAccount(), null, false, NOW);
-    expect(plan.lastError).toEqual({ ...words, tries: 5, since: NOW });
+    expect([plan.lastError, plan.figures]).toEqual([words, {}]);
   });
 
   test("with a token are sent again after longer and longer pauses, and never taken apart", () => {

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { ProviderBatch } from "../../../../src/dispatch/contract/account.ts";
+import type { BatchRow } from "../../../../src/dispatch/contract/rows.ts";
 import { afterPoll } from "../../../../src/dispatch/decide/after/poll.ts";
 import { batchRow, SEALED_AT, stepAccount } from "../../support/rows.ts";
 
@@ -38,10 +39,10 @@ describe("a poll", () => {
     [
       "failed without a reason is a whole failure",
       seen({ state: "failed" }),
-      { state: "sealed", wholeFailures: 1, forget: true },
+      { state: "sealed", figures: { wholeFailures: 1 }, forget: true },
     ],
-    ["waits grow", seen({}), { state: "running", pollMs: 45_000, nextAt: NOW + 45_000 }],
-    ["waits shrink near the end", seen({ total: 10, settled: 9 }), { pollMs: 30_000 }],
+    ["waits grow", seen({}), { state: "running", figures: { pollMs: 45_000 }, nextAt: NOW + 45_000 }],
+    ["waits shrink near the end", seen({ total: 10, settled: 9 }), { figures: { pollMs: 30_000 } }],
     ["validating stays as it was", seen({ state: "validating" }), { state: "running" }],
     ["a fresh one may not be listed yet", null, { state: "running", nextAt: NOW + 30_000 }],
   ] as const)("%s", (_name, provider, expected) => {
@@ -55,7 +56,7 @@ describe("a poll", () => {
     ["of a batch that should have ended wait ever longer", 30, seen({ total: 10, settled: 9 }), 450_000],
   ] as const)("polls %s", (_name, hours, provider, pollMs) => {
     const now = NOW - 1_000 + hours * 3_600_000;
-    expect(afterPoll({ ...running, pollMs: 300_000 }, provider, stepAccount(), null, now)).toMatchObject({ pollMs });
+    expect(afterPoll({ ...running, pollMs: 300_000 }, provider, stepAccount(), null, now).figures).toMatchObject({ pollMs });
   });
 
   test("a reason comes before result files, and files before a failure without a reason", () => {
@@ -67,13 +68,13 @@ describe("a poll", () => {
   });
 
   test("puts a batch aside that the provider has lost: after six looks in ten minutes, not after one", () => {
-    let batch = { ...running, lastError: null as string | null };
+    let batch: BatchRow = running;
     const seenAt: number[] = [];
     for (let now = LATE; now < LATE + 3_600_000; ) {
       const plan = afterPoll(batch, null, stepAccount(), null, now);
       seenAt.push((now - LATE) / 60_000);
       if (plan.state === "quarantined") break;
-      batch = { ...batch, lastError: JSON.stringify(plan.lastError) };
+      batch = { ...batch, ...plan.figures };
       now = plan.nextAt;
     }
     expect(seenAt).toEqual([0, 2, 4, 6, 8, 10]);
@@ -81,13 +82,7 @@ describe("a poll", () => {
 
   test("that finds the batch again forgets the looks before", () => {
     const lost = afterPoll(running, null, stepAccount(), null, LATE);
-    const found = afterPoll(
-      { ...running, lastError: JSON.stringify(lost.lastError) },
-      seen({}),
-      stepAccount(),
-      null,
-      LATE,
-    );
-    expect([lost.lastError?.tries, found.lastError]).toEqual([1, null]);
+    const found = afterPoll({ ...running, ...lost.figures }, seen({}), stepAccount(), null, LATE);
+    expect([lost.figures.lostLooks, found.figures.lostLooks, found.lastError]).toEqual([1, 0, null]);
   });
 });

@@ -2,20 +2,14 @@
 
 import { describe, expect, test } from "vitest";
 import type { BatchRow } from "../../../../src/dispatch/contract/rows.ts";
-import {
-  afterWholeFailure,
-  type Evidence,
-  lastRefusedAt,
-  NO_EVIDENCE,
-  refusedSince,
-} from "../../../../src/dispatch/decide/after/whole-failure.ts";
+import { afterWholeFailure, type Evidence, NO_EVIDENCE } from "../../../../src/dispatch/decide/after/whole-failure.ts";
 import { isLegal } from "../../../../src/dispatch/decide/batch/life-cycle.ts";
 import type { Plan } from "../../../../src/dispatch/decide/batch/plan.ts";
 import {
   maySendAt,
   type Outage,
-  outageNote,
   outageOn,
+  outageText,
   pauseCode,
 } from "../../../../src/dispatch/decide/sealing/outage.ts";
 import { batchRow, SEALED_AT } from "../../support/rows.ts";
@@ -112,24 +106,13 @@ describe("a batch that was refused as a whole", () => {
   });
 
   test("is put aside after two days, its own or the account's", () => {
-    const days = (count: number): string => JSON.stringify({ ...error, tries: 9, since: NOW - count * 24 * HOUR });
-    const own = (count: number): string => after({ batch: { wholeFailures: 9, lastError: days(count) } }).state;
+    const days = (count: number) => ({ wholeFailures: 9, firstRefusedAt: NOW - count * 24 * HOUR });
+    const own = (count: number): string => after({ batch: days(count) }).state;
     expect([own(1.9), own(2)]).toEqual(["collecting", "quarantined"]);
     const known = outage({ since: NOW - 48 * HOUR });
     expect(after({ evidence: { outage: known } }).state).toBe("quarantined");
-    expect(after({ batch: { wholeFailures: 9, lastError: days(3) }, evidence: proof }).disposal?.kind).toBe("split");
+    expect(after({ batch: days(3), evidence: proof }).disposal?.kind).toBe("split");
   });
-});
-
-test("since when, and when last, it was refused is told by the provider's batches that ended and by the last error", () => {
-  const ended = (seenAt: number) => ({ providerBatchId: `b${seenAt}`, seenAt, action: "ended" as const });
-  const lastError = JSON.stringify({ ...error, tries: 1, since: 50, refusedAt: 60 });
-  const times = (batch: BatchRow): unknown[] => [refusedSince(batch), lastRefusedAt(batch)];
-  expect(times(batchRow({ lastError, orphans: [ended(5)] }))).toEqual([null, null]);
-  expect(times(batchRow({ wholeFailures: 2, createdAt: 0, orphans: [ended(5), ended(20), ended(30)] }))).toEqual([
-    20, 30,
-  ]);
-  expect(times(batchRow({ wholeFailures: 1, createdAt: 0, lastError }))).toEqual([50, 60]);
 });
 
 describe("the outage on an account's ledger", () => {
@@ -140,23 +123,23 @@ describe("the outage on an account's ledger", () => {
     batches: 0,
     learnedTokens: null,
     learnedAt: null,
-    strikes: 0,
+    ...{ strikes: 0, note: null },
   };
-  const paused = (note: string | null, blockedUntil = 0) => ({ ...ledger, note, blockedUntil });
+  const paused = (outage: string | null, blockedUntil = 0) => ({ ...ledger, outage, blockedUntil });
 
   test("holds every batch but the probe, or the group that is one", () => {
-    const note = outageNote(outage({ probe: "01ABC.c", holdUntil: NOW + 9 }));
-    expect(maySendAt(batchRow(), paused(note, NOW + 3), NOW)).toBe(NOW + 9);
-    expect(maySendAt(batchRow({ lane: "/v1/embeddings 01ABC.c m" }), paused(note, NOW + 3), NOW)).toBe(NOW + 3);
+    const text = outageText(outage({ probe: "01ABC.c", holdUntil: NOW + 9 }));
+    expect(maySendAt(batchRow(), paused(text, NOW + 3), NOW)).toBe(NOW + 9);
+    expect(maySendAt(batchRow({ lane: "/v1/embeddings 01ABC.c m" }), paused(text, NOW + 3), NOW)).toBe(NOW + 3);
     expect(maySendAt(batchRow(), undefined, NOW)).toBe(0);
   });
 
-  test("is forgotten when no batch met it for a day, and when something else pauses the account", () => {
-    const note = outageNote(outage({ holdUntil: NOW }));
-    expect([outageOn({ note }, NOW + 23 * HOUR)?.pauses, outageOn({ note }, NOW + 24 * HOUR)]).toEqual([2, null]);
-    expect(outageOn({ note: "insufficient_quota" }, NOW)).toBe(null);
-    expect([paused(note), paused("insufficient_quota"), paused(null)].map(pauseCode)).toEqual([
-      "c",
+  test("is forgotten when no batch met it for a day", () => {
+    const text = outageText(outage({ holdUntil: NOW }));
+    const at = (now: number) => outageOn({ outage: text }, now)?.pauses;
+    expect([at(NOW + 23 * HOUR), at(NOW + 24 * HOUR)]).toEqual([2, undefined]);
+    expect(outageOn({ outage: null }, NOW)).toBe(null);
+    expect([{ note: "insufficient_quota" }, { note: null }].map(pauseCode)).toEqual([
       "insufficient_quota",
       "account_paused",
     ]);

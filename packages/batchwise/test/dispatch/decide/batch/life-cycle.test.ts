@@ -156,8 +156,8 @@ test("a create that carries its lines has time for each byte, and the grace begi
   const large = batchRow({ ...sent, bytes: 200_000_000 });
   expect(createTimeoutMs(large, stepAccount())).toBe(60_000);
   const inline = stepAccount({ tag: "none", maxInlineBytes: Infinity });
-  expect(createTimeoutMs({ ...large, providerFileId: null }, inline)).toBe(260_000);
-  expect(giveUpAt({ ...large, providerFileId: null }, inline)).toBe(end + 200_000);
+  expect(createTimeoutMs({ ...large, inline: null }, inline)).toBe(260_000);
+  expect(giveUpAt({ ...large, inline: null }, inline)).toBe(end + 200_000);
 });
 
 test("a ledger is the account's own or one of its models", () => {

@@ -4,7 +4,7 @@ import { isRefuted, learnedLimit } from "../../../../src/dispatch/decide/sealing
 const NOW = 1_800_000_000_000;
 const DAY = 24 * 3_600_000;
 const ledger = (learnedTokens: number | null, learnedAt: number | null) => ({
-  ...{ name: "a/m", tokens: 0, requests: 0, batches: 0, blockedUntil: 0, strikes: 0, note: null },
+  ...{ name: "a/m", tokens: 0, requests: 0, batches: 0, blockedUntil: 0, strikes: 0, note: null, outage: null },
   learnedTokens,
   learnedAt,
 });

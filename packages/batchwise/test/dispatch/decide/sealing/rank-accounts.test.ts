@@ -39,7 +39,7 @@ describe("accounts are asked", () => {
       learnedAt: null,
       blockedUntil: 0,
       strikes: 0,
-      note: null,
+      note: null, outage: null,
       ...changes,
     },
   ];

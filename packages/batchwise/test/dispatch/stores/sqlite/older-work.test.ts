@@ -1,0 +1,50 @@
+// Opening a database of the schema before columns for health, with work in every state.
+
+import { readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, expect, test } from "vitest";
+import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
+import { olderKey, testOlderWork } from "../../support/older-work.ts";
+import { makeFolder } from "./folder.ts";
+
+const folder = makeFolder();
+afterAll(() => folder.remove());
+
+/** `more`: what else the older version has done. */
+function loaded(more = ""): string {
+  const path = folder.file();
+  const database = new DatabaseSync(path);
+  database.exec(readFileSync(new URL("fixtures/schema-11.sql", import.meta.url), "utf8") + more);
+  database.close();
+  return path;
+}
+
+testOlderWork(async () => sqliteStore({ path: loaded() }));
+
+test("waits while a process of the older version holds a batch, says so, and then goes on", async () => {
+  const lease = (until: number): string =>
+    `UPDATE batchwise_batch SET lease_owner = 'old', lease_until = ${until} WHERE key = '${olderKey("running")}';`;
+  const path = loaded(lease(Date.now() + 90_000));
+  const store = sqliteStore({ path });
+  const waits = { code: "STORE_UNAVAILABLE", retryable: true };
+  await expect(store.probe(1, 0)).rejects.toMatchObject({
+    ...waits,
+    message: expect.stringMatching(
+      /schema 11, and cannot become \d+ yet: an older batchwise works on 1 of its batches/,
+    ),
+  });
+  const older = new DatabaseSync(path);
+  expect(older.prepare("SELECT provider_file_id FROM batchwise_batch LIMIT 1").get()).toBeDefined();
+  older.exec(lease(0));
+  expect((await store.probe(1, 0)).inBatches).toBe(33);
+  // One that goes on all the same cannot send anything any more.
+  expect(() => older.exec("UPDATE batchwise_batch SET provider_file_id = 'in the create'")).toThrow(/no such column/);
+  older.close();
+  await store.close();
+});
+
+test("of a later version is refused in words", async () => {
+  const path = loaded("UPDATE batchwise_schema SET version = 99;");
+  const refused = { code: "STORE_SCHEMA", message: expect.stringContaining("schema 99, newer than this batchwise") };
+  await expect(sqliteStore({ path }).probe(1, 0)).rejects.toMatchObject(refused);
+});
