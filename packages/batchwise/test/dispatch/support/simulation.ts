@@ -141,7 +141,7 @@ class Simulation {
     const lag = this.#below(60_000);
     const hasLimit = this.#random() < 0.4 && !isHealthy;
     const counts = this.#random() < 0.8;
-    const isOut = isHealthy ? () => false : this.#outage();
+    const refusalOf = isHealthy ? () => null : this.#outage();
     const forgetsFrom =
       this.#random() < 0.4 && !this.#fallback.isCalm ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
     const forgetsMs = this.#below(60 * MINUTE);
@@ -152,7 +152,8 @@ class Simulation {
       byPlace: this.#seed % 3_000 === 0,
       fate: (operation) => {
         const isSending = operation === "upload" || operation === "create";
-        if (isOut("refused") && isSending) return { refuse: OUTAGE };
+        const outage = isSending ? refusalOf("refused") : null;
+        if (outage !== null) return { refuse: outage };
         const refuse = this.#isRefusedInCalm(isHealthy) && isSending ? this.#fallback.refusalInCalm() : null;
         return refuse === null ? this.#fate(operation) : { refuse };
       },
@@ -168,11 +169,9 @@ class Simulation {
           runMs: this.#below(40 * MINUTE),
           // A busy provider's 529 costs no request a try.
           statusOf: this.#time.now() < busyUntil ? () => 529 : statusOf,
-          failure: isOut("failed")
-            ? OUTAGE
-            : this.#chance(0.08)
-              ? { ...WHOLE, code: `failed-${index}` }
-              : typoIn(identities),
+          failure:
+            refusalOf("failed") ??
+            (this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : typoIn(identities)),
           notRun: (identity: string) => isLate && identity.length % 2 === 0,
           cutAfter: this.#chance(0.2) ? this.#below(5) : null,
           // Without counts, a short answer looks like a whole one.
@@ -188,12 +187,20 @@ class Simulation {
     return this.#isStormy && this.#fallback.isCalm && !isHealthy;
   }
 
-  /** Hours in which some providers refuse or fail every batch, and blame the batch. */
-  #outage(): (kind: "refused" | "failed") => boolean {
+  /**
+   * Hours in which some providers refuse or fail every batch, and blame the batch. Some of those
+   * that refuse answer with something else now and then.
+   */
+  #outage(): (kind: "refused" | "failed") => Failure | null {
     const [is, half] = [this.#random() < 0.4, this.#random() < 0.5 ? "refused" : "failed"];
     const from = START + this.#below(HOUR);
     const until = from + this.#below(STORM_MS);
-    return (kind) => is && kind === half && this.#time.now() >= from && this.#time.now() < until;
+    const mixed = this.#random() < 0.5 ? 0.5 : 0;
+    return (kind) => {
+      if (!is || kind !== half || this.#time.now() < from || this.#time.now() >= until) return null;
+      const isOther = kind === "refused" && this.#random() < mixed;
+      return isOther ? (REFUSALS[this.#below(REFUSALS.length)] ?? OUTAGE) : OUTAGE;
+    };
   }
 
   #fate(operation: string): Fate {
