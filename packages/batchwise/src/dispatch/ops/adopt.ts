@@ -6,31 +6,29 @@ import type { ProviderBatch } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchChanges } from "../contract/rows.ts";
 import type { BatchRecord, Orphan } from "../contract/types.ts";
-import { BEGUN_ANEW } from "../decide/batch/plan.ts";
 import { judgeNamed, whyNotAdopting } from "../decide/batch/named-batch.ts";
+import { BEGUN_ANEW } from "../decide/batch/plan.ts";
 import { batchRecord } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { readFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { take } from "./batch-control.ts";
+import { onceFree } from "./batch-control.ts";
 
 export async function adopt(runtime: Runtime, key: string, providerBatchId: string): Promise<BatchRecord> {
-  const lease = await take(runtime, key);
-  try {
-    const why = whyNotAdopting(lease.batch);
-    if (why !== null) throw refused(key, why);
-    const { seen, verified } = await fitting(runtime, lease, providerBatchId);
-    const tied = await lease.end((now) => tiedTo(lease, seen, verified, now));
-    if (!tied.ok) throw refused(key, `cannot adopt ${providerBatchId}: another batch has just done so`);
-    return batchRecord(tied.batch);
-  } catch (error) {
-    // The loops go on with it at once, as if nobody had asked.
-    if (!lease.isOver) await lease.end({});
-    throw error;
-  } finally {
-    lease.close();
-    runtime.working.wake();
-  }
+  return onceFree(runtime, key, async (lease) => {
+    try {
+      const why = whyNotAdopting(lease.batch);
+      if (why !== null) throw refused(key, why);
+      const { seen, verified } = await fitting(runtime, lease, providerBatchId);
+      const tied = await lease.end((now) => tiedTo(lease, seen, verified, now));
+      if (!tied.ok) throw refused(key, `cannot adopt ${providerBatchId}: another batch has just done so`);
+      return batchRecord(tied.batch);
+    } catch (error) {
+      // The loops go on with it at once, as if nobody had asked.
+      if (!lease.isOver) await lease.end({});
+      throw error;
+    }
+  });
 }
 
 async function fitting(

@@ -5,10 +5,10 @@ import { DispatchError, OUTCOME_CODES } from "../contract/errors.ts";
 import type { BatchChanges, BatchRow } from "../contract/rows.ts";
 import type { Orphan } from "../contract/types.ts";
 import { CANCELLED, type Disposal } from "../format/payload.ts";
-import { Lease } from "../runtime/lease.ts";
+import type { Lease } from "../runtime/lease.ts";
+import { underLeases } from "../runtime/leases-by-key.ts";
 import { callFor } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { leaseInput } from "../runtime/store-time.ts";
 import { noteUncancelled } from "../steps/sweep/late-cancels.ts";
 
 const PAGE = 10_000;
@@ -40,17 +40,13 @@ export async function cancelMembers(runtime: Runtime, key: string): Promise<{ co
  * let go.
  */
 export async function abandon(runtime: Runtime, key: string, requests: "end" | "requeue"): Promise<number> {
-  const lease = await take(runtime, key);
-  const { state, remaining } = lease.batch;
-  try {
+  return onceFree(runtime, key, async (lease) => {
+    const { state, remaining, disposal } = lease.batch;
     // One that is being disposed of has nothing at the provider, and ends by itself.
-    const isLeaving = state === "done" || lease.batch.disposal !== null;
+    const isLeaving = state === "done" || disposal !== null;
     await lease.end(isLeaving ? {} : await lettingGo(runtime, lease, requests));
     return state === "done" ? 0 : remaining;
-  } finally {
-    lease.close();
-    runtime.working.wake();
-  }
+  });
 }
 
 async function lettingGo(runtime: Runtime, lease: Lease, requests: "end" | "requeue"): Promise<BatchChanges> {
@@ -89,19 +85,22 @@ async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | 
   }
 }
 
-/** Leases the batch, once nobody works on it any more. */
-export async function take(runtime: Runtime, key: string): Promise<Lease> {
-  const { store, clock, options } = runtime;
+/** Runs `work` under the batch's lease, once nobody else works on it. */
+export async function onceFree<T>(runtime: Runtime, key: string, work: (lease: Lease) => Promise<T>): Promise<T> {
+  const { clock, options } = runtime;
   const { leaseMs, accounts } = options;
   const until = clock.monotonic() + leaseMs;
-  while (clock.monotonic() <= until) {
-    const account = accounts.get((await known(runtime, key)).account);
-    if (account === undefined) throw new DispatchError("NO_ACCOUNT", `Batch ${key} is of an account that is not here.`);
-    const begunAt = clock.monotonic();
-    const which = { accounts: [account.name], limit: 1, keys: [key] };
-    const [batch] = await store.lease(await leaseInput(runtime, which));
-    if (batch !== undefined) return new Lease(runtime, account, batch, begunAt);
-    await runtime.sleep(LOOK_AGAIN_MS);
+  try {
+    while (clock.monotonic() <= until) {
+      const { account } = await known(runtime, key);
+      if (!accounts.has(account))
+        throw new DispatchError("NO_ACCOUNT", `Batch ${key} is of an account that is not here.`);
+      const [done] = await underLeases(runtime, [key], async (lease) => ({ result: await work(lease) }), [account]);
+      if (done !== undefined) return done.result;
+      await runtime.sleep(LOOK_AGAIN_MS);
+    }
+  } finally {
+    runtime.working.wake();
   }
   throw new DispatchError("BATCH_BUSY", `Batch ${key} is being worked on. Try again.`);
 }

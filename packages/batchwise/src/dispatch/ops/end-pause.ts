@@ -3,12 +3,11 @@
 // quarter of an hour. A key that is refused again costs one call and pauses the account again.
 
 import type { Account } from "../contract/account.ts";
-import type { BatchRow, LedgerRow } from "../contract/rows.ts";
+import type { LedgerRow } from "../contract/rows.ts";
 import { outageOn } from "../decide/sealing/outage.ts";
 import { everyBatch } from "../runtime/every-batch.ts";
-import { Lease } from "../runtime/lease.ts";
+import { underLeases } from "../runtime/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { leaseInput } from "../runtime/store-time.ts";
 
 /** Batches that are made due at once; the others follow when they fall due. */
 const MOST = 100;
@@ -21,24 +20,17 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
   const held = await everyBatch(store, account.name, "sealed");
   const waiting = held.filter(({ nextAt }) => nextAt > now);
   const keys = waiting.slice(0, MOST).map(({ key }) => key);
-  if (keys.length === 0) return;
-  const begunAt = clock.monotonic();
-  const input = await leaseInput(runtime, { accounts: [account.name], limit: keys.length, keys });
-  for (const row of await store.lease(input)) await makeDue(runtime, account, row, begunAt);
+  const free = { ledgers: [{ name: account.name, blockedUntil: 0, note: null }] };
+  await underLeases(
+    runtime,
+    keys,
+    (lease) => lease.end((at) => (lease.batch.state === "sealed" ? { ...free, nextAt: at } : {})),
+    [account.name],
+  );
 }
 
 /** Limits that are used up count strikes, and the pause of an outage ends before its hold. */
 function isOfKey(ledger: LedgerRow, now: number): boolean {
   const { blockedUntil, strikes } = ledger;
   return blockedUntil > now && strikes === 0 && blockedUntil > (outageOn(ledger, now)?.holdUntil ?? 0);
-}
-
-async function makeDue(runtime: Runtime, account: Account, row: BatchRow, begunAt: number): Promise<void> {
-  const lease = new Lease(runtime, account, row, begunAt);
-  const free = { ledgers: [{ name: account.name, blockedUntil: 0, note: null }] };
-  try {
-    await lease.end((now) => (row.state === "sealed" ? { ...free, nextAt: now } : {}));
-  } finally {
-    lease.close();
-  }
 }

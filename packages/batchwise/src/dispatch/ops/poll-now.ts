@@ -3,11 +3,9 @@
 // without it. Durable, so that it may come in at a process that runs no loops.
 
 import type { PollFilter } from "../contract/operations.ts";
-import type { BatchRow } from "../contract/rows.ts";
 import type { BatchState } from "../contract/types.ts";
-import { Lease } from "../runtime/lease.ts";
+import { underLeases } from "../runtime/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { leaseInput } from "../runtime/store-time.ts";
 
 const POLLED: readonly BatchState[] = ["submitted", "running"];
 const MOST = 10_000;
@@ -35,22 +33,10 @@ export async function pollNow(runtime: Runtime, { batch, providerBatchId, accoun
   return due;
 }
 
+/** Makes those due that nobody works on. Gives their number. */
 async function hurry(runtime: Runtime, keys: readonly string[]): Promise<number> {
-  const { store, clock, options } = runtime;
-  const begunAt = clock.monotonic();
-  const which = { accounts: [...options.accounts.keys()], limit: keys.length, keys };
-  const taken = await store.lease(await leaseInput(runtime, which));
-  await Promise.all(taken.map((row) => makeDue(runtime, row, begunAt)));
+  const taken = await underLeases(runtime, keys, (lease) =>
+    lease.end((now) => (POLLED.includes(lease.batch.state) ? { nextAt: now } : {})),
+  );
   return taken.length;
-}
-
-async function makeDue(runtime: Runtime, row: BatchRow, begunAt: number): Promise<void> {
-  const account = runtime.options.accounts.get(row.account);
-  if (account === undefined) return;
-  const lease = new Lease(runtime, account, row, begunAt);
-  try {
-    await lease.end((now) => (POLLED.includes(row.state) ? { nextAt: now } : {}));
-  } finally {
-    lease.close();
-  }
 }

@@ -122,10 +122,10 @@ export class Lease {
     return result;
   }
 
-  /** The end of a step that did not fail by itself ends the row of those that did. */
+  /** A step that did not fail by itself ends the row of those that did, and their words. */
   #worked(changes: Changes, now: number): BatchChanges {
     const wanted = typeof changes === "function" ? changes(now) : changes;
-    return this.#batch.failedSteps === 0 ? wanted : { failedSteps: 0, ...wanted };
+    return this.#batch.failedSteps === 0 ? wanted : { failedSteps: 0, lastError: null, ...wanted };
   }
 
   /** Stops the heartbeat without a write: a lease that was not given back expires. */

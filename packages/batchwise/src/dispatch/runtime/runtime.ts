@@ -15,15 +15,14 @@ import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { AccountTroubles } from "./account-troubles.ts";
 import type { Budget } from "./budget.ts";
+import { CheckedStore } from "./checked-store.ts";
 import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
 import { loopsRanAt } from "./loops-mark.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { Prospects } from "./prospects.ts";
 import { SteadyClock } from "./steady-clock.ts";
-import { storableStore } from "./storable-store.ts";
 import { StoreTime } from "./store-time.ts";
-import { watchedStore } from "./watched-store.ts";
 
 export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";
@@ -99,8 +98,7 @@ export class Runtime {
     const ofAccounts = this.accounts.map(secretsOf);
     this.secrets = new Secrets(() => [...ofAccounts.flatMap((one) => one.known()), ...ofWebhook]);
     this.calls = new OpenCalls(this.clock, (error) => this.report(error, { operation: "store" }));
-    const store = storableStore(options.store, this.secrets);
-    this.store = watchedStore(store, this, (loss) => this.#whenSetBack(loss));
+    this.store = new CheckedStore(options.store, this, (loss) => this.#whenSetBack(loss));
     const timed = options.isClockGiven ? {} : this.store;
     this.storeTime = new StoreTime(timed, this.clock, (error) => this.report(error, { operation: "store" }));
     this.troubles =

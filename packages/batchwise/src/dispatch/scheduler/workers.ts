@@ -9,6 +9,7 @@ import { LIVE, nextStep } from "../decide/batch/life-cycle.ts";
 import { BEGUN_ANEW } from "../decide/batch/plan.ts";
 import type { Disposal } from "../format/payload.ts";
 import { Lease, LeaseLost } from "../runtime/lease.ts";
+import { underLeases } from "../runtime/leases-by-key.ts";
 import { failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { leaseInput } from "../runtime/store-time.ts";
@@ -130,19 +131,12 @@ export class Workers {
   }
 
   async #takeOut(keys: readonly string[], changes: (batch: BatchRow) => BatchChanges): Promise<number> {
-    const { store, clock, options } = this.#runtime;
-    const begunAt = clock.monotonic();
-    const accounts = [...options.accounts.keys()];
-    const input = await leaseInput(this.#runtime, { accounts, limit: keys.length, keys });
-    const { now } = input;
-    let count = 0;
-    for (const batch of await store.lease(input)) {
-      const lease = new Lease(this.#runtime, options.accounts.get(batch.account) as Account, batch, begunAt);
-      const isAside = batch.state === "quarantined";
-      await lease.end(isAside ? { ...changes(batch), nextAt: now } : {});
-      if (isAside) count += 1;
-    }
-    return count;
+    const taken = await underLeases(this.#runtime, keys, async (lease) => {
+      const isAside = lease.batch.state === "quarantined";
+      await lease.end((now) => (isAside ? { ...changes(lease.batch), nextAt: now } : {}));
+      return isAside;
+    });
+    return taken.filter((isAside) => isAside).length;
   }
 
   get isIdle(): boolean {

@@ -89,7 +89,8 @@ export function testOlderWork(open: () => Promise<Store>): void {
       return [name, Object.fromEntries(Object.keys(known).map((field) => [field, row[field as keyof BatchRow]]))];
     });
     expect(Object.fromEntries(found)).toEqual(KNOWN);
-    expect([...rows.values()].filter(({ providerFileId }) => STRANGE.includes(providerFileId ?? ""))).toEqual([]);
+    const live = [...rows.values()].filter(({ state }) => state !== "done");
+    expect(live.filter(({ providerFileId }) => STRANGE.includes(providerFileId ?? ""))).toEqual([]);
     const reads = JSON.parse(rows.get(olderKey("reading"))?.shortReads ?? "null") as unknown;
     expect(reads).toEqual({ lines: 1, agreed: 2, since: T + 4 * MINUTE, tries: 3 });
     const ledgers = new Map((await store.probe(1, START)).ledgers.map((ledger) => [ledger.name, ledger]));

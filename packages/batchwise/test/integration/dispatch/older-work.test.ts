@@ -60,7 +60,10 @@ describe("in Redis", () => {
     return { client, prefix, key };
   }
 
-  testOlderWork(async () => redisStore(await loaded()));
+  testOlderWork(async () => {
+    const { client, prefix } = await loaded();
+    return redisStore({ client, prefix });
+  });
 
   test("waits while a process of the older version holds a batch, says so, and then goes on", async () => {
     const { key, ...place } = await loaded();

@@ -104,7 +104,13 @@ function afterFailedAttempt(
  */
 export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccepted: boolean, now: number): Plan | null {
   const streak = streakOf(batch);
-  const decided = decisionOn(batch, streak, errorOf(batch) ?? ABSENT, othersAccepted, now);
+  const decided = decisionOn(
+    batch,
+    streak,
+    (batch.failedSteps > 0 ? null : errorOf(batch)) ?? ABSENT,
+    othersAccepted,
+    now,
+  );
   if (decided !== null) return decided;
   const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
   if (at <= now) return null;

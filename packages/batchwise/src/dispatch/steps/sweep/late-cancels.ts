@@ -6,10 +6,10 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { MarkRow } from "../../contract/rows.ts";
 import { SWEEP_EVERY_MS } from "../../decide/times/sweep-schedule.ts";
 import { storedMessage } from "../../format/stored-code.ts";
-import { Lease } from "../../runtime/lease.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import { underLeases } from "../../runtime/leases-by-key.ts";
 import { callFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { leaseInput } from "../../runtime/store-time.ts";
 
 const PREFIX = "uncancelled ";
 /** A day of tries: providers end a batch in that time. */
@@ -56,23 +56,15 @@ async function tryAgain(runtime: Runtime, mark: MarkRow): Promise<void> {
   const now = clock.now();
   // A bit less, so that a turn that comes early is not lost.
   if (account === undefined || Math.abs(now - note.at) < SWEEP_EVERY_MS / 2) return;
-  const begunAt = clock.monotonic();
-  const which = { accounts: [account.name], limit: 1, keys: [note.batch] };
-  const [row] = await store.lease(await leaseInput(runtime, which));
-  if (row === undefined) {
-    const known = await store.batches({ keys: [note.batch], limit: 1 });
-    if (known.length === 0) await replace(runtime, mark, null);
-    return;
-  }
-  const lease = new Lease(runtime, account, row, begunAt);
-  try {
-    const isOfRecord = row.providerBatchId === note.providerBatchId;
+  const work = async (lease: Lease): Promise<void> => {
+    const isOfRecord = lease.batch.providerBatchId === note.providerBatchId;
     if (isOfRecord) await replace(runtime, mark, null);
     else await cancel(runtime, lease, mark, { ...note, tries: note.tries + 1, at: now, owner: options.owner });
     await lease.end({});
-  } finally {
-    lease.close();
-  }
+  };
+  if ((await underLeases(runtime, [note.batch], work, [account.name])).length > 0) return;
+  const known = await store.batches({ keys: [note.batch], limit: 1 });
+  if (known.length === 0) await replace(runtime, mark, null);
 }
 
 async function cancel(runtime: Runtime, lease: Lease, mark: MarkRow, note: Note): Promise<void> {

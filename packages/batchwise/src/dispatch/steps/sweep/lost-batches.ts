@@ -6,10 +6,10 @@ import type { Account } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import { BEGUN_ANEW } from "../../decide/batch/plan.ts";
 import { everyBatch } from "../../runtime/every-batch.ts";
-import { Lease } from "../../runtime/lease.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import { underLeases } from "../../runtime/leases-by-key.ts";
 import { failureOf, readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { leaseInput } from "../../runtime/store-time.ts";
 
 const EVERY_MS = 3_600_000;
 /** Looked for in one turn; others that are due wait for the next. */
@@ -31,19 +31,14 @@ function hasVanished({ providerBatchId, lostLooks }: BatchRow): boolean {
 }
 
 async function look(runtime: Runtime, account: Account, key: string): Promise<void> {
-  const { store, clock } = runtime;
-  const begunAt = clock.monotonic();
-  const which = { accounts: [account.name], limit: 1, keys: [key] };
-  const [row] = await store.lease(await leaseInput(runtime, which));
-  if (row === undefined) return;
-  const lease = new Lease(runtime, account, row, begunAt);
-  try {
-    const isThere = row.state === "quarantined" && hasVanished(row) && (await isKnown(runtime, lease));
+  const work = async (lease: Lease): Promise<void> => {
+    const { batch } = lease;
+    const isAside = batch.state === "quarantined";
+    const isThere = isAside && hasVanished(batch) && (await isKnown(runtime, lease));
     if (isThere) await lease.end((at) => ({ ...BEGUN_ANEW, state: "submitted", nextAt: at }));
-    else await lease.end(row.state === "quarantined" ? (at) => ({ nextAt: at + EVERY_MS }) : {});
-  } finally {
-    lease.close();
-  }
+    else await lease.end(isAside ? (at) => ({ nextAt: at + EVERY_MS }) : {});
+  };
+  await underLeases(runtime, [key], work, [account.name]);
 }
 
 async function isKnown(runtime: Runtime, lease: Lease): Promise<boolean> {

@@ -11,10 +11,10 @@ import { CLOCK_SKEW_MS, UNRESOLVED } from "../../decide/batch/life-cycle.ts";
 import { SWEEP_EVERY_MS } from "../../decide/times/sweep-schedule.ts";
 import { latestDueAt } from "../../decide/times/wall-clock.ts";
 import { batchName } from "../../format/encode.ts";
-import { Lease } from "../../runtime/lease.ts";
+import type { Lease } from "../../runtime/lease.ts";
+import { underLeases } from "../../runtime/leases-by-key.ts";
 import { bounded, failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { leaseInput } from "../../runtime/store-time.ts";
 import { findOrList, pages } from "../find/list-batches.ts";
 import { cancelExtra } from "../find/reconcile.ts";
 import { parseFileName } from "../submit/batch-input.ts";
@@ -158,22 +158,15 @@ async function rowsByFile(runtime: Runtime, account: Account): Promise<Map<strin
 
 /** Cancels duplicates under the batch's lease, if its row, read again, still shows them as such. */
 async function stop(runtime: Runtime, account: Account, key: string, seen: ProviderBatch, swept: Swept): Promise<void> {
-  const { store, clock } = runtime;
-  const begunAt = clock.monotonic();
-  const which = { accounts: [account.name], limit: 1, keys: [key] };
-  const [row] = await store.lease(await leaseInput(runtime, which));
-  if (row === undefined) return;
-  const lease = new Lease(runtime, account, row, begunAt);
-  try {
-    if (isDuplicate(row, seen)) {
+  const work = async (lease: Lease): Promise<void> => {
+    if (isDuplicate(lease.batch, seen)) {
       await cancelExtra(runtime, lease, seen);
       swept.duplicates += 1;
       if (!hasEnded(seen)) swept.others += 1;
     }
     await lease.end({});
-  } finally {
-    lease.close();
-  }
+  };
+  await underLeases(runtime, [key], work, [account.name]);
 }
 
 /**

@@ -23,7 +23,8 @@ local PLACES = { ['in the create'] = 1, ['to be uploaded'] = 0 }
 
 -- What decides about a batch stood in lastError, and in texts in place of a file's id.
 local function toColumns(key)
-  local b = call('HMGET', bkey(key), 'lastError', 'providerFileId', 'state', 'providerBatchId', 'wholeFailures', 'updatedAt')
+  local b = call('HMGET', bkey(key), 'lastError', 'providerFileId', 'state', 'providerBatchId', 'wholeFailures', 'updatedAt',
+    'disposal')
   local isRead, e = pcall(cjson.decode, b[1] or '{}')
   if not isRead or type(e) ~= 'table' then e = {} end
   if b[2] then set(bkey(key), 'inline', PLACES[b[2]] or 0) end
@@ -40,6 +41,9 @@ local function toColumns(key)
   elseif not b[4] then
     set(bkey(key), 'tries', e.tries)
     set(bkey(key), 'triesSince', e.since)
+  end
+  if b[7] and (string.find(b[7], '{"kind":"split"', 1, true) == 1 or string.find(b[7], '{"kind":"canary"', 1, true) == 1) then
+    set(bkey(key), 'splitAt', b[6])
   end
   if tonumber(b[5] or '0') == 0 then return end
   local first, last = e.since, e.refusedAt

@@ -1,54 +1,35 @@
-// Sanitises values before they are written to the store, from a provider, a webhook or a callback.
-// Guarantees the inputs on which a store may rely by contract/store.ts: texts that every database
-// accepts, of bounded length, and whole numbers of tokens. Bodies, payloads and metadata are JSON,
-// which escapes odd characters. Secrets are removed from all reports, but never from the answer to
-// a request. Reads are passed on.
+// Brings what comes from a provider, a webhook or a callback into the form that contract/store.ts
+// lets a store rely on: texts that every database takes, of bounded length, and whole numbers of
+// tokens. Bodies, payloads and metadata are JSON, which escapes what is odd. Secrets are blanked,
+// but for the answers of requests. Pure.
 
 import type { DeliveryReport, Settlement } from "../contract/outcome-rows.ts";
 import type { BatchChanges, LedgerChanges, MarkChange } from "../contract/rows.ts";
-import type { Amendment, Store } from "../contract/store.ts";
+import type { Amendment } from "../contract/store.ts";
 import type { Secrets } from "../format/secrets.ts";
 import { storedCode, storedJson, storedMessage, storedTokens } from "../format/stored-code.ts";
 
 /** The last moment that a `Date` can name. */
 const LAST_DATE = 8.64e15;
 
-/** The same store. */
-export function storableStore(store: Store, secrets: Secrets): Store {
-  const door: Pick<Store, "settle" | "transition" | "amend" | "deliveries" | "marks"> = {
-    settle: (input) => store.settle({ ...input, items: input.items.map((item) => settlement(item, secrets)) }),
-    transition: (key, fence, changes, now) => store.transition(key, fence, batchChanges(changes, secrets), now),
-    amend: (change, sinks, now) => store.amend(amendment(change, secrets), sinks, now),
-    deliveries: (input) => store.deliveries({ ...input, reports: input.reports.map((one) => report(one, secrets)) }),
-    marks: (changes, now) => store.marks(changes.map(markChange), now),
-  };
-  return new Proxy(store, {
-    get(_store, name) {
-      if (Object.hasOwn(door, name)) return door[name as keyof typeof door];
-      const value: unknown = Reflect.get(store, name);
-      return typeof value === "function" ? value.bind(store) : value;
-    },
-  });
-}
-
-function settlement(item: Settlement, secrets: Secrets): Settlement {
+export function settlement(item: Settlement, secrets: Secrets): Settlement {
   const code = orNull(item.code, (text) => storedCode(secrets.text(text)));
   if (item.kind === "requeue") return { ...item, code: code ?? "" };
   const payload = item.status === "succeeded" ? item.payload : secrets.text(item.payload);
   return { ...item, code, payload, usage: item.usage === null ? null : storedTokens(item.usage) };
 }
 
-function amendment(change: Amendment, secrets: Secrets): Amendment {
+export function amendment(change: Amendment, secrets: Secrets): Amendment {
   if (!("code" in change)) return change;
   return { ...change, payload: secrets.text(change.payload), code: storedCode(secrets.text(change.code)) };
 }
 
-function report(one: DeliveryReport, secrets: Secrets): DeliveryReport {
+export function report(one: DeliveryReport, secrets: Secrets): DeliveryReport {
   return { ...one, error: orNull(one.error, (error) => storedMessage(secrets.text(error))) };
 }
 
 /** Values are the dispatcher's own words, and JSON. */
-function markChange(change: MarkChange): MarkChange {
+export function markChange(change: MarkChange): MarkChange {
   return { ...change, name: storedMessage(change.name) };
 }
 
@@ -65,7 +46,7 @@ const TEXTS: Readonly<
   disposal: (text, secrets) => storedJson(secrets.text(text)),
 };
 
-function batchChanges(changes: BatchChanges, secrets: Secrets): BatchChanges {
+export function batchChanges(changes: BatchChanges, secrets: Secrets): BatchChanges {
   const { orphans, ledgers, expiresAt } = changes;
   const texts = Object.entries(TEXTS).flatMap(([field, stored]) => {
     const text = changes[field as keyof typeof TEXTS];
