@@ -49,8 +49,8 @@ export const dispatcherFaults: readonly Fault[] = [
   {
     name: "sends a create again whose answer was lost",
     file: "dispatch/decide/after/failure.ts",
-    find: 'return plan(batch, "unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), { lastError });',
-    replace: 'return plan(batch, "sealed", now, { lastError });',
+    find: 'return plan("unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), changes);',
+    replace: 'return plan("sealed", now, changes);',
   },
   {
     name: "sends although its lease may run out meanwhile",

@@ -242,7 +242,7 @@ export interface BatchRow {
   readonly submitAttempt: number;
   readonly submitStartedAt: number | null;
   readonly unknownSince: number | null;
-  /** Attempts in a row to send it that failed without a refusal, and when the first was made. */
+  /** Attempts in a row to send it that failed without a refusal, and the time of the first. */
   readonly tries: number;
   readonly triesSince: number | null;
   /** Times it was refused as a whole with no line to blame; the first and the last of them. */
@@ -302,25 +302,12 @@ type BatchFields =
   | "submitAttempt"
   | "submitStartedAt"
   | "unknownSince"
-  | "tries"
-  | "triesSince"
-  | "wholeFailures"
-  | "firstRefusedAt"
-  | "lastRefusedAt"
-  | "splitAt"
-  | "inline"
-  | "providerFileId"
-  | "filePendingSince"
+  | ("tries" | "triesSince" | "wholeFailures" | "firstRefusedAt" | "lastRefusedAt" | "splitAt")
+  | ("inline" | "providerFileId" | "filePendingSince")
   | "providerBatchId"
   | "verified"
   | "providerState"
-  | "lostLooks"
-  | "lostSince"
-  | "breaks"
-  | "failedReads"
-  | "unreadableReads"
-  | "shortReads"
-  | "failedSteps"
+  | ("lostLooks" | "lostSince" | "breaks" | "failedReads" | "unreadableReads" | "shortReads" | "failedSteps")
   | "cancelSentAt"
   | "disposal"
   | "lastError"

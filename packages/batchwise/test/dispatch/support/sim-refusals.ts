@@ -25,3 +25,24 @@ export const REFUSALS: readonly Failure[] = [
   { kind: "unknown", code: "500", message: "Internal error." },
   { kind: "authOrBilling", code: "402", message: "No credit." },
 ];
+
+/**
+ * Hours in which a provider refuses or fails every batch, and blames the batch: what it says to one
+ * now; null outside of them. Some of those that refuse answer with something else now and then.
+ */
+export function drawOutage(
+  random: () => number,
+  start: number,
+  mostMs: number,
+  now: () => number,
+): (kind: "refused" | "failed") => Failure | null {
+  const [is, half] = [random() < 0.4, random() < 0.5 ? "refused" : "failed"];
+  const from = start + random() * 3_600_000;
+  const until = from + random() * mostMs;
+  const mixed = random() < 0.5 ? 0.5 : 0;
+  return (kind) => {
+    if (!is || kind !== half || now() < from || now() >= until) return null;
+    const isOther = kind === "refused" && random() < mixed;
+    return isOther ? (REFUSALS[Math.floor(random() * REFUSALS.length)] ?? OUTAGE) : OUTAGE;
+  };
+}

@@ -16,7 +16,7 @@ import { SimFallback } from "./sim-fallback.ts";
 import { DOOMED, SimOperator } from "./sim-operator.ts";
 import { type Execution, type Fate, SIM_LIMITS, SimProvider } from "./sim-provider.ts";
 import { PruningBooks } from "./sim-pruning.ts";
-import { OUTAGE, REFUSALS, typoIn, WHOLE } from "./sim-refusals.ts";
+import { drawOutage, OUTAGE, REFUSALS, typoIn, WHOLE } from "./sim-refusals.ts";
 import type { Report } from "./sim-report.ts";
 import { askOf, KINDS, type Kind, statusOf } from "./sim-requests.ts";
 import { planSteps } from "./sim-steps.ts";
@@ -141,7 +141,7 @@ class Simulation {
     const lag = this.#below(60_000);
     const hasLimit = this.#random() < 0.4 && !isHealthy;
     const counts = this.#random() < 0.8;
-    const refusalOf = isHealthy ? () => null : this.#outage();
+    const refusalOf = isHealthy ? () => null : drawOutage(this.#random, START, STORM_MS, () => this.#time.now());
     const forgetsFrom =
       this.#random() < 0.4 && !this.#fallback.isCalm ? START + this.#below(STORM_MS) : Number.POSITIVE_INFINITY;
     const forgetsMs = this.#below(60 * MINUTE);
@@ -170,8 +170,7 @@ class Simulation {
           // A busy provider's 529 costs no request a try.
           statusOf: this.#time.now() < busyUntil ? () => 529 : statusOf,
           failure:
-            refusalOf("failed") ??
-            (this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : typoIn(identities)),
+            refusalOf("failed") ?? (this.#chance(0.08) ? { ...WHOLE, code: `failed-${index}` } : typoIn(identities)),
           notRun: (identity: string) => isLate && identity.length % 2 === 0,
           cutAfter: this.#chance(0.2) ? this.#below(5) : null,
           // Without counts, a short answer looks like a whole one.
@@ -185,22 +184,6 @@ class Simulation {
 
   #isRefusedInCalm(isHealthy: boolean): boolean {
     return this.#isStormy && this.#fallback.isCalm && !isHealthy;
-  }
-
-  /**
-   * Hours in which some providers refuse or fail every batch, and blame the batch. Some of those
-   * that refuse answer with something else now and then.
-   */
-  #outage(): (kind: "refused" | "failed") => Failure | null {
-    const [is, half] = [this.#random() < 0.4, this.#random() < 0.5 ? "refused" : "failed"];
-    const from = START + this.#below(HOUR);
-    const until = from + this.#below(STORM_MS);
-    const mixed = this.#random() < 0.5 ? 0.5 : 0;
-    return (kind) => {
-      if (!is || kind !== half || this.#time.now() < from || this.#time.now() >= until) return null;
-      const isOther = kind === "refused" && this.#random() < mixed;
-      return isOther ? (REFUSALS[this.#below(REFUSALS.length)] ?? OUTAGE) : OUTAGE;
-    };
   }
 
   #fate(operation: string): Fate {

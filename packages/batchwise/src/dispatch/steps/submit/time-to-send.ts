@@ -5,7 +5,6 @@
 import type { BatchInput } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { BatchRow } from "../../contract/rows.ts";
-import { fileIdOf } from "../../decide/batch/batch-file.ts";
 import { nextSpeed, speedChange } from "../../decide/times/upload-speed.ts";
 import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease.ts";
@@ -21,7 +20,7 @@ export async function lacksTime(runtime: Runtime, lease: Lease): Promise<boolean
   const { budget } = runtime;
   const { batch, account } = lease;
   const speed = runtime.uploadSpeed(account.name);
-  if (budget === null || speed === null || fileIdOf(batch) !== null) return false;
+  if (budget === null || speed === null || batch.providerFileId !== null) return false;
   const needsMs = batch.bytes / speed;
   if (needsMs <= budget.leftMs) return false;
   if (needsMs <= budget.wholeMs && !budget.isWhole(budget.leftMs)) {
