@@ -1,7 +1,7 @@
 // The rows of requests, batches, lanes, ledgers and usage that go in and out of a Store;
 // outcome-rows.ts has the others. Plain data with no optional place on the way out: null means
-// none. Times are milliseconds since 1970. Texts named payload, body, metadata, disposal, lastError,
-// shortReads and outage are JSON that stores pass through untouched. Types only.
+// none. Times are milliseconds since 1970. Texts named payload, body, metadata, disposal,
+// lastError, shortReads and outage are JSON that stores pass through untouched. Types only.
 
 import type { BatchState, Orphan, OutcomeStatus } from "./types.ts";
 
@@ -264,7 +264,9 @@ export interface BatchRow {
   /** Looks in a row that did not find it at the provider, and when the first was made. */
   readonly lostLooks: number;
   readonly lostSince: number | null;
-  /** Passes in a row over its lines, by an account that runs them, that broke off without a result. */
+  /**
+   * Passes in a row over its lines, by an account that runs them, that broke off without a result.
+   */
   readonly breaks: number;
   /** Reads of its results that failed, and how many of them waiting does not cure. */
   readonly failedReads: number;

@@ -18,7 +18,8 @@ const MOST_TRIES = 20;
 export async function stepFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {
   if (lease.isOver || runtime.isStopping || passes(error)) return;
   const failedSteps = lease.batch.failedSteps + 1;
-  // A create that may be on its way is never left to a person, who might send it again.
+  // A create that the provider may still receive is never left to a person, who might send it
+  // again.
   const { kind } = nextStep(lease.batch, lease.account, runtime.clock.now());
   const isAside = failedSteps >= MOST_TRIES && kind !== "reconcile" && kind !== "repeat";
   const pauseMs = backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS, failedSteps);

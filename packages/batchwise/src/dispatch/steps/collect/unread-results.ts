@@ -1,5 +1,5 @@
-// Results that look whole and are not: the batch stays as it is and is read again. Reports the first
-// such read, and the last. decide/results/unread-results.ts decides.
+// Results that look whole and are not: the batch stays as it is and is read again. Reports the
+// first such read, and the last. decide/results/unread-results.ts decides.
 
 import { countOf } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";

@@ -49,8 +49,8 @@ export async function othersAccepted(
 
 /**
  * Tells a refused batch from a refusing account. Costs two reads, and only where a batch was
- * refused as a whole. `createdAt`: by the provider, which may be long before the last create, where that
- * was a repeated one.
+ * refused as a whole. `createdAt`: by the provider, which may be long before the last create, where
+ * that was a repeated one.
  */
 export async function evidenceOn(
   runtime: Runtime,
