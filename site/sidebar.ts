@@ -39,6 +39,7 @@ export const sidebar: Group[] = [
     ["The dispatcher", "docs/dispatch"],
     ["Keep your client", "docs/keep-your-client"],
     ["Without a process that stays", "docs/without-a-process"],
+    ["Answers with a schema", "docs/answers-with-a-schema"],
     ["Batch, flex or live", "docs/batch-flex-or-live"],
     ["How to use it from …", "docs/how-to-dispatch"],
     ["Providers", "docs/providers"],

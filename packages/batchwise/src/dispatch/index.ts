@@ -22,6 +22,7 @@ export type {
   ResultLine,
   TagKind,
 } from "./contract/account.ts";
+export type { CheckedRequest, OutputCheck, OutputSchema, SchemaIssue, SchemaResult } from "./contract/checks.ts";
 export type {
   Estimate,
   EstimatedPrice,

@@ -14,6 +14,7 @@ import { keepJobDefaults } from "./ops/job-defaults.ts";
 import { JobGuard } from "./ops/job-guard.ts";
 import { JobPlaces } from "./ops/job-places.ts";
 import { ProgressTeller } from "./ops/job-progress.ts";
+import { parsedValue } from "./options/output-check.ts";
 import { type RunBatchOptions, type RunBatchPlan, runBatchOptions } from "./options/run-batch-options.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import { waitOut } from "./runtime/wait-out.ts";
@@ -60,11 +61,12 @@ import { waitOut } from "./runtime/wait-out.ts";
  * }
  * ```
  */
-export function runBatch<Request extends JobRequest>(
-  options: RunBatchOptions<Request>,
-): AsyncIterableIterator<JobOutcome<Request>> {
+export function runBatch<Request extends JobRequest, Output = undefined>(
+  options: RunBatchOptions<Request, Output>,
+): AsyncIterableIterator<JobOutcome<Request, Output>> {
   const plan = runBatchOptions(options);
-  return outcomesOf(plan, expectReader(options));
+  // The type of values is the schema's.
+  return outcomesOf(plan, expectReader(options)) as AsyncIterableIterator<JobOutcome<Request, Output>>;
 }
 
 /**
@@ -145,7 +147,7 @@ class JobRun<Request extends JobRequest> {
           signal?.throwIfAborted();
           [after, failures] = [outcome.cursor, 0];
           this.#progress.add(outcome);
-          yield this.#inTypes(outcome);
+          yield await this.#inTypes(outcome);
         }
         isOver = true;
       } catch (error) {
@@ -213,8 +215,12 @@ class JobRun<Request extends JobRequest> {
     if (this.#fault !== null && !this.#runtime.isStopping) throw this.#fault.error;
   }
 
-  #inTypes(outcome: LoggedOutcome): JobOutcome<Request> {
+  async #inTypes(outcome: LoggedOutcome): Promise<JobOutcome<Request>> {
+    const { schema } = this.#plan;
+    const { status, response } = outcome;
+    const isParsed = schema !== null && status === "succeeded" && response !== null;
+    const value = isParsed ? { value: await parsedValue(schema, response.body) } : {};
     // The caller's types describe these requests.
-    return { ...outcome, ...this.#places.placeOf(outcome.id) } as JobOutcome<Request>;
+    return { ...outcome, ...this.#places.placeOf(outcome.id), ...value } as JobOutcome<Request>;
   }
 }

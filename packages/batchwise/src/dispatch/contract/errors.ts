@@ -33,7 +33,9 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `runBatch` whose outcomes nobody reads. Of `batchFetch`: `CALLER_LEFT`: a client gave up a call
  * whose request goes on; `SHORT_TIMEOUT`: it will, within the hour. Of `runBatch`:
  * `ACCOUNT_REFUSED`: the keys of all accounts that could go on are refused; `DEFAULTS_CHANGED`: an
- * earlier run of the job had other `requestDefaults`. Of `runDue`: `ALREADY_STARTED`: the loops of
+ * earlier run of the job had other `requestDefaults`. Of checked answers, reported to
+ * `onError` only: `CHECK_FAILED`: the check threw; `CHECK_MISSING`: a batch waits for a process
+ * that has its check. Of `runDue`: `ALREADY_STARTED`: the loops of
  * this dispatcher run; `RUN_TOO_SHORT`, told to `onError`: a file cannot move in its `maxMs`.
  */
 export type DispatchErrorCode =
@@ -73,6 +75,8 @@ export type DispatchErrorCode =
   | "NOT_ITERATED"
   | "CALLER_LEFT"
   | "ALREADY_STARTED"
+  | "CHECK_FAILED"
+  | "CHECK_MISSING"
   | "RUN_TOO_SHORT"
   | "SHORT_TIMEOUT"
   | "BATCH_REFUSED"
@@ -164,6 +168,8 @@ function listed(keys: readonly string[]): string {
 export const OUTCOME_CODES = {
   /** The batch ended without a result for it. */
   missing: "missing_result",
+  /** The model's answer did not pass the check of the caller. */
+  invalidOutput: "invalid_output",
   /** The result is no JSON, or nested too deeply to be stored. */
   unreadable: "result_unreadable",
   cancelled: "cancelled",

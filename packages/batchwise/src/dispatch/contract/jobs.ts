@@ -19,7 +19,7 @@ export type JobRequestMetadata<Request> = Request extends { readonly metadata: i
   : LoggedOutcome["metadata"];
 
 /** An outcome of a job, typed by the caller's requests. */
-export interface JobOutcome<Request = JobRequest> extends Omit<LoggedOutcome, "id" | "metadata"> {
+export interface JobOutcome<Request = JobRequest, Output = undefined> extends Omit<LoggedOutcome, "id" | "metadata"> {
   readonly id: JobRequestId<Request>;
   /** The metadata of the first run that had this request. */
   readonly metadata: JobRequestMetadata<Request>;
@@ -32,6 +32,11 @@ export interface JobOutcome<Request = JobRequest> extends Omit<LoggedOutcome, "i
    * `requests[index]` if `requests` is an array. null for iterables, which are not kept in memory.
    */
   readonly request: Request | null;
+  /**
+   * With `schema`, where the request succeeded: the answer's value. undefined for others, and for an
+   * answer that was stored before the job had this schema and does not pass it.
+   */
+  readonly value?: Output | undefined;
 }
 
 /** Policy for a job whose `requestDefaults` have changed. */

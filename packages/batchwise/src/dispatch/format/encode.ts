@@ -125,14 +125,17 @@ export interface LaneName {
    * them.
    */
   readonly urgent: boolean;
+  /** A mark for the check of its requests' answers: see `checkMark`. "" for none. */
+  readonly checked: string;
 }
 
 /**
  * A lane's name as stores keep it. Endpoint and group contain no space; the model may. Marks follow
  * the endpoint if they differ from the default: inputs above one, the shared mark, urgent.
  */
-export function laneName({ endpoint, group, model, inputs, shared, urgent }: LaneName): string {
-  const marks = [endpoint, inputs > 1 || shared !== "" || urgent ? inputs : "", shared, urgent ? URGENT : ""];
+export function laneName({ endpoint, group, model, inputs, shared, urgent, checked }: LaneName): string {
+  const hasMarks = inputs > 1 || shared !== "" || urgent || checked !== "";
+  const marks = [endpoint, hasMarks ? inputs : "", shared, urgent ? URGENT : "", checked];
   return `${marks.join("#").replace(/#+$/, "")} ${group} ${model}`;
 }
 
@@ -146,10 +149,18 @@ export function sharedMark(groups: readonly (readonly [account: string, group: s
   return hash("sha1", JSON.stringify(inOrder), "base64url").slice(0, SHARED_LENGTH);
 }
 
+/**
+ * Requests of one job share a check, and batches; "" stands for those of `createDispatcher({ check
+ * })`. Short, and without `#` and spaces.
+ */
+export function checkMark(job: string): string {
+  return `c${hash("sha1", job, "base64url").slice(0, SHARED_LENGTH)}`;
+}
+
 export function parseLane(name: string): LaneName {
   const first = name.indexOf(" ");
   const second = name.indexOf(" ", first + 1);
-  const [endpoint, inputs = 1, shared = "", urgent = ""] = name.slice(0, first).split("#");
+  const [endpoint, inputs = 1, shared = "", urgent = "", checked = ""] = name.slice(0, first).split("#");
   return {
     endpoint: endpoint as Endpoint,
     group: name.slice(first + 1, second),
@@ -157,6 +168,7 @@ export function parseLane(name: string): LaneName {
     inputs: Number(inputs),
     shared,
     urgent: urgent === URGENT,
+    checked,
   };
 }
 

@@ -6,6 +6,7 @@ import type { Account, LineRequest } from "../contract/account.ts";
 import { DispatchError, metadataError, tooLargeError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
+import { hasText } from "../decide/results/answer-text.ts";
 import { serves } from "../decide/sealing/rank-accounts.ts";
 import { tokensOf } from "../format/body-tokens.ts";
 import { digestOf, laneName, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
@@ -25,7 +26,10 @@ const NO_DIGEST = "";
 
 const CHAT = "/v1/chat/completions";
 
-export type IntakeOptions = Pick<ResolvedOptions, "accounts" | "thresholds" | "requestDefaults" | "checkBodies">;
+export type IntakeOptions = Pick<
+  ResolvedOptions,
+  "accounts" | "thresholds" | "requestDefaults" | "checkBodies" | "check"
+>;
 
 /** Values shared by all requests of one endpoint, model and number of inputs. */
 interface Route {
@@ -35,6 +39,8 @@ interface Route {
   readonly inputs: number;
   /** The lane of requests without a group. */
   readonly lane: string;
+  /** Of the lane: see `checkMark`. */
+  readonly checked: string;
   /** Whether some account has groups. */
   readonly mayShare: boolean;
   readonly accounts: readonly Account[];
@@ -205,11 +211,16 @@ function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs
     throw noAccount([...all.values()], endpoint, model);
   }
   const limits = accounts.map(({ capabilities }) => capabilities.limits);
+  const checked = options.check?.mark ?? "";
+  if (checked !== "" && !hasText(endpoint)) {
+    throw invalid(`Answers of ${endpoint} have no text, so that they cannot be checked.`);
+  }
   return {
     endpoint,
     model,
     inputs,
-    lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false }),
+    lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false, checked }),
+    checked,
     mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
     accounts,
     isChecked: checkBodies && endpoint === CHAT && accounts.some((account) => account.checkBodies !== false),
@@ -231,13 +242,13 @@ function noAccount(accounts: readonly Account[], endpoint: Endpoint, model: stri
 }
 
 /** The lane of requests that all accounts put in the same groups. */
-function laneOfGroup({ endpoint, model, inputs, lane, accounts }: Route, body: JsonObject): string {
+function laneOfGroup({ endpoint, model, inputs, lane, checked, accounts }: Route, body: JsonObject): string {
   const groups = accounts.flatMap((account) => {
     const group = account.groupOf?.(endpoint, body) ?? null;
     return group === null ? [] : [[account.name, group] as const];
   });
   if (groups.length === 0) return lane;
-  return laneName({ endpoint, group: "", model, inputs, shared: sharedMark(groups), urgent: false });
+  return laneName({ endpoint, group: "", model, inputs, shared: sharedMark(groups), urgent: false, checked });
 }
 
 /** Bytes of the longest line that an account would send. Each of them must be able to take it. */

@@ -3,6 +3,7 @@
 
 import type { Clock } from "../../core/time/clock.ts";
 import type { Account, Operation } from "../contract/account.ts";
+import type { OutputCheck } from "../contract/checks.ts";
 import type { PriceTable } from "../contract/cost.ts";
 import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
@@ -61,6 +62,15 @@ export interface DispatcherOptions {
    * provider's own format, such as `/v1/messages`, gets only `model`.
    */
   readonly requestDefaults?: JsonObject;
+  /**
+   * Checks each answer of the requests that this dispatcher enqueues: null where it is right, or a
+   * sentence that says why not. Such an answer is a charged try, which ends with the code
+   * `invalid_output` where it is the last. One that was cut by its length, or a refusal, is not
+   * asked for again. Only processes with `check` read such batches; others report CHECK_MISSING.
+   * Requests to endpoints without text are refused. For a schema, and for a check of one job, see
+   * `runBatch`. Default: none.
+   */
+  readonly check?: OutputCheck;
   /**
    * Check chat completion bodies against OpenAI's types and ranges at `enqueue`. Unknown fields
    * pass, and stored bodies are never checked again. Default true; an account's own `checkBodies`

@@ -17,13 +17,14 @@ import {
 } from "../../core/contract/validate.ts";
 import type { Clock } from "../../core/time/clock.ts";
 import type { Account } from "../contract/account.ts";
+import type { OutputCheck } from "../contract/checks.ts";
 import type { PriceTable } from "../contract/cost.ts";
 import type { EndedBatch } from "../contract/events.ts";
 import type { Store } from "../contract/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 import { STUCK_AFTER_MS } from "../decide/times/stuck.ts";
 import { checkAddress } from "../format/address.ts";
-import { ulid } from "../format/encode.ts";
+import { checkMark, ulid } from "../format/encode.ts";
 import { storedCode } from "../format/stored-code.ts";
 import type {
   DispatchClock,
@@ -42,6 +43,8 @@ export interface ResolvedOptions {
   readonly thresholds: Thresholds;
   readonly requestDefaults: JsonObject;
   readonly checkBodies: boolean;
+  /** null for none. `mark`: on the lanes of requests that are checked so. */
+  readonly check: { readonly mark: string; readonly run: OutputCheck } | null;
   readonly leaseMs: number;
   readonly retry: Required<RetryOptions>;
   readonly stuckAfterMs: number;
@@ -71,6 +74,7 @@ export const DISPATCHER_OPTIONS: readonly (keyof DispatcherOptions)[] = [
   "thresholds",
   "requestDefaults",
   "checkBodies",
+  "check",
   "leaseMs",
   "retry",
   "stuckAfterMs",
@@ -124,7 +128,8 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   check("leaseMs", finiteIntegerFrom(1_000), leaseMs);
   const clock = resolveClock(options.clock ?? wallClock);
   check("random", aFunction, random);
-  const { checkBodies = true } = options;
+  const { checkBodies = true, check: run } = options;
+  if (run !== undefined) check("check", aFunction, run);
   check("checkBodies", aBoolean, checkBodies);
   if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
   if (onBatch !== null) check("onBatch", aFunction, onBatch);
@@ -145,6 +150,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     thresholds: resolveThresholds(options.thresholds),
     requestDefaults: resolveDefaults(options.requestDefaults),
     checkBodies,
+    check: run === undefined ? null : { mark: checkMark(""), run },
     leaseMs,
     retry: resolveRetry(options.retry),
     stuckAfterMs,

@@ -9,17 +9,20 @@ import {
   type Rule,
   refuseUnknown,
 } from "../../core/contract/validate.ts";
+import type { OutputCheck, OutputSchema } from "../contract/checks.ts";
 import type { JobProgress, JobRequest, OnChange } from "../contract/jobs.ts";
 import { aName, aSignal } from "./call-options.ts";
 import type { DispatcherOptions } from "./dispatcher-options.ts";
 import { DISPATCHER_HINTS } from "./foreign-names.ts";
+import { outputCheck } from "./output-check.ts";
 import { DISPATCHER_OPTIONS, type ResolvedOptions, resolveOptions } from "./resolve-options.ts";
 
 /** In characters. An id has at most 256, which leaves room for `:` and the largest index. */
 const LONGEST_JOB = 239;
 
 /** Options of `runBatch`. */
-export interface RunBatchOptions<Request extends JobRequest = JobRequest> extends DispatcherOptions {
+export interface RunBatchOptions<Request extends JobRequest = JobRequest, Output = undefined>
+  extends DispatcherOptions {
   /**
    * The job's name: 1 to 239 characters. `runBatch` with the same name resumes the job, in this
    * process, in another one, or in several at once.
@@ -38,6 +41,21 @@ export interface RunBatchOptions<Request extends JobRequest = JobRequest> extend
    */
   readonly onProgress?: (progress: JobProgress) => void;
   /**
+   * What each answer must be: a schema of zod, valibot, arktype or another library of Standard
+   * Schema. The answer's text, or its one tool call, is parsed as JSON and checked when the batch is
+   * read; outcomes that succeeded have it as `value`, parsed anew. An answer that does not pass is a
+   * charged try, and a request that has no tries left ends as `failed` with the code
+   * `invalid_output`, the reason and the answer. One that was cut by its length, or a refusal, is
+   * not asked for again. Only a run of this job with a `schema` or `check` reads its batches.
+   * Requests to endpoints whose answers have no text are refused.
+   */
+  readonly schema?: OutputSchema<Output>;
+  /**
+   * In place of a schema: null where an answer is right, or a sentence that says why not. A check
+   * that throws puts the batch off, and is reported to `onError`.
+   */
+  readonly check?: OutputCheck;
+  /**
    * Policy for a job that an earlier run had with other `requestDefaults`. "refuse", the default:
    * the iteration rejects with DEFAULTS_CHANGED before anything is sent. "keep": stored requests
    * keep their bodies and outcomes, and new ones get the new defaults. The store remembers the
@@ -51,6 +69,8 @@ export interface RunBatchOptions<Request extends JobRequest = JobRequest> extend
 }
 
 export interface RunBatchPlan<Request extends JobRequest> {
+  /** null for none. */
+  readonly schema: OutputSchema | null;
   readonly job: string;
   readonly requests: RunBatchOptions<Request>["requests"];
   readonly onProgress: ((progress: JobProgress) => void) | null;
@@ -59,7 +79,7 @@ export interface RunBatchPlan<Request extends JobRequest> {
   readonly dispatcher: ResolvedOptions;
 }
 
-const NAMES = ["job", "requests", "onProgress", "onChange", "signal"];
+const NAMES = ["job", "requests", "onProgress", "onChange", "signal", "schema"];
 const HINTS = { ...DISPATCHER_HINTS, id: "the name of the work is `job`", input: "the requests are `requests`" };
 
 const aJob: Rule = {
@@ -76,10 +96,12 @@ const requestsRule: Rule = {
 };
 
 /** Throws TypeError or RangeError with `code: "INVALID_OPTION"`. */
-export function runBatchOptions<Request extends JobRequest>(given: RunBatchOptions<Request>): RunBatchPlan<Request> {
+export function runBatchOptions<Request extends JobRequest, Output>(
+  given: RunBatchOptions<Request, Output>,
+): RunBatchPlan<Request> {
   check("options", objectWith(), given);
   refuseUnknown(given, [...NAMES, ...DISPATCHER_OPTIONS], "", HINTS);
-  const { job, requests, onProgress, onChange = "refuse", signal, ...dispatcher } = given;
+  const { job, requests, onProgress, onChange = "refuse", signal, schema, check: run, ...dispatcher } = given;
   check("job", aJob, job);
   if (typeof requests === "function") {
     throw expected("requests", { ...requestsRule, expected: `${requestsRule.expected} (call the function)` }, requests);
@@ -94,6 +116,7 @@ export function runBatchOptions<Request extends JobRequest>(given: RunBatchOptio
     onProgress: onProgress ?? null,
     onChange,
     signal: signal ?? null,
-    dispatcher: resolveOptions(dispatcher),
+    schema: schema ?? null,
+    dispatcher: Object.freeze({ ...resolveOptions(dispatcher), check: outputCheck(job, schema, run) }),
   };
 }

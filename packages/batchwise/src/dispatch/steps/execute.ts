@@ -10,7 +10,7 @@ import { laneProper } from "../contract/lanes.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { LedgerRow, RequestRow } from "../contract/rows.ts";
 import { afterBreak } from "../decide/after/break.ts";
-import { classifySuccess, isSuccess } from "../decide/results/classify-results.ts";
+import { classifyChecked, classifySuccess, isSuccess } from "../decide/results/classify-results.ts";
 import { healthOf, isKeptBack } from "../decide/sealing/lane-health.ts";
 import { maySendAt } from "../decide/sealing/outage.ts";
 import { isMistake, isStoreError, readable } from "../format/client-error.ts";
@@ -19,6 +19,7 @@ import { type Disposal, EXPIRED } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { failureOf, onAbort } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { checkOne, isChecked, leftToOthers } from "./collect/checked-answers.ts";
 import { placeOf } from "./lane-health.ts";
 import { LineFailures } from "./line-failures.ts";
 import { isUrgentAtFallback, mayChangeAccount } from "./submit/competing-batches.ts";
@@ -48,6 +49,7 @@ type Execute = NonNullable<Account["execute"]>;
 
 /** `onWaiting`: the pass waits for a store that refuses its results, or goes on. */
 export async function execute(runtime: Runtime, lease: Lease, onWaiting: (waits: boolean) => void): Promise<void> {
+  if (await leftToOthers(runtime, lease)) return;
   if (await waits(runtime, lease)) return;
   if (lease.batch.state === "submitted") await lease.write({ state: "running" });
   const run = new Execution(runtime, lease, onWaiting);
@@ -189,7 +191,8 @@ class Execution {
     const { signal } = this.#cut;
     for await (const line of run(this.#open(), { signal }, batchName(this.#lease.batch))) {
       signal.throwIfAborted();
-      this.#take(line);
+      if (isSuccess(line) && isChecked(this.#lease)) await this.#takeChecked(line);
+      else this.#take(line);
       if (this.failures.isDue) await this.#settleFailures();
       if (this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS) await this.#flush();
       await this.#runtime.options.failpoint("mid-results");
@@ -275,6 +278,21 @@ class Execution {
     }
     const failed = this.failures.failed({ ...member, ord }, line);
     if (failed !== null) this.#add(failed);
+  }
+
+  async #takeChecked(line: ResultLine): Promise<void> {
+    const ord = parseCustomId(line.customId)?.ord ?? -1;
+    const member = this.#running.get(ord);
+    if (member === undefined) {
+      this.#take(line);
+      return;
+    }
+    const checked = await checkOne(this.#runtime, this.#lease, { ...member, ord }, line);
+    this.#running.delete(ord);
+    this.#lines += 1;
+    this.failures.succeeded();
+    const { clock, options } = this.#runtime;
+    this.#add(classifyChecked(checked, { ...options.retry, lane: this.#lane }, clock.now()));
   }
 
   async #settleFailures(): Promise<void> {

@@ -77,9 +77,12 @@ test("a lane's name is read back, whatever the model is called", () => {
     ["", 1, encode.sharedMark([["voyage", "float"]]), true],
     [`${KEY}.a`, 4, encode.sharedMark([["voyage", "int8"]]), false],
   ] as const) {
-    const lane = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs, shared, urgent } as const;
-    expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
-    expect(encode.parseLane(laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
+    for (const checked of ["", encode.checkMark("night")]) {
+      const place = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs, shared, urgent } as const;
+      const lane = { ...place, checked };
+      expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
+      expect(encode.parseLane(laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
+    }
   }
   // A lane that was stored before inputs were counted.
   expect(encode.laneName(encode.parseLane("/v1/embeddings  m"))).toBe("/v1/embeddings  m");

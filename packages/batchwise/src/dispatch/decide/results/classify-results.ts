@@ -99,6 +99,46 @@ export function classifyFailure(member: Member, line: ResultLine, rules: RetryRu
   return { ord, kind: "final", status: statusOf(error), ...failedEnding(line, error), charged: true };
 }
 
+/** A success whose answer has been checked. */
+export interface CheckedLine {
+  readonly line: ResultLine;
+  readonly member: Member;
+  /** Why its check refused it; null where it is right. */
+  readonly why: string | null;
+  /** Another try may end otherwise. */
+  readonly mayPass: boolean;
+}
+
+/** The decision for a checked answer. */
+export function classifyChecked(
+  { line, member, why, mayPass }: CheckedLine,
+  rules: RetryRules,
+  now: number,
+): Settlement {
+  return why === null ? classifySuccess(member.ord, line) : classifyInvalid(member, line, { why, mayPass }, rules, now);
+}
+
+/**
+ * The decision for an answer that its check has refused: another charged try where that may pass.
+ * The outcome of the last one has the answer and the reason.
+ */
+function classifyInvalid(
+  member: Member,
+  line: ResultLine,
+  { why, mayPass }: { readonly why: string; readonly mayPass: boolean },
+  rules: RetryRules,
+  now: number,
+): Settlement {
+  const { ord } = member;
+  const error = { code: OUTCOME_CODES.invalidOutput, message: why };
+  const hasTries = mayPass && member.attempts + 1 < rules.attempts;
+  if (member.cancelRequested || hasTries) {
+    const notBefore = now + backoff(rules.backoffMs, rules.maxBackoffMs, member.attempts + 1);
+    return { ord, kind: "requeue", code: error.code, charged: true, notBefore, lane: rules.lane };
+  }
+  return { ord, kind: "final", status: "failed", ...failedEnding(line, error), charged: true };
+}
+
 /** Includes the provider's answer if it can be stored. */
 function failedEnding({ response, usage }: ResultLine, error: OutcomeError): StoredEnding {
   try {

@@ -13,6 +13,7 @@ import { PAUSE_MS } from "../../decide/after/failure.ts";
 import { causeOf, type FailureCause, type LineTally } from "../../decide/results/bad-hour.ts";
 import {
   absentLine,
+  classifyChecked,
   classifyFailure,
   classifySuccess,
   classifyWords,
@@ -34,11 +35,13 @@ import { undoAdoption } from "../find/undo-adoption.ts";
 import { noteBadHour, noteSuccess, noteWithoutSuccess } from "../lane-health.ts";
 import { eachOpen } from "../open-members.ts";
 import { tellOfPause } from "../tell-of-pause.ts";
+import { checkLines, isChecked, leftToOthers } from "./checked-answers.ts";
 import { endedBatch } from "./ended-batch.ts";
 import { HeldFailures } from "./held-failures.ts";
-import { collectFailed, FOREIGN_LINES } from "./put-off.ts";
+import { collectFailed } from "./put-off.ts";
 import { sendAsFile } from "./send-as-file.ts";
 import { readAgain, shortReadsOf, stillMissing, UnreadResults } from "./unread-results.ts";
+import { UselessCount } from "./useless-lines.ts";
 
 /**
  * Results per transaction. They are held until there are as many, however slowly the provider
@@ -46,25 +49,20 @@ import { readAgain, shortReadsOf, stillMissing, UnreadResults } from "./unread-r
  */
 const CHUNK_LINES = 1_000;
 const CHUNK_CHARS = 1_000_000;
+/** Answers that are checked are held with their requests. */
+const CHECKED_LINES = 200;
 const BUSY_MS = 5_000;
 
 /** Longest time in ms that a line is held, checked when another line comes. */
 const LONGEST_HELD_MS = 5_000;
-/** Limit of lines per download that name no member, or one with a line; plus one per request. */
-const USELESS_LINES = 10_000;
-const USELESS_LINES_EACH = 10;
 
 /** The results of an unverified adoption carry custom ids of another batch. */
 class ForeignResults extends Error {}
 
-/** A download could go on without end and say nothing about the batch. */
-class UselessLines extends Error {
-  readonly code = FOREIGN_LINES;
-}
-
 export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
   const hadMs = runtime.budget?.leftMs ?? 0;
   try {
+    if (await leftToOthers(runtime, lease)) return;
     if (lease.batch.remaining > 0) {
       const seen = await endedBatch(runtime, lease);
       if (seen === null) return;
@@ -105,7 +103,9 @@ class Collection {
   #lines = 0;
   /** Places of members that have had a line. */
   readonly #found: Set<number> = new Set();
-  #useless = 0;
+  readonly #useless: UselessCount;
+  /** Successes whose answers are to be checked. */
+  #unchecked: (readonly [ord: number, line: ResultLine])[] = [];
   #countedSuccesses = 0;
   #isBadHour = false;
 
@@ -113,6 +113,7 @@ class Collection {
     this.#runtime = runtime;
     this.#lease = lease;
     this.#prefix = keyPrefix(lease.batch.key);
+    this.#useless = new UselessCount(lease.batch.requests);
     // Single retries leave the group of a split batch for the lane itself.
     const lane = laneProper(lease.batch.lane);
     this.#rules = { ...runtime.options.retry, lane };
@@ -262,28 +263,23 @@ class Collection {
     // A number beyond the batch's requests must not count for a member whose line is missing.
     if (isForeign || name.ord >= requests) {
       this.#runtime.ignoredResults += 1;
-      this.#countUseless();
+      this.#useless.add();
       return false;
     }
     const isFirst = !this.#found.has(name.ord);
     if (isFirst) this.#found.add(name.ord);
-    else this.#countUseless();
+    else this.#useless.add();
     if (!verified) await this.#lease.write({ verified: true });
     await this.#takeOf(name.ord, line);
     return isFirst;
-  }
-
-  #countUseless(): void {
-    this.#useless += 1;
-    if (this.#useless <= USELESS_LINES + USELESS_LINES_EACH * this.#lease.batch.requests) return;
-    throw new UselessLines(`The results have ${this.#useless} lines that are of no member, or of one that had a line.`);
   }
 
   async #takeOf(ord: number, line: ResultLine): Promise<void> {
     if (hasRun(line)) this.#ran.add(ord);
     if (isSuccess(line)) {
       this.#failures.succeeded(ord);
-      this.#add(classifySuccess(ord, line));
+      if (isChecked(this.#lease)) this.#unchecked.push([ord, line]);
+      else this.#add(classifySuccess(ord, line));
       return;
     }
     const blame = accountBlameOf(line);
@@ -346,7 +342,7 @@ class Collection {
   }
 
   get #isFull(): boolean {
-    return this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS;
+    return this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS || this.#unchecked.length >= CHECKED_LINES;
   }
 
   #isHeldLong(): boolean {
@@ -360,6 +356,10 @@ class Collection {
   }
 
   async #flush(): Promise<void> {
+    const unchecked = this.#unchecked;
+    this.#unchecked = [];
+    const checked = unchecked.length === 0 ? [] : await checkLines(this.#runtime, this.#lease, unchecked);
+    for (const one of checked) this.#items.push(classifyChecked(one, this.#rules, this.#runtime.clock.now()));
     if (this.#items.length === 0) return;
     const items = this.#items;
     this.#items = [];

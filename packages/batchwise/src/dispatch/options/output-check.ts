@@ -1,0 +1,56 @@
+// The check of a job's answers: a schema, or a function of the caller's.
+
+import { aFunction, check, expected, invalidOption, type Rule } from "../../core/contract/validate.ts";
+import type { OutputCheck, OutputSchema, SchemaIssue } from "../contract/checks.ts";
+import type { JsonObject } from "../contract/types.ts";
+import { answerValue } from "../decide/results/answer-text.ts";
+import { checkMark } from "../format/encode.ts";
+import type { ResolvedOptions } from "./resolve-options.ts";
+
+const MOST_ISSUES = 5;
+const aSchema: Rule = {
+  expected: "a schema of zod, valibot, arktype or another library of Standard Schema",
+  type: "object",
+  test: () => false,
+};
+
+/** The check of one job; null for none. */
+export function outputCheck(
+  job: string,
+  schema: OutputSchema | undefined,
+  run: OutputCheck | undefined,
+): ResolvedOptions["check"] {
+  if (run !== undefined) check("check", aFunction, run);
+  if (schema === undefined) return run === undefined ? null : { mark: checkMark(job), run };
+  if (run !== undefined) throw invalidOption(TypeError, "Expected `schema` or `check`, got both");
+  // Some libraries make schemas that are functions.
+  const isObject = typeof schema === "object" || typeof schema === "function";
+  const standard = isObject && schema !== null ? schema["~standard"] : undefined;
+  if (typeof standard?.validate !== "function" || standard.version !== 1) throw expected("schema", aSchema, schema);
+  return {
+    mark: checkMark(job),
+    run: async (body) => {
+      const answer = answerValue(body);
+      if (answer.kind !== "value") return answer.why;
+      const { issues } = await standard.validate(answer.value);
+      return issues === undefined ? null : wordsOf(issues);
+    },
+  };
+}
+
+/** The value of an answer; undefined where the schema does not take it. */
+export async function parsedValue<Output>(schema: OutputSchema<Output>, body: JsonObject): Promise<Output | undefined> {
+  const answer = answerValue(body);
+  if (answer.kind !== "value") return undefined;
+  const result = await schema["~standard"].validate(answer.value);
+  return result.issues === undefined ? result.value : undefined;
+}
+
+function wordsOf(issues: readonly SchemaIssue[]): string {
+  const words = issues.slice(0, MOST_ISSUES).map(({ message, path = [] }) => {
+    const place = path.map((part) => String(typeof part === "object" ? part.key : part)).join(".");
+    return place === "" ? message : `${place}: ${message}`;
+  });
+  const more = issues.length > MOST_ISSUES ? ` And ${issues.length - MOST_ISSUES} more.` : "";
+  return `The answer is not as the schema says. ${words.join("; ")}.${more}`;
+}
