@@ -42,9 +42,9 @@ export interface RunBatchOptions<Request extends JobRequest = JobRequest, Output
   readonly onProgress?: (progress: JobProgress) => void;
   /**
    * What each answer must be: a schema of zod, valibot, arktype or another library of Standard
-   * Schema. The answer's text, or its one tool call, is parsed as JSON and checked when the batch is
-   * read; outcomes that succeeded have it as `value`, parsed anew. An answer that does not pass is a
-   * charged try, and a request that has no tries left ends as `failed` with the code
+   * Schema. The answer's text, or its one tool call, is parsed as JSON and checked when the batch
+   * is read; outcomes that succeeded have it as `value`, parsed anew. An answer that does not pass
+   * is a charged try, and a request that has no tries left ends as `failed` with the code
    * `invalid_output`, the reason and the answer. One that was cut by its length, or a refusal, is
    * not asked for again. Only a run of this job with a `schema` or `check` reads its batches.
    * Requests to endpoints whose answers have no text are refused.
