@@ -14,7 +14,7 @@ import { home } from "../recipes.ts";
 const folder = scratchFolder("without-a-process", home);
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const blocks = [...textOf("docs/without-a-process.md").matchAll(/^```(?:ts|typescript)\n\/\/ (\S+\.ts)\n([\s\S]*?)^```$/gm)];
+const blocks = [...textOf("docs/without-a-process.md").matchAll(/^```(?:ts|mts)\n\/\/ (\S+\.ts)\n([\s\S]*?)^```$/gm)];
 
 /** A batch takes no time at this provider. */
 const dispatcherModule = `
