@@ -2,7 +2,7 @@
 // hour, and longer if it does not answer. A token with an unknown key fetches them again, at most
 // once a minute: tokens with made-up key ids cause no calls.
 
-import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
+import { createPublicKey, type KeyObject } from "node:crypto";
 import { readable } from "../format/client-error.ts";
 import type { DispatchClock } from "../options/dispatcher-options.ts";
 import type { SigningKey } from "../options/provider-webhook-options.ts";
@@ -67,7 +67,7 @@ function keysIn(keys: readonly SigningKey[]): ReadonlyMap<string, KeyObject> {
   for (const key of keys) {
     if (key?.kty !== "RSA" || typeof key.kid !== "string") continue;
     try {
-      found.set(key.kid, createPublicKey({ key: key as JsonWebKey, format: "jwk" }));
+      found.set(key.kid, createPublicKey({ key, format: "jwk" } as unknown as Parameters<typeof createPublicKey>[0]));
     } catch {
       // A key that is damaged signs nothing.
     }
