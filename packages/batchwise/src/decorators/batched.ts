@@ -8,7 +8,7 @@ import { PreparedOptions } from "../core/contract/resolve-options.ts";
 import type { BatchContext, BatchedCall, Batcher, Places, SubmitOptions } from "../core/contract/types.ts";
 import { BY_INDEX_OF_METHOD, checkIsObject, invalidOption } from "../core/contract/validate.ts";
 import { BatcherCore } from "../core/engine/batcher.ts";
-import { paddedPacker } from "../padded/padded-packer.ts";
+import { extensions } from "../makers/extensions.ts";
 import { keepMetadata } from "./keep-metadata.ts";
 import { type DecoratedMethod, ObjectBatchers } from "./object-batchers.ts";
 
@@ -137,7 +137,7 @@ function decoratedMethod(given: unknown, name: string | symbol, options: Prepare
     makeBatcher(owner: object): Batcher<unknown, unknown> {
       const handler = (items: unknown[], context: BatchContext): Promise<Places<unknown>> =>
         Reflect.apply(given, owner, [items, context]) as Promise<Places<unknown>>;
-      return new BatcherCore(handler, options.named(labelOf(owner, shown)), paddedPacker);
+      return new BatcherCore(handler, options.named(labelOf(owner, shown)), extensions);
     },
   };
 }

@@ -2,9 +2,9 @@
 
 import type { SubmitOptions } from "../core/contract/types.ts";
 import { BatcherCore } from "../core/engine/batcher.ts";
-import { paddedPacker } from "../padded/padded-packer.ts";
 import type { BatcherMaker } from "./batcher-maker.ts";
 import { callable } from "./callable.ts";
+import { extensions } from "./extensions.ts";
 
 /**
  * Makes a batcher: callers submit single items, `handler` gets full batches, every caller gets its
@@ -25,7 +25,7 @@ import { callable } from "./callable.ts";
  * ```
  */
 export const createBatcher: BatcherMaker<"object"> = (handler: unknown, options?: unknown) =>
-  new BatcherCore(handler, options, paddedPacker) as never;
+  new BatcherCore(handler, options, extensions) as never;
 
 /**
  * Makes a function that batches: `fn(item)` submits one item and returns a promise of its result.
@@ -43,7 +43,7 @@ export const createBatcher: BatcherMaker<"object"> = (handler: unknown, options?
  * ```
  */
 export const batch: BatcherMaker<"function"> = (handler: unknown, options?: unknown) => {
-  const core = new BatcherCore(handler, options, paddedPacker);
+  const core = new BatcherCore(handler, options, extensions);
   return callable(
     core,
     (item: unknown, submit?: SubmitOptions) => core.submit(item, submit),

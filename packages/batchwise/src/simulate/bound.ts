@@ -24,12 +24,13 @@ interface BoundOf {
  */
 export function boundOf({ runMs, slots, targetMs, maxBatchSize, perSecond }: BoundOf): SimulationBound {
   const rateOf = (size: number): number => (size === 0 ? 0 : (1_000 * slots * size) / runMs(size));
-  const best = (fits: (size: number) => boolean, most: number): number => {
+  /** The best rate of the sizes that fit. */
+  const best = (fits: (size: number) => boolean): number => {
     let found = 0;
     let misses = 0;
     // A run time by steps may fit again a little later.
-    for (let size = 1; size <= most && misses < 64; size += 1) {
-      if (fits(size)) [found, misses] = [size, 0];
+    for (let size = 1; size <= LARGEST && misses < 64; size += 1) {
+      if (fits(size)) [found, misses] = [Math.max(found, rateOf(size)), 0];
       else misses += 1;
     }
     return found;
@@ -40,10 +41,10 @@ export function boundOf({ runMs, slots, targetMs, maxBatchSize, perSecond }: Bou
     for (let next = 2; next <= most; next += 1) if (rateOf(next) > rateOf(size)) size = next;
     return shares(rateOf(size), rateOf(size), perSecond);
   }
-  const capacity = best((size) => (1 + 1 / slots) * runMs(size) <= targetMs, LARGEST);
+  const capacity = best((size) => (1 + 1 / slots) * runMs(size) <= targetMs);
   const ratePerMs = perSecond / 1_000 / slots;
-  const reached = best((size) => size <= ratePerMs * (targetMs - runMs(size)), LARGEST);
-  return shares(rateOf(capacity), Math.max(rateOf(capacity), rateOf(reached)), perSecond);
+  const reached = best((size) => size <= ratePerMs * (targetMs - runMs(size)));
+  return shares(capacity, Math.max(capacity, reached), perSecond);
 }
 
 function shares(capacityPerSecond: number, mostPerSecond: number, perSecond: number): SimulationBound {

@@ -75,8 +75,8 @@ class Simulation {
     const options = typeof given.options === "function" ? given.options(this.#clock) : given.options;
     const time = { clock: this.#clock, random: stream(ENGINE as number) };
     this.#batcher = createBatcher(this.#handler, { name: "simulation", ...options, ...time });
-    const { timeoutMs } = this.#batcher.options;
-    this.#targetMs = given.targetMs ?? timeoutMs;
+    const { targetLatencyMs, timeoutMs } = this.#batcher.options;
+    this.#targetMs = given.targetMs ?? Math.min(targetLatencyMs, timeoutMs);
     this.#batcher.on("warning", ({ code, message }) => this.#warnings.push(`${code}: ${message}`));
     if (!this.#hasCallers) this.#batcher.on("item", this.#ended);
   }

@@ -6,7 +6,7 @@ import { NO_NAME, nameError } from "../core/contract/errors.ts";
 import { nameOfHandler } from "../core/contract/handler-defaults.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../core/contract/types.ts";
 import { BatcherCore, HOT } from "../core/engine/batcher.ts";
-import { paddedPacker } from "../padded/padded-packer.ts";
+import { extensions } from "../makers/extensions.ts";
 import { type InputCheck, inputCheckOf } from "./batch-input.ts";
 import type { RowResult } from "./batch-output.ts";
 import { TensorCall, type TensorRow } from "./call.ts";
@@ -53,7 +53,7 @@ export class TensorBatcherCore extends BatcherCore {
       this.#isOpen = true;
     };
     const rows = rowHandler(stages, { padding, inputCheck, sharesRows, onOpen });
-    super(Object.assign(rows, { name: nameOfHandler(handler) }), options, paddedPacker);
+    super(Object.assign(rows, { name: nameOfHandler(handler) }), options, extensions);
     this.#name = options.name ?? NO_NAME;
     this.#padding = padding;
     this.#inputCheck = inputCheck;

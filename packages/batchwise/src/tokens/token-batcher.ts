@@ -8,7 +8,7 @@ import type { SubmitOptions } from "../core/contract/types.ts";
 import { aCost, check } from "../core/contract/validate.ts";
 import { BatcherCore, HOT } from "../core/engine/batcher.ts";
 import type { BatcherMaker } from "../makers/batcher-maker.ts";
-import { paddedPacker } from "../padded/padded-packer.ts";
+import { extensions } from "../makers/extensions.ts";
 import { checkCount, countTokens } from "./count-tokens.ts";
 import {
   checkSubmitNames,
@@ -60,7 +60,7 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
   constructor(handler: unknown, given: SplitOptions) {
     const { maxBatchTokens, estimateTokens, defaultTokens, others } = given;
     const cost = (item: unknown): number => this.#fit(countTokens(item, estimateTokens, defaultTokens));
-    super(handler, { ...others, maxBatchCost: maxBatchTokens, cost }, paddedPacker, tooManyTokensError);
+    super(handler, { ...others, maxBatchCost: maxBatchTokens, cost }, extensions, tooManyTokensError);
     this.#given = given;
     this.#options = this.#inTokens(super.options);
   }

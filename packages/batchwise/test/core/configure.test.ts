@@ -64,7 +64,7 @@ describe("configure()", () => {
     [{ preferredBatchSize: 33 }, RangeError],
     [{ cost: () => 1 }, TypeError],
     [{ timeoutMs: 5 }, TypeError],
-    [{ targetLatencyMs: 5 }, TypeError],
+    [{ targetLatencyMs: 0 }, RangeError],
     [null, TypeError],
   ])("refuses %j and changes nothing", (changes, Kind) => {
     const { batcher } = rig();

@@ -221,10 +221,6 @@ describe("an option that does not exist", () => {
   test("is refused even when its value is undefined", () => {
     expect(refusalOf({ maxBatchsize: undefined })).toBeInstanceOf(TypeError);
   });
-
-  test("includes what is not there yet", () => {
-    expect(refusalOf({ targetLatencyMs: 50 }).message).toMatch(/^Unknown option `targetLatencyMs`/);
-  });
 });
 
 describe("options that need one another", () => {

@@ -15,8 +15,6 @@ double(1, { timeout: 5 });
 double(1, { priority: "high" });
 // @ts-expect-error: a name that is misspelt
 batch((items: number[]) => items, { maxBatchsize: 4 });
-// @ts-expect-error: what is not there yet
-batch((items: number[]) => items, { targetLatencyMs: 50 });
 // @ts-expect-error: an order that there is not
 batch((items: number[]) => items, { order: "shortest" });
 // @ts-expect-error: a cap that is neither a number nor learned

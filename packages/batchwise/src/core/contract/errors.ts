@@ -11,6 +11,7 @@ const BRAND: symbol = Symbol.for("batchwise.error");
  */
 export type BatchwiseErrorCode =
   | "QUEUE_FULL"
+  | "OVERLOADED"
   | "ITEM_TOO_LARGE"
   | "DEADLINE_EXCEEDED"
   | "CLOSED"
@@ -42,6 +43,8 @@ export interface BatchwiseErrorInit {
 export class BatchwiseError extends Error {
   readonly code: string;
   readonly retryable: boolean;
+  /** Of OVERLOADED: when to submit again, in milliseconds from now. */
+  declare readonly retryAfterMs?: number;
 
   constructor(init: BatchwiseErrorInit) {
     super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
@@ -100,26 +103,28 @@ export function countOf(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
-function errorOf(name: string, code: BatchwiseErrorCode, message: string, retryable: boolean): BatchwiseError {
-  return new BatchwiseError({ code, message: inName(name, message), retryable });
-}
-
 /**
- * An error for a refusal, without a stack trace: it would show the engine, and in overload take
- * half of its time.
+ * An error that is worth another submit has no stack trace: it would show the engine only, and in
+ * overload take half of its time.
  */
-function refusalOf(name: string, code: BatchwiseErrorCode, message: string): BatchwiseError {
+function errorOf(name: string, code: BatchwiseErrorCode, message: string, retryable: boolean): BatchwiseError {
   const { stackTraceLimit } = Error;
   // It may be read-only.
-  Reflect.set(Error, "stackTraceLimit", 0);
-  const error = errorOf(name, code, message, true);
+  if (retryable) Reflect.set(Error, "stackTraceLimit", 0);
+  const error = new BatchwiseError({ code, message: inName(name, message), retryable });
   Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
   return error;
 }
 
 export function queueFullError(name: string, maxQueueSize: number, what = "waiting"): BatchwiseError {
   const items = `${countOf(maxQueueSize, "item")} ${maxQueueSize === 1 ? "is" : "are"}`;
-  return refusalOf(name, "QUEUE_FULL", `The queue is full: ${items} ${what} (maxQueueSize).`);
+  return errorOf(name, "QUEUE_FULL", `The queue is full: ${items} ${what} (maxQueueSize).`, true);
+}
+
+/** For an item that cannot be answered within the target. */
+export function overloadedError(name: string, targetLatencyMs: number, retryAfterMs: number): BatchwiseError {
+  const message = `The item cannot be answered within ${targetLatencyMs} ms of its submit (targetLatencyMs).`;
+  return Object.assign(errorOf(name, "OVERLOADED", message, true), { retryAfterMs });
 }
 
 /** For the items of a call that the queue can never hold at once. */
@@ -130,7 +135,7 @@ export function callTooLargeError(name: string, size: number, what: string, maxQ
 
 export function droppedError(name: string, maxQueueSize: number): BatchwiseError {
   const message = `Dropped for a newer item: ${countOf(maxQueueSize, "item")} ${maxQueueSize === 1 ? "was" : "were"} waiting (maxQueueSize) and onFull is "drop-oldest".`;
-  return refusalOf(name, "QUEUE_FULL", message);
+  return errorOf(name, "QUEUE_FULL", message, true);
 }
 
 export function itemTooLargeError(name: string, cost: number, maxBatchCost: number): BatchwiseError {

@@ -51,6 +51,7 @@ export const LIMITS: Settings<keyof ConfigureOptions> = {
   gather: [oneOf("auto", "turn", "tick"), "auto"],
   concurrency: [unboundedIntegerFrom(1), 1],
   maxQueueSize: [unboundedIntegerFrom(1), 10_000],
+  targetLatencyMs: [aboveZero, Infinity],
 };
 
 /** All options. */
@@ -100,7 +101,7 @@ const DEFAULTS = {
   learnsBatchCost: false,
 } as unknown as Defaults;
 
-/** Default of `maxBatchSize` if the batch cost is learned. */
+/** Default of `maxBatchSize` if the batch size is learned. */
 const LEARNED_SIZE = 1024;
 
 /** Options that were validated, filled in and frozen once. */
@@ -161,15 +162,16 @@ const defaults: Map<string, PreparedOptions> = new Map();
 const MOST_DEFAULTS = 100;
 
 /** Defaults that depend on given options. */
-function defaultsFor({ order, maxBatchCost }: BatchOptions<unknown, unknown>): Defaults {
-  if (order !== "length" && maxBatchCost !== "learn") return DEFAULTS;
+function defaultsFor({ order, maxBatchCost, targetLatencyMs }: BatchOptions<unknown, unknown>): Defaults {
+  const isLearned = maxBatchCost === "learn" || targetLatencyMs !== undefined;
+  if (order !== "length" && !isLearned) return DEFAULTS;
   const batchCost = order === "length" ? "padded" : DEFAULTS.batchCost;
-  return { ...DEFAULTS, batchCost, maxBatchSize: maxBatchCost === "learn" ? LEARNED_SIZE : DEFAULTS.maxBatchSize };
+  return { ...DEFAULTS, batchCost, maxBatchSize: isLearned ? LEARNED_SIZE : DEFAULTS.maxBatchSize };
 }
 
 /** Throws for options that are valid separately but not together. */
 function checkTogether(options: BatchOptions<unknown, unknown>): void {
-  const { batchCost = "padded", cache, dedupe, gather, clock, limiter, order, prefetch = 0 } = options;
+  const { batchCost = "padded", cache, dedupe, gather, clock, limiter, order, prefetch = 0, targetLatencyMs } = options;
   if (order === "length" && batchCost !== "padded") {
     throw expected("batchCost", { ...oneOf("padded"), expected: '"padded" when `order` is "length"' }, batchCost);
   }
@@ -177,8 +179,9 @@ function checkTogether(options: BatchOptions<unknown, unknown>): void {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
   }
   if (cache?.nullIsResult !== undefined) check("cache.nullIsResult", aBoolean, cache.nullIsResult);
-  if (limiter !== undefined && prefetch > 0) {
-    throw expected("prefetch", { ...finiteIntegerFrom(0), expected: "0 when `limiter` is set" }, prefetch);
+  if ((limiter ?? targetLatencyMs) !== undefined && prefetch > 0) {
+    const none = { ...finiteIntegerFrom(0), expected: "0 when `limiter` or `targetLatencyMs` is set" };
+    throw expected("prefetch", none, prefetch);
   }
   checkGather(gather, clock);
 }

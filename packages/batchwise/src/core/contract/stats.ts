@@ -13,7 +13,7 @@ export interface Quantiles {
   readonly max: number;
 }
 
-/** The state of `maxBatchCost: "learn"`. */
+/** The state of `maxBatchCost: "learn"` or `targetLatencyMs`. */
 export interface LearnedStats {
   /**
    * The maximum cost of the next batch; the highest if several keys have their own. 0 before the
@@ -25,6 +25,20 @@ export interface LearnedStats {
    * sometimes. `"relearning"`: the handler changed and the result was discarded.
    */
   readonly state: "learning" | "learned" | "relearning";
+  /** With `targetLatencyMs`. */
+  readonly target?: TargetStats;
+}
+
+/** What a batcher with `targetLatencyMs` has learned of its handler, and done about it. */
+export interface TargetStats {
+  /** The time of a call besides its items, in milliseconds. */
+  readonly fixedMs: number;
+  /** The time of one unit of cost, in milliseconds. */
+  readonly unitMs: number;
+  /** Items per second that can be served within the target; 0 before the first batches. */
+  readonly capacityPerSecond: number;
+  /** Items refused with OVERLOADED since the batcher was made. */
+  readonly refused: number;
 }
 
 /** Counters since the batcher was made or `resetStats()` was called. Durations are in ms. */
@@ -41,7 +55,7 @@ export interface BatcherStats {
   readonly cancelled: number;
   /** Items whose deadline passed. */
   readonly expired: number;
-  /** Items refused or dropped: QUEUE_FULL, ITEM_TOO_LARGE, CLOSED. */
+  /** Items refused or dropped: QUEUE_FULL, OVERLOADED, ITEM_TOO_LARGE, CLOSED. */
   readonly rejected: number;
   /** Items that shared the place of an equal one. */
   readonly deduped: number;
@@ -76,6 +90,8 @@ export interface BatcherStats {
   readonly batchCost: Quantiles;
   /** Wait of the longest-waiting item now; 0 if none waits. */
   readonly oldestWaitMs: number;
-  /** With `maxBatchCost: "learn"`, else null. `resetStats()` does not change it. */
+  /**
+   * With `maxBatchCost: "learn"` or `targetLatencyMs`, else null. `resetStats()` keeps it.
+   */
   readonly learned: LearnedStats | null;
 }

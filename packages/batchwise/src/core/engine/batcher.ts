@@ -20,7 +20,7 @@ import type {
   SubmitOptions,
 } from "../contract/types.ts";
 import { aFunction, anArray, aString, check, checkIsObject, expected, invalidOption } from "../contract/validate.ts";
-import type { MakePacker } from "../policy/packer.ts";
+import type { Extensions } from "../policy/latency-target.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";
@@ -75,13 +75,14 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   #onStep: (() => void) | null = null;
 
   /**
-   * `given`: options as users give them, or prepared ones. `makePacker` is called when they ask for
-   * another packer than FIFO. `tooLargeError` makes the error for an item over the cap.
+   * `given`: options as users give them, or prepared ones. The makers of `extensions` are called
+   * when they ask for another packer than FIFO, or for a latency target. `tooLargeError` makes the
+   * error for an item over the cap.
    */
   constructor(
     handler: unknown,
     given: unknown,
-    makePacker: MakePacker,
+    extensions: Extensions,
     tooLargeError: typeof itemTooLargeError = itemTooLargeError,
   ) {
     const stages = resolveHandler(handler);
@@ -125,7 +126,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
         services,
         inContext,
         selfCalls,
-        makePacker,
+        extensions,
         admission,
         stages,
         queue: this.#queue,
@@ -343,7 +344,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const { maxBatchSize, concurrency, maxQueueSize } = this.#options;
     const isClosed = (): boolean => this.closed;
     const isFull = (): boolean => this.#options.onFull !== "wait" && this.#admission.isFull;
-    const { name } = this.#services;
+    const { name, clock } = this.#services;
     this.#admission.watchRefusals();
     return {
       maxPending: Math.min(2 * maxBatchSize * concurrency, maxQueueSize, MOST_PENDING),
@@ -355,6 +356,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       },
       isRefusal: (reason) => this.#admission.isRefusal(reason),
       ready: () => this.ready().catch(() => {}),
+      waitOut: ({ retryAfterMs }) =>
+        retryAfterMs && new Promise((resolve) => clock.setTimeout(() => resolve(null), retryAfterMs)),
       noteStuck: (isStuck) => this.#noteStuck(isStuck),
       submit: async (item, options) => (await this.submitSettled([item], options))[0] as PromiseSettledResult<unknown>,
     };

@@ -4,22 +4,30 @@
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
-import type { PackedBatch } from "../policy/caps.ts";
+import type { Caps, PackedBatch } from "../policy/caps.ts";
 import { type Choice, type ChoiceState, chooseLane } from "../policy/choose-lane.ts";
 import type { Gate } from "../policy/decide.ts";
+import type { Extensions, LatencyTarget, TargetView } from "../policy/latency-target.ts";
 import { FIFO } from "../policy/pack.ts";
-import { type EndedBatch, isPacked, type MakePacker, type Packer } from "../policy/packer.ts";
+import { type EndedBatch, isPacked, type Packer } from "../policy/packer.ts";
 import { RunTimes } from "../policy/run-times.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Admission } from "../submit/admission.ts";
+import type { InOneStep } from "../time/deadlines.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import type { Slots } from "./slots.ts";
+
+export interface NextBatchParts extends Pick<TargetView, "services" | "queue" | "slots"> {
+  readonly admission: Admission;
+  readonly inOneStep: InOneStep;
+  readonly extensions: Extensions;
+}
 
 export class NextBatch implements ChoiceState {
   readonly #queue: Queue;
   readonly #admission: Admission;
-  readonly #makePacker: MakePacker;
+  readonly #parts: NextBatchParts;
   readonly #limiter: LimiterGate | null;
   #options: ResolvedOptions;
   /** How long the calls of the last batches took. */
@@ -31,30 +39,45 @@ export class NextBatch implements ChoiceState {
   passedAt: number = -Infinity;
   isPaused = false;
   isDraining = false;
+  /** The rule in force. Null where there is no latency target. */
+  target: LatencyTarget | null = null;
+  /** Kept with what it has learned while options ask for none. */
+  #target: LatencyTarget | null = null;
 
-  constructor(
-    queue: Queue,
-    admission: Admission,
-    makePacker: MakePacker,
-    limiter: LimiterGate | null,
-    options: ResolvedOptions,
-  ) {
-    this.#queue = queue;
-    this.#admission = admission;
-    this.#makePacker = makePacker;
+  constructor(parts: NextBatchParts, limiter: LimiterGate | null, options: ResolvedOptions) {
+    this.#parts = parts;
+    this.#queue = parts.queue;
+    this.#admission = parts.admission;
     this.#limiter = limiter;
     this.#options = options;
     this.packer = this.#packerFor(options);
+    this.#aim(options);
   }
 
   configure(options: ResolvedOptions): void {
     this.#options = options;
     this.packer = this.#packerFor(options);
+    this.#aim(options);
+  }
+
+  /** Makes the rule of a latency target when options first ask for one. */
+  #aim(options: ResolvedOptions): void {
+    const hasTarget = options.targetLatencyMs < Infinity;
+    if (hasTarget) {
+      this.#target ??= this.#parts.extensions.makeTarget({
+        ...this.#parts,
+        isHeld: () => this.isFlushOnly || this.#limiter?.hasAsked === true,
+        letGo: (entries, error) => this.#parts.inOneStep(() => this.#admission.letGo(entries, error)),
+      });
+    }
+    this.#target?.configure(options);
+    this.target = hasTarget ? this.#target : null;
+    this.#admission.target = this.target;
   }
 
   #packerFor(options: ResolvedOptions): Packer {
     if (!isPacked(options)) return FIFO;
-    this.#otherPacker ??= this.#makePacker();
+    this.#otherPacker ??= this.#parts.extensions.makePacker();
     return this.#otherPacker;
   }
 
@@ -63,6 +86,7 @@ export class NextBatch implements ChoiceState {
    * is known of them.
    */
   record(batch: EndedBatch, callMs: number | undefined): void {
+    this.#target?.record(batch, callMs);
     if (callMs === undefined) return;
     this.#times ??= new RunTimes();
     this.#times.record(callMs);
@@ -71,7 +95,7 @@ export class NextBatch implements ChoiceState {
 
   /** What users see of a cap that is learned; null where none is. */
   get learned(): LearnedStats | null {
-    return this.packer.stats(this.#options);
+    return (this.target ?? this.packer).stats(this.#options);
   }
 
   get preferredBatchSize(): number {
@@ -79,7 +103,7 @@ export class NextBatch implements ChoiceState {
   }
 
   get maxWaitMs(): number {
-    return this.#options.maxWaitMs;
+    return Math.min(this.#options.maxWaitMs, this.target?.holdMs ?? Infinity);
   }
 
   get leadMs(): number | undefined {
@@ -108,7 +132,12 @@ export class NextBatch implements ChoiceState {
   lane(gate: Gate, passedAt: number, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;
     this.passedAt = passedAt;
-    return chooseLane(this.#queue, this.packer.limits(this.#options), this, now);
+    return chooseLane(this.#queue, this.#limited(this.packer.limits(this.#options)), this, now);
+  }
+
+  /** These caps, with the one of a latency target. */
+  #limited<Limits extends Caps>(caps: Limits): Limits {
+    return this.target?.limits(caps) ?? caps;
   }
 
   /**
@@ -116,7 +145,7 @@ export class NextBatch implements ChoiceState {
    * general way would come to the same batch. Null where there is more to decide.
    */
   plain(): PackedBatch | null {
-    const { maxBatchSize, maxBatchCost, batchCost, maxWaitMs } = this.#options;
+    const { maxBatchSize, maxBatchCost, batchCost, maxWaitMs } = this.#limited(this.#options);
     if (maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
     if (this.packer !== FIFO || batchCost !== "sum" || !this.#queue.flushes.isEmpty) return null;
     const entries = this.#queue.arrivals(Math.min(maxBatchSize, maxBatchCost));
@@ -130,7 +159,8 @@ export class NextBatch implements ChoiceState {
   pack(lane: Lane, freeSlots: number, now: number): PackedBatch | null {
     const upTo = this.isFlushOnly ? lane.flushedUpTo : Infinity;
     const waiting = this.isFlushOnly ? lane.size : this.#queue.size;
-    const caps = this.packer.capsOf(lane, this.#options, { freeSlots, waiting, runTimes: this.#times });
+    const state = { freeSlots, waiting, runTimes: this.#times };
+    const caps = this.#limited(this.packer.capsOf(lane, this.#options, state));
     const whole = this.packer.pack(lane, caps, now, upTo);
     if (this.#limiter === null || whole.entries.length === 0) return whole;
     const granted = this.#limiter.ask(whole.cost, false);

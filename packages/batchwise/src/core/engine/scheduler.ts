@@ -11,7 +11,7 @@ import type { PreparedOptions } from "../contract/resolve-options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Gate } from "../policy/decide.ts";
-import type { MakePacker } from "../policy/packer.ts";
+import type { Extensions } from "../policy/latency-target.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Queue } from "../queue/queue.ts";
 import { Batch } from "../run/batch.ts";
@@ -40,7 +40,7 @@ export interface SchedulerParts {
   readonly opening: Opening | null;
   readonly inContext: InContext;
   readonly selfCalls: SelfCalls;
-  readonly makePacker: MakePacker;
+  readonly extensions: Extensions;
   /** Called after each step, which may leave the batcher at rest. */
   readonly onStep: () => void;
 }
@@ -105,7 +105,8 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.slots = new Slots(stages);
     this.#limiter =
       options.limiter === undefined ? null : new LimiterGate(options.limiter, services, () => this.again());
-    this.next = new NextBatch(parts.queue, parts.admission, parts.makePacker, this.#limiter, options);
+    const { slots } = this;
+    this.next = new NextBatch({ ...parts, slots, inOneStep: (work) => this.inOneStep(work) }, this.#limiter, options);
     this.#gathering = new Gathering(services.clock, () => {
       this.#pump("open");
       return this.#queue.size > 0;
@@ -125,6 +126,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   /** Call at the end of a turn in which something happened. */
   turnEnded(): void {
     this.#gathering.turnEnded();
+    if (!this.slots.isFree(this.#options)) this.next.target?.shed(this.#services.clock.now());
     const gate = this.#gathering.gateAfter(this.#options);
     if (
       gate === "pass" &&
@@ -290,6 +292,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#grantSlots();
     this.#admitBlocked();
     if (!this.#mayClose()) return this.#waitForEvent();
+    this.next.target?.shed(now);
     const gate = this.#turn.isOpen ? "turn" : this.#gate;
     const plain = gate === "open" ? this.next.plain() : null;
     if (plain !== null) {

@@ -6,6 +6,7 @@
 import { droppedError, queueFullError } from "../contract/errors.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import { mayBeReady } from "../policy/choose-lane.ts";
+import type { LatencyTarget } from "../policy/latency-target.ts";
 import { pack } from "../policy/pack.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import { roomFor } from "../queue/fifo.ts";
@@ -34,6 +35,8 @@ export class Admission {
   #options: ResolvedOptions;
   #retrying = 0;
   #isWatched = false;
+  /** Null where there is no latency target. */
+  target: LatencyTarget | null = null;
 
   constructor(services: Services, queue: Queue, options: ResolvedOptions) {
     this.#services = services;
@@ -77,7 +80,9 @@ export class Admission {
    */
   accept(entry: Entry): void {
     entry.moment = this.#turn.moment;
-    if (this.#hasRoom()) this.#enter(entry);
+    const refusal = this.target?.refusalOf(entry) ?? null;
+    if (refusal !== null) this.#refuse(entry, refusal);
+    else if (this.#hasRoom()) this.#enter(entry);
     else if (this.#options.onFull === "wait") this.#waitOutside(entry);
     else if (this.#options.onFull === "drop-oldest") this.#replaceOldest(entry);
     else this.#refuse(entry, queueFullError(this.#services.name, this.#options.maxQueueSize));
@@ -180,8 +185,9 @@ export class Admission {
    * have, for each.
    */
   #plainRoom(): number {
-    if (this.#handedOut > 0) return 0;
-    return this.#options.maxWaitMs === 0 && this.#hasRoom() ? this.#free() : 0;
+    if (this.#handedOut > 0 || this.#options.maxWaitMs > 0 || !this.#hasRoom()) return 0;
+    const room = this.target?.room(this.#turn.moment.at) ?? Infinity;
+    return Math.max(0, Math.min(room, this.#free()));
   }
 
   #enter(entry: Entry): void {
@@ -212,6 +218,15 @@ export class Admission {
     oldest.leave();
     this.#enter(entry);
     this.#refuse({ recipient, position, moment }, droppedError(name, maxQueueSize));
+  }
+
+  /** Refuses waiting entries. */
+  letGo(entries: readonly Entry[], error: Error): void {
+    for (const entry of entries) {
+      const { recipient, position, moment } = entry;
+      entry.leave();
+      this.#refuse({ recipient, position, moment }, error);
+    }
   }
 
   #refuse(entry: Parameters<typeof refuse>[1], error: Error): void {

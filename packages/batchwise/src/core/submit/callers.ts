@@ -20,18 +20,10 @@ export function succeed(recipient: Resolve | Recipient, value: unknown, now: num
  * Resolving a promise with this rejects it. A rejected promise would do as well, and is noticed by
  * the platform before anything handles it, which costs more than the refusal of an item.
  */
-class Rejection implements PromiseLike<never> {
-  readonly #error: unknown;
-
-  constructor(error: unknown) {
-    this.#error = error;
-  }
-
+const rejection = (error: unknown): unknown => ({
   // biome-ignore lint/suspicious/noThenProperty: it is a thenable.
-  then(_: unknown, reject?: ((error: unknown) => unknown) | null): never {
-    return reject?.(this.#error) as never;
-  }
-}
+  then: (_: unknown, reject: (error: unknown) => void) => reject(error),
+});
 
 /**
  * A bare promise is rejected through its resolve function, so that an entry need not keep its
@@ -44,7 +36,7 @@ export function fail(
   now: number,
   position: number,
 ): void {
-  if (typeof recipient === "function") recipient(new Rejection(error));
+  if (typeof recipient === "function") recipient(rejection(error));
   else recipient.fail(error, outcome, now, position);
 }
 
@@ -206,7 +198,7 @@ export class Call implements Recipient {
 
   fail(reason: unknown, _outcome: FailedOutcome, _now: number, position: number): void {
     if (this.#isSettled) this.#results[position] = { status: "rejected", reason };
-    else if (!this.#hasFailed) this.#resolve(new Rejection(reason));
+    else if (!this.#hasFailed) this.#resolve(rejection(reason));
     this.#hasFailed = true;
     this.#left -= 1;
     if (this.#left === 0) this.#resolve(this.#results);

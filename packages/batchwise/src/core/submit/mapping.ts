@@ -35,6 +35,8 @@ export interface MapTarget {
   isRefusal(reason: unknown): boolean;
   /** Resolves when the queue has a free place, and when it never will. */
   ready(): Promise<unknown>;
+  /** Resolves when an item may be submitted again that was refused with this error. */
+  waitOut(refusal: { readonly retryAfterMs?: number }): unknown;
   /** Called when a reader begins or ceases to wait for pending items while no more are taken. */
   noteStuck(isStuck: boolean): void;
   submit(item: unknown, options: SubmitManyOptions<unknown>): Promise<Outcome>;
@@ -270,6 +272,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
       }
       const outcome = await target.submit(item, this.#options);
       if (outcome.status === "fulfilled" || !target.isRefusal(outcome.reason)) return outcome;
+      await target.waitOut(outcome.reason);
     }
     return null;
   }

@@ -1,0 +1,55 @@
+// What the core knows of a latency target: which items it refuses, how large a batch may be and how
+// long one may be held. The rule itself is handed in by the makers of batchers, as packers are.
+
+import type { ResolvedOptions } from "../contract/options.ts";
+import type { LearnedStats } from "../contract/stats.ts";
+import type { Entry } from "../queue/entry.ts";
+import type { Queue } from "../queue/queue.ts";
+import type { Caps } from "./caps.ts";
+import type { EndedBatch, MakePacker } from "./packer.ts";
+
+/** A running batch, as the rule sees it. */
+interface TimedBatch {
+  readonly cost: number;
+  readonly startedAt: number;
+}
+
+/** The batcher, as the rule sees it. */
+export interface TargetView {
+  readonly services: { readonly name: string };
+  readonly queue: Queue;
+  readonly slots: { readonly running: readonly TimedBatch[]; isFree(options: ResolvedOptions): boolean };
+  /** True if the next start is unknown: paused, or held by a limiter. */
+  readonly isHeld: () => boolean;
+  /** Refuses waiting entries, in one step. */
+  readonly letGo: (entries: readonly Entry[], error: Error) => void;
+}
+
+export interface LatencyTarget {
+  configure(options: ResolvedOptions): void;
+  /** How many more plain items may enter. */
+  room(now: number): number;
+  /** The error for an item that cannot meet the target; null if it may. */
+  refusalOf(entry: Entry): Error | null;
+  /**
+   * Refuses items that can no longer meet the target. Call it before a batch is chosen, and at the
+   * end of each turn while all slots are busy.
+   */
+  shed(now: number): void;
+  /** These caps, with the one of the next batch; the same object where that changes nothing. */
+  limits<Limits extends Caps>(caps: Limits): Limits;
+  /** How long the oldest item may be held for a fuller batch. */
+  readonly holdMs: number;
+  /** Learns from a batch that has ended. `callMs`: undefined where its last call was called off. */
+  record(batch: EndedBatch, callMs: number | undefined): void;
+  /** What users see of it. */
+  stats(options: ResolvedOptions): LearnedStats;
+}
+
+export type MakeTarget = (view: TargetView) => LatencyTarget;
+
+/** Extensions of the core, given by the makers of batchers. */
+export interface Extensions {
+  readonly makePacker: MakePacker;
+  readonly makeTarget: MakeTarget;
+}

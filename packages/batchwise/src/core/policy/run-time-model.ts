@@ -1,0 +1,135 @@
+// How long a batch runs, by its cost, learned from the batches that have run. Nothing is assumed of
+// the handler but that a larger batch takes no less time: batches of similar cost share a class,
+// four to a doubling, and each class remembers its own mean. One speed factor stands above all
+// classes. It follows slowly, and jumps where several batches in a row agree that the handler has
+// become slower or faster. Beside the mean stands the 84th percentile of real over predicted.
+
+/** Number of classes for each doubling of cost. */
+const CLASSES_PER_OCTAVE = 4;
+/** A class is the mean of about this many batches. */
+const REMEMBERED = 24;
+/** A class is compared with others after this many batches. */
+const ENOUGH = 3;
+/** A time per unit this close to the least is as good. */
+const AS_GOOD = 1.03;
+/**
+ * 84 of 100 batches are less than this many deviations above what is predicted. With 95 the rule
+ * lets go of items that would have been in time, and p99 stays 5 % below the target.
+ */
+const UPPER = 1;
+/** The speed jumps after this many batches in a row that differ by this many deviations. */
+const [AGREED, DIFFERENT] = [4, 1.5];
+/** How fast the spread follows. */
+const STEP = 0.05;
+
+interface CostClass {
+  weight: number;
+  cost: number;
+  /** Mean time at speed 1. */
+  ms: number;
+}
+
+const bounded = (value: number, most: number): number => Math.max(-most, Math.min(most, value));
+const keyOf = (cost: number): number => Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
+
+export class RunTimeModel {
+  readonly #classes: Map<number, CostClass> = new Map();
+  /** The classes by cost, made non-decreasing in time. */
+  #points: CostClass[] = [];
+  #speed = 1;
+  /** Standard deviation of the logarithm of real over predicted. */
+  #deviation = 0.2;
+  /** Batches in a row that were slower (above 0) or faster (below 0), and their logarithms. */
+  #agreed = 0;
+  #agreedLog = 0;
+  /** The largest cost that it has learned from; 0 before the first batch. */
+  largest = 0;
+
+  /** Expected time in milliseconds; 0 before the first batch. */
+  predict(cost: number): number {
+    const points = this.#points;
+    const index = points.findIndex((point) => point.cost >= cost);
+    const [high, low] = [points[index], points[index - 1]];
+    if (high === undefined) {
+      const last = points.at(-1);
+      return last === undefined ? 0 : (this.#speed * last.ms * cost) / last.cost;
+    }
+    // Below the smallest: between proportional and flat.
+    if (low === undefined) return (this.#speed * high.ms * (1 + cost / high.cost)) / 2;
+    return this.#speed * (low.ms + ((high.ms - low.ms) * (cost - low.cost)) / (high.cost - low.cost));
+  }
+
+  /** A time that 84 of 100 batches keep. */
+  upper(cost: number): number {
+    return this.predict(cost) * Math.exp(UPPER * this.#deviation);
+  }
+
+  record(cost: number, ms: number): void {
+    if (!(cost > 0 && cost < Infinity && ms > 0)) return;
+    const key = keyOf(cost);
+    const known = this.#classes.get(key) ?? { weight: 0, cost, ms: 0 };
+    this.#classes.set(key, known);
+    let mean = ms;
+    if (known.weight >= 2) {
+      const expected = this.predict(cost);
+      const log = bounded(Math.log(ms / expected), 3);
+      if (this.#follow(log)) return;
+      mean = expected * Math.exp(bounded(log, 2.5 * this.#deviation));
+    }
+    this.largest = Math.max(this.largest, cost);
+    known.weight = Math.min(known.weight + 1, REMEMBERED);
+    known.cost += (cost - known.cost) / known.weight;
+    known.ms += (mean / this.#speed - known.ms) / known.weight;
+    let most = 0;
+    this.#points = [...this.#classes.values()].sort((a, b) => a.cost - b.cost);
+    this.#points = this.#points.map((point) => {
+      most = Math.max(most, point.ms);
+      return { ...point, ms: most };
+    });
+  }
+
+  /** Follows the speed and the spread. True where the speed has jumped. */
+  #follow(log: number): boolean {
+    const spread = this.#deviation;
+    const differs = Math.abs(log) > DIFFERENT * spread ? Math.sign(log) : 0;
+    if (differs * this.#agreed <= 0) this.#agreed = this.#agreedLog = 0;
+    this.#agreed += differs;
+    this.#agreedLog += log;
+    const hasJumped = Math.abs(this.#agreed) === AGREED;
+    this.#speed *= Math.exp(hasJumped ? this.#agreedLog / AGREED : bounded(log, 2 * spread) / 32);
+    if (hasJumped) this.#agreed = 0;
+    else this.#deviation *= Math.exp(STEP * ((Math.abs(log) > spread ? 1 : 0) - 0.317));
+    return hasJumped;
+  }
+
+  /** The largest cost, within 3 %, up to twice the known, of which staggered runs are in time. */
+  capacity(slots: number, targetMs: number): number {
+    let cost = 2 * this.largest;
+    while (cost > 1e-3 && (1 + 1 / slots) * this.upper(cost) > targetMs) cost *= 0.97;
+    return cost;
+  }
+
+  /** The cost that serves most per second; Infinity unless larger ones are known to serve fewer. */
+  get efficient(): number {
+    const known = this.#points.filter(({ weight }) => weight >= ENOUGH);
+    const perUnit = ({ cost, ms }: CostClass): number => ms / cost;
+    const least = AS_GOOD * Math.min(...known.map(perUnit));
+    const best = known.findLast((one) => perUnit(one) <= least);
+    return best === undefined || best === known.at(-1) ? Infinity : best.cost;
+  }
+
+  /**
+   * The next class below this cost that is not known well enough and may serve more per second.
+   * Infinity where there is none, or where smaller ones have become clearly worse.
+   */
+  unknownBelow(cost: number): number {
+    let least = Infinity;
+    for (let key = keyOf(cost) - 1; key > 0; key -= 1) {
+      const known = this.#classes.get(key);
+      if (known === undefined || known.weight < ENOUGH) return 2 ** (key / CLASSES_PER_OCTAVE);
+      least = Math.min(least, known.ms / known.cost);
+      if (known.ms / known.cost > 1.1 * least) break;
+    }
+    return Infinity;
+  }
+}

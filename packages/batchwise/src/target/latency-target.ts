@@ -1,0 +1,211 @@
+// The rule of `targetLatencyMs`: which waiting items are let go, and how large a batch may be.
+//
+// A batch is never cut to fit its oldest item: that ends in batches of one, which serve few.
+// Instead the oldest are let go until those that are left make it together (the sliding window of
+// Nexus, SOSP 2019). No arrivals are predicted. Something always runs, or a handler that has
+// recovered would never be noticed.
+
+import { overloadedError } from "../core/contract/errors.ts";
+import type { ResolvedOptions } from "../core/contract/options.ts";
+import type { LearnedStats } from "../core/contract/stats.ts";
+import type { Caps } from "../core/policy/caps.ts";
+import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/latency-target.ts";
+import type { EndedBatch } from "../core/policy/packer.ts";
+import { pack } from "../core/policy/pack.ts";
+import { RunTimeModel } from "../core/policy/run-time-model.ts";
+import type { Entry } from "../core/queue/entry.ts";
+
+/** No item is refused for time before this many batches have ended. */
+const FIRST_BATCHES = 3;
+/** The cap until batches of half as many have succeeded. Then it doubles. */
+const FIRST_CAP = 32;
+/** While items are let go, every fourth batch may try an unknown size. */
+const PROBED = 4;
+/** After a failure for size, this many batches go before a larger one is tried. */
+const PAUSE = 256;
+/** Items of one line are let go in portions of this size. */
+const READ_AHEAD = 64;
+/** The refused part of arrivals is averaged over about this many batches. */
+const RATED = 8;
+
+class TargetRule implements LatencyTarget {
+  readonly #view: TargetView;
+  readonly #model: RunTimeModel = new RunTimeModel();
+  #options: ResolvedOptions | null = null;
+  #targetMs = 0;
+  #slots = 1;
+  /** The mean cost of an item. */
+  #itemCost = 1;
+  /** Items of the next batch. */
+  #cap = FIRST_CAP;
+  #hasLet = false;
+  #ended = 0;
+  #refused = 0;
+  /** The largest cost that has succeeded. */
+  #largest = 0;
+  /** The largest cost that may run after a larger one has failed. */
+  #safe = Infinity;
+  #sinceFailure = 0;
+  #error: { readonly at: number; readonly error: Error } | null = null;
+  /** Refused before the last batch ended, and which part of the latest arrivals that is. */
+  #refusedBefore = 0;
+  #refusedShare = 0;
+
+  constructor(view: TargetView) {
+    this.#view = view;
+  }
+
+  configure(options: ResolvedOptions): void {
+    this.#options = options;
+    this.#targetMs = options.targetLatencyMs;
+    this.#slots = options.concurrency;
+    this.#chooseCap();
+  }
+
+  // How large, and how long.
+
+  #predict(items: number): number {
+    return this.#model.predict(items * this.#itemCost);
+  }
+
+  #upper(items: number): number {
+    return this.#model.upper(items * this.#itemCost);
+  }
+
+  #chooseCap(): void {
+    const [model, options] = [this.#model, this.#options as ResolvedOptions];
+    let cost = Math.max(2 * this.#largest, FIRST_CAP * this.#itemCost);
+    if (model.largest > 0) {
+      cost = Math.min(cost, model.efficient);
+      if (this.#slots > 2) cost = Math.min(cost, 0.7 * model.capacity(this.#slots, this.#targetMs));
+      if (this.#hasLet && this.#ended % PROBED === 0) cost = Math.min(cost, model.unknownBelow(cost));
+    }
+    this.#hasLet = false;
+    cost = Math.min(cost, this.#safe, options.maxBatchCost) / this.#itemCost;
+    this.#cap = Math.max(1, Math.floor(Math.min(options.maxBatchSize, cost)));
+  }
+
+  limits<Limits extends Caps>(caps: Limits): Limits {
+    const maxBatchCost = this.#cap * this.#itemCost + 1e-6;
+    return maxBatchCost < caps.maxBatchCost ? { ...caps, maxBatchCost } : caps;
+  }
+
+  get holdMs(): number {
+    return this.#targetMs - this.#upper(Math.min(this.#cap, this.#view.queue.size + 1));
+  }
+
+  // Which items are let go.
+
+  get #isFree(): boolean {
+    return this.#view.slots.isFree(this.#options as ResolvedOptions);
+  }
+
+  /** When the next batch starts, from now: at the first end of a running batch. */
+  #startsIn(now: number): number {
+    if (this.#isFree || this.#view.isHeld()) return 0;
+    const ends = this.#view.slots.running.map(({ cost, startedAt }) => startedAt + this.#model.predict(cost));
+    return Math.max(0, Math.min(...ends) - now);
+  }
+
+  room(now: number): number {
+    if (this.#ended < FIRST_BATCHES || this.#view.isHeld()) return Infinity;
+    const cap = this.#cap;
+    const leftMs = this.#targetMs - this.#startsIn(now) - this.#upper(cap);
+    return cap * Math.max(1, 1 + Math.floor((leftMs * this.#slots) / this.#predict(cap))) - this.#view.queue.size;
+  }
+
+  refusalOf({ moment: { at }, priority, key, tenant }: Entry): Error | null {
+    // Of several priorities, lanes or tenants another item may have to go, at the end of the turn.
+    if (this.room(at) > 0 || priority !== 0 || key !== undefined || tenant !== "") return null;
+    return this.#refusal(at, 1);
+  }
+
+  shed(now: number): void {
+    const { queue } = this.#view;
+    if (queue.size === 0 || this.#ended < FIRST_BATCHES) return;
+    const leftMs = this.#targetMs - this.#startsIn(now);
+    const most = this.#view.isHeld() ? 1 : this.#cap;
+    const isLate = (at: number, items: number): boolean => now - at + this.#upper(Math.min(most, items)) > leftMs;
+    if (!isLate(queue.oldestAt(), queue.size)) return;
+    const order = this.#lettingGo();
+    // From the end: those that are left make it together, or one more has to go.
+    let count = order.length;
+    for (let oldest = Infinity; count > 0; count -= 1) {
+      oldest = Math.min(oldest, (order[count - 1] as Entry).moment.at);
+      if (isLate(oldest, queue.size - count + 1)) break;
+    }
+    const isAll = count === order.length;
+    // Something always runs.
+    if (count === queue.size && this.#isFree) count -= 1;
+    if (count > 0) this.#view.letGo(order.slice(0, count), this.#refusal(now, count));
+    if (isAll && count > 0) this.shed(now);
+  }
+
+  /**
+   * Waiting items in the order in which they are let go: the lowest priority first, then the
+   * oldest, then those that would be served last. Where all are of one line, the first of them
+   * are enough.
+   */
+  #lettingGo(): Entry[] {
+    const lanes = [...this.#view.queue.lanes()];
+    const isPlain = lanes.length === 1 && lanes[0]?.byRank.size === 1 && !this.#options?.fairBy;
+    const caps: Caps = { maxBatchSize: isPlain ? READ_AHEAD : Infinity, maxBatchCost: Infinity, batchCost: "sum" };
+    const entries = lanes.flatMap((lane) => pack(lane, caps, Infinity).entries).reverse();
+    return entries.sort((a, b) => a.priority - b.priority || a.moment.at - b.moment.at);
+  }
+
+  // Refusals.
+
+  /** One error for all that is refused at one moment. */
+  #refusal(now: number, count: number): Error {
+    this.#refused += count;
+    this.#hasLet = true;
+    if (this.#error?.at === now) return this.#error.error;
+    const untilMs = this.#startsIn(now) + this.#predict(Math.min(this.#cap, this.#view.queue.size || 1));
+    // In overload all that can be served is: arrivals over capacity are one over the rest.
+    const share = Math.max(0.05, Math.min(1, 1.9 - 1 / (1 - this.#refusedShare)));
+    const error = overloadedError(this.#view.services.name, this.#targetMs, Math.ceil(untilMs / share));
+    this.#error = { at: now, error };
+    return error;
+  }
+
+  // Learning.
+
+  /** Failed, aborted and first runs teach no times. */
+  record({ cost, size, isPart, failure }: EndedBatch, callMs: number | undefined): void {
+    this.#ended += 1;
+    const refused = this.#refused - this.#refusedBefore;
+    this.#refusedBefore = this.#refused;
+    this.#refusedShare += (refused / (refused + size) - this.#refusedShare) / RATED;
+    this.#sinceFailure += 1;
+    if (failure?.hasFailed || failure?.isSplit) {
+      // One that is larger than any that succeeded may have failed for its size.
+      if (cost > this.#largest) {
+        this.#safe = this.#largest || cost / 2;
+        this.#sinceFailure = 0;
+      }
+    } else if (callMs !== undefined && !isPart) {
+      this.#largest = Math.max(this.#largest, cost);
+      this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
+      if (this.#ended > 1) this.#model.record(cost, callMs);
+      if (this.#sinceFailure >= PAUSE) this.#safe = Infinity;
+    }
+    this.#chooseCap();
+  }
+
+  stats(options: ResolvedOptions): LearnedStats {
+    const model = this.#model;
+    const { largest } = model;
+    const unitMs = (2 * (model.predict(largest) - model.predict(largest / 2))) / largest || 0;
+    const cost = Math.min(model.capacity(this.#slots, this.#targetMs), model.efficient, this.#safe);
+    const capacityPerSecond = (1_000 * this.#slots * cost) / this.#itemCost / model.predict(cost) || 0;
+    const fixedMs = model.predict(largest) - unitMs * largest;
+    return {
+      maxBatchCost: this.limits(options).maxBatchCost,
+      state: largest > 0 ? "learned" : "learning",
+      target: { fixedMs, unitMs, capacityPerSecond, refused: this.#refused },
+    };
+  }
+}
+
+export const latencyTarget: MakeTarget = (view) => new TargetRule(view);
