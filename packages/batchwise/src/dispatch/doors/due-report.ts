@@ -17,8 +17,16 @@ const FAR_MS = 10 * 365 * 24 * 3_600_000;
  */
 const LOOK_AGAIN_MS = 600_000;
 
-/** `isDone`: the sealer's last turn found nothing more to do. */
-export async function dueReport(runtime: Runtime, sealer: Sealer, isDone: boolean): Promise<DueReport> {
+/** A run that has ended. */
+export interface EndedRun {
+  readonly sealer: Sealer;
+  /** Its last turns found nothing more to do. */
+  readonly isDone: boolean;
+  /** The next delivery of its own sinks. */
+  readonly deliveryAt: number;
+}
+
+export async function dueReport(runtime: Runtime, { sealer, isDone, deliveryAt }: EndedRun): Promise<DueReport> {
   const { store, clock, options, sinks } = runtime;
   const now = clock.now();
   const [probe, all, pauses] = await Promise.all([
@@ -29,11 +37,16 @@ export async function dueReport(runtime: Runtime, sealer: Sealer, isDone: boolea
   const waiting = all.lanes.reduce((sum, { ready }) => sum + ready, 0);
   const times = [
     await batchDueAt(runtime, probe, isDone, now),
-    sinks.length === 0 ? null : probe.deliveryDueAt,
+    sinks.length === 0 ? null : deliveryDueAt(probe, isDone, deliveryAt, now),
     ...probe.lanes.map((lane) => laneDueAt(runtime, sealer, isDone, lane, pauses, now)),
   ];
   const due = times.filter((at) => at !== null && at < Number.POSITIVE_INFINITY) as number[];
   return { nextAt: due.length === 0 ? null : Math.ceil(Math.min(...due)), open: waiting + all.inBatches };
+}
+
+/** The probe counts the sinks of all processes: what its own turn did not take is of others. */
+function deliveryDueAt({ deliveryDueAt: dueAt }: Probe, isDone: boolean, ownAt: number, now: number): number | null {
+  return isDone && dueAt !== null && dueAt <= now ? ownAt : dueAt;
 }
 
 function laneDueAt(

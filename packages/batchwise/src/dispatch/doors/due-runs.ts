@@ -3,13 +3,13 @@
 // nothing is due, and stops. So runs may overlap, and a killed run equals a crashed process. It
 // ends its calls in time and gives every lease back.
 
-import { DispatchError } from "../contract/errors.ts";
+import { DispatchError, isPermanentFault } from "../contract/errors.ts";
 import type { DueReport } from "../contract/operations.ts";
 import { SWEEP_EVERY_MS } from "../decide/times/sweep-schedule.ts";
 import { storedCode } from "../format/stored-code.ts";
 import type { RunDuePlan } from "../options/call-options.ts";
 import { Budget } from "../runtime/budget.ts";
-import { takeDuty } from "../runtime/duty.ts";
+import { giveDutyBack, takeDuty } from "../runtime/duty.ts";
 import { CallTimeout, onAbort } from "../runtime/provider-calls.ts";
 import { refuseBrokenStore } from "../runtime/refuse-broken-store.ts";
 import { Runtime } from "../runtime/runtime.ts";
@@ -19,6 +19,11 @@ import { Workers } from "../scheduler/workers.ts";
 import { sweeper } from "../steps/sweep/sweep.ts";
 import { dueReport } from "./due-report.ts";
 import { Loops } from "./loops.ts";
+
+const DUTY = "sweep in runs";
+const REPORT_AGAIN_MS = 500;
+/** Minimum time of the last writes, and of the report. */
+const LEAST_MS = 250;
 
 export class DueRuns {
   readonly #parent: Runtime;
@@ -34,14 +39,13 @@ export class DueRuns {
 
   run(plan: RunDuePlan): Promise<DueReport> {
     const run = this.#run(plan);
-    const open = run.catch(() => {}).finally(() => this.#open.delete(open));
-    this.#open.add(open);
+    this.#keep(run);
     return run;
   }
 
   /** Resolves when no run is active. The parent's stop has aborted them. */
   async idle(): Promise<void> {
-    await Promise.all(this.#open);
+    while (this.#open.size > 0) await Promise.all(this.#open);
   }
 
   async #run({ maxMs, signal }: RunDuePlan): Promise<DueReport> {
@@ -52,23 +56,76 @@ export class DueRuns {
     const budget = new Budget(clock, maxMs);
     const owner = storedCode(`${options.owner} ${this.#count}`);
     const run = new DueRun(new Runtime({ ...options, owner }, { parent: this.#parent, budget }), this.#flushes);
-    const cuts = { soft: [this.#parent.stopping.signal], hard: signal === undefined ? [] : [signal] };
-    try {
-      if (!this.#isStoreChecked) await refuseBrokenStore(run.runtime);
-      this.#isStoreChecked = true;
-      await run.work(budget, cuts);
-    } finally {
+    // The one timer of the run: a call that it cuts off is never taken for a failed one.
+    const timer = clock.setTimeout(() => run.stop("The time of the run is over."), budget.leftMs);
+    const stopped = [this.#parent.stopping.signal];
+    const aborted = signal === undefined ? [] : [signal];
+    // A stop lets creates be answered. After an abort, a later run finds out their results.
+    const forgetStop = onAbort(stopped, () => run.stop(null));
+    const forgetAbort = onAbort(aborted, () => run.stop("The run was aborted."));
+    const cuts = [...aborted, ...stopped];
+    const ending = async (): Promise<void> => {
       await run.end();
+      clock.clearTimeout(timer);
+      forgetStop();
+      forgetAbort();
+    };
+    try {
+      await this.#refuseBrokenStore(run);
+      await run.work();
+    } finally {
+      // A store that hangs does not hold the caller.
+      await this.#inTime(ending(), budget, []);
     }
-    for (const cut of [...cuts.hard, ...cuts.soft]) cut.throwIfAborted();
-    return dueReport(this.#parent, run.sealer, run.isDone);
+    for (const cut of cuts) cut.throwIfAborted();
+    return this.#inTime(this.#report(run, budget), budget, cuts).then((report) => report ?? refuseReport());
+  }
+
+  async #refuseBrokenStore({ runtime }: DueRun): Promise<void> {
+    if (this.#isStoreChecked) return;
+    await refuseBrokenStore(runtime);
+    this.#isStoreChecked = !runtime.isStopping;
+  }
+
+  /** Reads the report, and again after errors of the store, while there is time. */
+  async #report(run: DueRun, budget: Budget): Promise<DueReport> {
+    for (;;) {
+      try {
+        return await dueReport(this.#parent, run);
+      } catch (error) {
+        if (isPermanentFault(error) || this.#parent.isStopping || budget.endsInMs <= REPORT_AGAIN_MS) throw error;
+        await this.#parent.sleep(REPORT_AGAIN_MS);
+      }
+    }
+  }
+
+  /** The result; null when the time of the run is over. Rejects with the reason of a signal. */
+  async #inTime<T>(work: Promise<T>, { endsInMs }: Budget, cuts: readonly AbortSignal[]): Promise<T | null> {
+    const { clock } = this.#parent;
+    this.#keep(work);
+    return new Promise<T | null>((resolve, reject) => {
+      const timer = clock.setTimeout(() => resolve(null), Math.max(LEAST_MS, endsInMs));
+      const forget = onAbort(cuts, reject);
+      work.then(resolve, reject).finally(() => {
+        clock.clearTimeout(timer);
+        forget();
+      });
+    });
+  }
+
+  #keep(work: Promise<unknown>): void {
+    const open = work.then(
+      () => {},
+      () => {},
+    );
+    this.#open.add(open);
+    open.finally(() => this.#open.delete(open));
   }
 }
 
-/** Signals that end a run early. A soft one lets creates be answered. */
-interface Cuts {
-  readonly soft: readonly AbortSignal[];
-  readonly hard: readonly AbortSignal[];
+function refuseReport(): never {
+  const message = "The store did not answer in the time of the run. What it did is kept; a later run goes on.";
+  throw new DispatchError("STORE_UNAVAILABLE", message);
 }
 
 class DueRun {
@@ -78,6 +135,7 @@ class DueRun {
   isDone = false;
   readonly #workers: Workers;
   readonly #loops: Loops;
+  #end: () => void = () => {};
 
   constructor(runtime: Runtime, flushes: Flushes) {
     this.runtime = runtime;
@@ -86,19 +144,16 @@ class DueRun {
     this.#loops = new Loops({ runtime, workers: this.#workers, sealer: this.sealer });
   }
 
-  /** Resolves when nothing is due, the time has passed, or a signal is aborted. */
-  async work(budget: Budget, cuts: Cuts): Promise<void> {
-    const { clock } = this.runtime;
-    let end = (): void => {};
+  /** The next delivery of the run's sinks. */
+  get deliveryAt(): number {
+    return Math.min(this.runtime.calling.nextAt, this.runtime.posting.nextAt);
+  }
+
+  /** Resolves when nothing is due, or after `stop`. */
+  async work(): Promise<void> {
+    if (this.runtime.isStopping) return;
     const ended = new Promise<void>((resolve) => {
-      end = resolve;
-    });
-    const timer = clock.setTimeout(end, budget.leftMs);
-    const forgetSoft = onAbort(cuts.soft, end);
-    const forgetHard = onAbort(cuts.hard, () => {
-      // A later run finds out the results of creates.
-      budget.cut(new CallTimeout("The run was aborted."));
-      end();
+      this.#end = resolve;
     });
     let seen = 0;
     this.runtime.onRest = () => {
@@ -109,33 +164,53 @@ class DueRun {
       if (!isLast) this.runtime.sealing.wake();
       else if (!this.isDone) {
         this.isDone = true;
-        end();
+        this.#end();
       }
     };
     this.#loops.start(this.#sweepInTurn());
     await ended;
-    clock.clearTimeout(timer);
-    forgetSoft();
-    forgetHard();
+  }
+
+  /** Begins nothing more. With `why` it ends all calls, creates too. */
+  stop(why: string | null): void {
+    const { calls, stopping, budget } = this.runtime;
+    if (!this.runtime.isStopping) {
+      calls.beginStop();
+      stopping.abort(new DispatchError("CLOSED", "The run is over."));
+    }
+    // Second, so that a call that ends by this finds the run stopping.
+    if (why !== null) budget?.cut(new CallTimeout(why));
+    this.#end();
   }
 
   /** Gives back all of its leases. */
   async end(): Promise<void> {
-    const { calls, stopping } = this.runtime;
-    calls.beginStop();
-    stopping.abort(new DispatchError("CLOSED", "The run is over."));
+    this.stop(null);
     await this.#loops.stop();
     await this.#workers.idle();
     await this.#loops.flush();
-    calls.endStop();
+    this.runtime.calls.endStop();
   }
 
   /** Runs may follow each other within seconds, so only one of them sweeps in ten minutes. */
   #sweepInTurn(): () => Promise<number> {
-    const sweep = sweeper(this.runtime);
+    const { runtime } = this;
+    const sweep = sweeper(runtime);
     return async () => {
-      if (await takeDuty(this.runtime, "sweep in runs", SWEEP_EVERY_MS)) await sweep();
+      if (!(await takeDuty(runtime, DUTY, SWEEP_EVERY_MS))) return Number.POSITIVE_INFINITY;
+      const begunAt = runtime.clock.monotonic();
+      await sweep();
+      if (!runtime.isStopping) return Number.POSITIVE_INFINITY;
+      // One that had a run to itself gets no further in the next: it keeps the duty.
+      if (runtime.budget?.isWhole(runtime.clock.monotonic() - begunAt) === true) tellOfSweep(runtime);
+      else await giveDutyBack(runtime, DUTY);
       return Number.POSITIVE_INFINITY;
     };
   }
+}
+
+function tellOfSweep(runtime: Runtime): void {
+  const message = "The sweep did not end in the time of a run: give one run an hour a longer `maxMs`.";
+  if (!runtime.troubles.isNewWord(message)) return;
+  runtime.report(new DispatchError("RUN_TOO_SHORT", message), { operation: "list" });
 }

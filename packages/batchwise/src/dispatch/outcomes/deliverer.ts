@@ -71,7 +71,11 @@ export class Deliverer {
       const reports: DeliveryReport[] = [];
       let patience: unknown = null;
       const forget = onAbort([stopping.signal], () => {
-        const left = (): DeliveryReport[] => (budget === null ? [] : this.#cutOff(rows, reports));
+        const left = (): DeliveryReport[] => {
+          const ended = new Set(reports.map(({ cursor }) => cursor));
+          const open = budget === null ? [] : rows.filter(({ outcome }) => !ended.has(outcome.cursor));
+          return open.map((row) => this.#cutOff(row));
+        };
         const waitedMs = budget === null ? options.leaseMs : 0;
         patience = clock.setTimeout(() => resolve([...reports, ...left()]), waitedMs);
       });
@@ -84,13 +88,11 @@ export class Deliverer {
     });
   }
 
-  #cutOff(rows: readonly DeliveryRow[], reports: readonly DeliveryReport[]): DeliveryReport[] {
-    const ended = new Set(reports.map(({ cursor }) => cursor));
-    const now = this.#runtime.clock.now();
-    const tried = { at: now, statusCode: null, error: "The time of the run was over.", nextAt: now } as const;
-    return rows
-      .filter(({ outcome }) => !ended.has(outcome.cursor))
-      .map(({ outcome: { cursor }, sink, attempt }) => ({ cursor, sink, attempt, result: "retry", ...tried }));
+  /** The end of the run is no failure of the receiver: a later run tries at once. */
+  #cutOff({ outcome: { cursor }, sink, attempt }: DeliveryRow): DeliveryReport {
+    const at = this.#runtime.clock.now();
+    const error = "The time of the run was over.";
+    return { cursor, sink, attempt, at, statusCode: null, error, result: "retry", nextAt: at };
   }
 
   /** Writes the last reports after the loop has stopped. */
@@ -114,6 +116,7 @@ export class Deliverer {
       statusCode: null,
       error: messageIn(readable(error)),
     }));
+    if (tried.error !== null && this.#runtime.isCut) return this.#cutOff(row);
     if (tried.error !== null)
       this.#runtime.report(new Error(`Delivery to the ${this.#sink} failed: ${tried.error}`), { operation: "deliver" });
     const at = this.#runtime.clock.now();

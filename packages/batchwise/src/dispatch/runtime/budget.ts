@@ -10,25 +10,46 @@ const MOST_KEPT_MS = 1_000;
  */
 const CREATE_SHARE = 0.1;
 const MOST_FOR_CREATE_MS = 2_000;
-/** With this share of the time left, a step has had a run to itself. */
+/** With this share of the working time left, a step has had a run to itself. */
 const WHOLE_SHARE = 0.8;
+/** With this share of the time, an upload was cut off for its own speed. */
+const FAIR_SHARE = 0.25;
 
 export class Budget {
-  /** How long the calls of the run may take together. */
+  /** How long the calls of a run may take together. */
   readonly wholeMs: number;
   readonly #clock: Pick<DispatchClock, "monotonic">;
+  readonly #endAt: number;
   readonly #cutAt: number;
   readonly #cut: AbortController = new AbortController();
+  #workMs: number | null = null;
 
   constructor(clock: Pick<DispatchClock, "monotonic">, maxMs: number) {
+    const now = clock.monotonic();
     this.#clock = clock;
     this.wholeMs = maxMs - Math.min(maxMs / 10, MOST_KEPT_MS);
-    this.#cutAt = clock.monotonic() + this.wholeMs;
+    this.#endAt = now + maxMs;
+    this.#cutAt = now + this.wholeMs;
   }
 
-  /** What is left for calls. */
+  /** Remaining time of calls. */
   get leftMs(): number {
     return Math.max(0, this.#cutAt - this.#clock.monotonic());
+  }
+
+  /** Remaining time of the run, with its last writes. */
+  get endsInMs(): number {
+    return Math.max(0, this.#endAt - this.#clock.monotonic());
+  }
+
+  /** Called when the store has answered. A database may need seconds to wake up. */
+  storeAnswered(): void {
+    this.#workMs ??= this.leftMs;
+  }
+
+  /** Time of calls from the first answer of the store on. */
+  get workMs(): number {
+    return this.#workMs ?? this.wholeMs;
   }
 
   /** False where a create would be cut off rather than answered. */
@@ -36,12 +57,22 @@ export class Budget {
     return this.leftMs > Math.min(this.wholeMs * CREATE_SHARE, MOST_FOR_CREATE_MS);
   }
 
-  /** True for a step that began with so much left that a later run gives it no more. */
-  isWhole(leftMs: number): boolean {
-    return leftMs >= this.wholeMs * WHOLE_SHARE;
+  /** True for a step with so much time that a later run gives it no more. */
+  isWhole(ms: number): boolean {
+    return ms >= this.workMs * WHOLE_SHARE;
   }
 
-  /** Aborted when calls must end at once, creates too. */
+  /** True for an upload with so much time that its speed counts. */
+  isFair(ms: number): boolean {
+    return ms >= this.wholeMs * FAIR_SHARE;
+  }
+
+  /** True when calls must end, including creates. A call that fails then is not a failed call. */
+  get isCut(): boolean {
+    return this.#cut.signal.aborted;
+  }
+
+  /** Aborted when calls must end, including creates: this is their limit, not a timer of each. */
   get signal(): AbortSignal {
     return this.#cut.signal;
   }

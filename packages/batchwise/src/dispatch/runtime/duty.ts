@@ -19,6 +19,14 @@ export async function takeDuty(runtime: Runtime, name: string, forMs: number): P
   return markOf(await store.marks([{ name: mark, expected: present, value }], now), mark) === value;
 }
 
+/** Another process, or this one, may take the duty again. */
+export async function giveDutyBack({ store, clock, options }: Runtime, name: string): Promise<void> {
+  const mark = PREFIX + name;
+  const present = markOf(await store.marks([], clock.now()), mark);
+  if (present?.endsWith(` ${options.owner}`) !== true) return;
+  await store.marks([{ name: mark, expected: present, value: null }], clock.now());
+}
+
 function markOf(marks: readonly MarkRow[], name: string): string | null {
   return marks.find((mark) => mark.name === name)?.value ?? null;
 }

@@ -34,9 +34,15 @@ export class Loop {
     return this.#turn !== null;
   }
 
-  /** True while nothing runs and nothing is due. */
+  /** True while nothing runs and nothing is due. A failed turn is due until it succeeds. */
   get isResting(): boolean {
-    return !this.#isRunning && (this.#turn === null || this.#nextAt > this.#clock.now());
+    if (this.#isRunning || this.#turn === null) return !this.#isRunning;
+    return this.#failures === 0 && this.#nextAt > this.#clock.now();
+  }
+
+  /** The time of the next turn; Infinity: only when woken. */
+  get nextAt(): number {
+    return this.#nextAt;
   }
 
   start(turn: Turn): void {

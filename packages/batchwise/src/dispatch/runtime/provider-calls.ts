@@ -34,7 +34,10 @@ export function readFor<T>(runtime: Runtime, lease: Lease, run: Run<T>): Promise
 /** One call within `atMostMs` and the run's time. Any of the signals aborts it earlier. */
 export function bounded<T>(runtime: Runtime, atMostMs: number, cuts: readonly AbortSignal[], run: Run<T>): Promise<T> {
   const { budget } = runtime;
-  const timeoutMs = budget === null ? atMostMs : Math.min(atMostMs, budget.leftMs);
+  // The run's own timer ends the call: with a second one, either might be first. The client gets a
+  // later limit for the same reason.
+  const isRuns = budget !== null && budget.leftMs <= atMostMs;
+  const timeoutMs = isRuns ? budget.endsInMs : atMostMs;
   const signals = budget === null ? cuts : [...cuts, budget.signal];
   return new Promise<T>((resolve, reject) => {
     const cut = new AbortController();
@@ -42,7 +45,8 @@ export function bounded<T>(runtime: Runtime, atMostMs: number, cuts: readonly Ab
       cut.abort(reason);
       reject(reason);
     };
-    const timer = runtime.clock.setTimeout(() => stop(new CallTimeout(`No answer within ${timeoutMs} ms.`)), timeoutMs);
+    const late = (): void => stop(new CallTimeout(`No answer within ${timeoutMs} ms.`));
+    const timer = isRuns ? null : runtime.clock.setTimeout(late, timeoutMs);
     const forget = onAbort(signals, stop);
     const done = (): void => {
       runtime.clock.clearTimeout(timer);

@@ -128,6 +128,11 @@ export class Runtime {
     this.posting = loop("deliver");
   }
 
+  /** True when the time of the run is over, or it was aborted: calls end for that. */
+  get isCut(): boolean {
+    return this.budget?.isCut === true;
+  }
+
   get isStopping(): boolean {
     return this.stopping.signal.aborted;
   }
@@ -264,7 +269,7 @@ export class Runtime {
   /** The largest file for the account that is worth making in the time that there is. */
   mostBytes(account: string): number {
     if (this.budget === null) return Number.POSITIVE_INFINITY;
-    return mostBytes(this.uploadSpeed(account), this.budget.wholeMs);
+    return mostBytes(this.uploadSpeed(account), this.budget.workMs);
   }
 
   sleep(ms: number): Promise<void> {

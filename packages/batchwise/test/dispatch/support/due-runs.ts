@@ -21,6 +21,20 @@ export async function ended<Value>(time: VirtualClock, run: Promise<Value>): Pro
   throw new Error("The run has not ended.");
 }
 
+/** The same store, with work before each of its calls. */
+export function before(store: Store, work: (name: string, input: unknown) => Promise<void>): Store {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return async (...input: unknown[]) => {
+        await work(String(name), input[0]);
+        return value.apply(target, input);
+      };
+    },
+  });
+}
+
 /** Batches that somebody holds. */
 export async function leases(store: Store, now: number): Promise<number> {
   const batches = await store.batches({ limit: 10_000 });

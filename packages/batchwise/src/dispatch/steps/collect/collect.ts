@@ -60,7 +60,7 @@ const LONGEST_HELD_MS = 5_000;
 class ForeignResults extends Error {}
 
 export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
-  const hadMs = runtime.budget?.leftMs ?? 0;
+  const begunAt = runtime.clock.monotonic();
   try {
     if (await leftToOthers(runtime, lease)) return;
     if (lease.batch.remaining > 0) {
@@ -73,7 +73,7 @@ export async function collect(runtime: Runtime, lease: Lease): Promise<void> {
     if (error instanceof ForeignResults) await undoAdoption(runtime, lease);
     else if (error instanceof UnnamedResults) await sendAsFile(runtime, lease, error);
     else if (error instanceof UnreadResults) await readAgain(runtime, lease, error);
-    else await collectFailed(runtime, lease, error, hadMs);
+    else await collectFailed(runtime, lease, error, runtime.clock.monotonic() - begunAt);
     return;
   }
   await leaveOpen(lease);
@@ -192,9 +192,9 @@ class Collection {
    * them.
    */
   #stream(seen: ProviderBatch): Promise<void> {
-    const { clock, stopping } = this.#runtime;
+    const { clock, stopping, budget } = this.#runtime;
     const { signal, account, batch } = this.#lease;
-    const timeoutMs = this.#runtime.timeFor(account.requestTimeoutMs);
+    const timeoutMs = budget?.endsInMs ?? account.requestTimeoutMs;
     return new Promise<void>((resolve, reject) => {
       const cut = new AbortController();
       const end = (reason: unknown, last: Promise<void>): void => {
@@ -207,13 +207,13 @@ class Collection {
       const stall = new Timer(clock, () => broken(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
       const moved = (): void => {
         const now = clock.now();
-        stall.set(now + timeoutMs, now);
+        // The end of a run cuts by itself.
+        if (budget === null) stall.set(now + timeoutMs, now);
       };
       moved();
       const forgetLease = onAbort([signal], (reason) => end(reason, Promise.resolve()));
       // Waits for the chunk that is being settled: after the stop the store may be closed.
-      const isRun = this.#runtime.budget !== null;
-      const stopped = (reason: unknown): void => (isRun ? broken(reason) : end(reason, this.#settling));
+      const stopped = (reason: unknown): void => (budget !== null ? broken(reason) : end(reason, this.#settling));
       const forgetStop = onAbort([stopping.signal], stopped);
       const open = () => account.results(seen, { signal: cut.signal, timeoutMs }, batchName(batch));
       clock

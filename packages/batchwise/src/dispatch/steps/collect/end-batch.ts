@@ -3,6 +3,7 @@
 // between leaves a batch that is not done, and the next one does both again: at least once for each
 // batch. Only `onBatch` is tried again when it fails.
 
+import { DispatchError } from "../../contract/errors.ts";
 import type { EndedBatch } from "../../contract/events.ts";
 import type { BatchRow, TokenCounts } from "../../contract/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
@@ -52,6 +53,9 @@ export class BatchEnder {
     const { onBatch, leaseMs } = options;
     if (onBatch === null) return true;
     const { key } = lease.batch;
+    const { budget, clock } = this.#runtime;
+    if (budget !== null && this.#runtime.isStopping) return this.#leave(lease);
+    const begunAt = clock.monotonic();
     try {
       const ended = await endedBatch(this.#runtime, lease.batch);
       await bounded(this.#runtime, leaseMs, [lease.signal], async () => onBatch(ended));
@@ -59,13 +63,32 @@ export class BatchEnder {
       return true;
     } catch (error) {
       if (lease.isOver) throw error;
+      if (this.#runtime.isCut) {
+        if (budget?.isWhole(clock.monotonic() - begunAt) === true) tellOfTime(this.#runtime, lease);
+        return this.#leave(lease);
+      }
       this.#runtime.report(error, lease.context("deliver"));
-      const failures = this.#failures.failed(key, this.#runtime.clock.monotonic());
+      const failures = this.#failures.failed(key, clock.monotonic());
       const pauseMs = pauseAfterFailure(CALLBACK_SINK, failures, options.retry) ?? options.retry.maxBackoffMs;
       // Nothing of it is at the provider any more: others may be sent meanwhile.
       await lease.end((now) => ({ nextAt: now + pauseMs, releaseAt: now }));
       return false;
     }
+  }
+
+  /** A later run calls `onBatch`, at once. */
+  async #leave(lease: Lease): Promise<false> {
+    await lease.end((now) => ({ nextAt: now, releaseAt: now }));
+    return false;
+  }
+}
+
+/** The next run gives the user's function no more time. */
+function tellOfTime(runtime: Runtime, lease: Lease): void {
+  const words = `\`onBatch\` did not end for batch ${lease.batch.key} in the time of a run`;
+  const message = `${words}: give it a longer \`maxMs\`. Each run calls it again until then.`;
+  if (runtime.troubles.isNewWord(message)) {
+    runtime.report(new DispatchError("RUN_TOO_SHORT", message), lease.context("deliver"));
   }
 }
 

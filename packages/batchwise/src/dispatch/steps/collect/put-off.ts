@@ -38,7 +38,7 @@ function tellOfTime(runtime: Runtime, lease: Lease, hadMs: number): void {
   const { batch, seen } = lease;
   if (budget === null || !budget.isWhole(hadMs) || batch.remaining === 0) return;
   const named = `The results of batch ${batch.key} (${seen?.resultRefs.join(", ") || batch.providerBatchId})`;
-  const words = `${named} were not read to their end in the ${Math.round(budget.wholeMs / 100) / 10} s of a run`;
+  const words = `${named} were not read to their end in the ${Math.round(budget.workMs / 100) / 10} s of a run`;
   const error = new DispatchError("RUN_TOO_SHORT", `${words}: give it a longer \`maxMs\`. What was read is kept.`);
   if (troubles.isNewWord(error.message)) runtime.report(error, lease.context("results"));
 }
