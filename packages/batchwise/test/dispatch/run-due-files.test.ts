@@ -1,32 +1,37 @@
 // Files in the time that a run of `runDue` has.
 
 import { describe, expect, test } from "vitest";
-import type { Account } from "../../src/dispatch/contract/account.ts";
+import type { Account, BatchInput, CallOptions } from "../../src/dispatch/contract/account.ts";
 import { speedChange, uploadSpeeds } from "../../src/dispatch/decide/times/upload-speed.ts";
+import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
+import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
 import { expectEachOnce, finish, type Given, MINUTE, names, place, SECOND } from "./support/due-place.ts";
-import { ended, leases } from "./support/due-runs.ts";
+import { before, ended, leases } from "./support/due-runs.ts";
+import { SimProvider } from "./support/sim-provider.ts";
 import { ask } from "./support/world.ts";
 
-/** An account that takes so many bytes a millisecond. */
-function slow(bytesPerMs: number): NonNullable<Given["account"]> {
+/** An account that takes so many bytes a millisecond, in its uploads or in its creates. */
+function slow(bytesPerMs: number, maxInlineBytes = 0): NonNullable<Given["account"]> {
   return (provider, sleep) => {
-    const plain = provider.account();
+    const plain = provider.account({ maxInlineBytes });
+    const slowly = async (input: BatchInput, { signal }: CallOptions): Promise<BatchInput> => {
+      const lines: string[] = [];
+      for await (const line of input.lines()) {
+        signal.throwIfAborted();
+        await sleep(line.length / bytesPerMs);
+        lines.push(line);
+      }
+      const given = async function* () {
+        yield* lines;
+      };
+      return { ...input, lines: given };
+    };
     return {
       ...plain,
-      upload: async (input, call) => {
-        const lines: string[] = [];
-        for await (const line of input.lines()) {
-          call.signal.throwIfAborted();
-          await sleep(line.length / bytesPerMs);
-          lines.push(line);
-        }
-        const given = {
-          ...input,
-          lines: async function* () {
-            yield* lines;
-          },
-        };
-        return (plain.upload as NonNullable<Account["upload"]>)(given, call);
+      upload: async (input, call) => (plain.upload as NonNullable<Account["upload"]>)(await slowly(input, call), call),
+      create: async (given, call) => {
+        const { input } = given;
+        return plain.create("fileId" in input ? given : { ...given, input: await slowly(input, call) }, call);
       },
     };
   };
@@ -121,5 +126,85 @@ describe("files and the time that there is", () => {
     await finish(here, dispatcher, 10 * SECOND);
     expectEachOnce(here, 2_000);
     expect(uploadSpeeds(await here.store.marks([], here.time.now())).get("sim")).toBeGreaterThan(100);
+  });
+
+  test("a run that begins late learns the speed, and makes smaller files", async () => {
+    const here = place({ account: slow(300) });
+    await here.process().dispatcher.enqueueMany(big(40, 100_000));
+    for (let ticks = 0; ticks < 12; ticks += 1) {
+      let isCold = true;
+      // The database wakes up.
+      const store = before(here.store, async () => {
+        const wasCold = isCold;
+        isCold = false;
+        if (wasCold) await here.sleep(2_500);
+      });
+      const { dispatcher } = here.process({ store });
+      await ended(here.time, dispatcher.runDue({ maxMs: 10 * SECOND }));
+    }
+    expect(here.provider.batches.length).toBeGreaterThan(1);
+    expect(here.provider.batches.reduce((sum, { total }) => sum + (total ?? 0), 0)).toBe(40);
+    expect(here.errors).toMatchObject([{ code: "RUN_TOO_SHORT" }]);
+  });
+
+  test("lines in creates are measured, reported by batch, and go in smaller ones", async () => {
+    const here = place({ account: slow(300, 100_000_000) });
+    const { dispatcher } = here.process();
+    await dispatcher.enqueueMany(big(40, 100_000));
+    await ended(here.time, dispatcher.runDue({ maxMs: 10 * SECOND }));
+    const [first] = await dispatcher.batches({ limit: 1 });
+    await finish(here, dispatcher, 10 * SECOND);
+    expectEachOnce(here, 40);
+    expect(new Set(here.errors.map((error) => (error as { code: string }).code))).toEqual(new Set(["RUN_TOO_SHORT"]));
+    expect(String(here.errors[0])).toContain(`The create of batch ${first?.key}`);
+  });
+
+  test.each(["the call's", "the client's"])(
+    "%s timer that fires early is not the provider's failure",
+    async (whose) => {
+      const here = place({
+        account: (provider, sleep) => ({
+          ...provider.account(),
+          upload: async (_input, { timeoutMs }) => {
+            await sleep(whose === "the call's" ? 60 * MINUTE : timeoutMs - 5);
+            throw new Error("Timeout.");
+          },
+        }),
+      });
+      const { dispatcher } = here.process({
+        // The upload begins a little after the run.
+        failpoint: (point) => here.sleep(point === "after-intent" ? 1 : 0),
+        clock: {
+          now: () => here.time.now(),
+          monotonic: () => here.time.now(),
+          clearTimeout: (handle) => here.time.clearTimeout(handle),
+          // Node counts from the start of its loop turn. The timer of the run has 9,000 ms.
+          setTimeout: (callback, ms) =>
+            here.time.setTimeout(callback, ms > 5 * SECOND && ms < 9 * SECOND ? ms - 5 : ms),
+        },
+      });
+      await dispatcher.enqueueMany(names(1));
+      await ended(here.time, dispatcher.runDue({ maxMs: 10 * SECOND }));
+      expect(here.errors).toMatchObject([{ code: "RUN_TOO_SHORT" }]);
+    },
+  );
+
+  test("an upload that the end of a run cuts off is no failure of the provider, on the real clock", async () => {
+    const hung = new Promise<never>(() => {});
+    const codes: unknown[] = [];
+    const runs = Array.from({ length: 10 }, async () => {
+      const provider = new SimProvider({ time: { now: Date.now, setTimeout } });
+      const dispatcher = createDispatcher({
+        store: memoryStore(),
+        accounts: [{ ...provider.account(), upload: () => hung }],
+        thresholds: { maxAgeMs: 0 },
+        onError: (error) => codes.push((error as { code?: unknown }).code),
+      });
+      await dispatcher.enqueueMany(names(1));
+      await dispatcher.runDue({ maxMs: 300 });
+    });
+    await Promise.all(runs);
+    expect(codes.length).toBeGreaterThan(0);
+    expect(codes.filter((code) => code !== "RUN_TOO_SHORT")).toEqual([]);
   });
 });

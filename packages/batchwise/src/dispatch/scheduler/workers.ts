@@ -155,6 +155,7 @@ export class Workers {
   }
 
   #begin(batches: readonly BatchRow[], begunAt: number): void {
+    this.#runtime.budget?.storeAnswered();
     const polls = new Map<Account, Lease[]>();
     for (const batch of batches) {
       const account = this.#runtime.options.accounts.get(batch.account);

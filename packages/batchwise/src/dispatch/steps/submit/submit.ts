@@ -3,7 +3,7 @@
 // client's own retry, and only while the lease outlasts the call. An uncertain outcome is written
 // as `unknown` and left to reconcile.ts.
 
-import type { CreateInput, Failure, ProviderBatch } from "../../contract/account.ts";
+import type { BatchInput, CreateInput, Failure, ProviderBatch } from "../../contract/account.ts";
 import type { LedgerRow } from "../../contract/rows.ts";
 import { afterSubmitFailure } from "../../decide/after/failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "../../decide/after/repeat.ts";
@@ -37,7 +37,7 @@ import { blameMembers, expireMembers } from "./expire-members.ts";
 import { lookAgainAt, mayHaveUrgent, moveUrgent, withLook } from "./move-urgent.ts";
 import { submitTeller, type TellSubmit } from "./submit-events.ts";
 import { tellOfFigure, tellOfRefusal } from "./tell-of-refusal.ts";
-import { lacksTime, measured } from "./time-to-send.ts";
+import { lacksTime, measured, type Sent } from "./time-to-send.ts";
 import { waitsForFile } from "./wait-for-file.ts";
 
 /** How long a batch waits when another create of its account is unresolved. */
@@ -187,7 +187,7 @@ async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
   const { providerFileId } = batch;
   const tell = submitTeller(runtime, lease, "upload");
   if (goesInline(batch, account) || providerFileId !== null) return { providerFileId };
-  const lines = measured(runtime, lease, batchInput(runtime.store, account, batch));
+  const lines = linesOf(runtime, lease);
   try {
     const send = requireUpload(account.upload?.bind(account));
     const cuts = [lease.signal, runtime.stopping.signal];
@@ -198,7 +198,10 @@ async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
     await lines.done();
     return { providerFileId: sent.fileId };
   } catch (error) {
-    if (runtime.isStopping || isOutOfTime(runtime)) await ((await lines.cutOff()) || sealAgain(lease));
+    if (runtime.isStopping) {
+      await lines.cutOff();
+      if (!(await lines.smaller())) await sealAgain(lease);
+    }
     // Nothing runs from a file, so the step may just fail.
     else if (isStoreError(error) || (isMistake(error) && refusal(error) === null)) throw error;
     else await failed(runtime, lease, error, "upload", tell);
@@ -206,21 +209,19 @@ async function upload(runtime: Runtime, lease: Lease): Promise<Source | null> {
   }
 }
 
-/** The time of the run is over, and with it the call. */
-function isOutOfTime({ budget }: Runtime): boolean {
-  return budget !== null && budget.leftMs <= 0;
-}
-
 async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promise<void> {
   const { account, batch } = lease;
   const tell = submitTeller(runtime, lease, "create");
   const isSent = (): unknown => runtime.sentAt.set(account.name, runtime.clock.now());
+  const lines = batch.providerFileId === null ? linesOf(runtime, lease, within(runtime, timeoutMs)) : null;
   let seen: ProviderBatch;
   try {
     seen = await bounded(runtime, timeoutMs, [lease.signal], (call) =>
-      account.create(createInput(runtime, lease, timeoutMs), call).finally(isSent),
+      account.create(createInput(runtime, lease, lines?.input ?? null), call).finally(isSent),
     );
   } catch (error) {
+    // A later look finds out whether it was taken; if not, its requests may go in smaller ones.
+    if (runtime.isCut) await lines?.cutOff();
     await failed(runtime, lease, error, "create", tell);
     return;
   }
@@ -242,17 +243,20 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
     expiresAt: seen.expiresAt,
     nextAt: now + account.pollMs,
   }));
+  await lines?.done();
   if (answered.ok) return;
   // Another batch adopted this id without proof. Its results will show whose it is.
   const nextAt = nextLookAt({ ...batch, unknownSince: runtime.clock.now() }, account, runtime.clock.now());
   await lease.end((now) => ({ state: "unknown", unknownSince: now, nextAt }));
 }
 
-function createInput(runtime: Runtime, { account, batch }: Lease, timeoutMs: number): CreateInput {
-  const { providerFileId: fileId } = batch;
-  const isInTime = within(runtime, timeoutMs);
-  const input = fileId === null ? batchInput(runtime.store, account, batch, isInTime) : { fileId };
+function createInput(runtime: Runtime, { batch }: Lease, lines: BatchInput | null): CreateInput {
+  const input = lines ?? { fileId: batch.providerFileId as string };
   return { ...batchName(batch), input, firstBody: () => firstBody(runtime.store, batch) };
+}
+
+function linesOf(runtime: Runtime, lease: Lease, check?: () => void): Sent {
+  return measured(runtime, lease, batchInput(runtime.store, lease.account, lease.batch, check));
 }
 
 /**
@@ -280,7 +284,7 @@ async function failed(
   }
   const { account, batch } = lease;
   const known = refusal(error) ?? failureOf(account, error, operation);
-  runtime.troubles.add({ error, failure: known, context: lease.context(operation) });
+  if (!runtime.isCut) runtime.troubles.add({ error, failure: known, context: lease.context(operation) });
   tellOfFigure(runtime, lease, known, operation);
   const failure = learnable(await blameMembers(runtime, lease, known), account);
   tell(failure);

@@ -5,6 +5,8 @@
 import type { BatchInput } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { BatchRow } from "../../contract/rows.ts";
+import { mayRunUnderToken } from "../../decide/after/repeat.ts";
+import { goesInline } from "../../decide/batch/batch-file.ts";
 import { nextSpeed, speedChange } from "../../decide/times/upload-speed.ts";
 import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease.ts";
@@ -37,15 +39,20 @@ export interface Sent {
   readonly input: BatchInput;
   /** Called when all lines are sent. */
   done(): Promise<void>;
-  /** Called when the time has ended. Returns true if the requests return to their lane. */
-  cutOff(): Promise<boolean>;
+  /** Called when the end of the run has cut it off, before `smaller`. */
+  cutOff(): Promise<void>;
+  /**
+   * Returns true if the requests return to their lane. Reports a file that had a run to itself, or
+   * that was tried before.
+   */
+  smaller(): Promise<boolean>;
 }
 
 export function measured(runtime: Runtime, lease: Lease, input: BatchInput): Sent {
   const { budget, clock } = runtime;
   const begunAt = clock.monotonic();
-  const leftMs = budget?.leftMs ?? 0;
   let lines = 0;
+  let hadMs = 0;
   const seen = async (isCut: boolean): Promise<void> => {
     const share = isCut ? Math.min(1, lines / Math.max(1, input.requests)) : 1;
     await note(runtime, lease, { bytes: input.bytes * share, ms: clock.monotonic() - begunAt, isCut });
@@ -65,10 +72,13 @@ export function measured(runtime: Runtime, lease: Lease, input: BatchInput): Sen
       if (budget !== null) await seen(false);
     },
     cutOff: async () => {
-      // An upload that began late was cut off for that reason.
-      if (budget === null || lease.isOver || !budget.isWhole(leftMs)) return false;
-      await seen(true);
-      tell(runtime, lease, "was not sent");
+      hadMs = clock.monotonic() - begunAt;
+      // With little time it says nothing of the size.
+      if (budget?.isFair(hadMs) === true && !lease.isOver) await seen(true);
+    },
+    smaller: async () => {
+      if (budget?.isFair(hadMs) !== true || lease.isOver) return false;
+      if (budget.isWhole(hadMs) || lease.batch.submitAttempt > 1) tell(runtime, lease, "was not sent");
       return inSmaller(runtime, lease);
     },
   };
@@ -77,9 +87,10 @@ export function measured(runtime: Runtime, lease: Lease, input: BatchInput): Sen
 async function inSmaller(runtime: Runtime, lease: Lease): Promise<boolean> {
   const { batch, account } = lease;
   const isLeast = batch.remaining <= Math.max(1, account.capabilities.limits.minRequests);
-  if (isLeast || batch.unknownSince !== null || batch.bytes <= runtime.mostBytes(account.name)) return false;
+  if (isLeast || mayRunUnderToken(batch, account) || batch.bytes <= runtime.mostBytes(account.name)) return false;
   const disposal: Disposal = { kind: "requeue", code: "file_too_slow" };
-  await lease.write({ state: "collecting", disposal: JSON.stringify(disposal), releaseAt: runtime.clock.now() });
+  const changes = { disposal: JSON.stringify(disposal), unknownSince: null, releaseAt: runtime.clock.now() };
+  await lease.write({ state: "collecting", ...changes });
   return true;
 }
 
@@ -95,9 +106,10 @@ async function note(runtime: Runtime, { account }: Lease, sending: Parameters<ty
 
 function tell(runtime: Runtime, lease: Lease, what: string): void {
   const { batch } = lease;
-  const file = `The file ${fileName(batch.key, Math.max(1, batch.submitAttempt))}`;
+  const name = fileName(batch.key, Math.max(1, batch.submitAttempt));
+  const file = goesInline(batch, lease.account) ? `The create of batch ${batch.key}` : `The file ${name}`;
   const size = `${batch.bytes} bytes of ${requestsOf(batch)}`;
-  const words = `${file} (${size}) ${what} in the ${seconds(runtime.budget?.wholeMs ?? 0)} s of a run`;
+  const words = `${file} (${size}) ${what} in the ${seconds(runtime.budget?.workMs ?? 0)} s of a run`;
   const advice = "Its requests go into smaller files, where there are several: a longer `maxMs` moves larger ones.";
   runtime.report(new DispatchError("RUN_TOO_SHORT", `${words}. ${advice}`), lease.context("upload"));
 }
