@@ -54,8 +54,8 @@ export interface Dispatcher extends OperatorMethods {
    * file that does not is reported to `onError`, with its name, as RUN_TOO_SHORT. Results that were
    * read stay settled.
    *
-   * Rejects with ALREADY_STARTED after `start`, with the signal's reason, and with the store's
-   * error if it does not answer at the end.
+   * Rejects with ALREADY_STARTED after `start`, with the signal's reason, with the store's error if
+   * it fails at the end, and with STORE_UNAVAILABLE if it does not answer within `maxMs`.
    *
    * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for `maxMs` below 100.
    *

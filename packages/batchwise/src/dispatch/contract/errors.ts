@@ -36,7 +36,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * earlier run of the job had other `requestDefaults`. Of checked answers, reported to
  * `onError` only: `CHECK_FAILED`: the check threw; `CHECK_MISSING`: a batch waits for a process
  * that has its check. Of `runDue`: `ALREADY_STARTED`: the loops of
- * this dispatcher run; `RUN_TOO_SHORT`, told to `onError`: a file cannot move in its `maxMs`.
+ * this dispatcher run; `RUN_TOO_SHORT`, told to `onError`: a file, an `onBatch` or a sweep does
+ * not end in its `maxMs`.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
