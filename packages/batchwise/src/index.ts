@@ -26,7 +26,7 @@ export type {
   ShownOptions as ResolvedOptions,
 } from "./core/contract/options.ts";
 export type { BatchReason, ItemOutcome } from "./core/contract/outcome.ts";
-export type { BatcherStats, LearnedStats, Quantiles } from "./core/contract/stats.ts";
+export type { BatcherStats, LearnedStats, Quantiles, TargetStats } from "./core/contract/stats.ts";
 export type {
   BatchContext,
   BatchedCall,

@@ -10,8 +10,8 @@ import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
 import type { Caps } from "../core/policy/caps.ts";
 import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/latency-target.ts";
-import type { EndedBatch } from "../core/policy/packer.ts";
 import { pack } from "../core/policy/pack.ts";
+import type { EndedBatch } from "../core/policy/packer.ts";
 import { RunTimeModel } from "../core/policy/run-time-model.ts";
 import type { Entry } from "../core/queue/entry.ts";
 

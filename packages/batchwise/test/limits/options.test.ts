@@ -75,7 +75,9 @@ describe("the option `limiter`", () => {
     const limiter = rateLimiter({ callsPerMinute: 60 });
     const refusal = thrownBy(() => createBatcher(echo, { limiter, prefetch: 1 }));
     expect(refusal).toMatchObject({ code: "INVALID_OPTION", name: "RangeError" });
-    expect((refusal as Error).message).toBe("Expected `prefetch` to be 0 when `limiter` or `targetLatencyMs` is set, got `1` (number)");
+    expect((refusal as Error).message).toBe(
+      "Expected `prefetch` to be 0 when `limiter` or `targetLatencyMs` is set, got `1` (number)",
+    );
     expect(createBatcher(echo, { limiter, prefetch: 0 }).options.prefetch).toBe(0);
   });
 });

@@ -108,11 +108,12 @@ export function countOf(count: number, thing: string): string {
  * overload take half of its time.
  */
 function errorOf(name: string, code: BatchwiseErrorCode, message: string, retryable: boolean): BatchwiseError {
-  const { stackTraceLimit } = Error;
-  // It may be read-only.
-  if (retryable) Reflect.set(Error, "stackTraceLimit", 0);
+  const { stackTraceLimit } = Error as { readonly stackTraceLimit?: number };
+  // Not every engine has it, and it may be read-only.
+  const isCut = retryable && stackTraceLimit !== undefined;
+  if (isCut) Reflect.set(Error, "stackTraceLimit", 0);
   const error = new BatchwiseError({ code, message: inName(name, message), retryable });
-  Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
+  if (isCut) Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
   return error;
 }
 

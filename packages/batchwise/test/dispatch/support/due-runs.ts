@@ -40,8 +40,3 @@ export async function leases(store: Store, now: number): Promise<number> {
   const batches = await store.batches({ limit: 10_000 });
   return batches.filter(({ leaseUntil }) => leaseUntil > now).length;
 }
-
-/** The time at which cron calls next: at once, or when something is due. */
-export function nextTick({ nextAt }: DueReport, now: number, everyMs: number): number {
-  return Math.max(1, Math.min(nextAt === null ? everyMs : nextAt - now, everyMs));
-}

@@ -6,7 +6,7 @@ import { storedMessage } from "../../format/stored-code.ts";
 
 const MARK = "upload speed ";
 /** Assumed for an account without an upload so far. */
-export const UNKNOWN_SPEED = 1_000;
+const UNKNOWN_SPEED = 1_000;
 /** Minimum bytes of a measured file: shorter ones measure latency, and count as a lower bound. */
 const LEAST_BYTES = 1_000_000;
 /** Lower bound of the speed, in bytes a millisecond: a modem's. */

@@ -164,7 +164,14 @@ const ledgerCases: readonly StoreCase[] = [
 
   storeCase("keeps a learned limit, and a given one takes precedence", async (store) => {
     const batch = await sealed(store, 1, 1);
-    const learned = { name: LEDGER, learnedTokens: 30, learnedAt: NOW, strikes: 2, note: '"n"', outage: '{"code":"o"}' };
+    const learned = {
+      name: LEDGER,
+      learnedTokens: 30,
+      learnedAt: NOW,
+      strikes: 2,
+      note: '"n"',
+      outage: '{"code":"o"}',
+    };
     await store.transition(batch.key, 1, { ledgers: [learned] }, NOW);
     await store.enqueue(many(9), NOW);
     deepEqual((await claimed(store, 2, { limits: { ...INFINITE, tokens: 30 } })).length, 2);

@@ -56,7 +56,9 @@ describe("a poll", () => {
     ["of a batch that should have ended wait ever longer", 30, seen({ total: 10, settled: 9 }), 450_000],
   ] as const)("polls %s", (_name, hours, provider, pollMs) => {
     const now = NOW - 1_000 + hours * 3_600_000;
-    expect(afterPoll({ ...running, pollMs: 300_000 }, provider, stepAccount(), null, now).figures).toMatchObject({ pollMs });
+    expect(afterPoll({ ...running, pollMs: 300_000 }, provider, stepAccount(), null, now).figures).toMatchObject({
+      pollMs,
+    });
   });
 
   test("a reason comes before result files, and files before a failure without a reason", () => {

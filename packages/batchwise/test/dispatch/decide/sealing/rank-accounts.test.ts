@@ -39,7 +39,8 @@ describe("accounts are asked", () => {
       learnedAt: null,
       blockedUntil: 0,
       strikes: 0,
-      note: null, outage: null,
+      note: null,
+      outage: null,
       ...changes,
     },
   ];
