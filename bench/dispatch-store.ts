@@ -1,12 +1,12 @@
 /**
  * Measures the dispatcher on each store: on SQLite against its targets, and on servers of Postgres
  * and Redis. Beside each figure stands the plain store's in the same run. Prints the tables and
- * writes docs/benchmarks-dispatch.md. Each measure runs in its own process, on its own database or
+ * writes a page of docs for each section. Each measure runs in its own process, on its own database or
  * server; the rounds interleave them.
  *
  *   npm run bench:dispatch                          everything: ten million requests; 8 GB of disk
  *   node bench/dispatch-store.ts --quick            two minutes, one round; writes nothing
- *   node bench/dispatch-store.ts --only servers     one section, sqlite or servers; writes nothing
+ *   node bench/dispatch-store.ts --only servers     one section and its page: sqlite or servers
  *   node bench/dispatch-store.ts --measure single   one measure, in this process, as a JSON line
  *   node bench/dispatch-store.ts --measure ingest --store postgres --count 50000
  *
@@ -28,9 +28,16 @@ import { sqliteStore } from "./suites/sqlite-store.ts";
 
 const ROUNDS = 3;
 
-const suites: Readonly<Record<string, (scale: Scale, progress: Progress) => Promise<Section>>> = {
-  sqlite: sqliteStore,
-  servers: serverStores,
+interface Page {
+  readonly suite: (scale: Scale, progress: Progress) => Promise<Section>;
+  readonly file: string;
+  readonly title: string;
+}
+
+/** Each has a page, so that one can be measured without the others. */
+const pages: Readonly<Record<string, Page>> = {
+  sqlite: { suite: sqliteStore, file: "benchmarks-dispatch.md", title: "Benchmarks of the dispatcher" },
+  servers: { suite: serverStores, file: "benchmarks-servers.md", title: "Benchmarks of the dispatcher on servers" },
 };
 
 const { values: flags } = parseArgs({
@@ -43,42 +50,44 @@ const { values: flags } = parseArgs({
   },
 });
 
-const head = {
-  title: "Benchmarks of the dispatcher",
-  about: [
-    "Written by `npm run bench:dispatch`; do not edit. Each measure runs in a process of its own, in three rounds one",
-    "after the other; a ratio is the median over the rounds of batchwise ÷ the plain store of the same round. The",
-    "absolute figures belong to this machine, and to its disk above all.",
-  ],
-};
+const about = [
+  "Written by `npm run bench:dispatch`; do not edit. Each measure runs in a process of its own, in three rounds one",
+  "after the other; a ratio is the median over the rounds of batchwise ÷ the plain store of the same round. The",
+  "absolute figures belong to this machine, and to its disk above all.",
+];
 
-async function main(): Promise<void> {
-  if (flags.measure !== undefined) {
-    const count = flags.count === undefined ? undefined : Number(flags.count);
-    process.stdout.write(`${JSON.stringify(await measure(flags.store, flags.measure, count))}\n`);
-    return;
-  }
-  if (flags.only !== undefined && suites[flags.only] === undefined) {
-    throw new RangeError(`Expected \`--only\` to name one of ${Object.keys(suites).join(", ")}, got \`${flags.only}\``);
-  }
+/** Measures one section, prints it, and writes its page unless the run is quick. */
+async function measurePage({ suite, file, title }: Page): Promise<void> {
   const machine = describeMachine();
   const ticks = readTicks();
   const started = performance.now();
   const elapsed = (): string => `${((performance.now() - started) / 1000).toFixed(0)} s`;
   const progress: Progress = (line) => process.stderr.write(`[${elapsed()}] ${line}\n`);
-  const sections: Section[] = [];
-  for (const [name, suite] of Object.entries(suites)) {
-    if (flags.only !== undefined && flags.only !== name) continue;
-    const section = await suite({ rounds: flags.quick ? 1 : ROUNDS, quick: flags.quick, skip: [] }, progress);
-    sections.push(section);
-    process.stdout.write(`${renderSection(section)}\n\n`);
+  const section = await suite({ rounds: flags.quick ? 1 : ROUNDS, quick: flags.quick, skip: [] }, progress);
+  process.stdout.write(`${renderSection(section)}\n\n`);
+  for (const claim of section.claims) {
+    if (verdictOf(claim) === "missed") process.stdout.write(`target missed: ${claim.text}\n`);
   }
-  const missed = sections.flatMap(({ claims }) => claims).filter((claim) => verdictOf(claim) === "missed");
-  for (const { text } of missed) process.stdout.write(`target missed: ${text}\n`);
-  if (flags.quick || flags.only !== undefined) return;
-  const file = new URL("../docs/benchmarks-dispatch.md", import.meta.url);
-  writeFileSync(fileURLToPath(file), renderReport(machine, stolenSince(ticks), sections, head));
-  process.stdout.write(`wrote docs/benchmarks-dispatch.md after ${elapsed()}\n`);
+  if (flags.quick) return;
+  const report = renderReport(machine, stolenSince(ticks), [section], { title, about });
+  writeFileSync(fileURLToPath(new URL(`../docs/${file}`, import.meta.url)), report);
+  process.stdout.write(`wrote docs/${file} after ${elapsed()}\n`);
+}
+
+async function main(): Promise<void> {
+  const { only, measure: name, store, count } = flags;
+  if (name !== undefined) {
+    const figures = await measure(store, name, count === undefined ? undefined : Number(count));
+    process.stdout.write(`${JSON.stringify(figures)}\n`);
+    return;
+  }
+  const wanted = only === undefined ? Object.values(pages) : [pages[only]];
+  for (const page of wanted) {
+    if (page === undefined) {
+      throw new RangeError(`Expected \`--only\` to name one of ${Object.keys(pages).join(", ")}, got \`${only}\``);
+    }
+    await measurePage(page);
+  }
 }
 
 await main();

@@ -94,6 +94,7 @@ export const sidebar: Group[] = [
       ["Design of the dispatcher", "docs/dispatch-design"],
       ["Benchmarks", "docs/benchmarks"],
       ["Benchmarks of the dispatcher", "docs/benchmarks-dispatch"],
+      ["… on servers", "docs/benchmarks-servers"],
       ["Contributing", "CONTRIBUTING"],
     ],
     true,

@@ -8,7 +8,7 @@ const pages = filesMatching("*.md", "docs/**/*.md", "{packages,examples,bench,co
 /**
  * Written by `npm run bench` and `npm run bench:dispatch`, and so not there before their first run.
  */
-const generated = ["docs/benchmarks.md", "docs/benchmarks-dispatch.md"];
+const generated = ["docs/benchmarks.md", "docs/benchmarks-dispatch.md", "docs/benchmarks-servers.md"];
 
 interface Link {
   readonly file: string;

@@ -1,6 +1,5 @@
 // Jobs that nothing but `runDue` drives, on the virtual clock.
 
-import type { DueReport } from "../../../src/dispatch/contract/operations.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import type { VirtualClock } from "../../../src/testing/index.ts";
 
