@@ -1,8 +1,8 @@
 /**
  * Measures the dispatcher on each store: on SQLite against its targets, and on servers of Postgres
  * and Redis. Beside each figure stands the plain store's in the same run. Prints the tables and
- * writes a page of docs for each section. Each measure runs in its own process, on its own database or
- * server; the rounds interleave them.
+ * writes a page of docs for each section. Each measure runs in its own process, on its own database
+ * or server; the rounds interleave them.
  *
  *   npm run bench:dispatch                          everything: ten million requests; 8 GB of disk
  *   node bench/dispatch-store.ts --quick            two minutes, one round; writes nothing

@@ -4,10 +4,11 @@
 
 import { attempt } from "../core/contract/thenable.ts";
 import { UnheardWarnings } from "../core/contract/unheard-warnings.ts";
+import type { OutputSchema } from "./contract/checks.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
 import { DispatchError } from "./contract/errors.ts";
 import type { JobOutcome, JobRequest } from "./contract/jobs.ts";
-import type { LoggedOutcome } from "./contract/types.ts";
+import type { JsonObject, LoggedOutcome } from "./contract/types.ts";
 import { createDispatcherParts } from "./dispatcher.ts";
 import { Producer } from "./intake/producer.ts";
 import { keepJobDefaults } from "./ops/job-defaults.ts";
@@ -16,8 +17,12 @@ import { JobPlaces } from "./ops/job-places.ts";
 import { ProgressTeller } from "./ops/job-progress.ts";
 import { parsedValue } from "./options/output-check.ts";
 import { type RunBatchOptions, type RunBatchPlan, runBatchOptions } from "./options/run-batch-options.ts";
+import { bounded } from "./runtime/provider-calls.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import { waitOut } from "./runtime/wait-out.ts";
+
+/** Maximum time in which a schema parses one value. */
+const VALUE_MS = 60_000;
 
 /**
  * Runs requests as one job and yields their outcomes, including those of earlier runs, in the order
@@ -219,8 +224,21 @@ class JobRun<Request extends JobRequest> {
     const { schema } = this.#plan;
     const { status, response } = outcome;
     const isParsed = schema !== null && status === "succeeded" && response !== null;
-    const value = isParsed ? { value: await parsedValue(schema, response.body) } : {};
+    const value = isParsed ? { value: await this.#valueOf(schema, outcome.id, response.body) } : {};
     // The caller's types describe these requests.
     return { ...outcome, ...this.#places.placeOf(outcome.id), ...value } as JobOutcome<Request>;
+  }
+
+  /** undefined where the schema does not take the answer any more, throws, or does not answer. */
+  async #valueOf(schema: OutputSchema, id: string, body: JsonObject): Promise<unknown> {
+    try {
+      const { signal } = this.#runtime.stopping;
+      return await bounded(this.#runtime, VALUE_MS, [signal], () => parsedValue(schema, body));
+    } catch (error) {
+      this.#plan.signal?.throwIfAborted();
+      const message = `The value of "${id}" could not be parsed.`;
+      this.#runtime.report(new DispatchError("CHECK_FAILED", message, error), { operation: "work" });
+      return undefined;
+    }
   }
 }

@@ -21,8 +21,12 @@ const FIRST_BATCHES = 3;
 const FIRST_CAP = 32;
 /** While items are let go, every fourth batch may try an unknown size. */
 const PROBED = 4;
-/** After a failure for size, this many batches go before a larger one is tried. */
-const PAUSE = 256;
+/** After a failure for size a larger batch is tried later and later: in this many batches. */
+const FIRST_PAUSE = 4;
+const LONGEST_PAUSE = 256;
+/** A wait ends this part of the target early, and at least this many ms: timers are late. */
+const EARLY = 0.05;
+const EARLY_MS = 2;
 /** Items of one line are let go in portions of this size. */
 const READ_AHEAD = 64;
 /** The refused part of arrivals is averaged over about this many batches. */
@@ -46,6 +50,9 @@ class TargetRule implements LatencyTarget {
   /** The largest cost that may run after a larger one has failed. */
   #safe = Infinity;
   #sinceFailure = 0;
+  #pause = FIRST_PAUSE;
+  /** True while the queue may hold items of several priorities, lanes or tenants. */
+  #isMixed = false;
   #error: { readonly at: number; readonly error: Error } | null = null;
   /** Refused before the last batch ended, and which part of the latest arrivals that is. */
   #refusedBefore = 0;
@@ -91,7 +98,8 @@ class TargetRule implements LatencyTarget {
   }
 
   get holdMs(): number {
-    return this.#targetMs - this.#upper(Math.min(this.#cap, this.#view.queue.size + 1));
+    const runMs = this.#upper(Math.min(this.#cap, this.#view.queue.size + 1));
+    return this.#targetMs - runMs - Math.max(EARLY_MS, EARLY * this.#targetMs);
   }
 
   // Which items are let go.
@@ -116,8 +124,9 @@ class TargetRule implements LatencyTarget {
 
   refusalOf({ moment: { at }, priority, key, tenant }: Entry): Error | null {
     // Of several priorities, lanes or tenants another item may have to go, at the end of the turn.
-    if (this.room(at) > 0 || priority !== 0 || key !== undefined || tenant !== "") return null;
-    return this.#refusal(at, 1);
+    if (this.#view.queue.size === 0) this.#isMixed = false;
+    if (priority !== 0 || key !== undefined || tenant !== "") this.#isMixed = true;
+    return this.#isMixed || this.room(at) > 0 ? null : this.#refusal(at, 1);
   }
 
   shed(now: number): void {
@@ -180,17 +189,22 @@ class TargetRule implements LatencyTarget {
     this.#sinceFailure += 1;
     if (failure?.hasFailed || failure?.isSplit) {
       // One that is larger than any that succeeded may have failed for its size.
-      if (cost > this.#largest) {
-        this.#safe = this.#largest || cost / 2;
-        this.#sinceFailure = 0;
-      }
+      if (cost > this.#largest) this.#failedAt(cost);
     } else if (callMs !== undefined && !isPart) {
+      if (this.#largest === 0 || this.#sinceFailure >= this.#pause) this.#safe = Infinity;
+      if (cost > this.#largest) this.#pause = FIRST_PAUSE;
       this.#largest = Math.max(this.#largest, cost);
-      this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
+      // Items of no cost say nothing of the others.
+      if (cost > 0) this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
       if (this.#ended > 1) this.#model.record(cost, callMs);
-      if (this.#sinceFailure >= PAUSE) this.#safe = Infinity;
     }
     this.#chooseCap();
+  }
+
+  #failedAt(cost: number): void {
+    this.#safe = this.#largest || cost / 2;
+    this.#sinceFailure = 0;
+    if (this.#largest > 0) this.#pause = Math.min(LONGEST_PAUSE, 4 * this.#pause);
   }
 
   stats(options: ResolvedOptions): LearnedStats {

@@ -252,3 +252,83 @@ test("a second run with the same schema parses what is stored, and pays for noth
   expect(again?.value).toBe(36);
   expect(world.provider.batches).toHaveLength(1);
 });
+
+const many = (count: number) => Array.from({ length: count }, (_, index) => ask(`a${index}`));
+
+test("a check that fails for one answer leaves that one open, and settles the others", async () => {
+  const world = rig(() => chat("yes"));
+  let failures = 0;
+  const check = (_body: JsonObject, { id }: { readonly id: string }): null => {
+    if (id !== "a7" || failures === 25) return null;
+    failures += 1;
+    throw new TypeError("Cannot read properties of null");
+  };
+  const outcomes = await outcomesOf(world, { job: "j", requests: many(20), check });
+  expect(outcomes.map(({ status, attempts }) => [status, attempts])).toEqual(outcomes.map(() => ["succeeded", 1]));
+  expect(outcomes.at(-1)?.id).toBe("a7");
+  expect(failures).toBe(25);
+});
+
+test("slow checks of many answers are waited for, each up to the time of a call", async () => {
+  const world = rig(() => chat("yes"));
+  const { time } = world;
+  const hung = new Set(["a0"]);
+  const check = (_body: JsonObject, { id }: { readonly id: string }): Promise<null> =>
+    new Promise((resolve) => {
+      if (!hung.delete(id)) time.setTimeout(() => resolve(null), 10_000);
+    });
+  const outcomes = await outcomesOf(world, { job: "j", requests: many(15), check });
+  expect(outcomes.filter(({ status, attempts }) => status === "succeeded" && attempts === 1)).toHaveLength(15);
+  expect(world.errors).toMatchObject([{ code: "CHECK_FAILED" }]);
+});
+
+test("a check that fails for a line that an account ran ends it with its answer, and runs it once", async () => {
+  const time = virtualClock(START);
+  const runner = new SimRunner({ time, lineMs: () => 1_000 });
+  const dispatcher = createDispatcher({
+    ...{ store: memoryStore(), accounts: [runner.account()], clock: time, random: seeded(1) },
+    ...{ thresholds: { maxAgeMs: 0 }, onError: () => {} },
+    check: (_body, { id }) => {
+      if (id === "a0") throw new Error("Our mistake.");
+      return null;
+    },
+  });
+  onTestFinished(() => dispatcher.stop());
+  await dispatcher.start();
+  await dispatcher.enqueueMany(many(2));
+  const results = Promise.all(["a0", "a1"].map((id) => dispatcher.result(id)));
+  await time.advance(30 * MINUTE);
+  expect(await results).toMatchObject([
+    { status: "failed", error: { code: "invalid_output" }, response: { statusCode: 200 } },
+    { status: "succeeded" },
+  ]);
+  expect(runner.executions).toHaveLength(2);
+});
+
+test("JSON in one Markdown fence is JSON, and a long reason is cut", async () => {
+  const fenced = rig(() => chat(`\`\`\`json\n${right}\n\`\`\``));
+  const [outcome] = await outcomesOf(fenced, { job: "j", requests: [ask("a")], schema: person });
+  expect(outcome).toMatchObject({ status: "succeeded", attempts: 1, value: { name: "Ada", age: 36 } });
+  const wordy = rig(() => chat("no"));
+  const [failed] = await outcomesOf(wordy, { job: "j", requests: [ask("a")], check: () => "x".repeat(100_000) });
+  expect(failed?.error?.message.length).toBeLessThan(1_100);
+});
+
+test("a schema that throws when the value is read ends no job", async () => {
+  const world = rig(() => chat(right));
+  let reads = 0;
+  const schema: OutputSchema<string> = {
+    "~standard": {
+      version: 1,
+      vendor: "ours",
+      validate: () => {
+        reads += 1;
+        if (reads > 1) throw new Error("Its database is away.");
+        return { value: "Ada" };
+      },
+    },
+  };
+  const outcomes = await outcomesOf(world, { job: "j", requests: many(1), schema });
+  expect(outcomes.map(({ status, value }) => [status, value])).toEqual([["succeeded", undefined]]);
+  expect(world.errors).toMatchObject([{ code: "CHECK_FAILED" }]);
+});

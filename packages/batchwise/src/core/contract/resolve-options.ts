@@ -161,9 +161,14 @@ const defaults: Map<string, PreparedOptions> = new Map();
 /** A bound, because programs may generate names. */
 const MOST_DEFAULTS = 100;
 
+/** Infinity is no target. */
+function hasTarget(ms = Infinity): boolean {
+  return ms < Infinity;
+}
+
 /** Defaults that depend on given options. */
 function defaultsFor({ order, maxBatchCost, targetLatencyMs }: BatchOptions<unknown, unknown>): Defaults {
-  const isLearned = maxBatchCost === "learn" || targetLatencyMs !== undefined;
+  const isLearned = maxBatchCost === "learn" || hasTarget(targetLatencyMs);
   if (order !== "length" && !isLearned) return DEFAULTS;
   const batchCost = order === "length" ? "padded" : DEFAULTS.batchCost;
   return { ...DEFAULTS, batchCost, maxBatchSize: isLearned ? LEARNED_SIZE : DEFAULTS.maxBatchSize };
@@ -179,7 +184,7 @@ function checkTogether(options: BatchOptions<unknown, unknown>): void {
     throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
   }
   if (cache?.nullIsResult !== undefined) check("cache.nullIsResult", aBoolean, cache.nullIsResult);
-  if ((limiter ?? targetLatencyMs) !== undefined && prefetch > 0) {
+  if ((limiter !== undefined || hasTarget(targetLatencyMs)) && prefetch > 0) {
     const none = { ...finiteIntegerFrom(0), expected: "0 when `limiter` or `targetLatencyMs` is set" };
     throw expected("prefetch", none, prefetch);
   }

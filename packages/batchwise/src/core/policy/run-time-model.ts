@@ -8,6 +8,8 @@
 const CLASSES_PER_OCTAVE = 4;
 /** A class is the mean of about this many batches. */
 const REMEMBERED = 24;
+/** The first times of a class count as at most this many times what was predicted. */
+const STALLED = 1.5;
 /** A class is compared with others after this many batches. */
 const ENOUGH = 3;
 /** A time per unit this close to the least is as good. */
@@ -69,7 +71,8 @@ export class RunTimeModel {
     const key = keyOf(cost);
     const known = this.#classes.get(key) ?? { weight: 0, cost, ms: 0 };
     this.#classes.set(key, known);
-    let mean = ms;
+    // The first of a class may have stalled, and no batch of its size might run again to show it.
+    let mean = this.largest > 0 ? Math.min(ms, STALLED * this.predict(cost)) : ms;
     if (known.weight >= 2) {
       const expected = this.predict(cost);
       const log = bounded(Math.log(ms / expected), 3);

@@ -8,6 +8,8 @@ import { checkMark } from "../format/encode.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 
 const MOST_ISSUES = 5;
+/** Maximum characters of an issue: some libraries quote the whole value. */
+const MOST_WORDS = 200;
 const aSchema: Rule = {
   expected: "a schema of zod, valibot, arktype or another library of Standard Schema",
   type: "object",
@@ -49,7 +51,8 @@ export async function parsedValue<Output>(schema: OutputSchema<Output>, body: Js
 function wordsOf(issues: readonly SchemaIssue[]): string {
   const words = issues.slice(0, MOST_ISSUES).map(({ message, path = [] }) => {
     const place = path.map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-    return place === "" ? message : `${place}: ${message}`;
+    const words = message.length > MOST_WORDS ? `${message.slice(0, MOST_WORDS)}…` : message;
+    return place === "" ? words : `${place}: ${words}`;
   });
   const more = issues.length > MOST_ISSUES ? ` And ${issues.length - MOST_ISSUES} more.` : "";
   return `The answer is not as the schema says. ${words.join("; ")}.${more}`;

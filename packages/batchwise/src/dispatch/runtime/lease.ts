@@ -31,6 +31,8 @@ export class Lease {
   readonly account: Account;
   /** The provider batch as last polled, for later steps under the same lease. */
   seen: ProviderBatch | null = null;
+  /** True once the batch is left to other processes: this one looks at it later than they do. */
+  isLeft = false;
   readonly #runtime: Runtime;
   readonly #lost: AbortController = new AbortController();
   #batch: BatchRow;
@@ -118,7 +120,7 @@ export class Lease {
       if (written.ok) this.close();
       return written;
     });
-    if (result.ok) this.#runtime.working.wakeAt(result.batch.nextAt);
+    if (result.ok && !this.isLeft) this.#runtime.working.wakeAt(result.batch.nextAt);
     return result;
   }
 

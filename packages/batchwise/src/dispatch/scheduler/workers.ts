@@ -24,6 +24,8 @@ import { submit } from "../steps/submit/submit.ts";
 import { Places, shareOf } from "./places.ts";
 import { RunPlaces } from "./run-places.ts";
 
+/** How soon this process looks again at a batch that it has left to others. */
+const LEFT_MS = 60_000;
 /** Leases held at once by one process. An account may hold its share beyond this. */
 const MOST_LEASES = 100;
 /** Uploads, collections and disposals that run at once: these take memory. See `Places`. */
@@ -208,7 +210,7 @@ export class Workers {
       lease.close();
       await lease.giveBack();
       lease.tellStuck();
-      this.#letGo(lease.batch);
+      this.#letGo(lease);
     }
   }
 
@@ -223,9 +225,10 @@ export class Workers {
   }
 
   /** Remembers when the batch falls due. A lease that was not given back expires first. */
-  #letGo({ key, state, nextAt, leaseUntil }: BatchRow): void {
+  #letGo({ isLeft, batch: { key, state, nextAt, leaseUntil } }: Lease): void {
     if (!LIVE.includes(state)) return;
-    const at = Math.max(nextAt, leaseUntil - this.#runtime.storeTime.aheadMs);
+    const { clock, storeTime } = this.#runtime;
+    const at = isLeft ? clock.now() + LEFT_MS : Math.max(nextAt, leaseUntil - storeTime.aheadMs);
     this.#dueAt.set(key, at);
     this.#runtime.working.wakeAt(at);
   }

@@ -10,7 +10,13 @@ import { laneProper } from "../contract/lanes.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { LedgerRow, RequestRow } from "../contract/rows.ts";
 import { afterBreak } from "../decide/after/break.ts";
-import { classifyChecked, classifySuccess, isSuccess } from "../decide/results/classify-results.ts";
+import {
+  type CheckedLine,
+  classifyChecked,
+  classifySuccess,
+  isSuccess,
+  type Member,
+} from "../decide/results/classify-results.ts";
 import { healthOf, isKeptBack } from "../decide/sealing/lane-health.ts";
 import { maySendAt } from "../decide/sealing/outage.ts";
 import { isMistake, isStoreError, readable } from "../format/client-error.ts";
@@ -19,7 +25,7 @@ import { type Disposal, EXPIRED } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { failureOf, onAbort } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { checkOne, isChecked, leftToOthers } from "./collect/checked-answers.ts";
+import { checkOne, isChecked, isCheckFailed, leftToOthers } from "./collect/checked-answers.ts";
 import { placeOf } from "./lane-health.ts";
 import { LineFailures } from "./line-failures.ts";
 import { isUrgentAtFallback, mayChangeAccount } from "./submit/competing-batches.ts";
@@ -287,12 +293,23 @@ class Execution {
       this.#take(line);
       return;
     }
-    const checked = await checkOne(this.#runtime, this.#lease, { ...member, ord }, line);
+    const checked = await this.#checked({ ...member, ord }, line);
     this.#running.delete(ord);
     this.#lines += 1;
     this.failures.succeeded();
     const { clock, options } = this.#runtime;
     this.#add(classifyChecked(checked, { ...options.retry, lane: this.#lane }, clock.now()));
+  }
+
+  /** A check that fails ends its request with the answer: only here is the answer kept. */
+  async #checked(member: RequestRow & Member, line: ResultLine): Promise<CheckedLine> {
+    try {
+      return await checkOne(this.#runtime, this.#lease, member, line);
+    } catch (error) {
+      if (!isCheckFailed(error)) throw error;
+      this.#runtime.report(error, this.#lease.context("execute"));
+      return { line, member, why: error.message, mayPass: false };
+    }
   }
 
   async #settleFailures(): Promise<void> {

@@ -39,11 +39,14 @@ export function answerValue(body: JsonObject): Exclude<AnswerText, { readonly ki
   const answer = answerText(body);
   if (answer.kind !== "text") return answer;
   try {
-    return { kind: "value", value: JSON.parse(answer.text) };
+    return { kind: "value", value: JSON.parse(FENCED.exec(answer.text)?.groups?.json ?? answer.text) };
   } catch (error) {
     return none(`The answer is not JSON: ${(error as Error).message}.`);
   }
 }
+
+/** Models often put JSON into one Markdown fence. */
+const FENCED = /^\s*```(?:json)?\s*\n(?<json>[\s\S]*?)\n\s*```\s*$/i;
 
 const CUT: AnswerText = { kind: "final", why: "The answer was cut by its limit of tokens." };
 const REFUSAL: AnswerText = { kind: "final", why: "The model refused to answer." };

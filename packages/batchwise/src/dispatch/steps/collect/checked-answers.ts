@@ -10,11 +10,17 @@ import { answerText } from "../../decide/results/answer-text.ts";
 import type { CheckedLine, Member } from "../../decide/results/classify-results.ts";
 import { parseLane } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
+import { readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
-const LEFT_MS = 60_000;
-/** Requests read at once, with their bodies. */
+/** When another process may take the batch. This one takes it again later. */
+const LEFT_MS = 1_000;
+/** The same for a process that lives for one run. */
+const LEFT_BY_RUN_MS = 60_000;
+/** Maximum requests read at once, with their bodies. */
 const PAGE = 200;
+/** Maximum characters of a reason that an outcome keeps. */
+const MOST_WORDS = 1_000;
 
 /** True where the batch is left to a process that has the check, and the lease has ended. */
 export async function leftToOthers(runtime: Runtime, lease: Lease): Promise<boolean> {
@@ -23,7 +29,9 @@ export async function leftToOthers(runtime: Runtime, lease: Lease): Promise<bool
   const message = `The answers of batch ${lease.batch.key} are checked, and this process does not have the check`;
   const error = new DispatchError("CHECK_MISSING", `${message}: it is left to one that has it.`);
   if (runtime.troubles.isNewWord(error.message)) runtime.report(error, lease.context("results"));
-  await lease.end((now) => ({ nextAt: now + LEFT_MS }));
+  lease.isLeft = true;
+  const leftMs = runtime.budget === null ? LEFT_MS : LEFT_BY_RUN_MS;
+  await lease.end((now) => ({ nextAt: now + leftMs }));
   return true;
 }
 
@@ -31,30 +39,57 @@ export function isChecked({ batch: { lane } }: Lease): boolean {
   return parseLane(lane).checked !== "";
 }
 
-/** Checks successes of members; those that have ended already are left out. */
+type OrdLine = readonly [ord: number, line: ResultLine];
+
+/**
+ * Checks successes of members and passes each on; those that have ended already are left out. A
+ * check that fails leaves its own request open: returns the first such error, or null.
+ */
 export async function checkLines(
   runtime: Runtime,
   lease: Lease,
-  lines: readonly (readonly [ord: number, line: ResultLine])[],
-): Promise<CheckedLine[]> {
+  lines: readonly OrdLine[],
+  pass: (line: CheckedLine) => void,
+): Promise<DispatchError | null> {
   const inOrder = lines.toSorted(([a], [b]) => a - b);
-  const checked: CheckedLine[] = [];
+  let failed: DispatchError | null = null;
   for (let from = 0; from < inOrder.length; ) {
-    const [fromOrd] = inOrder[from] as (typeof inOrder)[number];
-    const rows = await runtime.store.requests({ batchKey: lease.batch.key, fromOrd, limit: PAGE, bodies: true });
+    const [fromOrd] = inOrder[from] as OrdLine;
+    const limit = neighbours(inOrder, from);
+    const rows = await runtime.store.requests({ batchKey: lease.batch.key, fromOrd, limit, bodies: true });
     const byOrd = new Map(rows.map((row) => [row.ord as number, row]));
-    const last = rows.length < PAGE ? Number.POSITIVE_INFINITY : (rows.at(-1)?.ord as number);
-    for (; from < inOrder.length; from += 1) {
-      const [ord, line] = inOrder[from] as (typeof inOrder)[number];
-      if (ord > last) break;
+    for (const [ord, line] of inOrder.slice(from, from + limit)) {
       const row = byOrd.get(ord);
-      if (row !== undefined) checked.push(await checkOne(runtime, lease, { ...row, ord }, line));
+      if (row === undefined) continue;
+      try {
+        pass(await checkOne(runtime, lease, { ...row, ord }, line));
+      } catch (error) {
+        if (!isCheckFailed(error)) throw error;
+        failed ??= error;
+      }
     }
+    from += limit;
   }
-  return checked;
+  return failed;
 }
 
-/** Checks one success. What the user's function throws is thrown, with the request's id. */
+/** How many lines from here on have ords in a row, at most a page: one read gets their bodies. */
+function neighbours(lines: readonly OrdLine[], from: number): number {
+  const [first] = lines[from] as OrdLine;
+  let count = 1;
+  while (count < PAGE && lines[from + count]?.[0] === first + count) count += 1;
+  return count;
+}
+
+/** True for the error of a check that threw, did not answer in time, or answered with nonsense. */
+export function isCheckFailed(error: unknown): error is DispatchError {
+  return error instanceof DispatchError && error.code === "CHECK_FAILED";
+}
+
+/**
+ * Checks one success, in the time that one call of the account may take. Throws CHECK_FAILED with
+ * the request's id if the user's function throws or is late.
+ */
 export async function checkOne(
   runtime: Runtime,
   lease: Lease,
@@ -66,8 +101,10 @@ export async function checkOne(
   const final = answerText(body);
   let why: string | null;
   try {
-    why = (await runtime.options.check?.run(body, requestOf(row, endpoint))) ?? null;
+    const run = async () => runtime.options.check?.run(body, requestOf(row, endpoint));
+    why = (await readFor(runtime, lease, run)) ?? null;
   } catch (error) {
+    if (lease.isOver || runtime.isStopping) throw error;
     throw new DispatchError("CHECK_FAILED", `The check of the answer of "${row.id}" threw.`, error);
   }
   if (why !== null && typeof why !== "string") {
@@ -75,7 +112,11 @@ export async function checkOne(
     throw new DispatchError("CHECK_FAILED", message);
   }
   if (why !== null && final.kind === "final") return { line, member: row, why: final.why, mayPass: false };
-  return { line, member: row, why, mayPass: true };
+  return { line, member: row, why: why === null ? null : shortened(why, MOST_WORDS), mayPass: true };
+}
+
+function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
 function requestOf(

@@ -29,7 +29,7 @@ import { accountBlameOf } from "../../format/account-blame.ts";
 import { readable } from "../../format/client-error.ts";
 import { batchName, keyPrefix, parseCustomId } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
-import { CallTimeout, failureOf, HELD_MS, onAbort, readFor } from "../../runtime/provider-calls.ts";
+import { CallTimeout, HELD_MS, onAbort, readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { undoAdoption } from "../find/undo-adoption.ts";
 import { noteBadHour, noteSuccess, noteWithoutSuccess } from "../lane-health.ts";
@@ -39,20 +39,17 @@ import { checkLines, isChecked, leftToOthers } from "./checked-answers.ts";
 import { endedBatch } from "./ended-batch.ts";
 import { HeldFailures } from "./held-failures.ts";
 import { collectFailed } from "./put-off.ts";
+import { reported } from "./reported.ts";
 import { sendAsFile } from "./send-as-file.ts";
 import { readAgain, shortReadsOf, stillMissing, UnreadResults } from "./unread-results.ts";
 import { UselessCount } from "./useless-lines.ts";
 
-/**
- * Results per transaction. They are held until there are as many, however slowly the provider
- * sends; smaller chunks would need less memory and more writes to the disk.
- */
+/** Results per transaction, held until there are as many. Smaller chunks need more writes. */
 const CHUNK_LINES = 1_000;
 const CHUNK_CHARS = 1_000_000;
 /** Answers that are checked are held with their requests. */
 const CHECKED_LINES = 200;
 const BUSY_MS = 5_000;
-
 /** Longest time in ms that a line is held, checked when another line comes. */
 const LONGEST_HELD_MS = 5_000;
 
@@ -106,6 +103,9 @@ class Collection {
   readonly #useless: UselessCount;
   /** Successes whose answers are to be checked. */
   #unchecked: (readonly [ord: number, line: ResultLine])[] = [];
+  #isChecking = false;
+  /** The first check that failed: its request stays open. */
+  #checkFailed: DispatchError | null = null;
   #countedSuccesses = 0;
   #isBadHour = false;
 
@@ -121,7 +121,13 @@ class Collection {
 
   async run(seen: ProviderBatch): Promise<void> {
     this.#countedSuccesses = seen.counts?.succeeded ?? 0;
-    if (seen.resultRefs.length > 0) await this.#told(() => this.#stream(seen));
+    if (seen.resultRefs.length > 0)
+      await reported(
+        this.#runtime,
+        this.#lease,
+        () => this.#lines,
+        () => this.#stream(seen),
+      );
     if (this.#runtime.isStopping && this.#lease.batch.remaining > 0) throw new Error("The dispatcher is stopping.");
     this.#checkRead(seen, await this.#counted(seen));
     // Without any line the adoption stays unverified, and members are not charged.
@@ -158,24 +164,6 @@ class Collection {
     return ran === null || more === null ? (ran ?? more) : Math.max(ran, more);
   }
 
-  async #told(read: () => Promise<void>): Promise<void> {
-    const { events, clock } = this.#runtime;
-    const { account, batch } = this.#lease;
-    const begunAt = clock.monotonic();
-    const tell = (code: string | null): void =>
-      events.emit("collect", () => ({
-        ...{ account: account.name, batch: batch.key, lines: this.#lines, code },
-        durationMs: clock.monotonic() - begunAt,
-      }));
-    try {
-      await read();
-      tell(null);
-    } catch (error) {
-      tell(failureOf(account, error, "results").code);
-      throw error;
-    }
-  }
-
   /** Throws UnreadResults if members without a line may have one that is not shown yet. */
   #checkRead(seen: ProviderBatch, counted: number | null): void {
     const { batch } = this.#lease;
@@ -204,7 +192,10 @@ class Collection {
       const broken = (reason: unknown): void => {
         if (!cut.signal.aborted) end(reason, this.#settleRead(reason));
       };
-      const stall = new Timer(clock, () => broken(new CallTimeout(`No result line within ${timeoutMs} ms.`)));
+      // While answers are checked no line is read.
+      const stall = new Timer(clock, () =>
+        this.#isChecking ? moved() : broken(new CallTimeout(`No result line within ${timeoutMs} ms.`)),
+      );
       const moved = (): void => {
         const now = clock.now();
         // The end of a run cuts by itself.
@@ -251,6 +242,7 @@ class Collection {
     // Some providers count bad lines as done.
     this.#countedSuccesses = 0;
     await this.#settleFailures();
+    if (this.#checkFailed !== null) throw this.#checkFailed;
   }
 
   /** True for the first line of a member in this download: only these show progress. */
@@ -358,8 +350,7 @@ class Collection {
   async #flush(): Promise<void> {
     const unchecked = this.#unchecked;
     this.#unchecked = [];
-    const checked = unchecked.length === 0 ? [] : await checkLines(this.#runtime, this.#lease, unchecked);
-    for (const one of checked) this.#items.push(classifyChecked(one, this.#rules, this.#runtime.clock.now()));
+    if (unchecked.length > 0) await this.#check(unchecked);
     if (this.#items.length === 0) return;
     const items = this.#items;
     this.#items = [];
@@ -367,6 +358,19 @@ class Collection {
     this.#settling = this.#lease.settle(items);
     await this.#settling;
     await this.#runtime.options.failpoint("after-result-txn");
+  }
+
+  async #check(unchecked: readonly (readonly [ord: number, line: ResultLine])[]): Promise<void> {
+    const { clock } = this.#runtime;
+    this.#isChecking = true;
+    try {
+      const failed = await checkLines(this.#runtime, this.#lease, unchecked, (one) =>
+        this.#add(classifyChecked(one, this.#rules, clock.now())),
+      );
+      this.#checkFailed ??= failed;
+    } finally {
+      this.#isChecking = false;
+    }
   }
 
   /** Members with their tries, read once, and only when a line needs them. */

@@ -7,6 +7,7 @@ import { isMistake } from "../../format/client-error.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { isCheckFailed } from "./checked-answers.ts";
 
 const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 300_000;
@@ -51,6 +52,11 @@ export async function collectFailed(runtime: Runtime, lease: Lease, error: unkno
     tellOfTime(runtime, lease, hadMs);
     // With the last member decided it needs no more of the provider, and still ends.
     if (lease.batch.remaining > 0) await lease.end((now) => ({ nextAt: now }));
+    return;
+  }
+  if (isCheckFailed(error)) {
+    runtime.report(error, lease.context("results"));
+    await putOff(lease, error.code, error.message, false);
     return;
   }
   if (isMistake(error)) throw error;

@@ -1,0 +1,108 @@
+// What a reader of the target's rule found: each of these refused callers for long at little load.
+
+import { type BatchOptions, createBatcher } from "batchwise";
+import { type VirtualClock, virtualClock } from "batchwise/testing";
+import { expect, test } from "vitest";
+
+type Options = BatchOptions<number, number>;
+
+/** A handler that takes `runMs` of its call, or fails where that is NaN, in virtual time. */
+function rig(runMs: (size: number, call: number) => number, options: Options = {}) {
+  const clock = virtualClock();
+  let calls = 0;
+  const handler = (items: number[]): Promise<number[]> => {
+    const ms = runMs(items.length, calls++);
+    return new Promise((resolve, reject) => {
+      clock.setTimeout(() => (Number.isNaN(ms) ? reject(new Error("failed")) : resolve(items)), ms || 10);
+    });
+  };
+  const batcher = createBatcher(handler, { clock, targetLatencyMs: 100, ...options });
+  const seen = new Map<number, { answered: number; refused: number; failed: number }>();
+  const submit = (item: number, priority = 0): void => {
+    const counts = seen.get(priority) ?? { answered: 0, refused: 0, failed: 0 };
+    seen.set(priority, counts);
+    batcher.submit(item, { priority }).then(
+      () => void counts.answered++,
+      (error: { code?: string }) => void (error.code === "OVERLOADED" ? counts.refused++ : counts.failed++),
+    );
+  };
+  const counts = (priority = 0) => seen.get(priority) ?? { answered: 0, refused: 0, failed: 0 };
+  return { batcher, clock, submit, counts };
+}
+
+/** `perSecond` items a second, evenly, for `ms`. */
+async function load(clock: VirtualClock, perSecond: number, ms: number, submit: () => void): Promise<void> {
+  const stepMs = 1_000 / perSecond;
+  for (let at = 0; at < ms; at += stepMs) {
+    submit();
+    await clock.advance(stepMs);
+  }
+}
+
+test("items of no cost do not end all service", async () => {
+  const { clock, submit, counts } = rig(() => 10, { cost: (item) => item });
+  for (const item of [0, 0, 0, ...Array.from({ length: 50 }, () => 20)]) {
+    submit(item);
+    await clock.advance(1_000);
+  }
+  expect(counts()).toMatchObject({ answered: 53, refused: 0 });
+});
+
+test.each([
+  ["the first call", 0],
+  ["the second call, the first of many items", 1],
+])("one failure of %s does not cap batches for long", async (_which, failing) => {
+  const { clock, submit, counts } = rig((size, call) => (call === failing ? Number.NaN : 20 + 0.5 * size));
+  submit(1);
+  await clock.advance(50);
+  for (let item = 0; item < 20; item += 1) submit(item);
+  await clock.advance(50);
+  await load(clock, 400, 6_000, () => submit(1));
+  await clock.advance(1_000);
+  expect(counts().refused).toBeLessThan(300);
+});
+
+test("one stall of a size that is new does not take capacity for ever", async () => {
+  let stalls = false;
+  const { clock, submit, counts } = rig((size) => (stalls && size === 20 ? 400 : 10 + 0.5 * size));
+  for (const size of [1, 2, 4, 8, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64]) {
+    for (let item = 0; item < size; item += 1) submit(item);
+    await clock.advance(1_000);
+  }
+  stalls = true;
+  for (let item = 0; item < 20; item += 1) submit(item);
+  await clock.advance(1_000);
+  stalls = false;
+  const before = counts().refused;
+  await load(clock, 1_000, 10_000, () => submit(1));
+  await clock.advance(1_000);
+  expect(counts().refused - before).toBeLessThan(500);
+});
+
+test("a flood of a lower priority refuses no caller of the default one", async () => {
+  const { clock, submit, counts } = rig((size) => 10 + size, { targetLatencyMs: 200, maxBatchSize: 8 });
+  for (const size of [1, 2, 4, 8, 8, 8, 8]) {
+    for (let item = 0; item < size; item += 1) submit(item);
+    await clock.advance(1_000);
+  }
+  let step = 0;
+  await load(clock, 2_000, 2_000, () => {
+    submit(1, -1);
+    step += 1;
+    if (step % 20 === 0) submit(1);
+  });
+  await clock.advance(2_000);
+  expect(counts(-1).refused).toBeGreaterThan(1_000);
+  expect(counts().refused).toBe(0);
+});
+
+test("`targetLatencyMs: Infinity` is no target: the default batch size stays, and `prefetch` is allowed", async () => {
+  const sizes: number[] = [];
+  const handler = async (items: number[]): Promise<number[]> => {
+    sizes.push(items.length);
+    return items;
+  };
+  await using batcher = createBatcher(handler, { targetLatencyMs: Infinity, prefetch: 1 });
+  await Promise.all(Array.from({ length: 100 }, (_, item) => batcher.submit(item)));
+  expect(Math.max(...sizes)).toBe(32);
+});
