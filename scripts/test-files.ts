@@ -34,7 +34,6 @@ export const slow: string[] = [
   "packages/batchwise/test/dispatch/simulation.test.ts",
   "packages/batchwise/test/dispatch/protocol.test.ts",
   "packages/batchwise/test/dispatch/steps/each-call.test.ts",
-  "packages/batchwise/test/dispatch/providers/local/broken-runners.test.ts",
   "packages/batchwise/test/dispatch/day.test.ts",
   "packages/batchwise/test/core/learned-cost.test.ts",
   "packages/batchwise/test/simulation/simulation.test.ts",
