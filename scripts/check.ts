@@ -6,7 +6,7 @@ import { availableParallelism } from "node:os";
 import { folders, install } from "./folders.ts";
 import { runSteps } from "./steps.ts";
 
-install(folders);
+await install(folders);
 const compiled = folders.filter((folder) => folder !== "compat/publish");
 
 await runSteps(

@@ -3,7 +3,7 @@
 // folders that it needs. Packages that a folder does not have come from the root.
 
 import { existsSync, statSync } from "node:fs";
-import { run } from "./steps.ts";
+import { runQuietly } from "./steps.ts";
 
 /** Each with its contents and its installed size in MB. */
 const FOLDERS = {
@@ -24,15 +24,21 @@ export const folders = Object.keys(FOLDERS) as readonly Folder[];
 export const tested: readonly Folder[] = folders.filter((folder) => !["compat/publish", "site"].includes(folder));
 
 /**
- * Installs folders that are missing or older than their lock. First prints which, and how large
- * they are; throws if one fails.
+ * Installs folders that are missing or older than their lock, all at once. First prints which, and
+ * how large they are; rejects if one fails, with what npm printed.
  */
-export function install(wanted: readonly Folder[]): void {
-  for (const folder of wanted.filter((name) => !isInstalled(name))) {
+export async function install(wanted: readonly Folder[]): Promise<void> {
+  const missing = wanted.filter((name) => !isInstalled(name));
+  for (const folder of missing) {
     const [holds, megabytes] = FOLDERS[folder];
     console.log(`Installing ${folder}: ${holds} (${megabytes} MB)`);
-    if (!run("npm ci --silent", folder)) throw new Error(`npm ci failed in ${folder}`);
   }
+  await Promise.all(
+    missing.map(async (folder) => {
+      const { passed, output } = await runQuietly("npm ci --silent", folder);
+      if (!passed) throw new Error(`npm ci failed in ${folder}\n${output}`);
+    }),
+  );
 }
 
 /** npm writes the hidden lock at the end of an installation. */

@@ -17,10 +17,10 @@ export function run(command: string, cwd = "."): boolean {
 }
 
 /** Resolves with the command's success (exit code 0) and its output. */
-function runQuietly(command: string): Promise<{ readonly passed: boolean; readonly output: string }> {
+export function runQuietly(command: string, cwd = "."): Promise<{ readonly passed: boolean; readonly output: string }> {
   const [file = "", ...args] = command.split(" ");
   return new Promise((resolve) => {
-    const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"], cwd });
     let output = "";
     const add = (chunk: string): void => {
       output += chunk;

@@ -21,7 +21,7 @@ mkdirSync(".cache", { recursive: true });
 rmSync(reportFile, { force: true });
 
 // The proving tests need these folders; the site installs itself.
-install(process.argv.includes("vitest.prove.config.ts") ? ["compat/runtimes", "compat/frameworks"] : tested);
+await install(process.argv.includes("vitest.prove.config.ts") ? ["compat/runtimes", "compat/frameworks"] : tested);
 
 const ended =
   run("node scripts/build.ts") &&

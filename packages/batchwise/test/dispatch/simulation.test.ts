@@ -11,8 +11,8 @@ const only = process.env.SEED;
  * A third of a second each; `npm run prove -- dispatch-simulation` runs the next 500. Run some
  * thousands after a change of the protocol: `SEEDS=5000`.
  */
-const RUNS = Number(process.env.SEEDS ?? 75);
-const A_TEST = 25;
+const RUNS = Number(process.env.SEEDS ?? 40);
+const A_TEST = 20;
 
 const starts =
   only === undefined ? Array.from({ length: Math.ceil(RUNS / A_TEST) }, (_, index) => index * A_TEST) : [Number(only)];
