@@ -1,7 +1,7 @@
 /** Runs the model alone in threads of this process, all at the same time. Ends all of them. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import type { ModelSource } from "../../packages/batchwise/src/onnx/text/model-files.ts";
+import type { ModelSource } from "../../packages/batchwise/src/onnx/text/model-folder/model-files.ts";
 import { median } from "../harness/numbers.ts";
 import { type Cut, spread, sum, weightOf, wholeMs } from "./bound-batches.ts";
 import type { ThreadAnswer, ThreadData, ThreadTask } from "./bound-thread.ts";

@@ -28,7 +28,7 @@ export type {
   TextModelDescription,
   Vector,
 } from "./text/embedder-types.ts";
-export type { ModelFileOptions, TextModel } from "./text/model-files.ts";
+export type { ModelFileOptions, TextModel } from "./text/model-folder/model-files.ts";
 export { openEmbedder } from "./text/open-embedder.ts";
 export { normalize } from "./text/pooling.ts";
 export { POOLINGS, type Pooling } from "./text/readout.ts";

@@ -115,6 +115,7 @@ test("an event of another's batch, or a repeated one, changes nothing; one that 
   const at = Math.floor(time.now() / 1_000);
   const touched = vi.spyOn(store, "batches");
   expect((await hook(send({ body: event("batch_of_others"), at }))).status).toBe(204);
+  expect(touched).toHaveBeenCalledTimes(1);
   touched.mockClear();
   expect((await hook(send({ body: event("batch_of_others"), at }))).status).toBe(204);
   expect(touched).not.toHaveBeenCalled();

@@ -78,3 +78,45 @@ test("a sweep that an abort cuts off is repeated by the next run", async () => {
   await ended(here.time, dispatcher.runDue({ maxMs: 20 * SECOND }));
   expect(lists).toBe(2);
 });
+
+test("a sweep that is longer than a run is reported, and waits ten minutes before it begins again", async () => {
+  let lists = 0;
+  const here = place({
+    account: (provider, sleep) => {
+      const plain = provider.account();
+      return {
+        ...plain,
+        list: async (...given) => {
+          lists += 1;
+          await sleep(12 * SECOND);
+          return plain.list(...given);
+        },
+      };
+    },
+  });
+  const { dispatcher } = here.process();
+  const tick = async (): Promise<void> => {
+    await ended(here.time, dispatcher.runDue({ maxMs: 10 * SECOND }));
+    await here.time.advance(10 * SECOND);
+  };
+  await tick();
+  expect(here.errors).toMatchObject([{ code: "RUN_TOO_SHORT" }]);
+  await tick();
+  expect(lists).toBe(1);
+  await here.time.advance(11 * MINUTE);
+  await tick();
+  expect(lists).toBe(2);
+  expect(here.errors).toHaveLength(1);
+});
+
+test("`flush()` counts for the runs of its own process", async () => {
+  const here = place({ sim: soon });
+  const mine = here.process({ thresholds: { maxAgeMs: 60 * MINUTE } }).dispatcher;
+  const other = here.process({ thresholds: { maxAgeMs: 60 * MINUTE } }).dispatcher;
+  await mine.enqueueMany(names(2));
+  mine.flush();
+  await ended(here.time, other.runDue({ maxMs: 10 * SECOND }));
+  expect(await mine.batches()).toEqual([]);
+  await ended(here.time, mine.runDue({ maxMs: 10 * SECOND }));
+  expect(await mine.batches()).toHaveLength(1);
+});

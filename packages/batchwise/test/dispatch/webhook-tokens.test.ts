@@ -156,6 +156,10 @@ test("keys at an address are kept, fetched again when one is new, and 503 says t
   };
   state.isUp = false;
   expect(await status()).toBe(503);
+  // Made-up key ids cause no calls right after a failure either.
+  for (let count = 0; count < 5; count += 1) expect(await status(`made up, down ${count}`)).toBe(503);
+  expect(state.calls).toBe(1);
+  await time.advance(5_000);
   state.isUp = true;
   state.keys = keys;
   expect(await status()).toBe(204);

@@ -173,7 +173,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#look();
   }
 
-  /** Rejects `pending` and all items, aborts all batches. All leave before one is told. */
+  /** Rejects `pending` and all items, and aborts all batches. Items leave before any rejects. */
   abandon(pending: readonly Entry[]): void {
     const error = closedError(this.#services.name);
     this.inOneStep(() => {

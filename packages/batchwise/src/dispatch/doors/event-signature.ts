@@ -4,7 +4,7 @@ import { timingSafeEqual } from "node:crypto";
 import { webhookMac } from "../format/webhook-mac.ts";
 
 /** Maximum clock difference between sender and receiver, in ms. */
-const CLOCK_MS = 300_000;
+export const CLOCK_MS = 300_000;
 const PREFIX = "whsec_";
 
 /** Decodes the secrets to keys. A secret that begins with `whsec_` is base64. */

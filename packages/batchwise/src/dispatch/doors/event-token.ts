@@ -1,10 +1,8 @@
 // Verifies the tokens with which Gemini signs the events of one job: JSON Web Tokens, only RS256.
 
 import { verify } from "node:crypto";
+import { CLOCK_MS } from "./event-signature.ts";
 import type { KeySet } from "./key-set.ts";
-
-/** Maximum clock difference between sender and receiver, in ms. */
-const CLOCK_MS = 300_000;
 
 interface Claims {
   readonly aud?: unknown;
@@ -20,7 +18,7 @@ export interface TokenRules {
   readonly audience: readonly string[];
 }
 
-/** True for an event header with a token in place of signatures. */
+/** The token of an event header that has one in place of signatures; null for any other. */
 export function tokenIn(signature: string): string | null {
   const [token = ""] = signature.split(" ").map((part) => part.slice(part.lastIndexOf(",") + 1));
   return /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token) ? token : null;

@@ -1,6 +1,7 @@
 // The public keys with which a provider signs its tokens. Keys from an address are kept for an
 // hour, and longer if it does not answer. A token with an unknown key fetches them again, at most
-// once a minute: tokens with made-up key ids cause no calls.
+// once a minute, and at most once in five seconds while the address fails: tokens with made-up key
+// ids cause few calls.
 
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { readable } from "../format/client-error.ts";
@@ -10,6 +11,8 @@ import type { SigningKey } from "../options/provider-webhook-options.ts";
 const KEPT_MS = 3_600_000;
 const LEAST_MS = 60_000;
 const TIMEOUT_MS = 5_000;
+/** How long no fetch follows one that failed. */
+const FAILED_MS = 5_000;
 const MOST_CHARS = 262_144;
 
 /** Thrown where nobody can tell now whether a key is the provider's. */
@@ -21,6 +24,8 @@ export class KeySet {
   readonly #fetch: typeof globalThis.fetch = globalThis.fetch;
   #keys: ReadonlyMap<string, KeyObject>;
   #fetchedAt = Number.NEGATIVE_INFINITY;
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #failure: unknown;
   #fetching: Promise<void> | null = null;
 
   /** `source`: the address of the keys, or the keys. */
@@ -37,15 +42,26 @@ export class KeySet {
     if (this.#source === null || (known !== undefined && age < KEPT_MS)) return known ?? null;
     if (known === undefined && age < LEAST_MS) return null;
     try {
-      this.#fetching ??= this.#refresh(this.#source).finally(() => {
-        this.#fetching = null;
-      });
-      await this.#fetching;
+      await this.#refreshed(this.#source);
     } catch (error) {
       if (known !== undefined) return known;
       throw new KeysUnavailable("The key set of `providerWebhook` cannot be fetched.", { cause: readable(error) });
     }
     return this.#keys.get(id) ?? null;
+  }
+
+  /** Calls at one time share a fetch. Rejects with the last failure while it is recent. */
+  async #refreshed(source: string): Promise<void> {
+    if (this.#clock.monotonic() - this.#failedAt < FAILED_MS) throw this.#failure;
+    this.#fetching ??= this.#refresh(source)
+      .catch((error: unknown) => {
+        [this.#failedAt, this.#failure] = [this.#clock.monotonic(), error];
+        throw error;
+      })
+      .finally(() => {
+        this.#fetching = null;
+      });
+    await this.#fetching;
   }
 
   async #refresh(source: string): Promise<void> {

@@ -1,7 +1,7 @@
 // Takes signed events of providers. An event that names one of our batches brings its next poll
 // forward. The event itself is not trusted: the poll asks the provider.
 
-import { pollNow } from "../ops/poll-now.ts";
+import { POLLED, pollNow } from "../ops/poll-now.ts";
 import type { ProviderWebhookPlan } from "../options/provider-webhook-options.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { isRecent, keysOf, signedId } from "./event-signature.ts";
@@ -10,6 +10,8 @@ import { KeySet, KeysUnavailable } from "./key-set.ts";
 
 const MOST_BYTES = 65_536;
 const MOST_SEEN = 1_000;
+/** Maximum batches read for one event. */
+const MOST_NAMED = 100;
 /** Google's batch names begin with this folder; its events may leave it out. */
 const FOLDER = "batches/";
 
@@ -68,10 +70,11 @@ export class WebhookDoor {
     const runtime = this.#runtime;
     const bare = batch.startsWith(FOLDER) ? batch.slice(FOLDER.length) : batch;
     const ids = [bare, FOLDER + bare];
-    for (const providerBatchId of ids) await pollNow(runtime, { providerBatchId });
-    if (this.#run === null) return;
-    const known = await runtime.store.batches({ providerBatchIds: ids, states: ["submitted", "running"], limit: 1 });
-    if (known.length > 0) await this.#run();
+    const rows = await runtime.store.batches({ providerBatchIds: ids, states: POLLED, limit: MOST_NAMED });
+    // A row that only lists the provider's batch among its orphans is not the named one.
+    const named = rows.filter(({ providerBatchId }) => providerBatchId !== null && ids.includes(providerBatchId));
+    for (const { key } of named) await pollNow(runtime, { batch: key });
+    if (named.length > 0) await this.#run?.();
   }
 
   #remember(id: string): void {

@@ -4,6 +4,7 @@
 
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchLine, DispatchRequest, JsonObject } from "../contract/types.ts";
+import { shortened } from "./stored-code.ts";
 
 const LINE_FIELDS = ["custom_id", "method", "url", "body"];
 const REQUEST_FIELDS = ["body", "id", "job", "endpoint", "priority", "deadlineAt", "tenant", "metadata"];
@@ -28,10 +29,10 @@ function parsed(text: string, line: number): JsonObject {
     const hint = /^\s*[[{]\s*$/.test(text) ? ". JSONL has each request whole in one line, and no list around them" : "";
     // The parser's own line number is always 1.
     const reason = cause instanceof Error ? ` (${cause.message.replace(/ \(line 1 column \d+\)$/, "")})` : "";
-    throw refusal(line, "JSON", `${quoted(text)}${hint === "" ? reason : hint}`, cause);
+    throw refusal(line, "JSON", `${shortened(text, SHOWN)}${hint === "" ? reason : hint}`, cause);
   }
   if (isObject(value)) return value;
-  throw refusal(line, "one JSON object", Array.isArray(value) ? "a list" : quoted(text));
+  throw refusal(line, "one JSON object", Array.isArray(value) ? "a list" : shortened(text, SHOWN));
 }
 
 /** Without a `url` it is a request with that id. The url may lack `/v1`, as in files for Azure. */
@@ -80,11 +81,7 @@ function refusal(line: number, expected: string, came: string, cause?: unknown):
 }
 
 function shown(value: unknown): string {
-  return value === undefined ? "none" : quoted(JSON.stringify(value));
-}
-
-function quoted(text: string): string {
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+  return value === undefined ? "none" : shortened(JSON.stringify(value), SHOWN);
 }
 
 function listed(names: readonly string[]): string {

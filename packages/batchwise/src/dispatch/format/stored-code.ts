@@ -20,6 +20,11 @@ export function storedMessage(message: string): string {
   return storable(message, LONGEST_MESSAGE);
 }
 
+/** The text, or its first `most` characters and an ellipsis. */
+export function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most)}…` : text;
+}
+
 function storable(text: string, longest: number): string {
   return text.slice(0, longest).replace(UNSTORABLE, "\ufffd");
 }

@@ -7,7 +7,8 @@ import type { BatchState } from "../contract/types.ts";
 import { underLeases } from "../runtime/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-const POLLED: readonly BatchState[] = ["submitted", "running"];
+/** States in which the provider is asked for a batch. */
+export const POLLED: readonly BatchState[] = ["submitted", "running"];
 const MOST = 10_000;
 const AT_ONCE = 100;
 

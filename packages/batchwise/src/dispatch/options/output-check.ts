@@ -5,6 +5,7 @@ import type { OutputCheck, OutputSchema, SchemaIssue } from "../contract/checks.
 import type { JsonObject } from "../contract/types.ts";
 import { answerValue } from "../decide/results/answer-text.ts";
 import { checkMark } from "../format/encode.ts";
+import { shortened } from "../format/stored-code.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 
 const MOST_ISSUES = 5;
@@ -35,7 +36,7 @@ export function outputCheck(
       const answer = answerValue(body);
       if (answer.kind !== "value") return answer.why;
       const { issues } = await standard.validate(answer.value);
-      return issues === undefined ? null : wordsOf(issues);
+      return issues === undefined ? null : issueWords(issues);
     },
   };
 }
@@ -48,10 +49,10 @@ export async function parsedValue<Output>(schema: OutputSchema<Output>, body: Js
   return result.issues === undefined ? result.value : undefined;
 }
 
-function wordsOf(issues: readonly SchemaIssue[]): string {
+function issueWords(issues: readonly SchemaIssue[]): string {
   const words = issues.slice(0, MOST_ISSUES).map(({ message, path = [] }) => {
     const place = path.map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-    const words = message.length > MOST_WORDS ? `${message.slice(0, MOST_WORDS)}…` : message;
+    const words = shortened(message, MOST_WORDS);
     return place === "" ? words : `${place}: ${words}`;
   });
   const more = issues.length > MOST_ISSUES ? ` And ${issues.length - MOST_ISSUES} more.` : "";

@@ -1,11 +1,14 @@
-// What a lease tells listeners: what its writes did to the batch, and whose requests ended with how
-// many tokens.
+// Events and reports of a lease: changes that its writes made to the batch, requests that ended
+// with their tokens, and a batch that has not ended in time.
 
+import { DispatchError } from "../contract/errors.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { BatchChanges, BatchRow, RequestRow, TokenCounts } from "../contract/rows.ts";
 import type { BatchState, OutcomeStatus } from "../contract/types.ts";
+import { LIVE } from "../decide/batch/life-cycle.ts";
 import { priceOf } from "../decide/price/price.ts";
 import { pauseCode } from "../decide/sealing/outage.ts";
+import { ageOf, isStuckSince } from "../decide/times/stuck.ts";
 import { parseLane } from "../format/encode.ts";
 import { batchRecord, errorOf } from "../format/payload.ts";
 import type { Runtime } from "./runtime.ts";
@@ -29,6 +32,21 @@ export function tellWritten({ events }: Runtime, before: BatchState, row: BatchR
   for (const { name: ledger, blockedUntil: until = 0, note = null } of written.ledgers ?? []) {
     if (until > now) events.emit("pause", () => ({ account, batch, ledger, until, code: pauseCode({ note }) }));
   }
+}
+
+/**
+ * Reports a batch that has not ended in time to `onError`, with possible actions. `before`: the
+ * batch's last write before this lease.
+ */
+export function tellStuck(runtime: Runtime, batch: BatchRow, before: number): void {
+  const { stuckAfterMs } = runtime.options;
+  if (!LIVE.includes(batch.state) || !isStuckSince(batch, before, batch.updatedAt, stuckAfterMs)) return;
+  const { key, account, state, providerBatchId, providerState } = batch;
+  const hours = Math.floor(ageOf(batch, batch.updatedAt) / 3_600_000);
+  const there = providerBatchId === null ? "" : `, and the provider says ${providerState} of ${providerBatchId}`;
+  const ways = "cancelBatch(key) cancels its requests, abandon(key) lets go of it.";
+  const message = `Batch ${key} at ${account} has not ended after ${hours} h: it is ${state}${there}. ${ways}`;
+  runtime.report(new DispatchError("BATCH_STUCK", message), { account, batch: key, operation: "work" });
 }
 
 /**

@@ -11,9 +11,8 @@ import { isLegal, maySend } from "../decide/batch/life-cycle.ts";
 import { backoff } from "../decide/times/backoff.ts";
 import { CANCELLED } from "../format/payload.ts";
 import type { ErrorContext } from "../options/dispatcher-options.ts";
-import { tellWritten, UsageTold } from "./lease-events.ts";
+import { tellStuck, tellWritten, UsageTold } from "./lease-events.ts";
 import type { Runtime } from "./runtime.ts";
-import { tellStuck } from "./tell-stuck.ts";
 import { pause } from "./wait-out.ts";
 
 /** Thrown by an operation whose lease is lost. Not reported: the next owner continues the batch. */

@@ -133,6 +133,7 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
 class Execution {
   readonly #runtime: Runtime;
   readonly #lease: Lease;
+  readonly #isChecked: boolean;
   readonly #onWaiting: (waits: boolean) => void;
   /** The store has refused results for the time of a lease: no line is started. */
   #isWaiting = false;
@@ -155,6 +156,7 @@ class Execution {
   constructor(runtime: Runtime, lease: Lease, onWaiting: (waits: boolean) => void) {
     this.#runtime = runtime;
     this.#lease = lease;
+    this.#isChecked = isChecked(lease);
     this.#onWaiting = onWaiting;
     this.#lane = laneProper(lease.batch.lane);
     this.failures = new LineFailures(runtime, lease, { ...runtime.options.retry, lane: this.#lane });
@@ -197,7 +199,7 @@ class Execution {
     const { signal } = this.#cut;
     for await (const line of run(this.#open(), { signal }, batchName(this.#lease.batch))) {
       signal.throwIfAborted();
-      if (isSuccess(line) && isChecked(this.#lease)) await this.#takeChecked(line);
+      if (isSuccess(line) && this.#isChecked) await this.#takeChecked(line);
       else this.#take(line);
       if (this.failures.isDue) await this.#settleFailures();
       if (this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS) await this.#flush();

@@ -3,7 +3,7 @@
 import type { OnFull } from "../../core/contract/options.ts";
 import type { Batcher } from "../../core/contract/types.ts";
 import type { ModelThreadsOptions } from "../model-threads.ts";
-import type { ModelFileOptions } from "./model-files.ts";
+import type { ModelFileOptions } from "./model-folder/model-files.ts";
 import type { SpecialTokens } from "./special-tokens.ts";
 import type { TokenizeOptions } from "./tokenize-all.ts";
 import type { TokenCount } from "./tokenizer.ts";

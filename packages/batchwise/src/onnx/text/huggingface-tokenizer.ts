@@ -8,7 +8,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { tokenizersLoadError } from "../errors.ts";
-import { isRecord, readJsonIfPresent } from "./json-file.ts";
+import { isRecord, readJsonIfPresent } from "./model-folder/json-file.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
 /** A tokenizer's file, and the preparation of its texts. Can be sent to threads. */

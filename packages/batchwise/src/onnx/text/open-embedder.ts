@@ -15,7 +15,7 @@ import {
 import { openError } from "../errors.ts";
 import { THREAD_OPTIONS } from "../model-threads.ts";
 import type { EmbedderOptions, TextEmbedder } from "./embedder-types.ts";
-import { type ModelSource, resolveModel, type TextModel } from "./model-files.ts";
+import { type ModelSource, resolveModel, type TextModel } from "./model-folder/model-files.ts";
 import { POOLINGS } from "./readout.ts";
 import { firstRun, warningsOf } from "./start-checks/first-run.ts";
 import { checkRoomForText, withLimitTried } from "./start-checks/length.ts";

@@ -15,7 +15,7 @@ import { createBatcher } from "../../makers/batch.ts";
 import { modelFailedError, modelInputError, notFiniteError, zeroVectorError } from "../errors.ts";
 import { checkEmbedOptions, checkLists, checkTexts, checkTokenizeOptions, copyOf } from "./call-input.ts";
 import type { EmbedderOptions, EmbedOptions, TextEmbedder, TextModelDescription, Vector } from "./embedder-types.ts";
-import type { ModelSource } from "./model-files.ts";
+import type { ModelSource } from "./model-folder/model-files.ts";
 import { checkSpecialTokens, type SpecialTokens, specialTokensOf } from "./special-tokens.ts";
 import { padTokens, splitRows } from "./token-batch.ts";
 import { TokenThread } from "./token-thread.ts";

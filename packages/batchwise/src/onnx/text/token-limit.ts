@@ -6,7 +6,7 @@
  */
 
 import { join } from "node:path";
-import { readJsonIfPresent } from "./json-file.ts";
+import { readJsonIfPresent } from "./model-folder/json-file.ts";
 
 export interface PositionLimits {
   /** Undefined if no file names a limit. */

@@ -23,7 +23,8 @@ export interface VoyageAccountOptions extends Omit<OpenAiAccountOptions, "client
  * @example
  * ```ts
  * import { type OpenAiClient, voyageAccount } from "batchwise/dispatch/voyage";
- * declare const client: OpenAiClient; // new OpenAI({ apiKey, baseURL: "https://api.voyageai.com/v1" })
+ * // new OpenAI({ apiKey, baseURL: "https://api.voyageai.com/v1" })
+ * declare const client: OpenAiClient;
  * const account = voyageAccount({ client, models: ["voyage-3.5"] });
  * ```
  */

@@ -9,6 +9,7 @@ import type { JsonObject } from "../../contract/types.ts";
 import { answerText } from "../../decide/results/answer-text.ts";
 import type { CheckedLine, Member } from "../../decide/results/classify-results.ts";
 import { parseLane } from "../../format/encode.ts";
+import { shortened } from "../../format/stored-code.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -98,7 +99,6 @@ export async function checkOne(
 ): Promise<CheckedLine> {
   const { endpoint } = parseLane(lease.batch.lane);
   const body = line.response?.body as JsonObject;
-  const final = answerText(body);
   let why: string | null;
   try {
     const run = async () => runtime.options.check?.run(body, requestOf(row, endpoint));
@@ -111,12 +111,10 @@ export async function checkOne(
     const message = `The check of the answer of "${row.id}" gave ${typeof why}, and not null or a text.`;
     throw new DispatchError("CHECK_FAILED", message);
   }
-  if (why !== null && final.kind === "final") return { line, member: row, why: final.why, mayPass: false };
-  return { line, member: row, why: why === null ? null : shortened(why, MOST_WORDS), mayPass: true };
-}
-
-function shortened(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most)}…` : text;
+  if (why === null) return { line, member: row, why, mayPass: true };
+  const answer = answerText(body);
+  if (answer.kind === "final") return { line, member: row, why: answer.why, mayPass: false };
+  return { line, member: row, why: shortened(why, MOST_WORDS), mayPass: true };
 }
 
 function requestOf(

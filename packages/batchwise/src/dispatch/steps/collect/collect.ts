@@ -87,6 +87,7 @@ class Collection {
   readonly #lease: Lease;
   readonly #prefix: string;
   readonly #rules: RetryRules;
+  readonly #isChecked: boolean;
   #members: Map<number, Member> | null = null;
   /** Places of members whose line says that they have run. */
   readonly #ran: Set<number> = new Set();
@@ -112,6 +113,7 @@ class Collection {
   constructor(runtime: Runtime, lease: Lease) {
     this.#runtime = runtime;
     this.#lease = lease;
+    this.#isChecked = isChecked(lease);
     this.#prefix = keyPrefix(lease.batch.key);
     this.#useless = new UselessCount(lease.batch.requests);
     // Single retries leave the group of a split batch for the lane itself.
@@ -270,7 +272,7 @@ class Collection {
     if (hasRun(line)) this.#ran.add(ord);
     if (isSuccess(line)) {
       this.#failures.succeeded(ord);
-      if (isChecked(this.#lease)) this.#unchecked.push([ord, line]);
+      if (this.#isChecked) this.#unchecked.push([ord, line]);
       else this.#add(classifySuccess(ord, line));
       return;
     }

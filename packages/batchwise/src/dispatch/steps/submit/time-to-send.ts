@@ -57,17 +57,18 @@ export function measured(runtime: Runtime, lease: Lease, input: BatchInput): Sen
     const share = isCut ? Math.min(1, lines / Math.max(1, input.requests)) : 1;
     await note(runtime, lease, { bytes: input.bytes * share, ms: clock.monotonic() - begunAt, isCut });
   };
-  return {
-    input: {
-      ...input,
-      async *lines() {
-        lines = 0;
-        for await (const line of input.lines()) {
-          lines += 1;
-          yield line;
-        }
-      },
+  const counted: BatchInput = {
+    ...input,
+    async *lines() {
+      lines = 0;
+      for await (const line of input.lines()) {
+        lines += 1;
+        yield line;
+      }
     },
+  };
+  return {
+    input: budget === null ? input : counted,
     done: async () => {
       if (budget !== null) await seen(false);
     },

@@ -7,7 +7,7 @@
 
 import { describe } from "../../../core/contract/errors.ts";
 import { messageOf } from "../../errors.ts";
-import type { ModelSource } from "../model-files.ts";
+import type { ModelSource } from "../model-folder/model-files.ts";
 import { ANOTHER_EXPORT } from "../pooling.ts";
 import type { VectorBlock } from "../token-batch.ts";
 import type { Tokenizer } from "../tokenizer.ts";

@@ -9,7 +9,7 @@
  */
 
 import { modelLoadError } from "../../errors.ts";
-import type { ModelSource } from "../model-files.ts";
+import type { ModelSource } from "../model-folder/model-files.ts";
 import { specialTokensOf } from "../special-tokens.ts";
 import type { TokenBatch } from "../token-batch.ts";
 import { tooLong } from "../token-limit.ts";

@@ -6,7 +6,7 @@
  * Guarantees: the same rows on every start. Rounding of floats does not count as a difference.
  */
 
-import type { ModelSource } from "../model-files.ts";
+import type { ModelSource } from "../model-folder/model-files.ts";
 import { splitRows, type VectorBlock } from "../token-batch.ts";
 import type { VectorThreads } from "../vector-threads.ts";
 import { isThreadEnded, trialRun } from "./trial-run.ts";

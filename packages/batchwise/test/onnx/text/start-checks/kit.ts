@@ -1,6 +1,6 @@
 // A tiny model and threads that run what a test says.
 
-import type { ModelSource } from "../../../../src/onnx/text/model-files.ts";
+import type { ModelSource } from "../../../../src/onnx/text/model-folder/model-files.ts";
 import { MEAN_READOUT } from "../../../../src/onnx/text/readout.ts";
 import type { TokenBatch, VectorBlock } from "../../../../src/onnx/text/token-batch.ts";
 import type { VectorThreads } from "../../../../src/onnx/text/vector-threads.ts";

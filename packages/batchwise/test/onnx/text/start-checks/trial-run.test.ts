@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { BatchwiseError } from "../../../../src/core/contract/errors.ts";
-import type { ModelSource } from "../../../../src/onnx/text/model-files.ts";
+import type { ModelSource } from "../../../../src/onnx/text/model-folder/model-files.ts";
 import { firstRun } from "../../../../src/onnx/text/start-checks/first-run.ts";
 import { withLimitTried } from "../../../../src/onnx/text/start-checks/length.ts";
 import { neighbourEffect } from "../../../../src/onnx/text/start-checks/neighbours.ts";

@@ -8,7 +8,6 @@
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isRecord, readJson, readJsonIfPresent } from "./json-file.ts";
 import {
   type Activation,
   type DenseStep,
@@ -17,7 +16,8 @@ import {
   type Pooling,
   type Readout,
   type ReadoutStep,
-} from "./readout.ts";
+} from "../readout.ts";
+import { isRecord, readJson, readJsonIfPresent } from "./json-file.ts";
 import { type NamedTensor, readSafetensors } from "./safetensors.ts";
 
 interface Module {

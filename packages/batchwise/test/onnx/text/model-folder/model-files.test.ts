@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { hashingTokenizer } from "../../../../server/src/models/hashing-tokenizer.ts";
-import { temporaryFolder } from "../../../../server/test/support/folders.ts";
-import { wordPieceDefinition } from "../../../../server/test/support/word-piece.ts";
-import { resolveModel } from "../../../src/onnx/text/model-files.ts";
+import { hashingTokenizer } from "../../../../../server/src/models/hashing-tokenizer.ts";
+import { temporaryFolder } from "../../../../../server/test/support/folders.ts";
+import { wordPieceDefinition } from "../../../../../server/test/support/word-piece.ts";
+import { resolveModel } from "../../../../src/onnx/text/model-folder/model-files.ts";
 
 async function folderWith(files: Readonly<Record<string, unknown>>): Promise<string> {
   const folder = join(await temporaryFolder(), "all-minilm");

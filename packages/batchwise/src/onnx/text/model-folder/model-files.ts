@@ -7,12 +7,12 @@
 
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { loadHuggingFaceTokenizer, type TokenizerFile } from "./huggingface-tokenizer.ts";
+import { loadHuggingFaceTokenizer, type TokenizerFile } from "../huggingface-tokenizer.ts";
+import { MEAN_READOUT, type Pooling, type Readout } from "../readout.ts";
+import { readLimits, tooLong } from "../token-limit.ts";
+import type { Tokenizer } from "../tokenizer.ts";
 import { isRecord, readJsonIfPresent } from "./json-file.ts";
-import { MEAN_READOUT, type Pooling, type Readout } from "./readout.ts";
 import { readReadout } from "./sentence-modules.ts";
-import { readLimits, tooLong } from "./token-limit.ts";
-import type { Tokenizer } from "./tokenizer.ts";
 
 /** A model described by the user instead of by files beside it. */
 export interface TextModel {
