@@ -22,7 +22,7 @@ import type { Progress } from "./harness/rounds.ts";
 import { readTicks, stolenSince } from "./harness/steal.ts";
 import { renderReport, renderSection } from "./report/markdown.ts";
 import { type Scale, type Section, verdictOf } from "./report/section.ts";
-import { measure } from "./store/registry.ts";
+import { found, measure } from "./store/registry.ts";
 import { serverStores } from "./suites/server-stores.ts";
 import { sqliteStore } from "./suites/sqlite-store.ts";
 
@@ -81,13 +81,7 @@ async function main(): Promise<void> {
     process.stdout.write(`${JSON.stringify(figures)}\n`);
     return;
   }
-  const wanted = only === undefined ? Object.values(pages) : [pages[only]];
-  for (const page of wanted) {
-    if (page === undefined) {
-      throw new RangeError(`Expected \`--only\` to name one of ${Object.keys(pages).join(", ")}, got \`${only}\``);
-    }
-    await measurePage(page);
-  }
+  for (const page of only === undefined ? Object.values(pages) : [found(pages, only)]) await measurePage(page);
 }
 
 await main();

@@ -3,7 +3,10 @@
  * texts and with batches of texts that are known in advance. Each cut is tried twice; the best two
  * then take turns with single texts and with the services. Ends all its threads.
  */
-import { resolveModel as filesOf, type ModelSource } from "../../packages/batchwise/src/onnx/text/model-folder/model-files.ts";
+import {
+  resolveModel as filesOf,
+  type ModelSource,
+} from "../../packages/batchwise/src/onnx/text/model-folder/model-files.ts";
 import { truncateTokens } from "../../packages/batchwise/src/onnx/text/tokenizer.ts";
 import { resolveModel } from "../../packages/server/src/models/model-source.ts";
 import { seededRandom, shuffled } from "../harness/numbers.ts";

@@ -15,7 +15,8 @@ export async function measure(store: string, name: string, count: number | undef
   return run(count ?? usual);
 }
 
-function found<Value>(all: Readonly<Record<string, Value>>, name: string): Value {
+/** The value of that name. Throws a RangeError with all names if there is none. */
+export function found<Value>(all: Readonly<Record<string, Value>>, name: string): Value {
   const value = all[name];
   if (value === undefined) throw new RangeError(`Expected one of ${Object.keys(all).join(", ")}, got \`${name}\``);
   return value;

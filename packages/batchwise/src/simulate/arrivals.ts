@@ -144,7 +144,8 @@ export function streamOf(arrivals: Arrivals, random: Random): Stream {
   }
 }
 
-const BURSTS = { factor: 3, burstMs: 200, restMs: 600, lengths: "fixed" } as const;
+/** The defaults of bursts. */
+export const BURSTS = { factor: 3, burstMs: 200, restMs: 600, lengths: "fixed" } as const;
 
 function burstSpans(given: Extract<Arrivals, { kind: "bursts" }>, random: Random): () => Span {
   const { perSecond, factor, burstMs, restMs, lengths } = { ...BURSTS, ...given };

@@ -15,7 +15,7 @@ import {
   zeroOrMore,
 } from "../core/contract/validate.ts";
 import type { Clock } from "../core/time/clock.ts";
-import type { Arrivals } from "./arrivals.ts";
+import { type Arrivals, BURSTS } from "./arrivals.ts";
 import type { Service } from "./service.ts";
 
 /** Options of a batcher, except clock and randomness, which the simulation supplies. */
@@ -37,8 +37,8 @@ export interface SimulateOptions<Item = number> {
   /** Integer >= 0. The same seed gives the same report. Default 1. */
   readonly seed?: number | undefined;
   /**
-   * The latency target that defines goodput. Default: the options' `targetLatencyMs`, else their
-   * `timeoutMs`, else Infinity.
+   * The latency target that defines goodput. Default: the smaller of the options'
+   * `targetLatencyMs` and `timeoutMs`, else Infinity.
    */
   readonly targetMs?: number | undefined;
   /**
@@ -230,7 +230,8 @@ function checkAscending(name: string, values: readonly number[]): void {
 }
 
 /** Throws if a burst has more than all items, which would leave a negative rate for the rest. */
-function checkMean({ factor = 3, burstMs = 200, restMs = 600 }: Extract<Arrivals, { kind: "bursts" }>): void {
+function checkMean(given: Extract<Arrivals, { kind: "bursts" }>): void {
+  const { factor, burstMs, restMs } = { ...BURSTS, ...given };
   const most = (burstMs + restMs) / burstMs;
   check(
     "arrivals.factor",

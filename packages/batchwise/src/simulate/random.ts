@@ -1,4 +1,4 @@
-// Random numbers with a seed: the same on every machine.
+// Random numbers with a seed.
 
 /** A random number in [0, 1). */
 export type Random = () => number;

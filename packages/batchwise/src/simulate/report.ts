@@ -13,7 +13,10 @@ export interface SimulationQuantiles {
   readonly max: number;
 }
 
-/** The upper limit of any policy, without noise, stalls, changes and failures. */
+/**
+ * The upper limit of any policy for items that arrive independently (`poisson`), without noise,
+ * stalls, changes and failures. Items that arrive together may be served better.
+ */
 export interface SimulationBound {
   /**
    * Items per second that can be served within the target if they arrive evenly: batches of the

@@ -23,7 +23,7 @@ const [ARRIVALS, SERVICE, ENGINE, ITEMS, CALLERS] = [0, 1, 2, 3, 4];
 /**
  * Simulates a batcher: the engine itself, in virtual time, under arrivals and with a handler that
  * are described by plain data. Answers "what would happen at twice the load", and which settings
- * serve it best. A run of a minute at 1,000 items a second takes about 0.2 s.
+ * serve it best.
  *
  * @returns latency, goodput, batch sizes and calls, and beside them the most that can be reached.
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
@@ -45,6 +45,9 @@ const [ARRIVALS, SERVICE, ENGINE, ITEMS, CALLERS] = [0, 1, 2, 3, 4];
 export async function simulate<Item = number>(options: SimulateOptions<Item>): Promise<SimulationReport> {
   return await new Simulation(resolveSimulation(options as never)).run();
 }
+
+/** Codes of items that were refused or given up; all others failed. */
+const REFUSALS: ReadonlySet<string> = new Set(["OVERLOADED", "QUEUE_FULL", "DEADLINE_EXCEEDED"]);
 
 class Simulation {
   readonly #given: ResolvedSimulation;
@@ -137,10 +140,11 @@ class Simulation {
     return item;
   }
 
-  #submit(item: unknown): void {
+  #submit(item: unknown, firstAt?: number, attempt = 1): void {
+    const now = this.#clock.now();
     const answer = this.#batcher.submit(item, this.#given.submit?.(item));
     if (!this.#hasCallers) answer.catch(ignore);
-    else this.#follow(item, answer, this.#clock.now(), this.#clock.now(), 1);
+    else this.#follow(item, answer, firstAt ?? now, now, attempt);
   }
 
   // Callers who come again.
@@ -162,7 +166,7 @@ class Simulation {
       () => over("completed"),
       (error: { readonly retryable?: boolean; readonly retryAfterMs?: number; readonly code?: string }) => {
         if (error.retryable === true && attempt < attempts) this.#again(item, error, firstAt, attempt);
-        else over(error.code === undefined ? "failed" : "rejected");
+        else over(REFUSALS.has(error.code ?? "") ? "rejected" : "failed");
       },
     );
     this.#hasJobs = true;
@@ -170,10 +174,8 @@ class Simulation {
 
   #again(item: unknown, error: { readonly retryAfterMs?: number }, firstAt: number, attempt: number): void {
     this.#counts.retries += 1;
-    this.#clock.setTimeout(() => {
-      const answer = this.#batcher.submit(item, this.#given.submit?.(item));
-      this.#follow(item, answer, firstAt, this.#clock.now(), attempt + 1);
-    }, error.retryAfterMs ?? this.#given.retryMs);
+    const waitMs = error.retryAfterMs ?? this.#given.retryMs;
+    this.#clock.setTimeout(() => this.#submit(item, firstAt, attempt + 1), waitMs);
   }
 
   // Counting.

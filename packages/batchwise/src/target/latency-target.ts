@@ -42,6 +42,8 @@ class TargetRule implements LatencyTarget {
   #itemCost = 1;
   /** Items of the next batch. */
   #cap = FIRST_CAP;
+  /** The last caps that were limited; null once the cap may have changed. */
+  #limited: { readonly from: Caps; readonly to: Caps } | null = null;
   #hasLet = false;
   #ended = 0;
   #refused = 0;
@@ -88,13 +90,17 @@ class TargetRule implements LatencyTarget {
       if (this.#hasLet && this.#ended % PROBED === 0) cost = Math.min(cost, model.unknownBelow(cost));
     }
     this.#hasLet = false;
+    this.#limited = null;
     cost = Math.min(cost, this.#safe, options.maxBatchCost) / this.#itemCost;
     this.#cap = Math.max(1, Math.floor(Math.min(options.maxBatchSize, cost)));
   }
 
   limits<Limits extends Caps>(caps: Limits): Limits {
     const maxBatchCost = this.#cap * this.#itemCost + 1e-6;
-    return maxBatchCost < caps.maxBatchCost ? { ...caps, maxBatchCost } : caps;
+    if (maxBatchCost >= caps.maxBatchCost) return caps;
+    // Asked several times a batch.
+    if (this.#limited?.from !== caps) this.#limited = { from: caps, to: { ...caps, maxBatchCost } };
+    return this.#limited.to as Limits;
   }
 
   get holdMs(): number {

@@ -226,3 +226,28 @@ test.each([
     message: expect.stringContaining(message),
   });
 });
+
+test("callers with several attempts fail and are refused as those with one", async () => {
+  const given = {
+    arrivals: { kind: "poisson", perSecond: 100 },
+    service: { kind: "line", fixedMs: 20, itemMs: 1, stalls: { share: 1, factor: 100 } },
+    options: { handlerTimeoutMs: 300 },
+    durationMs: 5_000,
+  } as const;
+  const [once, twice] = [await simulate(given), await simulate({ ...given, attempts: 2 })];
+  expect(once).toMatchObject({ answered: 0, refused: 0, failed: once.offered });
+  expect(twice).toMatchObject({ answered: 0, refused: 0, failed: twice.offered });
+});
+
+test.each([300, 700, 1_000, 2_000])(
+  "items that arrive independently, %i a second, are never served better than the bound",
+  async (perSecond) => {
+    const report = await simulate({
+      arrivals: { kind: "poisson", perSecond },
+      service: { kind: "line", fixedMs: 20, itemMs: 1 },
+      options: { targetLatencyMs: 150 },
+      durationMs: 30_000,
+    });
+    expect(report.goodput).toBeLessThan(1.02 * report.bound.goodput);
+  },
+);
