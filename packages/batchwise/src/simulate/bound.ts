@@ -1,6 +1,6 @@
 // The most that any rule can reach with items that arrive one by one and independently, from the
-// run times without troubles. Items that arrive together do not wait for one another, so more may be
-// possible with them.
+// run times without troubles. Items that arrive together do not wait for one another, so more may
+// be possible with them.
 
 import type { SimulationBound } from "./report.ts";
 
