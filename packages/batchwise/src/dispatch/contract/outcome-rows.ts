@@ -1,7 +1,7 @@
 // Rows of outcomes and deliveries that a Store takes and returns; rows.ts has the others. Plain
 // data. Returned rows have no optional field: null means none. Types only.
 
-import type { TokenCounts } from "./rows.ts";
+import type { Appended, TokenCounts } from "./rows.ts";
 import type { OutcomeStatus } from "./types.ts";
 
 /** The decision about one member. */
@@ -24,6 +24,8 @@ export type Settlement =
       readonly charged: boolean;
       readonly notBefore: number;
       readonly lane: string;
+      /** Absent: turns, bytes and tokens stay. */
+      readonly appended?: Appended;
     };
 
 /** An outcome in a store. */

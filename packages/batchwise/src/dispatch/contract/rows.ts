@@ -1,6 +1,6 @@
 // The rows of requests, batches, lanes, ledgers and usage that go in and out of a Store;
 // outcome-rows.ts has the others. Plain data with no optional place on the way out: null means
-// none. Times are milliseconds since 1970. Texts named payload, body, metadata, disposal,
+// none. Times are milliseconds since 1970. Texts named payload, body, turns, metadata, disposal,
 // lastError, shortReads and outage are JSON that stores pass through untouched. Types only.
 
 import type { BatchState, Orphan, OutcomeStatus } from "./types.ts";
@@ -55,6 +55,8 @@ export interface RequestRow {
   readonly metadata: string | null;
   /** null unless the query asked for bodies. */
   readonly body: string | null;
+  /** Turns that are sent with the body: see `Appended`. null for none, or without bodies. */
+  readonly turns: string | null;
   /**
    * The requeues so far, and the endings that a correction has taken back, oldest first; null
    * unless asked for.
@@ -75,6 +77,14 @@ export interface Ended {
 
 /** What a retry puts in the place of a request's body, with what follows from it. */
 export type Correction = Pick<NewRequest, "digest" | "bytes" | "tokens" | "body">;
+
+/** Turns for the next tries of a request, and the bytes and tokens of its line with them. */
+export interface Appended {
+  /** JSON; see format/turns.ts. It replaces earlier turns. */
+  readonly turns: string;
+  readonly bytes: number;
+  readonly tokens: number;
+}
 
 /** One try of a request: in which batch, and how it ended. */
 export interface HistoryRow {

@@ -239,10 +239,10 @@ export interface Store {
    * - `retry`: ended, not succeeded -> ready in its lane of `lanes` with attempts 0, generation +
    *   1, `notBefore` now, no deadline, no pending cancel; its outcome leaves the log and its
    *   undelivered deliveries are dropped (`changed`). Succeeded stays (`ended`); ready or claimed
-   *   stays (`waiting`). With `corrections`, body, bytes and tokens are replaced, and an `enqueue`
-   *   with the old or the new digest is `same` from then on (contract/digests.ts). The ending
-   *   becomes a history row (its batch, its code or else status, its time), so its batch stays
-   *   until the request is pruned; of several endings while it waited, the last.
+   *   stays (`waiting`). With `corrections`, body, bytes and tokens are replaced, turns dropped, and an
+   *   `enqueue` with the old or the new digest is `same` from then on (contract/digests.ts). The
+   *   ending becomes a history row (its batch, its code or else status, its time), so its batch
+   *   stays until the request is pruned; of several endings while it waited, the last.
    * - `hasten`: every future time later than `after` becomes `now`, also under a lease: notBefore
    *   of ready requests; nextAt, leaseUntil, submitStartedAt, unknownSince and releaseAt (if set)
    *   of batches that are not done; nextAt of waiting deliveries; blockedUntil of ledgers. A clock
@@ -309,13 +309,14 @@ export interface Store {
    * Applies decisions about open members of a batch, in one transaction with log entries and
    * deliveries. `final`: the request ends with status and payload; an outcome is written with the
    * next cursor; one delivery per sink is due at `now`. `requeue`: back to ready in `lane` with
-   * `notBefore`, out of the batch, with a history row (batch key, code, now); with a pending cancel
-   * it ends as `cancelled` with `cancelledPayload` instead. Both add 1 to attempts if charged, and
-   * lower `remaining` (and `cancelRequested`, if it was set). An `ord` that is no open member
-   * changes nothing and counts in `ignored`. Cursors are whole numbers from 1 in commit order: a
-   * reader of cursor c never later sees a new one below c. A store with concurrent writers takes
-   * them from one counter row, which the transaction locks until it commits, in its last
-   * statements; never from a sequence. Only `retry` leaves gaps.
+   * `notBefore`, out of the batch, with a history row (batch key, code, now), and with the turns,
+   * bytes and tokens of `appended` if it is given; with a pending cancel it ends as `cancelled`
+   * with `cancelledPayload` instead. Both add 1 to attempts if charged, and lower `remaining` (and
+   * `cancelRequested`, if it was set). An `ord` that is no open member changes nothing and counts
+   * in `ignored`. Cursors are whole numbers from 1 in commit order: a reader of cursor c never
+   * later sees a new one below c. A store with concurrent writers takes them from one counter row,
+   * which the transaction locks until it commits, in its last statements; never from a sequence.
+   * Only `retry` leaves gaps.
    */
   settle(input: SettleInput): Promise<SettleResult>;
 

@@ -7,7 +7,7 @@ export function tombstoneRow(id: string): RequestRow {
   return {
     ...{ id, lane: "", state: "ended", priority: 0, tenant: "", job: "", arrival: 0, createdAt: 0, notBefore: 0 },
     ...{ deadlineAt: null, bytes: 0, tokens: 0, attempts: 0, generation: 0, batchKey: null, ord: null },
-    ...{ cancelRequested: false, ended: null, metadata: null, body: null, history: null },
+    ...{ cancelRequested: false, ended: null, metadata: null, body: null, turns: null, history: null },
   };
 }
 

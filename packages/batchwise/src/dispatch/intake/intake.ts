@@ -2,11 +2,12 @@
 // request that no provider could run is refused here with an error and never stored.
 
 import { describe } from "../../core/contract/errors.ts";
-import type { Account, LineRequest } from "../contract/account.ts";
+import type { Account } from "../contract/account.ts";
 import { DispatchError, metadataError, tooLargeError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
 import { hasText } from "../decide/results/answer-text.ts";
+import { type LineLimits, lineLimits, longestLine } from "../decide/sealing/line-limits.ts";
 import { serves } from "../decide/sealing/rank-accounts.ts";
 import { tokensOf } from "../format/body-tokens.ts";
 import { digestOf, laneName, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
@@ -32,7 +33,7 @@ export type IntakeOptions = Pick<
 >;
 
 /** Values shared by all requests of one endpoint, model and number of inputs. */
-interface Route {
+interface Route extends LineLimits {
   readonly endpoint: Endpoint;
   readonly model: string;
   /** Maximum inputs of a request in the lane. */
@@ -46,9 +47,6 @@ interface Route {
   readonly accounts: readonly Account[];
   /** Whether chat bodies are checked against OpenAI's types. */
   readonly isChecked: boolean;
-  readonly mostBytes: number;
-  readonly mostTokens: number;
-  readonly mostInputs: number;
 }
 
 /** Values for fields that the caller left out. */
@@ -210,7 +208,6 @@ function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs
   if (accounts.length === 0) {
     throw noAccount([...all.values()], endpoint, model);
   }
-  const limits = accounts.map(({ capabilities }) => capabilities.limits);
   const checked = options.check?.mark ?? "";
   if (checked !== "" && !hasText(endpoint)) {
     throw invalid(`Answers of ${endpoint} have no text, so that they cannot be checked.`);
@@ -224,12 +221,7 @@ function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs
     mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
     accounts,
     isChecked: checkBodies && endpoint === CHAT && accounts.some((account) => account.checkBodies !== false),
-    mostBytes: Math.min(thresholds.maxBytes, ...limits.map(({ maxBytes }) => maxBytes)),
-    mostTokens: Math.min(
-      thresholds.maxTokens,
-      ...limits.map(({ maxTokens, maxEnqueuedTokens }) => Math.min(maxTokens, maxEnqueuedTokens)),
-    ),
-    mostInputs: Math.min(...limits.map(({ maxInputs }) => maxInputs ?? Number.POSITIVE_INFINITY)),
+    ...lineLimits(thresholds, accounts),
   };
 }
 
@@ -249,15 +241,6 @@ function laneOfGroup({ endpoint, model, inputs, lane, checked, accounts }: Route
   });
   if (groups.length === 0) return lane;
   return laneName({ endpoint, group: "", model, inputs, shared: sharedMark(groups), urgent: false, checked });
-}
-
-/** Bytes of the longest line that an account would send. Each of them must be able to take it. */
-function longestLine(accounts: readonly Account[], request: LineRequest, bodyBytes: number): number {
-  let longest = 0;
-  for (const account of accounts) {
-    longest = Math.max(longest, account.lineBytes?.(request, bodyBytes) ?? utf8Length(account.encodeLine(request)));
-  }
-  return longest;
 }
 
 function checkOptional(

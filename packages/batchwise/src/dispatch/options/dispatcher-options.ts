@@ -72,6 +72,13 @@ export interface DispatcherOptions {
    */
   readonly check?: OutputCheck;
   /**
+   * True: the next try of a request whose answer does not pass has that answer and the reason as
+   * further turns of its `messages`, `input` or `contents`. They replace those of an earlier try,
+   * and the stored body stays as it is. A request without turns (`/v1/completions`), an empty
+   * answer, and a line that would be too large for an account go again unchanged. Default false.
+   */
+  readonly reask?: boolean;
+  /**
    * Check chat completion bodies against OpenAI's types and ranges at `enqueue`. Unknown fields
    * pass, and stored bodies are never checked again. Default true; an account's own `checkBodies`
    * turns it off for the requests that it serves.

@@ -1,12 +1,11 @@
 // The check of a job's answers: a schema, or a function of the caller's.
 
-import { aFunction, check, expected, invalidOption, type Rule } from "../../core/contract/validate.ts";
+import { expected, invalidOption, type Rule } from "../../core/contract/validate.ts";
 import type { OutputCheck, OutputSchema, SchemaIssue } from "../contract/checks.ts";
 import type { JsonObject } from "../contract/types.ts";
 import { answerValue } from "../decide/results/answer-text.ts";
-import { checkMark } from "../format/encode.ts";
 import { shortened } from "../format/stored-code.ts";
-import type { ResolvedOptions } from "./resolve-options.ts";
+import { type ResolvedCheck, resolveCheck } from "./resolve-options.ts";
 
 const MOST_ISSUES = 5;
 /** Maximum characters of an issue: some libraries quote the whole value. */
@@ -22,23 +21,21 @@ export function outputCheck(
   job: string,
   schema: OutputSchema | undefined,
   run: OutputCheck | undefined,
-): ResolvedOptions["check"] {
-  if (run !== undefined) check("check", aFunction, run);
-  if (schema === undefined) return run === undefined ? null : { mark: checkMark(job), run };
+  reask: boolean | undefined,
+): ResolvedCheck | null {
+  if (schema === undefined) return resolveCheck(job, run, reask);
   if (run !== undefined) throw invalidOption(TypeError, "Expected `schema` or `check`, got both");
   // Some libraries make schemas that are functions.
   const isObject = typeof schema === "object" || typeof schema === "function";
   const standard = isObject && schema !== null ? schema["~standard"] : undefined;
   if (typeof standard?.validate !== "function" || standard.version !== 1) throw expected("schema", aSchema, schema);
-  return {
-    mark: checkMark(job),
-    run: async (body) => {
-      const answer = answerValue(body);
-      if (answer.kind !== "value") return answer.why;
-      const { issues } = await standard.validate(answer.value);
-      return issues === undefined ? null : issueWords(issues);
-    },
+  const validate = async (body: JsonObject): Promise<string | null> => {
+    const answer = answerValue(body);
+    if (answer.kind !== "value") return answer.why;
+    const { issues } = await standard.validate(answer.value);
+    return issues === undefined ? null : issueWords(issues);
   };
+  return resolveCheck(job, validate, reask);
 }
 
 /** The value of an answer; undefined where the schema does not take it. */

@@ -9,6 +9,7 @@ import {
   check,
   checkIsObject,
   finiteIntegerFrom,
+  invalidOption,
   objectWith,
   oneOf,
   refuseUnknown,
@@ -37,14 +38,23 @@ import { DISPATCHER_HINTS } from "./foreign-names.ts";
 import { checkStore, nonEmptyString, resolveAccounts } from "./resolve-accounts.ts";
 import { resolvePrices } from "./resolve-prices.ts";
 
+/** The check of answers. */
+export interface ResolvedCheck {
+  /** On the lanes of requests that are checked so. */
+  readonly mark: string;
+  readonly run: OutputCheck;
+  /** The next try gets the answer and the reason. */
+  readonly reask: boolean;
+}
+
 export interface ResolvedOptions {
   readonly store: Store;
   readonly accounts: ReadonlyMap<string, Account>;
   readonly thresholds: Thresholds;
   readonly requestDefaults: JsonObject;
   readonly checkBodies: boolean;
-  /** null for none. `mark`: on the lanes of requests that are checked so. */
-  readonly check: { readonly mark: string; readonly run: OutputCheck } | null;
+  /** null for none. */
+  readonly check: ResolvedCheck | null;
   readonly leaseMs: number;
   readonly retry: Required<RetryOptions>;
   readonly stuckAfterMs: number;
@@ -75,6 +85,7 @@ export const DISPATCHER_OPTIONS: readonly (keyof DispatcherOptions)[] = [
   "requestDefaults",
   "checkBodies",
   "check",
+  "reask",
   "leaseMs",
   "retry",
   "stuckAfterMs",
@@ -128,8 +139,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   check("leaseMs", finiteIntegerFrom(1_000), leaseMs);
   const clock = resolveClock(options.clock ?? wallClock);
   check("random", aFunction, random);
-  const { checkBodies = true, check: run } = options;
-  if (run !== undefined) check("check", aFunction, run);
+  const { checkBodies = true } = options;
   check("checkBodies", aBoolean, checkBodies);
   if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
   if (onBatch !== null) check("onBatch", aFunction, onBatch);
@@ -150,7 +160,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     thresholds: resolveThresholds(options.thresholds),
     requestDefaults: resolveDefaults(options.requestDefaults),
     checkBodies,
-    check: run === undefined ? null : { mark: checkMark(""), run },
+    check: resolveCheck("", options.check, options.reask),
     leaseMs,
     retry: resolveRetry(options.retry),
     stuckAfterMs,
@@ -168,6 +178,19 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     isClockGiven: options.clock !== undefined,
     random,
   });
+}
+
+/** The check of one job, or of `createDispatcher`; null for none. */
+export function resolveCheck(
+  job: string,
+  run: OutputCheck | undefined,
+  reask: boolean | undefined,
+): ResolvedCheck | null {
+  if (run !== undefined) check("check", aFunction, run);
+  if (reask !== undefined) check("reask", aBoolean, reask);
+  if (run !== undefined) return { mark: checkMark(job), run, reask: reask ?? false };
+  if (reask) throw invalidOption(TypeError, "Expected a `check` with `reask`, got none");
+  return null;
 }
 
 function resolveThresholds(given: Partial<Thresholds> | undefined): Thresholds {

@@ -101,7 +101,7 @@ export function runBatchOptions<Request extends JobRequest, Output>(
 ): RunBatchPlan<Request> {
   check("options", objectWith(), given);
   refuseUnknown(given, [...NAMES, ...DISPATCHER_OPTIONS], "", HINTS);
-  const { job, requests, onProgress, onChange = "refuse", signal, schema, check: run, ...dispatcher } = given;
+  const { job, requests, onProgress, onChange = "refuse", signal, schema, check: run, reask, ...dispatcher } = given;
   check("job", aJob, job);
   if (typeof requests === "function") {
     throw expected("requests", { ...requestsRule, expected: `${requestsRule.expected} (call the function)` }, requests);
@@ -117,6 +117,6 @@ export function runBatchOptions<Request extends JobRequest, Output>(
     onChange,
     signal: signal ?? null,
     schema: schema ?? null,
-    dispatcher: Object.freeze({ ...resolveOptions(dispatcher), check: outputCheck(job, schema, run) }),
+    dispatcher: Object.freeze({ ...resolveOptions(dispatcher), check: outputCheck(job, schema, run, reask) }),
   };
 }

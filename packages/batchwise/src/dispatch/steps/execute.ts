@@ -10,6 +10,7 @@ import { laneProper } from "../contract/lanes.ts";
 import type { Settlement } from "../contract/outcome-rows.ts";
 import type { LedgerRow, RequestRow } from "../contract/rows.ts";
 import { afterBreak } from "../decide/after/break.ts";
+import { withTurns } from "../decide/results/answer-turns.ts";
 import {
   type CheckedLine,
   classifyChecked,
@@ -256,7 +257,8 @@ class Execution {
     this.#running.set(ord, row);
     try {
       const { endpoint } = batchName(batch);
-      return account.encodeLine({ customId: customId(batch.key, ord), endpoint, body: row.body as string });
+      const body = withTurns(row.body as string, row.turns);
+      return account.encodeLine({ customId: customId(batch.key, ord), endpoint, body });
     } catch (error) {
       if (!(error instanceof DispatchError)) throw error;
       const { message } = error;
@@ -310,7 +312,7 @@ class Execution {
     } catch (error) {
       if (!isCheckFailed(error)) throw error;
       this.#runtime.report(error, this.#lease.context("execute"));
-      return { line, member, why: error.message, mayPass: false };
+      return { line, member, why: error.message, mayPass: false, appended: null };
     }
   }
 

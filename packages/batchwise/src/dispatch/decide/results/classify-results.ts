@@ -7,7 +7,7 @@
 import type { ProviderState, ResultLine } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
-import type { StoredEnding } from "../../contract/rows.ts";
+import type { Appended, StoredEnding } from "../../contract/rows.ts";
 import type { OutcomeError, OutcomeStatus } from "../../contract/types.ts";
 import { accountBlameOf } from "../../format/account-blame.ts";
 import { statusError } from "../../format/error-words.ts";
@@ -107,36 +107,27 @@ export interface CheckedLine {
   readonly why: string | null;
   /** Another try may end otherwise. */
   readonly mayPass: boolean;
-}
-
-/** The decision for a checked answer. */
-export function classifyChecked(
-  { line, member, why, mayPass }: CheckedLine,
-  rules: RetryRules,
-  now: number,
-): Settlement {
-  return why === null ? classifySuccess(member.ord, line) : classifyInvalid(member, line, { why, mayPass }, rules, now);
+  /** With what it goes again; null: as it is. */
+  readonly appended: Appended | null;
 }
 
 /**
- * The decision for an answer that its check has refused: another charged try where that may pass.
- * The outcome of the last one has the answer and the reason.
+ * The decision for a checked answer. A refused one is another charged try where that may pass; the
+ * outcome of the last one has the answer and the reason.
  */
-function classifyInvalid(
-  member: Member,
-  line: ResultLine,
-  { why, mayPass }: { readonly why: string; readonly mayPass: boolean },
-  rules: RetryRules,
-  now: number,
-): Settlement {
+export function classifyChecked(checked: CheckedLine, rules: RetryRules, now: number): Settlement {
+  const { line, member, why, mayPass, appended } = checked;
   const { ord } = member;
+  if (why === null) return classifySuccess(ord, line);
   const error = { code: OUTCOME_CODES.invalidOutput, message: why };
   const hasTries = mayPass && member.attempts + 1 < rules.attempts;
-  if (member.cancelRequested || hasTries) {
-    const notBefore = now + backoff(rules.backoffMs, rules.maxBackoffMs, member.attempts + 1);
-    return { ord, kind: "requeue", code: error.code, charged: true, notBefore, lane: rules.lane };
+  if (!member.cancelRequested && !hasTries) {
+    return { ord, kind: "final", status: "failed", ...failedEnding(line, error), charged: true };
   }
-  return { ord, kind: "final", status: "failed", ...failedEnding(line, error), charged: true };
+  const notBefore = now + backoff(rules.backoffMs, rules.maxBackoffMs, member.attempts + 1);
+  const { code } = error;
+  const requeue: Settlement = { ord, kind: "requeue", code, charged: true, notBefore, lane: rules.lane };
+  return appended === null ? requeue : { ...requeue, appended };
 }
 
 /** Includes the provider's answer if it can be stored. */

@@ -13,6 +13,7 @@ import { shortened } from "../../format/stored-code.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { appendedTo } from "./ask-again.ts";
 
 /** When another process may take the batch. This one takes it again later. */
 const LEFT_MS = 1_000;
@@ -111,10 +112,14 @@ export async function checkOne(
     const message = `The check of the answer of "${row.id}" gave ${typeof why}, and not null or a text.`;
     throw new DispatchError("CHECK_FAILED", message);
   }
-  if (why === null) return { line, member: row, why, mayPass: true };
+  if (why === null) return { line, member: row, why, mayPass: true, appended: null };
   const answer = answerText(body);
-  if (answer.kind === "final") return { line, member: row, why: answer.why, mayPass: false };
-  return { line, member: row, why: shortened(why, MOST_WORDS), mayPass: true };
+  if (answer.kind === "final") return { line, member: row, why: answer.why, mayPass: false, appended: null };
+  const reason = shortened(why, MOST_WORDS);
+  const { options } = runtime;
+  const isLast = row.attempts + 1 >= options.retry.attempts;
+  const appended = options.check?.reask && !isLast ? appendedTo(options, row, body, reason) : null;
+  return { line, member: row, why: reason, mayPass: true, appended };
 }
 
 function requestOf(

@@ -5,6 +5,7 @@ import type { Account, BatchInput } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import type { Store } from "../../contract/store.ts";
+import { withTurns } from "../../decide/results/answer-turns.ts";
 import { customId, parseLane } from "../../format/encode.ts";
 
 /**
@@ -64,7 +65,11 @@ async function* lines(store: Store, account: Account, batch: BatchRow, check: ()
     for (const row of page) {
       const ord = row.ord as number;
       check();
-      yield encode(account, ord, { customId: customId(key, ord), endpoint, body: row.body as string });
+      yield encode(account, ord, {
+        customId: customId(key, ord),
+        endpoint,
+        body: withTurns(row.body as string, row.turns),
+      });
       fromOrd = ord + 1;
     }
     if (page.length < limit) return;

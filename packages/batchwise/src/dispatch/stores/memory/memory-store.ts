@@ -162,6 +162,7 @@ class MemoryStore implements Store {
         this.#end(request, { status: "cancelled", payload, code, usage: null, ...place });
       } else {
         request.history.push({ batchKey: input.key, code: item.code, at: input.now });
+        Object.assign(request, item.appended);
         this.#ready(request, item.lane, item.notBefore);
       }
     }
@@ -236,6 +237,7 @@ class MemoryStore implements Store {
       batchKey: null,
       ord: null,
       cancelRequested: false,
+      turns: null,
       history: [],
       arrival: this.#arrivals,
       rank: this.#waiting.rank(fresh),
@@ -286,7 +288,7 @@ class MemoryStore implements Store {
     else {
       const digest = withDigest(request.digest, correction.digest);
       request.history.push({ batchKey, code: code ?? status, at: recordedAt });
-      Object.assign(request, { ...correction, digest });
+      Object.assign(request, { ...correction, digest, turns: null });
     }
     Object.assign(request, { attempts: 0, generation: request.generation + 1, deadlineAt: null, outcome: null });
     this.#ready(request, lane, now);

@@ -36,7 +36,8 @@ export interface MemoryOutcome extends Omit<OutcomeRow, "deliveries"> {
 export function requestRow(request: MemoryRequest, bodies: boolean, history: boolean): RequestRow {
   const { digest: _digest, rank: _rank, outcome, ...row } = request;
   const ended = outcome === null ? null : endedOf(outcome);
-  return { ...row, ended, body: bodies ? row.body : null, history: history ? [...row.history] : null };
+  const texts = bodies ? {} : { body: null, turns: null };
+  return { ...row, ...texts, ended, history: history ? [...row.history] : null };
 }
 
 function endedOf({ status, code, batchKey, cursor, recordedAt }: MemoryOutcome): Ended {

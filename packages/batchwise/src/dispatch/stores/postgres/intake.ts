@@ -123,7 +123,7 @@ function insertRows(db: Connection, rows: readonly Ranked[]): Promise<{ id: stri
        SELECT id, lane, priority, rank, tenant, job, now, deadline_at, bytes, tokens FROM input ORDER BY n
        ON CONFLICT (id) DO NOTHING RETURNING *
      ), bodies AS (
-       INSERT INTO batchwise_body
+       INSERT INTO batchwise_body (seq, digest, metadata, body)
        SELECT added.seq, input.digest, input.metadata, input.body FROM added JOIN input ON input.id = added.id
      ), ready AS (
        INSERT INTO batchwise_ready

@@ -272,6 +272,10 @@ const STEPS: readonly string[] = [
   ALTER TABLE batchwise_ledger ADD COLUMN outage TEXT;
   UPDATE batchwise_ledger SET outage = note, note = note::json ->> 'code' WHERE note LIKE '{%';
   `,
+  `
+  -- Sent with the body: what a model answered, and why that was refused.
+  ALTER TABLE batchwise_body ADD COLUMN turns TEXT;
+  `,
 ];
 
 const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];

@@ -73,5 +73,22 @@ async function requeue(db: Connection, batch: number, items: readonly Requeue[],
     `INSERT INTO batchwise_history SELECT i.seq, $1, i.code, $2 FROM unnest($3::bigint[], $4::text[]) AS i (seq, code)`,
     ...[batch, now, seqs, items.map(({ code }) => code)],
   );
+  await append(db, items);
   await db.follow(makeReady(postgres, seqs, now));
+}
+
+async function append(db: Connection, items: readonly Requeue[]): Promise<void> {
+  const added = items.flatMap(({ seq, appended }) => (appended === undefined ? [] : [{ seq, ...appended }]));
+  if (added.length === 0) return;
+  const seqs = added.map(({ seq }) => seq);
+  await db.run(
+    `UPDATE batchwise_body b SET turns = i.turns FROM unnest($1::bigint[], $2::text[]) AS i (seq, turns)
+     WHERE b.seq = i.seq`,
+    ...[seqs, added.map(({ turns }) => turns)],
+  );
+  await db.run(
+    `UPDATE batchwise_request r SET bytes = i.bytes, tokens = i.tokens
+     FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS i (seq, bytes, tokens) WHERE r.seq = i.seq`,
+    ...[seqs, added.map(({ bytes }) => bytes), added.map(({ tokens }) => tokens)],
+  );
 }

@@ -48,7 +48,7 @@ export function requestRow(reply: Reply): RequestRow {
   if (list(reply).length === 1) return tombstoneRow(text(list(reply)[0]));
   const [lane, priority, tenant, createdAt, notBefore, deadlineAt, bytes, tokens, attempts, ...rest] = list(reply);
   const [generation, batchKey, ord, wish, metadata, cursor, seq, job, ...ending] = rest;
-  const [, , , , , body, history, id] = ending;
+  const [, , , , , body, history, id, turns] = ending;
   const ended = textOrNull(cursor) === null ? null : endedOf(cursor, ending);
   const unclaimed = ended === null ? "ready" : "ended";
   return {
@@ -57,7 +57,7 @@ export function requestRow(reply: Reply): RequestRow {
     ...{ createdAt: number(createdAt), notBefore: number(notBefore), deadlineAt: numberOrNull(deadlineAt) },
     ...{ bytes: number(bytes), tokens: number(tokens), attempts: number(attempts), generation: number(generation) },
     ...{ batchKey: textOrNull(batchKey), ord: numberOrNull(ord), cancelRequested: textOrNull(wish) !== null, ended },
-    ...{ metadata: textOrNull(metadata), body: textOrNull(body) },
+    ...{ metadata: textOrNull(metadata), body: textOrNull(body), turns: textOrNull(turns) },
     history: Array.isArray(history) ? history.map(historyRow) : null,
   };
 }

@@ -4,6 +4,10 @@ export const OUTCOMES = `
 local function requeue(id, item, attempts, input)
   call('HSET', rkey(id), 'lane', item.lane, 'notBefore', str(item.notBefore), 'attempts', str(attempts))
   call('RPUSH', P .. 'h:' .. id, cjson.encode({ input.key, item.code, str(input.now) }))
+  if given(item.appended) then
+    call('HSET', rkey(id), 'bytes', str(item.appended.bytes), 'tokens', str(item.appended.tokens))
+    call('SET', P .. 'y:' .. id, item.appended.turns)
+  end
   makeReady(standing(id), input.now)
 end
 

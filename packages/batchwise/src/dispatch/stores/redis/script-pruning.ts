@@ -61,7 +61,7 @@ local function bury(cursor, id, keys, gone, now)
   for _, sink in ipairs(call('HKEYS', P .. 'd:' .. cursor)) do gather('ZREM', P .. 'dead:' .. sink, cursor) end
   gather('ZREM', P .. 'log', cursor)
   gather('XDEL', P .. 'ends', cursor .. '-0')
-  for _, key in ipairs({ rkey(id), P .. 'x:' .. id, P .. 'i:' .. id, P .. 'h:' .. id, P .. 'c:' .. cursor,
+  for _, key in ipairs({ rkey(id), P .. 'x:' .. id, P .. 'y:' .. id, P .. 'i:' .. id, P .. 'h:' .. id, P .. 'c:' .. cursor,
     P .. 'e:' .. cursor, P .. 'd:' .. cursor, P .. 'g:' .. cursor }) do
     table.insert(keys, key)
   end

@@ -107,6 +107,7 @@ local function correct(id, correction, ending)
   if not hasDigest(known, digest) then known = known .. '\\n' .. digest end
   call('HSET', key, 'digest', known, 'bytes', str(correction.bytes), 'tokens', str(correction.tokens))
   call('HDEL', key, 'body')
+  call('DEL', P .. 'y:' .. id)
   call('SET', P .. 'x:' .. id, correction.body)
   call('RPUSH', P .. 'h:' .. id, cjson.encode(ending))
 end

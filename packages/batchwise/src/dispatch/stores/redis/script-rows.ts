@@ -27,6 +27,7 @@ local function readRequest(id, query)
   table.insert(row, query.bodies and bodyOf(id) or false)
   table.insert(row, query.history and call('LRANGE', P .. 'h:' .. id, 0, -1) or false)
   table.insert(row, id)
+  table.insert(row, query.bodies and call('GET', P .. 'y:' .. id) or false)
   return row
 end
 

@@ -36,7 +36,7 @@ export function* correct(
   for (const { seq, cursor, batch, status, code, recorded_at } of removed) {
     const { digest, body, bytes, tokens } = bySeq.get(seq) as Correction;
     const digests = withDigest(known.get(seq) ?? digest, digest);
-    yield* run("UPDATE batchwise_body SET digest = ?, body = ? WHERE seq = ?", ...[digests, body, seq]);
+    yield* run("UPDATE batchwise_body SET digest = ?, body = ?, turns = NULL WHERE seq = ?", ...[digests, body, seq]);
     yield* run("UPDATE batchwise_request SET bytes = ?, tokens = ? WHERE seq = ?", ...[bytes, tokens, seq]);
     const history = "INSERT INTO batchwise_history (seq, batch, code, at) VALUES (?, ?, ?, ?)";
     // No batch has a negative number, and no other outcome has this cursor.

@@ -32,11 +32,12 @@ interface RawRequest {
   readonly recorded_at: number | null;
   readonly metadata: string | null;
   readonly body: string | null;
+  readonly turns: string | null;
 }
 
 const FIELDS = (bodies: boolean): string => `
   r.seq, r.id, l.name AS lane, r.priority, r.tenant, r.job, r.created_at, r.not_before, r.deadline_at, r.bytes,
-    r.tokens, r.generation, m.ord, m.cancel_requested, t.metadata, ${bodies ? "t.body" : "NULL AS body"}`;
+    r.tokens, r.generation, m.ord, m.cancel_requested, t.metadata, ${bodies ? "t.body, t.turns" : "NULL AS body, NULL AS turns"}`;
 const REQUEST = (bodies: boolean): string => `
   SELECT ${FIELDS(bodies)}, coalesce(o.attempts, r.attempts) AS attempts, b.key AS batch_key, o.cursor, o.status, o.code,
     e.key AS ended_in, o.recorded_at`;
@@ -93,7 +94,7 @@ function requestRow(raw: RawRequest, past: readonly HistoryRow[] | null): Reques
     ...{ createdAt: raw.created_at, notBefore: raw.not_before, deadlineAt: raw.deadline_at },
     ...{ bytes: raw.bytes, tokens: raw.tokens, attempts: raw.attempts, generation: raw.generation },
     ...{ batchKey: raw.batch_key, ord: raw.ord, cancelRequested: Boolean(raw.cancel_requested) },
-    ...{ metadata: raw.metadata, body: raw.body, history: past },
+    ...{ metadata: raw.metadata, body: raw.body, turns: raw.turns, history: past },
   };
 }
 

@@ -32,7 +32,7 @@ const REQUESTS = `INSERT OR FAIL INTO batchwise_request
   (seq, id, lane, priority, rank, tenant, job, created_at, deadline_at, bytes, tokens) VALUES `;
 const REQUEST = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const UNLESS_KNOWN = " ON CONFLICT (id) DO NOTHING";
-const BODIES = "INSERT OR FAIL INTO batchwise_body VALUES ";
+const BODIES = "INSERT OR FAIL INTO batchwise_body (seq, digest, metadata, body) VALUES ";
 const BODY = "(?, ?, ?, ?)";
 const ONE = { requests: `${REQUESTS}${REQUEST}${UNLESS_KNOWN}`, bodies: `${BODIES}${BODY}` };
 const MANY = {

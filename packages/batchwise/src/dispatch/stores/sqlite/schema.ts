@@ -243,6 +243,10 @@ const STEPS: readonly string[] = [
   ALTER TABLE batchwise_ledger ADD COLUMN outage TEXT;
   UPDATE batchwise_ledger SET outage = note, note = json_extract(note, '$.code') WHERE note LIKE '{%' AND json_valid(note);
   `,
+  `
+  -- Sent with the body: what a model answered, and why that was refused.
+  ALTER TABLE batchwise_body ADD COLUMN turns TEXT;
+  `,
 ];
 
 /**

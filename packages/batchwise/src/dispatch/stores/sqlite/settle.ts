@@ -2,6 +2,7 @@
 // deletes it, so that a decision counts once. Runs inside the caller's transaction.
 
 import type { Settlement } from "../../contract/outcome-rows.ts";
+import type { Appended } from "../../contract/rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";
 import { heldBatch } from "../sql/batches.ts";
 import { laneIds, makeReady } from "../sql/lanes.ts";
@@ -53,13 +54,19 @@ function requeue(db: Connection, batch: number, items: readonly Requeue[], now: 
   if (items.length === 0) return;
   const lanes = items.map(({ lane }) => lane);
   const ids = db.follow(laneIds(sqlite, lanes, "group"));
-  for (const { seq, lane, notBefore, charged, code } of items) {
+  for (const { seq, lane, notBefore, charged, code, appended } of items) {
     db.run(
       "UPDATE batchwise_request SET lane = ?, not_before = ?, attempts = attempts + ? WHERE seq = ?",
       ...[ids.get(lane) ?? 0, notBefore, charged ? 1 : 0, seq],
     );
     db.run("INSERT INTO batchwise_history VALUES (?, ?, ?, ?)", seq, batch, code, now);
+    if (appended !== undefined) append(db, seq, appended);
   }
   const seqs = items.map(({ seq }) => seq);
   db.follow(makeReady(sqlite, seqs, now));
+}
+
+function append(db: Connection, seq: number, { turns, bytes, tokens }: Appended): void {
+  db.run("UPDATE batchwise_body SET turns = ? WHERE seq = ?", turns, seq);
+  db.run("UPDATE batchwise_request SET bytes = ?, tokens = ? WHERE seq = ?", bytes, tokens, seq);
 }

@@ -47,7 +47,7 @@ export const enqueueCases: readonly StoreCase[] = [
     const { digest: _digest, ...kept } = given;
     const expected = {
       ...{ ...kept, state: "ready", createdAt: NOW, notBefore: 0, attempts: 0, generation: 0 },
-      ...{ batchKey: null, ord: null, cancelRequested: false, ended: null, history: [] },
+      ...{ batchKey: null, ord: null, cancelRequested: false, ended: null, turns: null, history: [] },
     };
     const [row] = await store.requests({ ids: ["a"], bodies: true, history: true });
     const arrival = row?.arrival;

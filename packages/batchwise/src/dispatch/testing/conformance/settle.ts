@@ -5,6 +5,7 @@ import type { OutcomeRow } from "../../contract/outcome-rows.ts";
 import type { Store } from "../../contract/store.ts";
 import {
   batchOf,
+  ended,
   final,
   keyOf,
   many,
@@ -14,6 +15,7 @@ import {
   OTHER_LANE,
   request,
   requeue,
+  retryOf,
   type StoreCase,
   sealed,
   sealInput,
@@ -104,6 +106,34 @@ const decisionCases: readonly StoreCase[] = [
       ["rate_limited", "again"],
     );
     deepEqual(again?.attempts, 2);
+  }),
+
+  storeCase("keeps the turns of a requeue beside the body, and its new size, until a correction", async (store) => {
+    const first = await sealed(store, 1, 2);
+    const appended = { turns: '{"turns":["é"]}', bytes: 400, tokens: 40 };
+    await store.settle(settleInput(first, [requeue(0, { appended }), requeue(1)]));
+    const read = async () => {
+      const rows = await store.requests({ ids: ["b1-0", "b1-1"], bodies: true });
+      return rows.map(({ body, turns, bytes, tokens }) => ({ body, turns, bytes, tokens }));
+    };
+    const plain = request("b1-1", { body: '{"input":"b1-1"}' });
+    const other = { body: plain.body, turns: null, bytes: plain.bytes, tokens: plain.tokens };
+    deepEqual(await read(), [{ ...appended, body: '{"input":"b1-0"}' }, other]);
+    deepEqual((await store.requests({ ids: ["b1-0"] }))[0]?.turns, null);
+    const second = batchOf(await store.seal(sealInput(2)));
+    deepEqual([second.bytes, second.tokens], [400 + plain.bytes, 40 + plain.tokens]);
+    const [member] = await store.requests({ batchKey: second.key, fromOrd: 0, limit: 1, bodies: true });
+    deepEqual(member?.turns, appended.turns);
+    await store.settle(settleInput(second, [requeue(0), ended(1, {})]));
+    deepEqual((await read())[0]?.turns, appended.turns);
+    const third = batchOf(await store.seal(sealInput(3)));
+    await store.settle(settleInput(third, [ended(0, {})]));
+    await store.amend(retryOf("b1-0"), [], NOW);
+    deepEqual((await read())[0]?.turns, appended.turns);
+    await store.amend({ kind: "fail", ids: ["b1-0"], payload: "{}", code: "c" }, [], NOW);
+    const corrections = [{ digest: "new", bytes: 300, tokens: 30, body: "{}" }];
+    await store.amend({ kind: "retry", ids: ["b1-0"], lanes: [first.lane], corrections }, [], NOW);
+    deepEqual((await read())[0], { body: "{}", turns: null, bytes: 300, tokens: 30 });
   }),
 
   storeCase("ends a requeued request with a pending cancel", async (store) => {
