@@ -239,10 +239,11 @@ export interface Store {
    * - `retry`: ended, not succeeded -> ready in its lane of `lanes` with attempts 0, generation +
    *   1, `notBefore` now, no deadline, no pending cancel; its outcome leaves the log and its
    *   undelivered deliveries are dropped (`changed`). Succeeded stays (`ended`); ready or claimed
-   *   stays (`waiting`). With `corrections`, body, bytes and tokens are replaced, turns dropped, and an
-   *   `enqueue` with the old or the new digest is `same` from then on (contract/digests.ts). The
-   *   ending becomes a history row (its batch, its code or else status, its time), so its batch
-   *   stays until the request is pruned; of several endings while it waited, the last.
+   *   stays (`waiting`). With `corrections`, body, bytes and tokens are replaced, turns dropped,
+   *   and an `enqueue` with the old or the new digest is `same` from then on
+   *   (contract/digests.ts). The ending becomes a history row (its batch, its code or else status,
+   *   its time), so its batch stays until the request is pruned; of several endings while it
+   *   waited, the last.
    * - `hasten`: every future time later than `after` becomes `now`, also under a lease: notBefore
    *   of ready requests; nextAt, leaseUntil, submitStartedAt, unknownSince and releaseAt (if set)
    *   of batches that are not done; nextAt of waiting deliveries; blockedUntil of ledgers. A clock
