@@ -4,6 +4,7 @@
 
 import { type Account, type Failure, hasEnded, type ProviderBatch } from "../contract/account.ts";
 import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../contract/rows.ts";
+import { NO_EVIDENCE } from "../decide/after/batch-case.ts";
 import { afterPoll, failureIn, isFresh } from "../decide/after/poll.ts";
 import { CLOCK_SKEW_MS } from "../decide/batch/life-cycle.ts";
 import type { Plan } from "../decide/batch/plan.ts";
@@ -58,8 +59,9 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const failure = seen?.state === "failed" ? failureIn(seen) : null;
   tellOfLimit(runtime, lease, failure);
   const evidence =
-    failure === null ? undefined : await evidenceOn(runtime, batch, failure, ledgers, seen?.createdAt || undefined);
-  const decided = afterPoll(batch, seen, account, ledger, now, runtime.options.stuckAfterMs, evidence);
+    failure === null ? NO_EVIDENCE : await evidenceOn(runtime, batch, failure, ledgers, seen?.createdAt || undefined);
+  const { stuckAfterMs } = runtime.options;
+  const decided = afterPoll({ batch, account, ledger, othersAccepted: false, evidence, now, stuckAfterMs }, seen);
   const plan = preferFreeAccount(runtime, batch, decided, ledgers);
   if (seen === null && !isFresh(batch, account, now)) {
     const end =

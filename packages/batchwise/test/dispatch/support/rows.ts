@@ -3,7 +3,10 @@
 
 import type { ProviderBatch } from "../../../src/dispatch/contract/account.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
+import { type BatchCase, NO_EVIDENCE } from "../../../src/dispatch/decide/after/batch-case.ts";
+import type { PollCase } from "../../../src/dispatch/decide/after/poll.ts";
 import type { StepAccount } from "../../../src/dispatch/decide/batch/life-cycle.ts";
+import { STUCK_AFTER_MS } from "../../../src/dispatch/decide/times/stuck.ts";
 
 export const SEALED_AT = 1_000_000;
 
@@ -65,6 +68,12 @@ export function stepAccount(changes: Partial<StepAccount["capabilities"]> = {}):
     reconcileGraceMs: 300_000,
     pollMs: 30_000,
   };
+}
+
+/** A batch to decide about, of which nothing else is known. */
+export function batchCase(batch: BatchRow, now: number, changes: Partial<BatchCase> = {}): PollCase {
+  const known = { ledger: null, othersAccepted: false, evidence: NO_EVIDENCE, stuckAfterMs: STUCK_AFTER_MS };
+  return { batch, now, ...known, ...changes, account: { ...stepAccount(), ...changes.account } };
 }
 
 /** A provider batch as a listing shows it: running, of ten requests. */

@@ -3,17 +3,18 @@
 // steps/apply-plan.ts writes it.
 
 import type { Failure, LineFault } from "../../contract/account.ts";
-import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
+import type { BatchRow } from "../../contract/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import { errorOf } from "../../format/payload.ts";
-import { nextLookAt, type StepAccount } from "../batch/life-cycle.ts";
+import { nextLookAt } from "../batch/life-cycle.ts";
 import { type Plan, plan } from "../batch/plan.ts";
 import { decideRetry, extendStreak, type FailureStreak, pauseAfter, streakOf } from "../retry-policy.ts";
 import { LEARNED_FOR_MS, learnedLimit } from "../sealing/learned-limit.ts";
 import { backoff } from "../times/backoff.ts";
+import type { BatchCase } from "./batch-case.ts";
 import { afterPendingFile } from "./pending-file.ts";
-import { afterWholeFailure, type Evidence, NO_EVIDENCE, refusedOnceMore } from "./whole-failure.ts";
+import { afterWholeFailure, refusedOnceMore } from "./whole-failure.ts";
 
 const MINUTE = 60_000;
 const RETRY_FIRST_MS = 5_000;
@@ -37,26 +38,16 @@ const ABSENT: OutcomeError = { code: "not_created", message: "The provider has n
 
 /**
  * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs
- * from a file. `othersAccepted` as in retry-policy.ts; `evidence` matters where the batch is
- * refused as a whole.
+ * from a file. The evidence matters where the batch is refused as a whole.
  */
-export function afterSubmitFailure(
-  batch: BatchRow,
-  failure: Failure,
-  operation: "upload" | "create",
-  account: StepAccount,
-  ledger: LedgerRow | null,
-  othersAccepted: boolean,
-  now: number,
-  evidence: Evidence = NO_EVIDENCE,
-): Plan {
-  const words = { code: failure.code, message: failure.message };
-  if (failure.kind === "unknown" && operation === "create") return afterLostCreate(batch, words, account, now);
-  if (isFilePending(failure)) return afterPendingFile(batch, words, now);
+export function afterSubmitFailure(at: BatchCase, failure: Failure, operation: "upload" | "create"): Plan {
+  const words = wordsOf(failure);
+  if (failure.kind === "unknown" && operation === "create") return afterLostCreate(at, words);
+  if (isFilePending(failure)) return afterPendingFile(at.batch, words, at.now);
   if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
-    return afterFailedAttempt(batch, words, othersAccepted, now, failure.kind !== "unknown");
+    return afterFailedAttempt(at, words, failure.kind !== "unknown");
   }
-  return afterKnownFailure(batch, failure, ledger, evidence, now, false);
+  return afterKnownFailure(at, failure, false);
 }
 
 function isFilePending(failure: Failure): boolean {
@@ -67,7 +58,7 @@ function isFilePending(failure: Failure): boolean {
  * The batch may run: look for it, or, where an idempotency token makes that safe, send it again
  * after a pause.
  */
-function afterLostCreate(batch: BatchRow, words: OutcomeError, account: StepAccount, now: number): Plan {
+function afterLostCreate({ batch, account, now }: BatchCase, words: OutcomeError): Plan {
   const streak = extendStreak(batch, batch.submitStartedAt ?? now);
   const changes = { lastError: words, figures: figuresOf(streak) };
   if (account.capabilities.tag !== "idempotencyToken") {
@@ -84,16 +75,11 @@ function figuresOf({ tries, since }: FailureStreak): Plan["figures"] {
 }
 
 /** Nothing runs, and the batch is not to blame. The uploaded file may be missing. */
-function afterFailedAttempt(
-  batch: BatchRow,
-  words: OutcomeError,
-  othersAccepted: boolean,
-  now: number,
-  dropFile: boolean,
-): Plan {
+function afterFailedAttempt(at: BatchCase, words: OutcomeError, dropFile: boolean): Plan {
+  const { batch, now } = at;
   const streak = extendStreak(batch, batch.submitStartedAt ?? now);
   const changes = { lastError: words, figures: figuresOf(streak) };
-  const decided = decisionOn(batch, streak, words, othersAccepted, now);
+  const decided = decisionOn(at, streak, words);
   if (decided !== null) return { ...decided, ...changes };
   return plan("sealed", now + pauseAfter(streak.tries), { ...changes, dropFile });
 }
@@ -102,31 +88,21 @@ function afterFailedAttempt(
  * After a complete listing, begun after the grace, that does not show the batch. `null`: send it
  * again.
  */
-export function afterAbsence(batch: BatchRow, account: StepAccount, othersAccepted: boolean, now: number): Plan | null {
+export function afterAbsence(at: BatchCase): Plan | null {
+  const { batch, account, now } = at;
   const streak = streakOf(batch);
-  const decided = decisionOn(
-    batch,
-    streak,
-    (batch.failedSteps > 0 ? null : errorOf(batch)) ?? ABSENT,
-    othersAccepted,
-    now,
-  );
+  const decided = decisionOn(at, streak, (batch.failedSteps > 0 ? null : errorOf(batch)) ?? ABSENT);
   if (decided !== null) return decided;
-  const at = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
-  if (at <= now) return null;
+  const nextAt = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
+  if (nextAt <= now) return null;
   // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With
   // one, look again.
-  return plan(account.capabilities.tag === "none" ? "sealed" : "unknown", at, { lastError: undefined });
+  return plan(account.capabilities.tag === "none" ? "sealed" : "unknown", nextAt, { lastError: undefined });
 }
 
 /** `error`: for its members, where they end. */
-function decisionOn(
-  batch: BatchRow,
-  streak: FailureStreak | null,
-  error: OutcomeError,
-  othersAccepted: boolean,
-  now: number,
-): Plan | null {
+function decisionOn(at: BatchCase, streak: FailureStreak | null, error: OutcomeError): Plan | null {
+  const { batch, othersAccepted, now } = at;
   const decision = decideRetry(batch.requests, streak, othersAccepted);
   if (decision === "again") return null;
   if (decision === "quarantine") return plan("quarantined", now, { lastError: undefined });
@@ -135,26 +111,22 @@ function decisionOn(
 }
 
 /** After the provider accepted the batch and then failed it as a whole, with no results. */
-export function afterBatchFailure(
-  batch: BatchRow,
-  failure: Failure,
-  ledger: LedgerRow | null,
-  now: number,
-  evidence: Evidence = NO_EVIDENCE,
-): Plan {
-  if (failure.kind === "unknown") {
-    const error = { code: failure.code, message: failure.message };
-    return afterWholeFailure(batch, { error, isItsOwn: true, forget: true }, evidence, now);
-  }
-  if (failure.kind === "authOrBilling") return afterDenial(batch, failure, evidence, now);
-  return afterKnownFailure(batch, failure, ledger, evidence, now, true);
+export function afterBatchFailure(at: BatchCase, failure: Failure): Plan {
+  if (failure.kind === "unknown")
+    return afterWholeFailure(at, { error: wordsOf(failure), isItsOwn: true, forget: true });
+  if (failure.kind === "authOrBilling") return afterDenial(at, wordsOf(failure));
+  return afterKnownFailure(at, failure, true);
+}
+
+function wordsOf({ code, message }: Failure): OutcomeError {
+  return { code, message };
 }
 
 /** Of a part of a batch that was divided the first failure counts. */
-function afterDenial(batch: BatchRow, { code, message }: Failure, evidence: Evidence, now: number): Plan {
-  const error = { code, message };
+function afterDenial(at: BatchCase, error: OutcomeError): Plan {
+  const { batch, now } = at;
   if (batch.wholeFailures >= DENIALS || parseLane(batch.lane).group !== "") {
-    return afterWholeFailure(batch, { error, isItsOwn: true, forget: true }, evidence, now);
+    return afterWholeFailure(at, { error, isItsOwn: true, forget: true });
   }
   return plan("sealed", now + PAUSE_MS, {
     ...{ lastError: error, figures: refusedOnceMore(batch, now) },
@@ -177,15 +149,10 @@ function linesOf(batch: BatchRow, { lines }: Extract<Failure, { kind: "invalidRe
   return lines.filter(({ line }) => line >= 1 && line <= batch.requests);
 }
 
-function afterKnownFailure(
-  batch: BatchRow,
-  failure: Exclude<Failure, { kind: "unknown" }>,
-  ledger: LedgerRow | null,
-  evidence: Evidence,
-  now: number,
-  forget: boolean,
-): Plan {
-  const lastError = { code: failure.code, message: failure.message };
+/** `forget`: the provider had accepted the batch, which is over now. */
+function afterKnownFailure(at: BatchCase, failure: Exclude<Failure, { kind: "unknown" }>, forget: boolean): Plan {
+  const { batch, now } = at;
+  const lastError = wordsOf(failure);
   switch (failure.kind) {
     case "definitelyNotCreated":
       if (isFilePending(failure)) return afterPendingFile(batch, failure, now, forget);
@@ -195,11 +162,11 @@ function afterKnownFailure(
     case "authOrBilling":
       return plan("sealed", now + PAUSE_MS, { lastError, forget, pauseAccountUntil: now + PAUSE_MS });
     case "tokenLimit":
-      return afterTokenLimit(batch, failure, ledger, now, forget);
+      return afterTokenLimit(at, failure, forget);
     case "invalidRequest": {
       const lines = linesOf(batch, failure);
       if (lines.length === 0) {
-        return afterWholeFailure(batch, { error: lastError, isItsOwn: false, forget }, evidence, now);
+        return afterWholeFailure(at, { error: lastError, isItsOwn: false, forget });
       }
       return plan("collecting", now, { lastError, forget, disposal: { kind: "faults", lines } });
     }
@@ -210,17 +177,12 @@ function afterKnownFailure(
  * Keeps its members and waits, unless it alone is over the limit: then its members form smaller
  * batches.
  */
-function afterTokenLimit(
-  batch: BatchRow,
-  failure: Extract<Failure, { kind: "tokenLimit" }>,
-  ledger: LedgerRow | null,
-  now: number,
-  forget: boolean,
-): Plan {
+function afterTokenLimit(at: BatchCase, failure: Extract<Failure, { kind: "tokenLimit" }>, forget: boolean): Plan {
+  const { batch, ledger, now } = at;
   const strikes = (ledger?.strikes ?? 0) + 1;
   const blockedUntil = now + backoff(CAPACITY_FIRST_MS, CAPACITY_MOST_MS, strikes);
   const common = {
-    lastError: { code: failure.code, message: failure.message },
+    lastError: wordsOf(failure),
     forget,
     ledger: { learnedTokens: failure.limitTokens, strikes, blockedUntil },
   };

@@ -2,12 +2,12 @@
 // (null when the provider does not know it) and the time, returns a Plan.
 
 import type { Failure, ProviderBatch } from "../../contract/account.ts";
-import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
+import type { BatchRow } from "../../contract/rows.ts";
 import { createTimeoutMs, type StepAccount } from "../batch/life-cycle.ts";
 import { type Plan, plan } from "../batch/plan.ts";
-import { ageOf, STUCK_AFTER_MS, stuckAfter } from "../times/stuck.ts";
+import { ageOf, stuckAfter } from "../times/stuck.ts";
+import type { BatchCase } from "./batch-case.ts";
 import { afterBatchFailure } from "./failure.ts";
-import { type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
 
 const MINUTE = 60_000;
 const POLL_GROWTH = 1.5;
@@ -30,54 +30,38 @@ const VANISHED_PAUSE_MS = 2 * MINUTE;
 const LOST_PAUSE_MS = 60 * MINUTE;
 const VANISHED = { code: "batch_vanished", message: "The provider does not know the batch any more." };
 
+export interface PollCase extends BatchCase {
+  readonly account: StepAccount & { readonly pollMs: number };
+  readonly stuckAfterMs: number;
+}
+
 /**
  * After a poll that reached the provider. `null` for a batch that the provider does not know (any
  * more).
  */
-export function afterPoll(
-  batch: BatchRow,
-  seen: ProviderBatch | null,
-  account: StepAccount & { readonly pollMs: number },
-  ledger: LedgerRow | null,
-  now: number,
-  stuckAfterMs: number = STUCK_AFTER_MS,
-  evidence: Evidence = NO_EVIDENCE,
-): Plan {
-  if (seen === null) return afterVanished(batch, account, now);
-  const decided = afterSeen(batch, seen, account, ledger, now, stuckAfterMs, evidence);
+export function afterPoll(at: PollCase, seen: ProviderBatch | null): Plan {
+  if (seen === null) return afterVanished(at);
+  const decided = afterSeen(at, seen);
   return { ...decided, figures: { ...decided.figures, lostLooks: 0, lostSince: null } };
 }
 
-function afterSeen(
-  batch: BatchRow,
-  seen: ProviderBatch,
-  account: StepAccount & { readonly pollMs: number },
-  ledger: LedgerRow | null,
-  now: number,
-  stuckAfterMs: number,
-  evidence: Evidence,
-): Plan {
+function afterSeen(at: PollCase, seen: ProviderBatch): Plan {
+  const { batch, account, now } = at;
   const failure = failureIn(seen);
-  if (failure !== null) return afterBatchFailure(batch, failure, ledger, now, evidence);
+  if (failure !== null) return afterBatchFailure(at, failure);
   if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
     return plan("collecting", now, {});
   }
-  const pollMs = Math.max(account.pollMs, pauseOf(batch, seen, account.pollMs, now, stuckAfterMs));
+  const pollMs = Math.max(account.pollMs, pauseOf(at, seen));
   return plan(seen.state === "validating" ? batch.state : "running", now + pollMs, { figures: { pollMs } });
 }
 
-function pauseOf(
-  batch: BatchRow,
-  { total, settled }: ProviderBatch,
-  firstMs: number,
-  now: number,
-  stuckAfterMs: number,
-): number {
+function pauseOf({ batch, account, now, stuckAfterMs }: PollCase, { total, settled }: ProviderBatch): number {
   const age = ageOf(batch, now);
   const isStuck = age >= stuckAfter(batch, stuckAfterMs);
   const nearly = total !== null && settled !== null && settled >= NEARLY_DONE * total;
   if (nearly && !isStuck) return Math.min(age * NEARLY_AGE, POLL_MOST_MS);
-  if (batch.pollMs === 0) return firstMs;
+  if (batch.pollMs === 0) return account.pollMs;
   return Math.min(batch.pollMs * POLL_GROWTH, isStuck ? STUCK_POLL_MOST_MS : POLL_MOST_MS);
 }
 
@@ -98,7 +82,7 @@ export function failureIn(seen: ProviderBatch): Failure | null {
  * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays
  * away may have run: an operator decides, we never re-send. It is looked for again each hour.
  */
-function afterVanished(batch: BatchRow, account: StepAccount & { readonly pollMs: number }, now: number): Plan {
+function afterVanished({ batch, account, now }: PollCase): Plan {
   if (isFresh(batch, account, now)) return plan(batch.state, now + account.pollMs, { lastError: VANISHED });
   const lostLooks = batch.lostLooks + 1;
   const lostSince = batch.lostSince ?? now;

@@ -3,12 +3,12 @@
 // batches of its members, would run them twice.
 
 import type { Failure } from "../../contract/account.ts";
-import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
+import type { BatchRow } from "../../contract/rows.ts";
 import { goesInline } from "../batch/batch-file.ts";
 import { type StepAccount, UNRESOLVED } from "../batch/life-cycle.ts";
 import type { Plan } from "../batch/plan.ts";
+import type { BatchCase } from "./batch-case.ts";
 import { afterSubmitFailure } from "./failure.ts";
-import { type Evidence, NO_EVIDENCE } from "./whole-failure.ts";
 
 /**
  * True when a create of this batch, as found before its next intent, may have been accepted under
@@ -27,29 +27,12 @@ export function mayRunUnderToken(batch: BatchRow, account: StepAccount): boolean
  * Nothing else proves that: a refusal for no reason may be that of an account which refuses
  * everything.
  */
-export function afterFailedRepeat(
-  batch: BatchRow,
-  failure: Failure,
-  operation: "upload" | "create",
-  account: StepAccount,
-  ledger: LedgerRow | null,
-  othersAccepted: boolean,
-  now: number,
-  evidence: Evidence = NO_EVIDENCE,
-): Plan {
-  const plan = afterSubmitFailure(batch, failure, operation, account, ledger, othersAccepted, now, evidence);
+export function afterFailedRepeat(at: BatchCase, failure: Failure, operation: "upload" | "create"): Plan {
+  const plan = afterSubmitFailure(at, failure, operation);
   const isJudged = failure.kind === "tokenLimit" || (failure.kind === "invalidRequest" && failure.lines.length > 0);
   if (operation === "create" && isJudged) return plan;
   const { code, message } = failure;
-  const lost = afterSubmitFailure(
-    batch,
-    { kind: "unknown", code, message },
-    "create",
-    account,
-    ledger,
-    othersAccepted,
-    now,
-  );
+  const lost = afterSubmitFailure(at, { kind: "unknown", code, message }, "create");
   const { dropFile, pauseAccountUntil } = plan;
   return { ...lost, nextAt: Math.max(lost.nextAt, plan.nextAt), dropFile, pauseAccountUntil };
 }

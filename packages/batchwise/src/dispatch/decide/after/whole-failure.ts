@@ -9,6 +9,7 @@ import { parseLane } from "../../format/encode.ts";
 import { canaryGroup, isRest, type Plan, plan } from "../batch/plan.ts";
 import { isProbe, type Outage, withPause, withProbe } from "../sealing/outage.ts";
 import { backoff } from "../times/backoff.ts";
+import type { BatchCase, Evidence } from "./batch-case.ts";
 
 const MINUTE = 60_000;
 const RETRY_FIRST_MS = 5_000;
@@ -28,26 +29,6 @@ const FAILURES_ALONE = 12;
 /** These say that the batch is too large, so no proof is needed to make it smaller. */
 const TOO_LARGE = /too_large|too_many_(?:tasks|requests|items)|http_413/;
 
-/** What the rest of the store says about the refusal. */
-export interface Evidence {
-  /**
-   * Since this batch was last refused, or the one that it is a part of, the account took another of
-   * its lane.
-   */
-  readonly laneTakesOthers: boolean;
-  /** The same, of any lane. */
-  readonly accountTakesOthers: boolean;
-  readonly outage: Outage | null;
-  readonly pausedUntil: number;
-}
-
-export const NO_EVIDENCE: Evidence = {
-  laneTakesOthers: false,
-  accountTakesOthers: false,
-  outage: null,
-  pausedUntil: 0,
-};
-
 export interface Refusal {
   readonly error: OutcomeError;
   /** The provider says that the fault is its own, or says nothing. */
@@ -64,16 +45,14 @@ export function refusedOnceMore(batch: BatchRow, now: number): Pick<BatchRow, Re
 
 type Refused = "wholeFailures" | "firstRefusedAt" | "lastRefusedAt";
 
-export function afterWholeFailure(batch: BatchRow, refusal: Refusal, evidence: Evidence, now: number): Plan {
+/** What follows from a refusal reads the batch, the evidence and the time. */
+export type RefusalCase = Pick<BatchCase, "batch" | "evidence" | "now">;
+
+export function afterWholeFailure({ batch, evidence, now }: RefusalCase, refusal: Refusal): Plan {
   const { error: lastError, forget } = refusal;
   const figures = refusedOnceMore(batch, now);
-  const { disposal, ...next } = whatFollows(
-    { ...batch, ...figures },
-    refusal,
-    evidence,
-    figures.firstRefusedAt ?? now,
-    now,
-  );
+  const refused = { batch: { ...batch, ...figures }, evidence, now };
+  const { disposal, ...next } = whatFollows(refused, refusal, figures.firstRefusedAt ?? now);
   return plan(next.state, next.nextAt, {
     ...{ lastError, forget, figures, dropFile: true },
     ...next,
@@ -91,7 +70,8 @@ interface Next {
 }
 
 /** `batch` counts this refusal; `since`: the first. */
-function whatFollows(batch: BatchRow, refusal: Refusal, evidence: Evidence, since: number, now: number): Next {
+function whatFollows(refused: RefusalCase, refusal: Refusal, since: number): Next {
+  const { batch, evidence, now } = refused;
   const { outage } = evidence;
   const isPart = parseLane(batch.lane).group !== "";
   if (batch.requests > 1 && isToBlame(batch, refusal, evidence)) return { ...take(now), disposal: "split" };
@@ -100,7 +80,7 @@ function whatFollows(batch: BatchRow, refusal: Refusal, evidence: Evidence, sinc
   if (!isPart && batch.wholeFailures === 1 && outage === null) {
     return wait(now + backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt));
   }
-  return withoutProof(batch, refusal.error.code, evidence, since, now);
+  return withoutProof(refused, refusal.error.code, since);
 }
 
 function isToBlame({ lane, wholeFailures }: BatchRow, { error }: Refusal, evidence: Evidence): boolean {
@@ -116,7 +96,7 @@ function afterProof({ lane, wholeFailures }: BatchRow, isItsOwn: boolean, now: n
 }
 
 /** The batch may be to blame, its lane, or the account: one request alone finds out. */
-function withoutProof(batch: BatchRow, code: string, evidence: Evidence, since: number, now: number): Next {
+function withoutProof({ batch, evidence, now }: RefusalCase, code: string, since: number): Next {
   const { outage, pausedUntil, accountTakesOthers } = evidence;
   const mayProbe = batch.requests > 1 && !isRest(batch);
   if (accountTakesOthers) {

@@ -4,6 +4,7 @@
 // allows a new attempt.
 
 import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
+import { NO_EVIDENCE } from "../../decide/after/batch-case.ts";
 import { afterAbsence } from "../../decide/after/failure.ts";
 import { type Adoption, decideAdoption } from "../../decide/batch/adoption.ts";
 import { nextLookAt } from "../../decide/batch/life-cycle.ts";
@@ -51,7 +52,8 @@ export async function reconcile(runtime: Runtime, lease: Lease, since: number, m
 async function sendAgain(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const passed = await othersAccepted(runtime, batch, streakOf(batch));
-  const plan = afterAbsence(batch, account, passed, runtime.clock.now());
+  const unread = { ledger: null, evidence: NO_EVIDENCE };
+  const plan = afterAbsence({ batch, account, ...unread, othersAccepted: passed, now: runtime.clock.now() });
   if (plan === null) await submit(runtime, lease, batch.submitAttempt + 1);
   else await applyPlan(lease, plan);
 }

@@ -4,8 +4,8 @@
 
 import type { Failure } from "../../contract/account.ts";
 import type { BatchRow, LedgerRow } from "../../contract/rows.ts";
+import { type Evidence, NO_EVIDENCE } from "../../decide/after/batch-case.ts";
 import { isWholeFailure } from "../../decide/after/failure.ts";
-import { type Evidence, NO_EVIDENCE } from "../../decide/after/whole-failure.ts";
 import { CLOCK_SKEW_MS } from "../../decide/batch/life-cycle.ts";
 import { type Plan, wholeOf } from "../../decide/batch/plan.ts";
 import { type FailureStreak, isSuspect } from "../../decide/retry-policy.ts";

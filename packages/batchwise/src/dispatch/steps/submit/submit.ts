@@ -5,9 +5,9 @@
 
 import type { BatchInput, CreateInput, Failure, ProviderBatch } from "../../contract/account.ts";
 import type { LedgerRow } from "../../contract/rows.ts";
+import { NO_EVIDENCE } from "../../decide/after/batch-case.ts";
 import { afterSubmitFailure } from "../../decide/after/failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "../../decide/after/repeat.ts";
-import { NO_EVIDENCE } from "../../decide/after/whole-failure.ts";
 import { goesInline } from "../../decide/batch/batch-file.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../../decide/batch/life-cycle.ts";
 import { BEGUN_ANEW, canaryGroup, type Plan } from "../../decide/batch/plan.ts";
@@ -295,7 +295,8 @@ async function failed(
   const isRepeat = batch.unknownSince !== null && account.capabilities.tag === "idempotencyToken";
   const decide = isRepeat ? afterFailedRepeat : afterSubmitFailure;
   const evidence = failure.kind === "unknown" ? NO_EVIDENCE : await evidenceOn(runtime, batch, failure, ledgers);
-  const plan = decide(batch, failure, operation, account, ledger, passed, runtime.clock.now(), evidence);
+  const at = { batch, account, ledger, othersAccepted: passed, evidence, now: runtime.clock.now() };
+  const plan = decide(at, failure, operation);
   // A line that the account could not write was never sent.
   const isBlamed = plan.disposal?.kind === "faults" && !(error instanceof LineRefused);
   if (isBlamed) await noteFaults(runtime, batch, failure, operation);

@@ -8,7 +8,7 @@ import { afterAbsence, afterBatchFailure, afterSubmitFailure } from "../../../..
 import { isLegal } from "../../../../src/dispatch/decide/batch/life-cycle.ts";
 import { splitGroup } from "../../../../src/dispatch/decide/batch/plan.ts";
 import { pauseAfter } from "../../../../src/dispatch/decide/retry-policy.ts";
-import { batchRow, SEALED_AT, stepAccount } from "../../support/rows.ts";
+import { batchCase, batchRow, SEALED_AT, stepAccount } from "../../support/rows.ts";
 
 const NOW = SEALED_AT + 10_000;
 const words = { code: "c", message: "m" };
@@ -64,7 +64,7 @@ describe("a create that did not succeed", () => {
       { state: "sealed", figures: { wholeFailures: 1 }, disposal: null },
     ],
   ] as const)("%s", (_name, failure, expected) => {
-    const plan = afterSubmitFailure(submitting, failure, "create", stepAccount(), null, false, NOW);
+    const plan = afterSubmitFailure(batchCase(submitting, NOW), failure, "create");
     expect(plan).toMatchObject(expected);
     expect(plan.forget).toBe(false);
     expect(isLegal("submitting", plan.state)).toBe(true);
@@ -72,7 +72,7 @@ describe("a create that did not succeed", () => {
 
   test("an upload of unknown outcome is simply tried again", () => {
     const failure: Failure = { kind: "unknown", ...words };
-    expect(afterSubmitFailure(submitting, failure, "upload", stepAccount(), null, false, NOW)).toMatchObject({
+    expect(afterSubmitFailure(batchCase(submitting, NOW), failure, "upload")).toMatchObject({
       state: "sealed",
     });
   });
@@ -82,7 +82,7 @@ describe("a batch that failed as a whole", () => {
   const refused: Failure = { kind: "invalidRequest", ...words, lines: [] };
 
   test("is sent once more before anything else", () => {
-    expect(afterBatchFailure(running, refused, null, NOW)).toMatchObject({
+    expect(afterBatchFailure(batchCase(running, NOW), refused)).toMatchObject({
       state: "sealed",
       figures: { wholeFailures: 1 },
       forget: true,
@@ -92,7 +92,10 @@ describe("a batch that failed as a whole", () => {
 
   test("learns the limit of the last refusal and waits longer with each", () => {
     const failure: Failure = { kind: "tokenLimit", ...words, limitTokens: 900 };
-    const plan = afterBatchFailure(running, failure, ledger({ strikes: 2, learnedTokens: 800 }), NOW);
+    const plan = afterBatchFailure(
+      batchCase(running, NOW, { ledger: ledger({ strikes: 2, learnedTokens: 800 }) }),
+      failure,
+    );
     expect(plan).toMatchObject({
       forget: true,
       ledger: { learnedTokens: 900, strikes: 3, blockedUntil: NOW + 1_200_000 },
@@ -103,7 +106,7 @@ describe("a batch that failed as a whole", () => {
     const failure: Failure = { kind: "tokenLimit", ...words, limitTokens: null };
     const at = (strikes: number, ageMs: number, requests: number) => {
       const old = { ...running, createdAt: NOW - ageMs, requests, submitAttempt: 99 };
-      return afterBatchFailure(old, failure, ledger({ strikes }), NOW).disposal?.kind ?? "waits";
+      return afterBatchFailure(batchCase(old, NOW, { ledger: ledger({ strikes }) }), failure).disposal?.kind ?? "waits";
     };
     const hours = 3_600_000;
     expect([at(4, 2 * hours, 10), at(5, hours, 10), at(5, 2 * hours, 10)]).toEqual(["waits", "waits", "split"]);
@@ -124,7 +127,7 @@ describe("attempts that come to nothing", () => {
   });
   const refused: Failure = { kind: "definitelyNotCreated", ...words };
   const end = (batch: BatchRow, othersAccepted: boolean): string => {
-    const { state, disposal } = afterSubmitFailure(batch, refused, "create", stepAccount(), null, othersAccepted, NOW);
+    const { state, disposal } = afterSubmitFailure(batchCase(batch, NOW, { othersAccepted }), refused, "create");
     return disposal?.kind ?? state;
   };
 
@@ -152,7 +155,7 @@ describe("attempts that come to nothing", () => {
 
   test("are counted on through refusals of other kinds in between", () => {
     const limited: Failure = { kind: "rateLimited", ...words, retryAfterMs: null };
-    const plan = afterSubmitFailure(after(5), limited, "create", stepAccount(), null, false, NOW);
+    const plan = afterSubmitFailure(batchCase(after(5), NOW), limited, "create");
     expect([plan.lastError, plan.figures]).toEqual([words, {}]);
   });
 
@@ -160,7 +163,7 @@ describe("attempts that come to nothing", () => {
     const lost: Failure = { kind: "unknown", ...words };
     const plan = (tries: number) => {
       const account = stepAccount({ tag: "idempotencyToken" });
-      return afterSubmitFailure(after(tries), lost, "create", account, null, true, NOW);
+      return afterSubmitFailure(batchCase(after(tries), NOW, { account, othersAccepted: true }), lost, "create");
     };
     expect(plan(0)).toMatchObject({ state: "unknown", nextAt: NOW + pauseAfter(1) });
     expect(plan(58)).toMatchObject({ state: "unknown", nextAt: NOW + 3_600_000, disposal: null });
@@ -169,11 +172,13 @@ describe("attempts that come to nothing", () => {
 
   test("are followed by a look and a pause: others of an account without tags go meanwhile", () => {
     const lost = after(10, { state: "unknown", submitStartedAt: NOW });
-    const plan = (tag: "metadata" | "none", now: number) => afterAbsence(lost, stepAccount({ tag }), true, now);
+    const others = { othersAccepted: true };
+    const plan = (tag: "metadata" | "none", now: number) =>
+      afterAbsence(batchCase(lost, now, { ...others, account: stepAccount({ tag }) }));
     expect(plan("metadata", NOW + 1)).toMatchObject({ state: "unknown", nextAt: NOW + pauseAfter(10) });
     expect(plan("none", NOW + 1)).toMatchObject({ state: "sealed", nextAt: NOW + pauseAfter(10) });
     expect(plan("metadata", NOW + pauseAfter(10))).toBe(null);
-    expect(afterAbsence(after(12), stepAccount(), true, NOW)).toMatchObject({ disposal: { kind: "split" } });
+    expect(afterAbsence(batchCase(after(12), NOW, others))).toMatchObject({ disposal: { kind: "split" } });
     for (const state of ["unknown", "sealed", "collecting", "quarantined"] as const) {
       expect(isLegal("unknown", state)).toBe(true);
     }

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { ProviderBatch } from "../../../../src/dispatch/contract/account.ts";
 import type { BatchRow } from "../../../../src/dispatch/contract/rows.ts";
 import { afterPoll } from "../../../../src/dispatch/decide/after/poll.ts";
-import { batchRow, SEALED_AT, stepAccount } from "../../support/rows.ts";
+import { batchCase, batchRow, SEALED_AT } from "../../support/rows.ts";
 
 const NOW = SEALED_AT + 10_000;
 const submitting = batchRow({
@@ -46,7 +46,7 @@ describe("a poll", () => {
     ["validating stays as it was", seen({ state: "validating" }), { state: "running" }],
     ["a fresh one may not be listed yet", null, { state: "running", nextAt: NOW + 30_000 }],
   ] as const)("%s", (_name, provider, expected) => {
-    expect(afterPoll(running, provider, stepAccount(), null, NOW)).toMatchObject(expected);
+    expect(afterPoll(batchCase(running, NOW), provider)).toMatchObject(expected);
   });
 
   test.each([
@@ -56,7 +56,7 @@ describe("a poll", () => {
     ["of a batch that should have ended wait ever longer", 30, seen({ total: 10, settled: 9 }), 450_000],
   ] as const)("polls %s", (_name, hours, provider, pollMs) => {
     const now = NOW - 1_000 + hours * 3_600_000;
-    expect(afterPoll({ ...running, pollMs: 300_000 }, provider, stepAccount(), null, now).figures).toMatchObject({
+    expect(afterPoll(batchCase({ ...running, pollMs: 300_000 }, now), provider).figures).toMatchObject({
       pollMs,
     });
   });
@@ -64,7 +64,7 @@ describe("a poll", () => {
   test("a reason comes before result files, and files before a failure without a reason", () => {
     const failure = { kind: "tokenLimit", code: "token_limit_exceeded", message: "Full.", limitTokens: null } as const;
     const failed = (changes: Partial<ProviderBatch>) =>
-      afterPoll(running, seen({ state: "failed", resultRefs: ["x", "y"], ...changes }), stepAccount(), null, NOW);
+      afterPoll(batchCase(running, NOW), seen({ state: "failed", resultRefs: ["x", "y"], ...changes }));
     expect(failed({ failure })).toMatchObject({ state: "waiting_capacity", forget: true });
     expect(failed({})).toMatchObject({ state: "collecting", forget: false, disposal: null });
   });
@@ -73,7 +73,7 @@ describe("a poll", () => {
     let batch: BatchRow = running;
     const seenAt: number[] = [];
     for (let now = LATE; now < LATE + 3_600_000; ) {
-      const plan = afterPoll(batch, null, stepAccount(), null, now);
+      const plan = afterPoll(batchCase(batch, now), null);
       seenAt.push((now - LATE) / 60_000);
       if (plan.state === "quarantined") break;
       batch = { ...batch, ...plan.figures };
@@ -83,8 +83,8 @@ describe("a poll", () => {
   });
 
   test("that finds the batch again forgets the looks before", () => {
-    const lost = afterPoll(running, null, stepAccount(), null, LATE);
-    const found = afterPoll({ ...running, ...lost.figures }, seen({}), stepAccount(), null, LATE);
+    const lost = afterPoll(batchCase(running, LATE), null);
+    const found = afterPoll(batchCase({ ...running, ...lost.figures }, LATE), seen({}));
     expect([lost.figures.lostLooks, found.figures.lostLooks, found.lastError]).toEqual([1, 0, null]);
   });
 });

@@ -5,8 +5,7 @@ import { expect, test } from "vitest";
 import type { Failure } from "../../../../src/dispatch/contract/account.ts";
 import type { BatchRow } from "../../../../src/dispatch/contract/rows.ts";
 import { afterSubmitFailure } from "../../../../src/dispatch/decide/after/failure.ts";
-import { NO_EVIDENCE } from "../../../../src/dispatch/decide/after/whole-failure.ts";
-import { batchRow, SEALED_AT, stepAccount } from "../../support/rows.ts";
+import { batchCase, batchRow, SEALED_AT } from "../../support/rows.ts";
 
 const words = { code: "c", message: "m" };
 const ANSWERS: Readonly<Record<string, Failure>> = {
@@ -28,9 +27,7 @@ test.each(orders)("%s, %s, %s", (...order) => {
   order.forEach((name, index) => {
     const at = SEALED_AT + (index + 1) * 60_000;
     const failure = ANSWERS[name] as Failure;
-    const { figures, disposal } = afterSubmitFailure(
-      ...([batch, failure, "create", stepAccount(), null, false, at, NO_EVIDENCE] as const),
-    );
+    const { figures, disposal } = afterSubmitFailure(batchCase(batch, at), failure, "create");
     batch = { ...batch, ...figures };
     kinds.push(disposal?.kind ?? "again");
   });

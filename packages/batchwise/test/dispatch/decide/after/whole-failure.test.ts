@@ -2,7 +2,8 @@
 
 import { describe, expect, test } from "vitest";
 import type { BatchRow } from "../../../../src/dispatch/contract/rows.ts";
-import { afterWholeFailure, type Evidence, NO_EVIDENCE } from "../../../../src/dispatch/decide/after/whole-failure.ts";
+import { type Evidence, NO_EVIDENCE } from "../../../../src/dispatch/decide/after/batch-case.ts";
+import { afterWholeFailure } from "../../../../src/dispatch/decide/after/whole-failure.ts";
 import { isLegal } from "../../../../src/dispatch/decide/batch/life-cycle.ts";
 import type { Plan } from "../../../../src/dispatch/decide/batch/plan.ts";
 import {
@@ -32,7 +33,7 @@ interface Case {
 function after({ batch = {}, evidence = {}, code = error.code, isItsOwn = false }: Case, now: number = NOW): Plan {
   const row = batchRow({ state: "submitted", providerBatchId: "b", submitAttempt: 1, ...batch });
   const refusal = { error: { ...error, code }, isItsOwn, forget: true };
-  return afterWholeFailure(row, refusal, { ...NO_EVIDENCE, ...evidence }, now);
+  return afterWholeFailure({ batch: row, evidence: { ...NO_EVIDENCE, ...evidence }, now }, refusal);
 }
 
 const outage = (changes: Partial<Outage> = {}): Outage => {
