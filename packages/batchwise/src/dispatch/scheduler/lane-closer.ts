@@ -33,13 +33,17 @@ import type { Workers } from "./workers.ts";
 export type Ledgers = Map<string, LedgerRow>;
 type Refusal = Extract<SealResult, { ok: false }>;
 
-/** What the accounts answered that were to take a lane's next batch. */
-interface Asked {
-  readonly choices: AccountChoice<Account>[];
-  readonly refusals: SealRefusal[];
-  readonly noRoom: Map<string, NoRoom>;
-  tooLarge: Refusal["head"];
+/** Why each of the accounts did not take a lane's next batch. */
+interface Refused {
+  readonly choices: readonly AccountChoice<Account>[];
+  readonly refusals: readonly SealRefusal[];
+  /** By ledger. */
+  readonly noRoom: ReadonlyMap<string, NoRoom>;
+  /** The first request of the lane, where it is too large for an account. */
+  readonly tooLarge: Refusal["head"];
 }
+
+type Answer = { readonly kind: "sealed" | "empty" } | { readonly kind: "refused"; readonly why: Refused };
 
 export class LaneCloser {
   readonly #runtime: Runtime;
@@ -65,32 +69,27 @@ export class LaneCloser {
    * looked at again.
    */
   async close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers): Promise<boolean> {
-    const asked: Asked = { choices: [], refusals: [], noRoom: new Map(), tooLarge: null };
-    let answer = await this.#ask(lane, serving.first, ledgers, asked);
-    if (answer === "refused" && this.#leaves(lane, serving, asked)) {
-      answer = await this.#ask(lane, serving.second, ledgers, asked);
+    let answer = await this.#ask(lane, serving.first, ledgers);
+    if (answer.kind === "refused" && this.#leaves(lane, serving, answer.why)) {
+      answer = joined(answer.why, await this.#ask(lane, serving.second, ledgers));
     }
-    if (answer !== "refused") return answer === "sealed";
-    this.#waiting.refused(lane, asked.noRoom);
+    if (answer.kind !== "refused") return answer.kind === "sealed";
+    const { choices, refusals, noRoom, tooLarge } = answer.why;
+    this.#waiting.refused(lane, noRoom);
     const accounts = [...serving.first, ...serving.second];
-    const tail = tailOf(lane, accounts.length, asked.refusals);
-    if (tail !== null) return this.#endTail(lane, tail, asked.choices, ledgers);
-    const { tooLarge } = asked;
+    const tail = tailOf(lane, accounts.length, refusals);
+    if (tail !== null) return this.#endTail(lane, tail, choices, ledgers);
     if (tooLarge === null || this.#fitsSomewhere(tooLarge, accounts)) return false;
     await this.#refuse(tooLarge);
     return true;
   }
 
-  /**
-   * Seals the lane's next batch at the first of the accounts that takes it; `asked` gathers why the
-   * others do not.
-   */
-  async #ask(
-    lane: LaneRow,
-    accounts: readonly Account[],
-    ledgers: Ledgers,
-    asked: Asked,
-  ): Promise<"sealed" | "empty" | "refused"> {
+  /** Seals the lane's next batch at the first of the accounts that takes it. */
+  async #ask(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<Answer> {
+    const choices: AccountChoice<Account>[] = [];
+    const refusals: SealRefusal[] = [];
+    const noRoom = new Map<string, NoRoom>();
+    let tooLarge: Refusal["head"] = null;
     const { thresholds } = this.#runtime.options;
     const name = parseLane(lane.lane);
     const now = this.#runtime.clock.now();
@@ -102,29 +101,29 @@ export class LaneCloser {
       const result = await this.#seal(lane.lane, choice, opennessAt(choice.account) === "probe");
       if (result.ok) {
         this.#sealed(lane, choice, result.batch, ledgers);
-        return "sealed";
+        return { kind: "sealed" };
       }
-      if (result.reason === "empty") return "empty";
-      if (result.reason === "head_too_large") asked.tooLarge = result.head;
+      if (result.reason === "empty") return { kind: "empty" };
+      if (result.reason === "head_too_large") tooLarge = result.head;
       const { name: account, capabilities } = choice.account;
       const { minRequests } = capabilities.limits;
       // What is kept for another lane is booked, as far as this one can tell.
       const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
       const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
-      asked.choices.push(choice);
-      asked.refusals.push({ account, reason: result.reason, minRequests, booked });
+      choices.push(choice);
+      refusals.push({ account, reason: result.reason, minRequests, booked });
       const answer = { reason: result.reason, booked, headTokens: result.head?.tokens ?? 0 };
-      asked.noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
+      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
     }
     for (const choice of fullAccounts(open, name, ledgers, now)) {
       const answer = { reason: "full", booked: 1, headTokens: 0 } as const;
-      asked.noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
+      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
     }
-    return "refused";
+    return { kind: "refused", why: { choices, refusals, noRoom, tooLarge } };
   }
 
   /** Whether the accounts that come second take what those that come first did not. */
-  #leaves(lane: LaneRow, { first }: Serving<Account>, { refusals, noRoom }: Asked): boolean {
+  #leaves(lane: LaneRow, { first }: Serving<Account>, { refusals, noRoom }: Refused): boolean {
     if (!parseLane(lane.lane).urgent) return isLeft(lane, first.length, refusals);
     // Room at a fallback account is worth a wait. All else may last.
     const waits = [...noRoom.values()].some(({ reason }) => reason === "full" || reason === "no_headroom");
@@ -263,6 +262,19 @@ export class LaneCloser {
     await store.amend({ kind: "fail", ids: [head.id], ...failure }, sinks, clock.now());
     this.#runtime.outcomesRecorded();
   }
+}
+
+/** The second answer; where it is a refusal too, with what the first accounts said. */
+function joined(first: Refused, second: Answer): Answer {
+  if (second.kind !== "refused") return second;
+  const { choices, refusals, noRoom, tooLarge } = second.why;
+  const why: Refused = {
+    choices: [...first.choices, ...choices],
+    refusals: [...first.refusals, ...refusals],
+    noRoom: new Map([...first.noRoom, ...noRoom]),
+    tooLarge: tooLarge ?? first.tooLarge,
+  };
+  return { kind: "refused", why };
 }
 
 /**
