@@ -27,11 +27,11 @@ import type { Lease } from "../runtime/lease.ts";
 import { failureOf, onAbort } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { checkOne, isChecked, isCheckFailed, leftToOthers } from "./collect/checked-answers.ts";
+import { isPaused } from "./gate.ts";
 import { placeOf } from "./lane-health.ts";
 import { LineFailures } from "./line-failures.ts";
 import { isUrgentAtFallback, mayChangeAccount } from "./submit/competing-batches.ts";
 import { tellOfPause } from "./tell-of-pause.ts";
-import { isHeld } from "./wait-for-operator.ts";
 
 /** Members read at once, and how long they may wait to be started before they are read again. */
 const PAGE = 100;
@@ -99,7 +99,7 @@ async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
   const ledgers = await runtime.ledgers();
   const until = maySendAt(lease.batch, ledgers.get(lease.account.name), runtime.clock.now());
   const waitsUntil = until > runtime.clock.now() ? until : null;
-  if (waitsUntil === null && !(await isHeld(runtime, lease))) {
+  if (waitsUntil === null && !(await isPaused(runtime, lease))) {
     const health = healthOf(runtime.lastPauses.healths, placeOf(lease.batch));
     if (!isKeptBack(health, lease.batch.key, runtime.clock.now())) return false;
     await sendBack(lease, "lane_paused");
@@ -230,7 +230,7 @@ class Execution {
       if (page.length < PAGE && fromOrd > (page.at(-1)?.ord ?? -1)) return;
       if (clock.monotonic() - checkedAt <= STALE_MS) continue;
       checkedAt = clock.monotonic();
-      this.isHeld = await isHeld(this.#runtime, this.#lease);
+      this.isHeld = await isPaused(this.#runtime, this.#lease);
       if (this.isHeld) return;
     }
   }

@@ -10,31 +10,21 @@ import { afterSubmitFailure } from "../../decide/after/failure.ts";
 import { afterFailedRepeat, mayRunUnderToken } from "../../decide/after/repeat.ts";
 import { goesInline } from "../../decide/batch/batch-file.ts";
 import { createTimeoutMs, nextLookAt, sendingTimeoutMs } from "../../decide/batch/life-cycle.ts";
-import { BEGUN_ANEW, canaryGroup, type Plan } from "../../decide/batch/plan.ts";
+import { BEGUN_ANEW, type Plan } from "../../decide/batch/plan.ts";
 import { extendStreak } from "../../decide/retry-policy.ts";
 import { learnable } from "../../decide/sealing/learned-limit.ts";
-import {
-  isProbe,
-  maySendAt,
-  type Outage,
-  outageOn,
-  outageText,
-  pauseCode,
-  withProbe,
-} from "../../decide/sealing/outage.ts";
 import { isMistake, isStoreError } from "../../format/client-error.ts";
 import { batchName } from "../../format/encode.ts";
-import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { bounded, CallTimeout, failureOf } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { applyPlan, disposing } from "../apply-plan.ts";
+import { applyPlan } from "../apply-plan.ts";
+import { isPaused, passesGate } from "../gate.ts";
 import { noteFaults } from "../lane-health.ts";
-import { isHeld, isUnsent, waitsForOperator } from "../wait-for-operator.ts";
 import { batchInput, firstBody, LineRefused } from "./batch-input.ts";
-import { evidenceOn, mayChangeAccount, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
+import { evidenceOn, othersAccepted, preferFreeAccount } from "./competing-batches.ts";
 import { blameMembers, expireMembers } from "./expire-members.ts";
-import { lookAgainAt, mayHaveUrgent, moveUrgent, withLook } from "./move-urgent.ts";
+import { mayHaveUrgent, moveUrgent, withLook } from "./move-urgent.ts";
 import { submitTeller, type TellSubmit } from "./submit-events.ts";
 import { tellOfFigure, tellOfRefusal } from "./tell-of-refusal.ts";
 import { lacksTime, measured, type Sent } from "./time-to-send.ts";
@@ -58,7 +48,7 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   if (await waitsForClock(runtime, lease)) return;
   if (await expireMembers(runtime, lease)) return;
   if (mayHaveUrgent(runtime, lease) && (await moveUrgent(runtime, lease))) return;
-  if (await waits(runtime, lease)) return;
+  if (!(await passesGate(runtime, lease)) || (await lacksTime(runtime, lease))) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
   if (isLate(runtime, lease)) {
@@ -68,7 +58,7 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   const uploadedBy = runtime.clock.monotonic() + sendingTimeoutMs(lease.batch, lease.account);
   const source = await upload(runtime, lease);
   if (source === null) return;
-  if (runtime.isStopping || (await isHeld(runtime, lease))) {
+  if (runtime.isStopping || (await isPaused(runtime, lease))) {
     await sealAgain(lease, source);
     return;
   }
@@ -88,12 +78,6 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   else await sealAgain(lease, {}, hasTime ? 0 : budget.leftMs);
 }
 
-/** True where the batch may not be sent now, and the lease has ended or its requests go back. */
-async function waits(runtime: Runtime, lease: Lease): Promise<boolean> {
-  if (await waitsForOperator(runtime, lease)) return true;
-  return (await waitsForAccount(runtime, lease)) || (await lacksTime(runtime, lease));
-}
-
 /**
  * True while the wall clock is in doubt: an intent with a wrong time would be given up too soon, or
  * too late. The clock returns, or is believed, within minutes.
@@ -102,43 +86,6 @@ async function waitsForClock(runtime: Runtime, lease: Lease): Promise<boolean> {
   if (!runtime.clock.isInDoubt()) return false;
   await lease.end((now) => ({ nextAt: now + DOUBT_MS }));
   return true;
-}
-
-/**
- * True when the account is paused or on trial; then the batch waits, or its requests go to another
- * account.
- */
-async function waitsForAccount(runtime: Runtime, lease: Lease): Promise<boolean> {
-  const { account, batch } = lease;
-  const ledgers = await runtime.ledgers();
-  const ledger = ledgers.get(account.name);
-  const until = maySendAt(batch, ledger, runtime.clock.now());
-  if (until <= runtime.clock.now()) return findsOutFirst(lease, outageOn(ledger, runtime.clock.now()));
-  if (isUnsent(batch) && mayChangeAccount(runtime, batch, ledgers)) {
-    const disposal: Disposal = { kind: "requeue", code: pauseCode(ledger) };
-    await lease.write({ state: "collecting", disposal: JSON.stringify(disposal) });
-  } else {
-    await lease.end({ nextAt: lookAgainAt(runtime, lease, until) });
-  }
-  return true;
-}
-
-/**
- * During an outage of its account, a batch whose turn it is holds the others back. One of many
- * requests is not sent: one of these goes alone. True where the batch is not to be sent now.
- */
-async function findsOutFirst(lease: Lease, outage: Outage | null): Promise<boolean> {
-  const { account, batch } = lease;
-  if (outage === null || isProbe(batch, outage)) return false;
-  const goesAlone = batch.requests > 1 && isUnsent(batch);
-  const probe = goesAlone ? canaryGroup(batch) : batch.key;
-  const error = { code: outage.code, message: "The account refused other batches." };
-  const disposal: Disposal = { kind: "canary", error };
-  await lease.write((now) => ({
-    ledgers: [{ name: account.name, outage: outageText(withProbe(outage, now, outage.code, probe, now)) }],
-    ...(goesAlone ? { state: "collecting", ...disposing(disposal, now) } : {}),
-  }));
-  return goesAlone;
 }
 
 /**
