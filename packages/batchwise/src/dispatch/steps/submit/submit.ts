@@ -45,10 +45,7 @@ interface Source {
 }
 
 export async function submit(runtime: Runtime, lease: Lease, attempt: number): Promise<void> {
-  if (await waitsForClock(runtime, lease)) return;
-  if (await expireMembers(runtime, lease)) return;
-  if (mayHaveUrgent(runtime, lease) && (await moveUrgent(runtime, lease))) return;
-  if (!(await passesGate(runtime, lease)) || (await lacksTime(runtime, lease))) return;
+  if (!(await mayBegin(runtime, lease))) return;
   if (!(await writeIntent(runtime, lease, attempt))) return;
   await runtime.options.failpoint("after-intent");
   if (isLate(runtime, lease)) {
@@ -76,6 +73,14 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   if (maySend && !(hasSlept && isLate(runtime, lease))) await create(runtime, lease, timeoutMs);
   // A run that has no time for it must not come back to it.
   else await sealAgain(lease, {}, hasTime ? 0 : budget.leftMs);
+}
+
+/** False where the batch is not sent now; its next state is written, or its requests leave it. */
+async function mayBegin(runtime: Runtime, lease: Lease): Promise<boolean> {
+  if (await waitsForClock(runtime, lease)) return false;
+  if (await expireMembers(runtime, lease)) return false;
+  if (mayHaveUrgent(runtime, lease) && (await moveUrgent(runtime, lease))) return false;
+  return (await passesGate(runtime, lease)) && !(await lacksTime(runtime, lease));
 }
 
 /**
