@@ -50,6 +50,7 @@ export const sidebar: Group[] = [
     ["… Amazon Bedrock", "docs/providers/bedrock"],
     ["… Mistral", "docs/providers/mistral"],
     ["… Voyage", "docs/providers/voyage"],
+    ["… xAI", "docs/providers/xai"],
     ["… local", "docs/providers/local"],
     ["Object storage", "docs/object-storage"],
     ["The fake provider", "docs/fake-provider"],

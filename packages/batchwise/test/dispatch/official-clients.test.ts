@@ -9,6 +9,7 @@ import { geminiAccount } from "batchwise/dispatch/gemini";
 import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, type FakeProvider, fakeFaults, fakeGcs, fakeProvider } from "batchwise/dispatch/testing";
+import { xaiAccount } from "batchwise/dispatch/xai";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
@@ -23,6 +24,8 @@ interface Case {
   readonly name: string;
   readonly create: "batches.create" | "messages.create" | "gemini.create" | "jobs.create" | "vertex.create";
   readonly fake: FakeOptions;
+  /** A batch ends when it ends. */
+  readonly neverExpires?: boolean;
   /** An expired batch gives no results, even of requests that ran. */
   readonly expiresEmpty?: boolean;
   account(fake: FakeProvider): Account;
@@ -71,6 +74,13 @@ const cases: readonly Case[] = [
       const httpClient = new HTTPClient({ fetcher: (input, init) => fake.fetch(input, init) });
       return mistralAccount({ client: new Mistral({ apiKey: "key", serverURL: "http://fake.test", httpClient }) });
     },
+  },
+  {
+    name: "xAI",
+    create: "batches.create",
+    fake: { dialect: "xai" },
+    neverExpires: true,
+    account: (fake) => xaiAccount({ client: openai(fake) }),
   },
   vertexCase("Gemini", "google"),
   vertexCase("Claude", "anthropic"),
@@ -161,7 +171,7 @@ describe.each(cases)("at $name", (each) => {
     const { fake, outcomes } = await dispatchAll(each, { plan }, () => {});
     expect(outcomes.every(({ status }) => status === "succeeded")).toBe(true);
     // Requests that ran in a batch without results run again.
-    const [again, twice] = each.expiresEmpty === true ? [20, 10] : [10, 0];
+    const [again, twice] = each.neverExpires === true ? [0, 0] : each.expiresEmpty === true ? [20, 10] : [10, 0];
     expect(outcomes.filter(({ attempts }) => attempts === 2)).toHaveLength(again);
     const runs = [...fake.runs().values()];
     expect([runs.length, runs.filter((count) => count === 2).length]).toEqual([50, twice]);

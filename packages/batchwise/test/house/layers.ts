@@ -72,6 +72,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "providers/shapes": ["format", "contract"],
   "providers/voyage": ["providers/openai", "contract"],
   "providers/vertex": ["providers/shapes", "format", "contract"],
+  "providers/xai": ["providers/openai", "providers/shapes", "format", "contract"],
   storage: ["contract"],
   testing: ["contract"],
 };

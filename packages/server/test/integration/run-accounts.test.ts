@@ -143,6 +143,19 @@ describe("batchwise run sends to", () => {
     expect(practice.fake.calls("batches.create")).toBe(1);
   });
 
+  test("xAI, with its key, another address and OpenAI's client", async () => {
+    const practice = await Practice.start({ dialect: "xai" });
+    const body = { model: "grok-4.3", messages: [{ role: "user", content: "hello" }] };
+    const lines = [0, 1, 2].map((n) =>
+      JSON.stringify({ custom_id: `r${n}`, method: "POST", url: "/v1/chat/completions", body }),
+    );
+    practice.write("in.jsonl", `${lines.join("\n")}\n`);
+    const args = ["--account", "xai", "--base-url", practice.url];
+    const { code, output } = await run(practice, { XAI_API_KEY: "practice" }, ...args);
+    expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("3 outcomes (3 succeeded)") });
+    expect(practice.fake.calls("batches.create")).toBe(1);
+  });
+
   test("Vertex AI, with application default credentials and a bucket", async () => {
     const gcs = fakeGcs();
     const practice = await Practice.start({ storage: gcs });

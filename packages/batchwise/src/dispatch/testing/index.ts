@@ -43,6 +43,7 @@ export type {
   FakeObjects,
   FakeOperation,
   FakeOptions,
+  FakeOwnSurface,
   FakePlan,
   FakeReplyFault,
   FakeShortReply,

@@ -9,6 +9,7 @@ import { mistralAccount } from "batchwise/dispatch/mistral";
 import { type OpenAiClient, type OpenAiServiceName, openaiAccount, openaiServices } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeFaults } from "batchwise/dispatch/testing";
 import { voyageAccount } from "batchwise/dispatch/voyage";
+import { xaiAccount } from "batchwise/dispatch/xai";
 import OpenAI from "openai";
 import type { Adapter } from "./account-suite.ts";
 
@@ -64,6 +65,32 @@ export const voyageCase: Adapter = {
         ? new OpenAI({ apiKey: "key", baseURL: `${target.url}/v1` })
         : new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: target.fetch });
     return voyageAccount({ client });
+  },
+};
+
+/** xAI's words for a team without money. */
+const SPENT =
+  "Your team has either used all available credits or reached its monthly spending limit. To continue making API requests, please purchase more credits or raise your spending limit.";
+
+export const xaiCase: Adapter = {
+  name: "the xAI account",
+  create: "batches.create",
+  fake: { dialect: "xai" },
+  differs: {
+    noMoney: {
+      on: "batches.create",
+      accept: false,
+      reply: { status: 429, body: { code: "Some resource has been exhausted", error: SPENT } },
+    },
+    surface: "xai",
+    neverExpires: true,
+  },
+  account: (target) => {
+    const client =
+      "url" in target
+        ? new OpenAI({ apiKey: "key", baseURL: `${target.url}/v1` })
+        : new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: target.fetch });
+    return xaiAccount({ client });
   },
 };
 

@@ -1,4 +1,4 @@
-// Accounts of providers that need only a key: OpenAI, Anthropic, Gemini, Mistral and Voyage.
+// Accounts of providers that need only a key: OpenAI, Anthropic, Gemini, Mistral, Voyage and xAI.
 
 import type { Account } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
@@ -6,13 +6,14 @@ import { geminiAccount } from "batchwise/dispatch/gemini";
 import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { voyageAccount } from "batchwise/dispatch/voyage";
+import { xaiAccount } from "batchwise/dispatch/xai";
 import type { AccountFlags } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
 import { loadClient } from "../common/packages.ts";
 import { addressIn, type CommonOptions, commonOptions, keyIn, variable } from "./account-flags.ts";
 import type { OpenAccount } from "./opened.ts";
 
-export type KeyProvider = "openai" | "anthropic" | "gemini" | "mistral" | "voyage";
+export type KeyProvider = "openai" | "anthropic" | "gemini" | "mistral" | "voyage" | "xai";
 
 interface Provider {
   /** Variables with the key, in the client's order: the first that is set is used. */
@@ -30,6 +31,7 @@ interface Provider {
 }
 
 const VOYAGE = "https://api.voyageai.com/v1";
+const XAI = "https://api.x.ai/v1";
 
 const PROVIDERS: Readonly<Record<KeyProvider, Provider>> = {
   openai: {
@@ -64,6 +66,11 @@ const PROVIDERS: Readonly<Record<KeyProvider, Provider>> = {
     ...{ keys: ["VOYAGE_API_KEY"], address: null, url: VOYAGE, package: "openai", client: "OpenAI" },
     settings: (baseURL = VOYAGE, apiKey) => ({ apiKey, baseURL }),
     account: (client, options) => voyageAccount({ client, ...options }),
+  },
+  xai: {
+    ...{ keys: ["XAI_API_KEY"], address: null, url: XAI, package: "openai", client: "OpenAI" },
+    settings: (baseURL = XAI, apiKey) => ({ apiKey, baseURL }),
+    account: (client, options) => xaiAccount({ client, ...options }),
   },
 };
 

@@ -12,7 +12,7 @@ export interface StoreFlags {
 }
 
 /** The values of `--account`. */
-const PROVIDERS = ["openai", "anthropic", "gemini", "vertex", "bedrock", "mistral", "voyage", "local"] as const;
+const PROVIDERS = ["openai", "anthropic", "gemini", "vertex", "bedrock", "mistral", "voyage", "xai", "local"] as const;
 
 export type ProviderName = (typeof PROVIDERS)[number];
 

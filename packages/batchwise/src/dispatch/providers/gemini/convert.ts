@@ -5,10 +5,11 @@ import type { BatchName, ListPage, ProviderBatch, ProviderState, ResultLine } fr
 import { DispatchError, UnnamedResults } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import type { Answered } from "../shapes/answered.ts";
+import { readTag } from "../shapes/batch-names.ts";
 import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
 import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
 import { count } from "../shapes/gemini/usage.ts";
-import { readTag, toState } from "../shapes/google-jobs.ts";
+import { toState } from "../shapes/google-jobs.ts";
 import { noListError } from "../shapes/list-rows.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";

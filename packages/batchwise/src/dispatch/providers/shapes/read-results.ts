@@ -46,8 +46,8 @@ function lineOrError<Value>(value: Value, toLine: (value: Value) => ResultLine):
 
 /** The request that a result names, in any provider's field. */
 function nameIn(value: unknown): string | null {
-  const { custom_id, recordId, key, metadata } = objectOf(value);
-  return text(custom_id) ?? text(recordId) ?? text(key) ?? text(objectOf(metadata).key);
+  const { custom_id, batch_request_id, recordId, key, metadata } = objectOf(value);
+  return text(custom_id) ?? text(batch_request_id) ?? text(recordId) ?? text(key) ?? text(objectOf(metadata).key);
 }
 
 /** The failure of a request whose result cannot be converted. Throws RESULTS_UNREADABLE again. */

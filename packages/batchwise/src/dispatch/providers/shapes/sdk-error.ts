@@ -36,7 +36,8 @@ export function readSdkError(error: unknown): SdkError {
     code: text(inner.code) ?? text(own.code) ?? awsCode(own),
     type: text(inner.type) ?? text(own.type),
     param: text(inner.param) ?? text(own.param),
-    message: text(inner.message) ?? (status === null ? unanswered(own) : null) ?? text(own.message) ?? String(error),
+    // xAI's body is `{ error: "words" }`.
+    message: text(inner.message) ?? text(own.error) ?? unanswered(own, status) ?? text(own.message) ?? String(error),
     retryAfterMs: retryAfter(own.headers),
     neverSent: status === null && causesOf(error).some(wasNeverSent),
     isBadHeader: status === null && causesOf(error).some(isBadHeader),
@@ -44,8 +45,8 @@ export function readSdkError(error: unknown): SdkError {
 }
 
 /** The messages of the causes, because "Connection error." has no details. */
-function unanswered(own: { readonly [key: string]: unknown }): string | null {
-  return typeof own.cause === "object" && own.cause !== null ? wordsOf(own) : null;
+function unanswered(own: { readonly [key: string]: unknown }, status: number | null): string | null {
+  return status === null && typeof own.cause === "object" && own.cause !== null ? wordsOf(own) : null;
 }
 
 /** The error code of Amazon's clients, which is the error's class name. */

@@ -1,7 +1,8 @@
 // Converts Vertex AI's jobs, as the SDK or a list returns them, to our types. Trusts no type. Pure.
 
 import type { BatchName, ListPage, ProviderBatch, ProviderState } from "../../contract/account.ts";
-import { readTag, toState } from "../shapes/google-jobs.ts";
+import { readTag } from "../shapes/batch-names.ts";
+import { toState } from "../shapes/google-jobs.ts";
 import { noListError } from "../shapes/list-rows.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toFailure } from "./classify.ts";

@@ -42,9 +42,10 @@ export class FileShelf {
     const fields = fieldsOf(parts);
     if (this.#settings.dialect === "together" && fields.file_name === undefined) throw required("file_name");
     if (file?.fileName == null) throw required("file");
-    if (fields.purpose === undefined) throw required("purpose");
+    const purpose = this.#settings.ownSurface === "xai" ? "batch" : fields.purpose;
+    if (purpose === undefined) throw required("purpose");
     const seconds = expiryOf(fields["expires_after[anchor]"], fields["expires_after[seconds]"]);
-    return this.keep(fields.file_name ?? file.fileName, fields.purpose, file.content, seconds);
+    return this.keep(fields.file_name ?? file.fileName, purpose, file.content, seconds);
   }
 
   /** Announces a file that will be sent to another address. */

@@ -16,7 +16,8 @@ const CREATES: readonly FakeOperation[] = [
  * Operations that read results. Gemini's come with the batch if its requests came with the create.
  */
 const DOWNLOADS: readonly FakeOperation[] = [
-  ...(["files.content", "messages.results", "geminiFiles.content", "gemini.retrieve", "objects.get"] as const),
+  ...(["files.content", "messages.results", "batches.results"] as const),
+  ...(["geminiFiles.content", "gemini.retrieve", "objects.get"] as const),
 ];
 
 /** The names of `fakeFaults`. */

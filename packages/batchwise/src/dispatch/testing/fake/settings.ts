@@ -5,7 +5,16 @@ import { refuseUnknown } from "../../../core/contract/validate.ts";
 import type { Clock } from "../../../core/time/clock.ts";
 import { defaultAnswer } from "./answers.ts";
 import { hashOf, seededRandom } from "./random.ts";
-import type { FakeBatchFacts, FakeDialect, FakeLimits, FakeLine, FakeObjects, FakeOptions, FakePlan } from "./types.ts";
+import type {
+  FakeBatchFacts,
+  FakeDialect,
+  FakeLimits,
+  FakeLine,
+  FakeObjects,
+  FakeOptions,
+  FakeOwnSurface,
+  FakePlan,
+} from "./types.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -65,11 +74,12 @@ const DIALECT_PLANS: Readonly<Partial<Record<FakeDialect, Partial<FakePlan>>>> =
 };
 
 /** Azure's from its quotas, Mistral's from its pages on batches and known limitations. */
-const DIALECT_LIMITS: Readonly<Partial<Record<FakeDialect | "mistral", Partial<FakeLimits>>>> = {
+const DIALECT_LIMITS: Readonly<Partial<Record<FakeDialect | FakeOwnSurface, Partial<FakeLimits>>>> = {
   azure: { maxLastingFiles: 500 },
   dashscope: { maxFileBytes: 500_000_000 },
   siliconflow: { maxLines: 5_000, maxFileBytes: 1_000_000_000 },
   voyage: { maxLines: 100_000, maxFileBytes: 1_000_000_000, maxEmbeddingInputs: 100_000 },
+  xai: { maxLines: 100_000, maxFileBytes: 48_000_000, createsPerHour: 3_600 },
   mistral: { maxLines: 100_000, maxFileBytes: 512_000_000, enqueuedItems: 1_000_000 },
 };
 
@@ -82,7 +92,8 @@ export interface Settings {
   /** Part of every id, so that another fake, or this one started later, does not repeat ids. */
   readonly mark: string;
   readonly dialect: FakeDialect;
-  readonly speaksMistral: boolean;
+  /** The surface that replaces OpenAI's; null: none. */
+  readonly ownSurface: FakeOwnSurface | null;
   readonly limits: FakeLimits;
   readonly models: readonly string[] | null;
   readonly listLagMs: number;
@@ -131,7 +142,8 @@ export function resolveSettings(options: FakeOptions): Settings {
   const seed = options.seed ?? 1;
   const random = seededRandom(seed);
   const { dialect: spoken = "openai" } = options;
-  const dialect = spoken === "mistral" ? "openai" : spoken;
+  const isOwn = spoken === "mistral" || spoken === "xai";
+  const dialect = isOwn ? "openai" : spoken;
   const skew = options.clockSkewMs ?? 0;
   const next: Partial<FakePlan>[] = [];
   const usual = (facts: FakeBatchFacts): Partial<FakePlan> =>
@@ -143,7 +155,7 @@ export function resolveSettings(options: FakeOptions): Settings {
     seed,
     mark: hashOf(`${seed} ${clock.now()}`).toString(16).padStart(8, "0"),
     dialect,
-    speaksMistral: spoken === "mistral",
+    ownSurface: isOwn ? spoken : null,
     limits: { ...LIMITS, ...DIALECT_LIMITS[spoken], ...options.limits },
     models: options.models ?? null,
     listLagMs: options.listLagMs ?? 0,

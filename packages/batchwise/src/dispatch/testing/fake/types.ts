@@ -16,6 +16,7 @@ export type FakeOperation =
   | "batches.list"
   | "batches.retrieve"
   | "batches.cancel"
+  | "batches.results"
   | "messages.create"
   | "messages.list"
   | "messages.retrieve"
@@ -56,7 +57,7 @@ export type FakeOperation =
   | "jobs.delete";
 
 /** The wire formats that the fake speaks. */
-export type FakeSurface = "openai" | "anthropic" | "gemini" | "mistral" | "bedrock" | "vertex";
+export type FakeSurface = "openai" | "anthropic" | "gemini" | "mistral" | "xai" | "bedrock" | "vertex";
 
 /** Variants of OpenAI's wire format. */
 export type FakeDialect =
@@ -70,6 +71,9 @@ export type FakeDialect =
   | "novita"
   | "siliconflow"
   | "voyage";
+
+/** Dialects with a surface of their own in place of OpenAI's. */
+export type FakeOwnSurface = "mistral" | "xai";
 
 /** The objects of a fake storage, and the faults in its calls. */
 export interface FakeObjects {
@@ -262,10 +266,10 @@ export interface FakeOptions {
   /** Seed of all random choices. Ids depend on it and on the start time. Default 1. */
   readonly seed?: number;
   /**
-   * The dialect. `mistral`: Mistral's files and jobs in place of OpenAI's, because their paths are
-   * equal.
+   * The dialect. `mistral` and `xai`: their files and batches in place of OpenAI's, because the
+   * paths are equal.
    */
-  readonly dialect?: FakeDialect | "mistral";
+  readonly dialect?: FakeDialect | FakeOwnSurface;
   readonly limits?: Partial<FakeLimits>;
   /**
    * Together's answer to `POST /files/upload`: a redirect to a storage that takes the file by PUT,

@@ -6,7 +6,7 @@ import {
   toProviderBatch,
   toResultLine,
 } from "../../../../src/dispatch/providers/gemini/convert.ts";
-import { displayNameOf } from "../../../../src/dispatch/providers/shapes/google-jobs.ts";
+import { displayNameOf } from "../../../../src/dispatch/providers/shapes/batch-names.ts";
 
 const KEY = "01JD3K9V7QX2ABCDEFGHJKMNPQ";
 const metadata = {

@@ -1,0 +1,196 @@
+// An account at xAI, over OpenAI's official client with xAI's `baseURL`. Lines and bodies have
+// OpenAI's format; files, batches and results have calls of their own. Each operation is one logical
+// call without SDK retries. The account keeps no state and decides nothing. A batch is found by its
+// name.
+
+import { check, objectWith } from "../../../core/contract/validate.ts";
+import {
+  type Account,
+  type AccountOptions,
+  type BatchInput,
+  type BatchName,
+  type CallOptions,
+  type CleanupInput,
+  type CreateInput,
+  type Failure,
+  hasEnded,
+  type LineRequest,
+  type ListPage,
+  type Operation,
+  type ProviderBatch,
+  type ResultLine,
+} from "../../contract/account.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
+import { checkBody } from "../openai/check-body.ts";
+import { classify } from "../openai/classify.ts";
+import { AccountFields } from "../shapes/account-fields.ts";
+import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { displayNameOf } from "../shapes/batch-names.ts";
+import { isMissing } from "../shapes/classify-status.ts";
+import { blobOf } from "../shapes/lines-blob.ts";
+import { readResults } from "../shapes/read-results.ts";
+import { callSettings } from "../shapes/sdk-call.ts";
+import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { xaiCapabilities } from "./capabilities.ts";
+import type { XaiClient, XaiGet } from "./client.ts";
+import { nextOf, rowsIn, toListPage, toProviderBatch, toResultLine } from "./convert.ts";
+
+const SDK: SdkNeed = { package: "openai", least: 5, why: "whose calls this account was not tested with" };
+const FILES_A_PAGE = 100;
+/** Most results of one page, by two clients that were run at xAI: AI SDK and LiteLLM. */
+const RESULTS_A_PAGE = 1_000;
+/** Statuses of a refused cancel, of which none is documented. */
+const REFUSALS: readonly (number | null)[] = [400, 404, 409, 412, 422];
+
+/** Options of `xaiAccount`, and those of every account. */
+export interface XaiAccountOptions extends AccountOptions {
+  /** `new OpenAI({ apiKey, baseURL: "https://api.x.ai/v1" })` of `openai` 5 or later. */
+  readonly client: XaiClient;
+}
+
+/**
+ * An account for the dispatcher's `accounts`: chats of Grok, in OpenAI's format.
+ *
+ * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
+ * @example
+ * ```ts
+ * import { type XaiClient, xaiAccount } from "batchwise/dispatch/xai";
+ * // new OpenAI({ apiKey, baseURL: "https://api.x.ai/v1" })
+ * declare const client: XaiClient;
+ * const account = xaiAccount({ client, models: ["grok-4.3"] });
+ * ```
+ */
+export function xaiAccount(options: XaiAccountOptions): Account {
+  check("options", objectWith(), options);
+  const { client } = options;
+  checkIsClient(client);
+  checkSdkVersion(client, SDK);
+  checkMethods("client", client, ["get", "post", "delete"]);
+  return new XaiAccount(client, resolveAccountOptions(options, ["client"], xaiCapabilities));
+}
+
+class XaiAccount extends AccountFields implements Account {
+  readonly cleanup?: NonNullable<Account["cleanup"]>;
+  readonly #client: XaiClient;
+
+  constructor(client: XaiClient, settings: AccountSettings) {
+    super(settings);
+    this.#client = client;
+    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
+  }
+
+  encodeLine(request: LineRequest): string {
+    return openaiLine(request);
+  }
+
+  lineBytes(request: LineRequest, bodyBytes: number): number {
+    return openaiLineBytes(request, bodyBytes);
+  }
+
+  checkBody(endpoint: Endpoint, body: JsonObject): void {
+    checkBody({ endpoints: this.capabilities.endpoints, maxInputs: Number.POSITIVE_INFINITY }, endpoint, body);
+  }
+
+  /** The file is the form's only field: xAI stores no purpose. */
+  async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
+    const body = new FormData();
+    body.append("file", new File([await blobOf(input)], input.fileName, { type: "application/jsonl" }));
+    const fileId = text(objectOf(await this.#client.post("/files", { body, ...callSettings(call) })).id);
+    if (fileId === null) throw new Error("The provider answered the upload without a file id.");
+    return { fileId };
+  }
+
+  async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
+    if (!("fileId" in input.input)) throw new TypeError("Expected an uploaded file.");
+    const body = { name: displayNameOf(input), input_file_id: input.input.fileId };
+    return toProviderBatch(await this.#client.post("/batches", { body, ...callSettings(call) }));
+  }
+
+  async list(page: { readonly cursor: string | null; readonly limit: number }, call: CallOptions): Promise<ListPage> {
+    const limit = Math.min(page.limit, this.capabilities.list.pageSize);
+    return toListPage(await this.#page("/batches", limit, page.cursor, call));
+  }
+
+  async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
+    try {
+      return toProviderBatch(await this.#client.get(pathOf(id), callSettings(call)));
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
+  }
+
+  results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
+    const open = (id: string): AsyncGenerator<unknown> => this.#resultsOf(id, call);
+    return readResults(batch.resultRefs, open, (result) => toResultLine(result, batch, endpoint));
+  }
+
+  async *#resultsOf(id: string, call: CallOptions): AsyncGenerator<unknown> {
+    try {
+      yield* this.#rows(`${pathOf(id)}/results`, "results", RESULTS_A_PAGE, call);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      throw new DispatchError("RESULTS_UNREADABLE", "A page of results is not JSON.", error);
+    }
+  }
+
+  /** A batch that has ended cannot be cancelled. */
+  async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
+    try {
+      return toProviderBatch(await this.#client.post(`${pathOf(id)}:cancel`, callSettings(call)));
+    } catch (error) {
+      const seen = REFUSALS.includes(readSdkError(error).status) ? await this.retrieve(id, call) : null;
+      if (seen === null || !hasEnded(seen)) throw error;
+      return seen;
+    }
+  }
+
+  async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
+    for await (const file of this.#rows("/files", "data", FILES_A_PAGE, call)) {
+      const { id, filename } = objectOf(file);
+      if (typeof id === "string" && typeof filename === "string") yield { fileId: id, fileName: filename };
+    }
+  }
+
+  async deleteFile(fileId: string, call: CallOptions): Promise<void> {
+    try {
+      await this.#client.delete(`/files/${encodeURIComponent(fileId)}`, callSettings(call));
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
+  /** Deletes the input. The results stay with the batch, which no call deletes. */
+  async #cleanUp({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
+    const input = fileId ?? (await this.retrieve(providerBatchId, call))?.inputFileId ?? null;
+    if (input !== null) await this.deleteFile(input, call);
+  }
+
+  /** All rows, page by page. */
+  async *#rows(path: string, field: "data" | "results", limit: number, call: CallOptions): AsyncGenerator<unknown> {
+    let token: string | null = null;
+    do {
+      const page: unknown = await this.#page(path, limit, token, call);
+      yield* rowsIn(page, field);
+      const next = nextOf(page);
+      if (next !== null && next === token) throw new Error("The provider's page names itself as the next one.");
+      token = next;
+    } while (token !== null);
+  }
+
+  #page(path: string, limit: number, token: string | null, call: CallOptions): PromiseLike<unknown> {
+    const query: XaiGet["query"] = token === null ? { limit } : { limit, pagination_token: token };
+    return this.#client.get(path, { query, ...callSettings(call) });
+  }
+
+  classify(error: unknown, operation: Operation): Failure {
+    return classify(error, operation);
+  }
+}
+
+function pathOf(id: string): string {
+  return `/batches/${encodeURIComponent(id)}`;
+}

@@ -1,0 +1,4 @@
+// The entry "batchwise/dispatch/xai": names only.
+
+export { type XaiAccountOptions, xaiAccount } from "./account.ts";
+export type { XaiClient, XaiGet, XaiPost } from "./client.ts";
