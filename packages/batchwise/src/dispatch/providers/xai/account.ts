@@ -1,7 +1,7 @@
 // An account at xAI, over OpenAI's official client with xAI's `baseURL`. Lines and bodies have
-// OpenAI's format; files, batches and results have calls of their own. Each operation is one logical
-// call without SDK retries. The account keeps no state and decides nothing. A batch is found by its
-// name.
+// OpenAI's format; files, batches and results have calls of their own. Each operation is one
+// logical call without SDK retries. The account keeps no state and decides nothing. A batch is
+// found by its name.
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import {

@@ -1,6 +1,6 @@
 // Classifies the reason for which xAI cancelled a batch. It is a text, as in "JSONL file validation
-// failed: Model grok-4.5 is not supported for batch processing.", and names no line. Errors of calls
-// are classified as at OpenAI. Pure.
+// failed: Model grok-4.5 is not supported for batch processing.", and names no line. Errors of
+// calls are classified as at OpenAI. Pure.
 
 import type { Failure } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
