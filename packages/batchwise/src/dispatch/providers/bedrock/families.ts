@@ -5,11 +5,12 @@ import { DispatchError } from "../../contract/errors.ts";
 import { bedrockCapabilities, CONVERSE, INVOKE, MESSAGES } from "./capabilities.ts";
 import { claude } from "./claude.ts";
 import type { BedrockFamily, Family } from "./family.ts";
+import { gptOss } from "./gpt-oss.ts";
 import { llama } from "./llama.ts";
 import { nova } from "./nova/nova.ts";
 import { titan } from "./titan.ts";
 
-const FAMILIES: Readonly<Record<BedrockFamily, Family>> = { claude, nova, llama, titan };
+const FAMILIES: Readonly<Record<BedrockFamily, Family>> = { claude, nova, llama, titan, openai: gptOss };
 export const FAMILY_NAMES: readonly string[] = Object.keys(FAMILIES);
 
 /** Patterns for ids and ARNs of models and inference profiles, whose ids begin with a region. */
@@ -18,6 +19,7 @@ const OF_MODEL: readonly (readonly [RegExp, BedrockFamily])[] = [
   [/amazon\.nova-(?!canvas|reel|sonic|.*(?:sonic|embed))/, "nova"],
   [/meta\.llama/, "llama"],
   [/amazon\.titan-embed-(?:g1-)?text/, "titan"],
+  [/openai\.gpt-oss/, "openai"],
 ];
 
 /** Throws INVALID_REQUEST for a model of an unknown family. */

@@ -22,4 +22,4 @@ export interface Family {
 }
 
 /** The model families whose bodies `bedrockAccount` converts. */
-export type BedrockFamily = "claude" | "nova" | "llama" | "titan";
+export type BedrockFamily = "claude" | "nova" | "llama" | "titan" | "openai";

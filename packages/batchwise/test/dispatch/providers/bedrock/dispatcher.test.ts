@@ -63,7 +63,12 @@ const textOf = ({ response }: Outcome): unknown => {
 };
 
 describe("requests to all families", () => {
-  const models = ["us.anthropic.claude-haiku-4-5-v1:0", "us.amazon.nova-lite-v1:0", "us.meta.llama4-scout-17b-v1:0"];
+  const models = [
+    "us.anthropic.claude-haiku-4-5-v1:0",
+    "us.amazon.nova-lite-v1:0",
+    "us.meta.llama4-scout-17b-v1:0",
+    "openai.gpt-oss-20b-1:0",
+  ];
 
   test("are jobs of one model each, and every request gets its own answer in OpenAI's shape", async () => {
     const { fake, errors, outcomesOf } = await site();
@@ -74,7 +79,7 @@ describe("requests to all families", () => {
       expect(textOf(outcome)).toBe(`echo: Say ${index % 20}.`);
       expect(outcome.usage?.totalTokens).toBeGreaterThan(0);
     }
-    expect(fake.batches()).toHaveLength(3);
+    expect(fake.batches()).toHaveLength(models.length);
     expect(errors).toEqual([]);
   });
 

@@ -374,6 +374,7 @@ describe("a model's family", () => {
     ["arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0", "schemaVersion"],
     ["eu.amazon.nova-micro-v1:0", "schemaVersion"],
     ["us.meta.llama3-1-8b-instruct-v1:0", "prompt"],
+    ["openai.gpt-oss-20b-1:0", "messages"],
   ])("of %s", (model, field) => {
     expect(of(model)({ model, messages: [HI] })).toHaveProperty(field);
   });

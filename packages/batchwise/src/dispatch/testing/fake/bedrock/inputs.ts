@@ -15,6 +15,7 @@ const TITAN_IMAGE: ReadonlySet<string> = new Set(["inputText", "inputImage", "em
 /** The endpoint of each family, for `answer` and `identify`. */
 export function endpointOf(input: JsonObject): string {
   if (input.anthropic_version !== undefined) return "/v1/messages";
+  if (isOpenAi(input)) return "/v1/chat/completions";
   return input.messages === undefined ? "/model/invoke" : "/model/converse";
 }
 
@@ -26,6 +27,7 @@ export function inputFault(input: JsonObject): string | null {
     return unknownIn(input, TITAN) ?? (isFilled(input.inputText) ? null : "inputText: expected minLength: 1");
   }
   if (input.prompt !== undefined) return unknownIn(input, LLAMA) ?? llamaFault(input);
+  if (isOpenAi(input)) return openaiFault(input);
   return input.schemaVersion === undefined ? null : (unknownIn(input, NOVA) ?? novaFault(input));
 }
 
@@ -45,6 +47,26 @@ function novaFault({ schemaVersion: version, messages }: JsonObject): string | n
   });
   if (faulty >= 0) return `messages/${faulty}: malformed`;
   return isObject(messages[0]) && messages[0].role === "user" ? null : "A conversation must start with a user message.";
+}
+
+/** True for OpenAI's messages: texts, or parts with a type, which Nova's and Converse's lack. */
+function isOpenAi({ messages, schemaVersion }: JsonObject): boolean {
+  if (schemaVersion !== undefined || !Array.isArray(messages)) return false;
+  return messages.some((message) => {
+    const { content } = (message ?? {}) as { readonly content?: Json };
+    return (
+      typeof content === "string" ||
+      (Array.isArray(content) && content.some((part) => isObject(part) && part.type !== undefined))
+    );
+  });
+}
+
+/** The model is the job's, and content is text. */
+function openaiFault({ model, stream, messages }: JsonObject): string | null {
+  if (model !== undefined) return "model: does not match the model of the job";
+  if (stream === true) return "stream: must be false";
+  const parts = (messages as readonly JsonObject[]).flatMap(({ content }) => (Array.isArray(content) ? content : []));
+  return parts.every((part) => isObject(part) && part.type === "text") ? null : "messages: only text is supported";
 }
 
 function llamaFault({ prompt, max_gen_len: limit }: JsonObject): string | null {

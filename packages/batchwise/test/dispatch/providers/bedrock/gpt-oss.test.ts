@@ -1,0 +1,41 @@
+// OpenAI's open models at Bedrock: bodies and answers pass through.
+
+import { expect, test } from "vitest";
+import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
+import { familyOf } from "../../../../src/dispatch/providers/bedrock/families.ts";
+
+const HI = { role: "user", content: "Hi" };
+const IMAGE = { type: "image_url", image_url: { url: "data:image/png;base64,aGk=" } };
+const tools = [{ type: "function", function: { name: "look", parameters: {} } }];
+const model = "openai.gpt-oss-120b-1:0";
+const convert = (body: JsonObject): JsonObject => familyOf(model, null).toInput(body, 4_096);
+
+test("takes OpenAI's fields as they are, without the model, which the job names", () => {
+  const body = { messages: [HI], max_completion_tokens: 9, reasoning_effort: "low", tools, stop: "END", seed: 1 };
+  expect(convert({ model, ...body })).toEqual(body);
+});
+
+test.each([
+  ["a stream", { stream: true }, "`stream`"],
+  ["an image", { messages: [{ role: "user", content: [IMAGE] }] }, "no text"],
+  ["no messages", { messages: [] }, "`messages`"],
+])("refuses %s", (_what, more, words) => {
+  expect(() => convert({ model, messages: [HI], ...more })).toThrow(words);
+});
+
+test("an answer comes back as OpenAI's, by the name that was asked; one without a choice is none", () => {
+  const { toAnswer } = familyOf(model, null);
+  const name = { recordId: "r", model: "my-profile", createdAt: 1_000 };
+  const output = {
+    ...{ id: "chatcmpl-1", object: "chat.completion", created: 7, model: "openai.gpt-oss-120b-1:0" },
+    choices: [
+      { index: 0, message: { role: "assistant", content: "<reasoning>Hm.</reasoning>Hi" }, finish_reason: "stop" },
+    ],
+    usage: { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 },
+  };
+  expect(toAnswer(output, name)).toMatchObject({
+    response: { statusCode: 200, body: { ...output, model: "my-profile" } },
+    usage: { inputTokens: 3, outputTokens: 2 },
+  });
+  expect(toAnswer({ choices: [] }, name)).toMatchObject({ error: { code: "no_answer" } });
+});
