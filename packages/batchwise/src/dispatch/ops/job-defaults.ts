@@ -7,6 +7,7 @@ import type { OnChange } from "../contract/jobs.ts";
 import type { MarkChange, MarkRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
+import { canonicalJson } from "../format/canonical.ts";
 import { storedMessage } from "../format/stored-code.ts";
 
 const PREFIX = "job defaults ";
@@ -82,15 +83,7 @@ function digestsOf(defaults: JsonObject): Digests {
 }
 
 function digestOf(value: Json): string {
-  return createHash("sha256").update(canonical(value)).digest("hex").slice(0, DIGEST_CHARACTERS);
-}
-
-/** JSON text with sorted keys. Undefined fields are left out, as in every body. */
-function canonical(value: Json): string {
-  return JSON.stringify(value, (_key, inner: unknown) => {
-    if (typeof inner !== "object" || inner === null || Array.isArray(inner)) return inner;
-    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
+  return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, DIGEST_CHARACTERS);
 }
 
 function changedFields(before: Digests, now: Digests): string[] {

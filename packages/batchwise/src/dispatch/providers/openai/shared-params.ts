@@ -3,6 +3,7 @@
 
 import type { LineRequest } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
+import { canonicalJson } from "../../format/canonical.ts";
 
 /** The line of a request, of whose body only these fields stay. */
 export function dataLine({ customId, body }: LineRequest, kept: readonly string[]): string {
@@ -16,12 +17,11 @@ export function sharedParams(body: string, kept: readonly string[]): JsonObject 
 
 /**
  * A text of the parameters besides the model, which is the lane's. Requests share a batch only if
- * it is the same. Null if there are none.
+ * it is the same; the order of keys does not count. Null if there are none.
  */
 export function groupOfParams(body: JsonObject, kept: readonly string[]): string | null {
-  const names = Object.keys(body).filter((name) => name !== "model" && !kept.includes(name));
-  if (names.length === 0) return null;
-  return JSON.stringify(names.sort().map((name) => [name, body[name]]));
+  const given = Object.entries(body).filter(([name]) => name !== "model" && !kept.includes(name));
+  return given.length === 0 ? null : canonicalJson(Object.fromEntries(given));
 }
 
 function part(body: string, isIn: (name: string) => boolean): JsonObject {

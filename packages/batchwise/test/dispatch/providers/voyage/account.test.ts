@@ -66,6 +66,16 @@ test("embeddings share a batch where they agree in model and parameters, which t
   expect(lines.map((line) => JSON.parse(line).body)).toContainEqual({ input: ["one", "two"] });
 });
 
+test("parameters agree whatever the order of their keys, at any depth", () => {
+  const account = voyageAccount({ client: new OpenAI({ apiKey: "key" }) });
+  const group = (more: JsonObject): string | null | undefined =>
+    account.groupOf?.("/v1/embeddings", { model, input: "a", ...more });
+  const one = { output_dtype: "int8", extra: { a: 1, b: [{ c: 2, d: 3 }] } };
+  expect(group({ extra: { b: [{ d: 3, c: 2 }], a: 1 }, output_dtype: "int8" })).toBe(group(one));
+  expect(group({ ...one, extra: { a: 1, b: [{ c: 3, d: 2 }] } })).not.toBe(group(one));
+  expect(group({})).toBeNull();
+});
+
 test("rerankers and contextualized embeddings answer in Voyage's shape, with the tokens that it counts", async () => {
   const { outcomes } = await run([
     {
