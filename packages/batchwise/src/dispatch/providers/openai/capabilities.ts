@@ -118,13 +118,20 @@ const common = { filePurpose: "batch", completionWindow: "24h", maxInputs: MAX_I
 export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> = {
   openai: { ...common, capabilities: openai },
   /**
-   * "At least 60 seconds" between polls, from Microsoft's how-to of 2025. That page says that
-   * batches do not support embeddings, a later reference that they do: turn them on with the
-   * account's option `endpoints`.
+   * "At least 60 seconds" between polls, from Microsoft's how-to of 2025. That page knows chats
+   * alone and excludes embeddings. The later REST reference ("Create a batch",
+   * learn.microsoft.com/azure/foundry/reference/rest/batches-create-batch) lists all endpoints of
+   * OpenAI, with OpenAI's limit of 50,000 embedding inputs: turn them on with the account's option
+   * `endpoints`.
    */
   azure: {
     ...common,
-    capabilities: { ...openai, provider: "azure", endpoints: CHAT, limits: { ...LIMITS, maxRequests: 100_000 } },
+    capabilities: {
+      ...openai,
+      provider: "azure",
+      endpoints: CHAT,
+      limits: { ...LIMITS, maxRequests: 100_000, maxInputs: 50_000 },
+    },
     pollMs: 60_000,
     processesFiles: true,
   },
@@ -171,8 +178,8 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
    */
   doubleword: { ...common, capabilities: compatible("doubleword", {}), shortestWindowHours: 1 },
   /**
-   * help.aliyun.com, "OpenAI compatible - Batch (file input)": 50,000 requests, 500 MB, "24h" to
-   * "336h", chat and embeddings.
+   * "OpenAI compatible - Batch (file input)", 50,000 requests, 500 MB, "24h" to "336h", chat and
+   * embeddings: www.alibabacloud.com/help/en/model-studio/batch-interfaces-compatible-with-openai.
    */
   dashscope: {
     ...common,

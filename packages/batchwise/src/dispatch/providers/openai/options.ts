@@ -2,7 +2,7 @@
 // client's shape, so that a wrong one is refused at creation and not at its first call.
 
 import { aFunction, aString, check, invalidOption, objectWith, oneOf } from "../../../core/contract/validate.ts";
-import type { AccountOptions, BatchInput, BatchName, CallOptions } from "../../contract/account.ts";
+import type { AccountOptions, BatchInput, BatchName, CallOptions, Capabilities } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
@@ -78,7 +78,10 @@ export function resolveOpenAiOptions(options: OpenAiAccountOptions): OpenAiSetti
   const settings = resolveAccountOptions(given, OWN, {
     ...capabilities,
     endpoints: Object.freeze([...endpoints]),
-    ...(options.completionWindow === undefined ? {} : { completionWindowMs: hoursOf(completionWindow) * HOUR_MS }),
+    ...windowMsOf(
+      completionWindow,
+      options.completionWindow === undefined ? capabilities.completionWindowMs : undefined,
+    ),
   });
   const shared = service.lineFields === undefined ? [] : ["request_params"];
   const reserved = ["input_file_id", "endpoint", "completion_window", ...shared];
@@ -152,6 +155,12 @@ function shown(hours: number): string {
 function hoursOf(window: string): number {
   const [, figure, unit] = /^(\d+)([hd])$/.exec(window) ?? [];
   return Number(figure) * (unit === "d" ? 24 : 1);
+}
+
+/** `known`: what a record says itself. Nothing for a window that names no hours. */
+function windowMsOf(window: string, known: number | undefined): Pick<Capabilities, "completionWindowMs"> {
+  const ms = known ?? hoursOf(window) * HOUR_MS;
+  return Number.isNaN(ms) ? {} : { completionWindowMs: ms };
 }
 
 /** The window, if the service supports it: its default, or hours or days within its range. */

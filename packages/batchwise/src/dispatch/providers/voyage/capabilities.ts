@@ -1,5 +1,6 @@
 // Voyage's Batch API as a record of OpenAI's shape: docs.voyageai.com/docs/batch-inference, and
-// MongoDB's guide to it with OpenAI's client. Limits are the documented ones.
+// MongoDB's guide to it with OpenAI's client. Limits are the documented ones; inputs of a request
+// by docs.voyageai.com/reference/embeddings-api ("The maximum length of the list is 1,000").
 
 import type { OpenAiService } from "../openai/capabilities.ts";
 
@@ -25,7 +26,6 @@ export const voyageService: OpenAiService = {
     list: { paged: true, pageSize: 100, newestFirst: true },
     listsFiles: true,
     ledgerScope: "model",
-    completionWindowMs: 12 * 3_600_000,
     limits: {
       maxRequests: 100_000,
       maxBytes: 1_000_000_000,

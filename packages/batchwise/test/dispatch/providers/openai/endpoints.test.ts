@@ -2,9 +2,9 @@
 // client and real sockets: the answer and its token counts arrive.
 
 import { createDispatcher, type Endpoint, type JsonObject, memoryStore } from "batchwise/dispatch";
-import { openaiAccount } from "batchwise/dispatch/openai";
+import { type OpenAiAccountOptions, openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
-import OpenAI from "openai";
+import OpenAI, { AzureOpenAI } from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mostOutputOf } from "../../../../src/dispatch/decide/price/output-limit.ts";
 import { tokensOf } from "../../../../src/dispatch/format/body-tokens.ts";
@@ -12,13 +12,18 @@ import { openaiServices } from "../../../../src/dispatch/providers/openai/capabi
 import { checkBody } from "../../../../src/dispatch/providers/openai/check-body.ts";
 
 const fake = fakeProvider({ plan: { validateMs: 0, runMs: 0, finalizeMs: 0 } });
-let close: () => Promise<void> = async () => {};
-let url = "";
+const azure = fakeProvider({ dialect: "azure", plan: { validateMs: 0, runMs: 0, finalizeMs: 0 } });
+const servers: { close(): Promise<void> }[] = [];
+let [url, azureUrl] = ["", ""];
 
 beforeAll(async () => {
-  ({ url, close } = await fake.listen());
+  const [one, other] = [await fake.listen(), await azure.listen()];
+  servers.push(one, other);
+  [url, azureUrl] = [one.url, other.url];
 });
-afterAll(() => close());
+afterAll(async () => {
+  for (const server of servers) await server.close();
+});
 
 const text = "Why is the sky blue?";
 /** Endpoint, body, a part of the answer, and its usage. */
@@ -61,9 +66,19 @@ test("OpenAI's record has each of them", () => {
   expect(endpoints).toEqual(["/v1/chat/completions", "/v1/embeddings", ...cases.map(([endpoint]) => endpoint)]);
 });
 
-test("each ends with its own answer and its own tokens", async () => {
-  const client = new OpenAI({ apiKey: "key", baseURL: `${url}/v1` });
-  const account = openaiAccount({ client, pollMs: 10 });
+const OPENAI = (): OpenAiAccountOptions => ({ client: new OpenAI({ apiKey: "key", baseURL: `${url}/v1` }) });
+/** Chats are on there; the option turns on the others. */
+const AZURE = (): OpenAiAccountOptions => ({
+  client: new AzureOpenAI({ apiKey: "key", endpoint: azureUrl, apiVersion: "2025-04-01-preview" }),
+  service: "azure",
+  endpoints: cases.map(([endpoint]) => endpoint),
+});
+
+test.each([
+  ["OpenAI", OPENAI],
+  ["Azure", AZURE],
+])("at %s each ends with its own answer and its own tokens", async (_service, options) => {
+  const account = openaiAccount({ ...options(), pollMs: 10 });
   const dispatcher = createDispatcher({ store: memoryStore(), accounts: [account], thresholds: { maxAgeMs: 1 } });
   await dispatcher.start();
   await dispatcher.enqueueMany(

@@ -5,14 +5,14 @@ import type { JsonObject } from "../../../contract/types.ts";
 import type { FakeDialect, FakeLineFault } from "../types.ts";
 
 const AUDIO = ["/v1/audio/transcriptions", "/v1/audio/translations"];
-const AZURE = ["/v1/chat/completions", "/v1/embeddings", "/v1/responses"];
+const OPENAI = [
+  ...["/v1/chat/completions", "/v1/embeddings", "/v1/responses", "/v1/completions"],
+  ...["/v1/moderations", "/v1/images/generations", "/v1/images/edits", "/v1/videos"],
+];
 
 const OF_DIALECT: Readonly<Record<FakeDialect, readonly string[]>> = {
-  openai: [
-    ...["/v1/chat/completions", "/v1/embeddings", "/v1/responses", "/v1/completions"],
-    ...["/v1/moderations", "/v1/images/generations", "/v1/images/edits", "/v1/videos"],
-  ],
-  azure: [...AZURE, ...AZURE.map((endpoint) => endpoint.slice("/v1".length))],
+  openai: OPENAI,
+  azure: [...OPENAI, ...OPENAI.map((endpoint) => endpoint.slice("/v1".length))],
   groq: ["/v1/chat/completions", ...AUDIO],
   together: ["/v1/chat/completions", ...AUDIO],
   doubleword: ["/v1/chat/completions"],
