@@ -13,3 +13,14 @@ test(`seeds ${FIRST} to ${LAST}: nothing is lost, nothing counts twice and every
     expect(await simulate(seed), again).toMatchObject(NOTHING_WRONG);
   }
 });
+
+const RUN_DUE = { first: 4, last: 99 };
+
+test(`seeds ${RUN_DUE.first} to ${RUN_DUE.last}, by runs of \`runDue\`: the same holds, and no lease is left over`, async () => {
+  for (let seed = RUN_DUE.first; seed <= RUN_DUE.last; seed += 1) {
+    const again = `SEED=${seed} npx vitest run packages/batchwise/test/dispatch/run-due-simulation.test.ts`;
+    const report = await simulate(seed, true);
+    expect(report, again).toMatchObject(NOTHING_WRONG);
+    expect(report.leftOver ?? 0, again).toBe(0);
+  }
+});

@@ -5,8 +5,9 @@ import { expect, test } from "vitest";
 import { simulate } from "./support/simulation.ts";
 
 const only = process.env.SEED;
-const RUNS = Number(process.env.SEEDS ?? 12);
-const A_TEST = 4;
+/** `npm run prove -- dispatch-simulation` has the next ones. */
+const RUNS = Number(process.env.SEEDS ?? 4);
+const A_TEST = 2;
 
 const starts =
   only === undefined ? Array.from({ length: Math.ceil(RUNS / A_TEST) }, (_, index) => index * A_TEST) : [Number(only)];
