@@ -80,7 +80,7 @@ export type Correction = Pick<NewRequest, "digest" | "bytes" | "tokens" | "body"
 
 /** Turns for the next tries of a request, and the bytes and tokens of its line with them. */
 export interface Appended {
-  /** JSON; see format/turns.ts. It replaces earlier turns. */
+  /** JSON; see decide/results/answer-turns.ts. It replaces earlier turns. */
   readonly turns: string;
   readonly bytes: number;
   readonly tokens: number;
