@@ -20,8 +20,8 @@ test("pop, create, save loses and repeats requests under faults that cost this d
   const usual = await total(tallyUsual);
   console.log(`of ${SEEDS * 60} requests: batchwise ${text(ours)}; pop, create, save ${text(usual)}`);
   expect(ours).toEqual({ lost: 0, duplicated: 0 });
-  expect(usual.lost).toBeGreaterThan(40);
-  expect(usual.duplicated).toBeGreaterThan(40);
+  expect(usual.lost).toBeGreaterThan(100);
+  expect(usual.duplicated).toBeGreaterThan(5);
 });
 
 const text = ({ lost, duplicated }: FailureStreak): string => `${lost} lost, ${duplicated} ran twice`;
