@@ -40,7 +40,7 @@ const VALUE_MS = 60_000;
  *   DUPLICATE_ID if an earlier run had another one; earlier requests stay enqueued. With an array,
  *   before the first outcome; else outcomes of earlier requests may come first;
  * - DEFAULTS_CHANGED, before anything is sent, if an earlier run of the job had other
- *   `requestDefaults`: see `onChange`;
+ *   `requestDefaults` or another `schema`: see `onChange`;
  * - ACCOUNT_REFUSED, which names account and status, if the keys of all accounts that could
  *   continue are refused. Each account is checked once before the first upload; a 403 there is only
  *   reported. Any other reason to wait (no network, a reached limit) is reported once to `onError`
@@ -170,7 +170,13 @@ class JobRun<Request extends JobRequest> {
   async #keepDefaults(): Promise<void> {
     const { job, onChange, dispatcher, signal } = this.#plan;
     const { store, clock } = this.#runtime;
-    const given = { job, requestDefaults: dispatcher.requestDefaults, onChange };
+    const schema = dispatcher.check?.jsonSchema ?? null;
+    const given = {
+      job,
+      requestDefaults: dispatcher.requestDefaults,
+      onChange,
+      ...(schema === null ? {} : { schema }),
+    };
     for (let failures = 1; ; failures += 1) {
       try {
         await keepJobDefaults(store, given, clock.now());

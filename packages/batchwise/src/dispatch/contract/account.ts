@@ -59,6 +59,12 @@ export interface Capabilities {
    * it, this estimates the account's batch time until one has ended. Absent: 24 hours.
    */
   readonly completionWindowMs?: number;
+  /**
+   * The JSON schemas that it takes for answers: "any", or "strict" ones, whose objects are closed
+   * and require all of their properties; bounds of texts, numbers and arrays are left out of these.
+   * Absent: none, so a schema of `runBatch` only checks answers.
+   */
+  readonly jsonSchemas?: "any" | "strict";
   readonly limits: ProviderLimits;
 }
 

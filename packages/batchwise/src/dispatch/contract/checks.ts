@@ -11,6 +11,10 @@ export interface OutputSchema<Output = unknown> {
     readonly version: 1;
     readonly vendor: string;
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    /** Standard JSON Schema; may throw for what JSON Schema cannot say. */
+    readonly jsonSchema?:
+      | { readonly input: (options: { readonly target: "draft-2020-12" }) => Record<string, unknown> }
+      | undefined;
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
   };
 }

@@ -13,6 +13,7 @@ import { tokensOf } from "../format/body-tokens.ts";
 import { digestOf, laneName, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
 import { inputsOf, laneInputs } from "../format/inputs.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { type AnswerFormat, answerFormat, withFormat } from "./answer-format.ts";
 import { chatMistake } from "./chat-body.ts";
 import { Defaults } from "./defaults.ts";
 import { refuseUnknownFields } from "./request-fields.ts";
@@ -47,6 +48,8 @@ interface Route extends LineLimits {
   readonly accounts: readonly Account[];
   /** Whether chat bodies are checked against OpenAI's types. */
   readonly isChecked: boolean;
+  /** The schema that is sent with bodies; null for none. */
+  readonly format: AnswerFormat | null;
 }
 
 /** Values for fields that the caller left out. */
@@ -92,7 +95,7 @@ export class Intake {
     const id = givenId ?? this.#newId();
     const endpoint = endpointOf(request, this.#endpoints);
     const callerBody = jsonOf(request.body, BODY);
-    const merged = this.#defaults.bodyOf(given, endpoint);
+    const merged = this.#mergedBody(given, endpoint, id);
     const body = merged === request.body ? callerBody : jsonOf(merged, BODY);
     const inputs = endpoint === "/v1/embeddings" ? inputsOf(merged.input) : 1;
     const found = this.#routeOf(endpoint, merged.model, inputs, id);
@@ -113,6 +116,14 @@ export class Intake {
     const row = new Row({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body });
     if (mistake !== null) refused(row, refusal(mistake));
     return row;
+  }
+
+  /** The body with its defaults, and with the schema of the answer. */
+  #mergedBody(given: DispatchRequest | BatchLine, endpoint: Endpoint, id: string): JsonObject {
+    const body = this.#defaults.bodyOf(given, endpoint);
+    if ((this.#options.check?.jsonSchema ?? null) === null || "custom_id" in given) return body;
+    const { format } = this.#routeOf(endpoint, body.model, 1, id);
+    return format === null ? body : withFormat(endpoint, body, format);
   }
 
   #routeOf(endpoint: Endpoint, model: unknown, given: number, id: string): Route {
@@ -221,6 +232,7 @@ function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs
     mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
     accounts,
     isChecked: checkBodies && endpoint === CHAT && accounts.some((account) => account.checkBodies !== false),
+    format: answerFormat(options.check?.jsonSchema ?? null, accounts),
     ...lineLimits(thresholds, accounts),
   };
 }

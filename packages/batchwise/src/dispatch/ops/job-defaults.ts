@@ -13,12 +13,16 @@ import { storedMessage } from "../format/stored-code.ts";
 const PREFIX = "job defaults ";
 /** A bound, because all marks are read together and often. */
 const MOST_JOBS = 1_000;
+/** Beside the fields of `requestDefaults`; no body has a field of this name. */
+const SCHEMA = "schema";
 const DIGEST_CHARACTERS = 16;
 
 /** The defaults of one run of a job. */
 export interface JobDefaults {
   readonly job: string;
   readonly requestDefaults: JsonObject;
+  /** The JSON schema that is sent with its requests. Absent: none. */
+  readonly schema?: JsonObject;
   /** Default "refuse". */
   readonly onChange?: OnChange;
 }
@@ -52,9 +56,9 @@ export async function keepJobDefaults(
   given: JobDefaults,
   now: number = Date.now(),
 ): Promise<void> {
-  const { job, requestDefaults, onChange = "refuse" } = given;
+  const { job, requestDefaults, schema, onChange = "refuse" } = given;
   const name = storedMessage(PREFIX + job);
-  const fields = digestsOf(requestDefaults);
+  const fields = digestsOf(schema === undefined ? requestDefaults : { ...requestDefaults, [SCHEMA]: schema });
   for (;;) {
     const marks = await store.marks([], now);
     const present = marks.find((mark) => mark.name === name)?.value ?? null;
@@ -93,7 +97,8 @@ function changedFields(before: Digests, now: Digests): string[] {
 
 function changedError(job: string, fields: readonly string[]): DispatchError {
   const named = fields.map((field) => `\`${field}\``).join(", ");
-  const what = `The job "${job}" was run with other \`requestDefaults\` (${named}), and would give the answers of those`;
+  const others = fields.includes(SCHEMA) ? "`requestDefaults` or `schema`" : "`requestDefaults`";
+  const what = `The job "${job}" was run with other ${others} (${named}), and would give the answers of those`;
   return new DispatchError("DEFAULTS_CHANGED", `${what}: use a new \`job\`, or \`onChange: "keep"\`.`);
 }
 

@@ -5,6 +5,7 @@ import type { OutputCheck, OutputSchema, SchemaIssue } from "../contract/checks.
 import type { JsonObject } from "../contract/types.ts";
 import { answerValue } from "../decide/results/answer-text.ts";
 import { shortened } from "../format/stored-code.ts";
+import { closed } from "../format/strict-schema.ts";
 import { type ResolvedCheck, resolveCheck } from "./resolve-options.ts";
 
 const MOST_ISSUES = 5;
@@ -35,7 +36,19 @@ export function outputCheck(
     const { issues } = await standard.validate(answer.value);
     return issues === undefined ? null : issueWords(issues);
   };
-  return resolveCheck(job, validate, reask);
+  return resolveCheck(job, validate, reask, jsonSchemaOf(standard));
+}
+
+/** null where the library has none for it. */
+function jsonSchemaOf({ jsonSchema }: OutputSchema["~standard"]): JsonObject | null {
+  try {
+    const given = jsonSchema?.input({ target: "draft-2020-12" });
+    if (given === undefined) return null;
+    const { $schema: _version, ...schema } = JSON.parse(JSON.stringify(given)) as JsonObject;
+    return closed(schema);
+  } catch {
+    return null;
+  }
 }
 
 /** The value of an answer; undefined where the schema does not take it. */

@@ -45,6 +45,8 @@ export interface ResolvedCheck {
   readonly run: OutputCheck;
   /** The next try gets the answer and the reason. */
   readonly reask: boolean;
+  /** Sent with requests whose accounts take it; null for none. */
+  readonly jsonSchema: JsonObject | null;
 }
 
 export interface ResolvedOptions {
@@ -185,10 +187,11 @@ export function resolveCheck(
   job: string,
   run: OutputCheck | undefined,
   reask: boolean | undefined,
+  jsonSchema: JsonObject | null = null,
 ): ResolvedCheck | null {
   if (run !== undefined) check("check", aFunction, run);
   if (reask !== undefined) check("reask", aBoolean, reask);
-  if (run !== undefined) return { mark: checkMark(job), run, reask: reask ?? false };
+  if (run !== undefined) return { mark: checkMark(job), run, reask: reask ?? false, jsonSchema };
   if (reask) throw invalidOption(TypeError, "Expected a `check` with `reask`, got none");
   return null;
 }

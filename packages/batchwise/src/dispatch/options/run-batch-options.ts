@@ -47,7 +47,9 @@ export interface RunBatchOptions<Request extends JobRequest = JobRequest, Output
    * is a charged try, and a request that has no tries left ends as `failed` with the code
    * `invalid_output`, the reason and the answer. One that was cut by its length, or a refusal, is
    * not asked for again. Only a run of this job with a `schema` or `check` reads its batches.
-   * Requests to endpoints whose answers have no text are refused.
+   * Requests to endpoints whose answers have no text are refused. If the schema has Standard JSON
+   * Schema and the request's accounts take one, it is sent along, unless the body has a format or
+   * tools of its own.
    */
   readonly schema?: OutputSchema<Output>;
   /**
@@ -56,10 +58,10 @@ export interface RunBatchOptions<Request extends JobRequest = JobRequest, Output
    */
   readonly check?: OutputCheck;
   /**
-   * Policy for a job that an earlier run had with other `requestDefaults`. "refuse", the default:
-   * the iteration rejects with DEFAULTS_CHANGED before anything is sent. "keep": stored requests
-   * keep their bodies and outcomes, and new ones get the new defaults. The store remembers the
-   * defaults of the 1,000 jobs that ran last.
+   * Policy for a job that an earlier run had with other `requestDefaults`, or with another schema
+   * that is sent along. "refuse", the default: the iteration rejects with DEFAULTS_CHANGED before
+   * anything is sent. "keep": stored requests keep their bodies and outcomes, and new ones get the
+   * new defaults. The store remembers the defaults of the 1,000 jobs that ran last.
    */
   readonly onChange?: OnChange;
   /**

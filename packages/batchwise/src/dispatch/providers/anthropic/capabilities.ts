@@ -14,6 +14,7 @@ export const anthropicCapabilities: Capabilities = {
   list: { paged: true, pageSize: 100, newestFirst: true },
   listsFiles: false,
   ledgerScope: "account",
+  jsonSchemas: "strict",
   limits: {
     maxRequests: 100_000,
     /** 256 MB, less the brackets around the items. */

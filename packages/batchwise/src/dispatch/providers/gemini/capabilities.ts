@@ -27,6 +27,7 @@ export const geminiCapabilities: Capabilities = {
   list: { paged: true, pageSize: 20, newestFirst: false },
   listsFiles: true,
   ledgerScope: "model",
+  jsonSchemas: "any",
   limits: {
     maxRequests: Number.POSITIVE_INFINITY,
     /** Per file. */

@@ -20,6 +20,7 @@ export const mistralCapabilities: Capabilities = {
   list: { paged: true, pageSize: 100, newestFirst: true },
   listsFiles: true,
   ledgerScope: "account",
+  jsonSchemas: "any",
   limits: {
     // docs.mistral.ai, known limitations: 100,000 requests and 512 MB per batch. Its page on
     // batches says 1M requests.

@@ -116,7 +116,7 @@ const common = { filePurpose: "batch", completionWindow: "24h", maxInputs: MAX_I
  * refusals unless given.
  */
 export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> = {
-  openai: { ...common, capabilities: openai },
+  openai: { ...common, capabilities: { ...openai, jsonSchemas: "any" } },
   /**
    * "At least 60 seconds" between polls, from Microsoft's how-to of 2025. That page knows chats
    * alone and excludes embeddings. The later REST reference ("Create a batch",
@@ -127,9 +127,7 @@ export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> 
   azure: {
     ...common,
     capabilities: {
-      ...openai,
-      provider: "azure",
-      endpoints: CHAT,
+      ...{ ...openai, provider: "azure", endpoints: CHAT, jsonSchemas: "any" },
       limits: { ...LIMITS, maxRequests: 100_000, maxInputs: 50_000 },
     },
     pollMs: 60_000,

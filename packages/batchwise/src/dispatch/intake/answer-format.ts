@@ -1,0 +1,64 @@
+// Asks for answers as a job's schema says, in the field that each endpoint has for it. A body with
+// a format or tools of its own stays as it is. Pure.
+
+import type { Account } from "../contract/account.ts";
+import type { Json, JsonObject } from "../contract/types.ts";
+import { isStrict, withoutBounds } from "../format/strict-schema.ts";
+
+/** A JSON schema to send with requests. */
+export interface AnswerFormat {
+  readonly schema: JsonObject;
+  /** It meets OpenAI's rules for `strict`. */
+  readonly isStrict: boolean;
+}
+
+/** null where some account that may get the request does not take this schema. */
+export function answerFormat(given: JsonObject | null, accounts: readonly Account[]): AnswerFormat | null {
+  if (given === null || given.type !== "object") return null;
+  const kinds = accounts.map(({ capabilities }) => capabilities.jsonSchemas);
+  const schema = kinds.includes("strict") ? withoutBounds(given) : given;
+  const strict = isStrict(schema);
+  const isTaken = kinds.every((kind) => kind === "any" || (kind === "strict" && strict));
+  return isTaken ? { schema, isStrict: strict } : null;
+}
+
+/** The body with the schema, or itself. */
+export function withFormat(endpoint: string, body: JsonObject, format: AnswerFormat): JsonObject {
+  if (Array.isArray(body.tools) && body.tools.length > 0) return body;
+  return WRITERS[endpoint]?.(body, format) ?? body;
+}
+
+const NAME = "answer";
+
+const WRITERS: Readonly<Record<string, (body: JsonObject, format: AnswerFormat) => JsonObject>> = {
+  "/v1/chat/completions": (body, { schema, isStrict }) => {
+    if (isGiven(body.response_format) || isGiven(body.functions)) return body;
+    const json_schema = { name: NAME, schema, strict: isStrict };
+    return { ...body, response_format: { type: "json_schema", json_schema } };
+  },
+  "/v1/responses": (body, { schema, isStrict }) => {
+    const text = objectOf(body.text);
+    if (isGiven(text.format)) return body;
+    return { ...body, text: { ...text, format: { type: "json_schema", name: NAME, schema, strict: isStrict } } };
+  },
+  "/v1/messages": (body, { schema }) => {
+    const config = objectOf(body.output_config);
+    if (isGiven(config.format) || isGiven(body.output_format)) return body;
+    return { ...body, output_config: { ...config, format: { type: "json_schema", schema } } };
+  },
+  "/v1beta/generateContent": (body, { schema }) => {
+    const config = objectOf(body.generationConfig);
+    if (["responseMimeType", "responseSchema", "responseJsonSchema"].some((field) => isGiven(config[field])))
+      return body;
+    const asked = { responseMimeType: "application/json", responseJsonSchema: schema };
+    return { ...body, generationConfig: { ...config, ...asked } };
+  },
+};
+
+function isGiven(value: Json | undefined): boolean {
+  return value !== undefined && value !== null;
+}
+
+function objectOf(value: Json | undefined): JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+}
