@@ -70,7 +70,7 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "providers/mistral": ["providers/shapes", "format", "contract"],
   "providers/openai": ["providers/shapes", "format", "contract"],
   "providers/shapes": ["format", "contract"],
-  "providers/voyage": ["providers/openai", "contract"],
+  "providers/voyage": ["providers/openai", "providers/shapes", "contract"],
   "providers/vertex": ["providers/shapes", "format", "contract"],
   "providers/xai": ["providers/openai", "providers/shapes", "format", "contract"],
   storage: ["contract"],

@@ -3,7 +3,7 @@
 // says what was expected and what came. A custom object without a version only needs the methods.
 
 import { expected, invalidOption, objectWith } from "../../../core/contract/validate.ts";
-import { objectOf } from "./sdk-error.ts";
+import { objectOf, text } from "./sdk-error.ts";
 
 /** The package that an account needs, and its first major version that fits. */
 export interface SdkNeed {
@@ -28,6 +28,17 @@ export function checkSdkVersion(client: object, need: SdkNeed): void {
   if (version === null || version.major >= need.least) return;
   const wanted = `Expected \`client\` to be one of ${need.package} ${need.least} or later`;
   throw invalidOption(TypeError, `${wanted}, got one of version ${version.text}, ${need.why}`);
+}
+
+/**
+ * Throws for OpenAI's client without the `baseURL` of the service: files for the service would go
+ * to OpenAI.
+ */
+export function checkNotAtOpenAi(client: object, service: string, baseURL: string): void {
+  const own = text(objectOf(client).baseURL);
+  if (own === null || !URL.canParse(own) || new URL(own).hostname !== "api.openai.com") return;
+  const wanted = `Expected \`client\` to be one of ${service}, as \`new OpenAI({ apiKey, baseURL: "${baseURL}" })\``;
+  throw invalidOption(TypeError, `${wanted}, got one of api.openai.com`);
 }
 
 /** Throws unless the object has all methods; the error names the missing ones. */

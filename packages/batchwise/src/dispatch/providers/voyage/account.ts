@@ -6,6 +6,7 @@ import type { Account } from "../../contract/account.ts";
 import { openaiAccount } from "../openai/account.ts";
 import type { OpenAiClient } from "../openai/client.ts";
 import type { OpenAiAccountOptions } from "../openai/options.ts";
+import { checkIsClient, checkNotAtOpenAi } from "../shapes/sdk-client.ts";
 import { voyageService } from "./capabilities.ts";
 
 /** Options of `voyageAccount`. */
@@ -33,5 +34,7 @@ export function voyageAccount(options: VoyageAccountOptions): Account {
   for (const name of ["service", "completionWindow"]) {
     if (name in options) throw invalidOption(TypeError, `Expected no option \`${name}\`: Voyage has one`);
   }
+  checkIsClient(options.client);
+  checkNotAtOpenAi(options.client, "Voyage", "https://api.voyageai.com/v1");
   return openaiAccount({ ...options, service: voyageService });
 }

@@ -32,7 +32,7 @@ import { isMissing } from "../shapes/classify-status.ts";
 import { blobOf } from "../shapes/lines-blob.ts";
 import { readResults } from "../shapes/read-results.ts";
 import { callSettings } from "../shapes/sdk-call.ts";
-import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
+import { checkIsClient, checkMethods, checkNotAtOpenAi, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
 import { xaiCapabilities } from "./capabilities.ts";
 import type { XaiClient, XaiGet } from "./client.ts";
@@ -69,6 +69,7 @@ export function xaiAccount(options: XaiAccountOptions): Account {
   checkIsClient(client);
   checkSdkVersion(client, SDK);
   checkMethods("client", client, ["get", "post", "delete"]);
+  checkNotAtOpenAi(client, "xAI", "https://api.x.ai/v1");
   return new XaiAccount(client, resolveAccountOptions(options, ["client"], xaiCapabilities));
 }
 

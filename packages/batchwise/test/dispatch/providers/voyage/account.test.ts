@@ -11,6 +11,7 @@ import { isAtRest } from "../../support/world.ts";
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const model = "voyage-3.5";
+const baseURL = "https://api.voyageai.com/v1";
 
 interface Asked {
   readonly id: string;
@@ -67,7 +68,7 @@ test("embeddings share a batch where they agree in model and parameters, which t
 });
 
 test("parameters agree whatever the order of their keys, at any depth", () => {
-  const account = voyageAccount({ client: new OpenAI({ apiKey: "key" }) });
+  const account = voyageAccount({ client: new OpenAI({ apiKey: "key", baseURL }) });
   const group = (more: JsonObject): string | null | undefined =>
     account.groupOf?.("/v1/embeddings", { model, input: "a", ...more });
   const one = { output_dtype: "int8", extra: { a: 1, b: [{ c: 2, d: 3 }] } };
@@ -104,7 +105,7 @@ test("a create that is refused right after the upload is made again with the sam
 });
 
 describe("the account", () => {
-  const client = new OpenAI({ apiKey: "key" });
+  const client = new OpenAI({ apiKey: "key", baseURL });
   const account = voyageAccount({ client });
 
   test.each([
@@ -127,6 +128,10 @@ describe("the account", () => {
         expect.objectContaining({ code: "INVALID_OPTION" }),
       );
     }
+  });
+
+  test("refuses OpenAI's client without Voyage's address", () => {
+    expect(() => voyageAccount({ client: new OpenAI({ apiKey: "key" }) })).toThrow("got one of api.openai.com");
   });
 
   test("measures a line as it is sent", () => {

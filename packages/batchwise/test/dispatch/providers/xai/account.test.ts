@@ -153,7 +153,8 @@ test.each([
 test.each([
   ["no client", {}],
   ["a client without calls", { client: { files: {} } }],
-  ["an option of another account", { client: new OpenAI({ apiKey: "key" }), service: "groq" }],
+  ["OpenAI's client without xAI's address", { client: new OpenAI({ apiKey: "key" }) }],
+  ["an option of another account", { client: rig().client, service: "groq" }],
 ])("refuses %s", (_what, options) => {
   expect(() => xaiAccount(options as never)).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));
 });
