@@ -24,6 +24,7 @@ export const sidebar: Group[] = [
   group("In a process", [
     ["The batcher", "docs/batcher"],
     ["Tuning", "docs/tuning"],
+    ["A latency target", "docs/latency-target"],
     ["Streaming", "docs/streaming"],
     ["Rate limits", "docs/limits"],
     ["Metrics and traces", "docs/metrics"],
@@ -96,6 +97,7 @@ export const sidebar: Group[] = [
       ["Benchmarks", "docs/benchmarks"],
       ["Benchmarks of the dispatcher", "docs/benchmarks-dispatch"],
       ["… on servers", "docs/benchmarks-servers"],
+      ["Benchmarks of the latency target", "docs/benchmarks-target"],
       ["Contributing", "CONTRIBUTING"],
     ],
     true,

@@ -7,7 +7,9 @@ import { Heap, HeapNode } from "../core/time/heap.ts";
 
 export class EventClock implements Clock {
   readonly #timers: Heap<() => void> = new Heap();
-  #turns: (() => void)[] = [];
+  /** The open turn, and further ones: a simulation of one batcher has at most one. */
+  #turn: (() => void) | null = null;
+  #moreTurns: (() => void)[] = [];
   #now = 0;
 
   now(): number {
@@ -29,7 +31,8 @@ export class EventClock implements Clock {
   }
 
   endOfTurn(callback: () => void): void {
-    this.#turns.push(callback);
+    if (this.#turn === null) this.#turn = callback;
+    else this.#moreTurns.push(callback);
   }
 
   /** Time of the next timer; Infinity if none is set. */
@@ -52,14 +55,14 @@ export class EventClock implements Clock {
 
   /** Ends the open turns, and turns that open meanwhile. */
   endTurns(): void {
-    while (this.#turns.length > 0) {
-      const turns = this.#turns;
-      this.#turns = [];
-      for (const ended of turns) ended();
+    while (this.#turn !== null) {
+      const ended = this.#turn;
+      this.#turn = this.#moreTurns.shift() ?? null;
+      ended();
     }
   }
 
   get hasOpenTurn(): boolean {
-    return this.#turns.length > 0;
+    return this.#turn !== null;
   }
 }

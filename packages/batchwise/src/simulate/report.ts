@@ -72,32 +72,33 @@ export interface SimulationReport {
 
 /** Buckets per factor of e: a value is within 0.1 % of the middle of its bucket. */
 const FINENESS = 500;
-/** Smaller values count as 0. */
-const LEAST = 1e-6;
+/** Smaller values count as 0, and larger ones share a bucket. */
+const [LEAST, MOST] = [1e-6, 1e9];
+const middleOf = (bucket: number): number => LEAST * Math.exp((bucket - 1) / FINENESS);
+const bucketOf = (value: number): number => Math.round(FINENESS * Math.log(value / LEAST)) + 1;
 
 /** A finer histogram than that of `stats()`. */
 export class FineHistogram {
-  readonly #counts: Map<number, number> = new Map();
+  readonly #counts: Float64Array = new Float64Array(bucketOf(MOST) + 1);
   #total = 0;
   #sum = 0;
   #max = 0;
 
   record(value: number): void {
-    const bucket = value > LEAST ? Math.round(FINENESS * Math.log(value)) : -Infinity;
-    this.#counts.set(bucket, (this.#counts.get(bucket) ?? 0) + 1);
+    const bucket = value > LEAST ? bucketOf(Math.min(value, MOST)) : 0;
+    this.#counts[bucket] = (this.#counts[bucket] as number) + 1;
     this.#total += 1;
     this.#sum += value;
     if (value > this.#max) this.#max = value;
   }
 
   quantiles(): SimulationQuantiles {
-    const buckets = [...this.#counts].sort(([a], [b]) => a - b);
     const at = (share: number): number => {
       const rank = Math.ceil(share * this.#total);
       let seen = 0;
-      for (const [bucket, count] of buckets) {
+      for (const [bucket, count] of this.#counts.entries()) {
         seen += count;
-        if (seen >= rank) return Math.min(this.#max, Math.exp(bucket / FINENESS));
+        if (seen >= rank && seen > 0) return bucket === 0 ? 0 : Math.min(this.#max, middleOf(bucket));
       }
       return 0;
     };

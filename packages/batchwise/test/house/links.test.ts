@@ -6,9 +6,9 @@ import { filesMatching, root, textOf } from "./repository.ts";
 const pages = filesMatching("*.md", "docs/**/*.md", "{packages,examples,bench,compat}/**/*.md");
 
 /**
- * Written by `npm run bench` and `npm run bench:dispatch`, and so not there before their first run.
+ * Written by `npm run bench`, `bench:dispatch` and `bench:target`, and not there before that.
  */
-const generated = ["docs/benchmarks.md", "docs/benchmarks-dispatch.md", "docs/benchmarks-servers.md"];
+const generated = ["", "-dispatch", "-servers", "-target"].map((of) => `docs/benchmarks${of}.md`);
 
 interface Link {
   readonly file: string;
