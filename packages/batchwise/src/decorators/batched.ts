@@ -131,13 +131,18 @@ function decoratedMethod(given: unknown, name: string | symbol, options: Prepare
     throw invalidOption(TypeError, message);
   }
   const shown = shownName(name);
+  let prepared = options;
   return {
     name,
     // The only place that makes the batcher of an instance.
     makeBatcher(owner: object): Batcher<unknown, unknown> {
       const handler = (items: unknown[], context: BatchContext): Promise<Places<unknown>> =>
         Reflect.apply(given, owner, [items, context]) as Promise<Places<unknown>>;
-      return new BatcherCore(handler, options.named(labelOf(owner, shown)), extensions);
+      const label = labelOf(owner, shown);
+      // All instances of a class have the same name.
+      if (options.given.name === undefined && prepared.options.name !== label)
+        prepared = PreparedOptions.of(options.given, label);
+      return new BatcherCore(handler, prepared, extensions);
     },
   };
 }

@@ -111,7 +111,7 @@ class TargetRule implements LatencyTarget {
   // Which items are let go.
 
   get #isFree(): boolean {
-    return this.#view.slots.isFree(this.#options as ResolvedOptions);
+    return this.#view.slots.isFree;
   }
 
   /** When the next batch starts, from now: at the first end of a running batch. */

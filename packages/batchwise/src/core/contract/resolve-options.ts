@@ -107,17 +107,8 @@ const LEARNED_SIZE = 1024;
 /** Options that were validated, filled in and frozen once. */
 export class PreparedOptions {
   readonly options: ResolvedOptions;
-  /** `preferredBatchSize` was not given and follows `maxBatchSize`. */
-  readonly isPreferredUnset: boolean;
-  /** `maxBatchSize` was not given. */
-  readonly isSizeUnset: boolean;
-  /** `cost` was not given. */
-  readonly isCostUnset: boolean;
-  /** The given name, with which messages begin. */
-  readonly givenName: string;
-  readonly #given: BatchOptions<unknown, unknown>;
-  /** The copy with the last name that was requested. */
-  #named: PreparedOptions | null = null;
+  /** Without defaults. */
+  readonly given: BatchOptions<unknown, unknown>;
 
   /**
    * Prepares options, or returns prepared ones. `name`: for options without one. Throws
@@ -142,18 +133,7 @@ export class PreparedOptions {
     checkAll(options, SETTINGS, "");
     checkTogether(options);
     this.options = resolve({ ...defaultsFor(options), name }, options);
-    this.isPreferredUnset = options.preferredBatchSize === undefined;
-    this.isSizeUnset = options.maxBatchSize === undefined;
-    this.isCostUnset = options.cost === undefined;
-    this.givenName = options.name ?? NO_NAME;
-    this.#given = options;
-  }
-
-  /** The same options, with this name if none was given. */
-  named(name: string): PreparedOptions {
-    if (this.#given.name !== undefined || this.options.name === name) return this;
-    if (this.#named?.options.name !== name) this.#named = new PreparedOptions(this.#given, name);
-    return this.#named;
+    this.given = options;
   }
 }
 

@@ -2,7 +2,7 @@
 // and reports; it decides nothing itself.
 
 import { bindOnRead } from "../contract/bind-methods.ts";
-import { closedError, itemTooLargeError } from "../contract/errors.ts";
+import { closedError, itemTooLargeError, NO_NAME } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, printedName, type RunningBatch } from "../contract/events.ts";
 import { nameOfHandler, withHandlerDefaults } from "../contract/handler-defaults.ts";
 import type { Mapped, MapSource } from "../contract/map-options.ts";
@@ -32,20 +32,17 @@ import { ResultCache } from "../submit/cache.ts";
 import { afterRejections, Call } from "../submit/callers.ts";
 import { InFlight } from "../submit/in-flight.ts";
 import { Intake } from "../submit/intake.ts";
-import { Mapping, type MapTarget } from "../submit/mapping.ts";
+import { Mapping } from "../submit/mapping.ts";
 import { Pending } from "../submit/pending.ts";
 import { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
 import { captureAsyncContext } from "../time/async-context.ts";
-import { type InContext, SteadyClock } from "../time/clock.ts";
+import { SteadyClock } from "../time/clock.ts";
 import { Deadlines, type InOneStep } from "../time/deadlines.ts";
 import { Turn } from "../time/turn.ts";
 import { drainOf, laneOf } from "./method-options.ts";
 import { Scheduler } from "./scheduler.ts";
 import { warnOfIdle, warnOfWait } from "./warnings.ts";
-
-/** `map` takes no more items ahead of its reader, unless it is told to. */
-const MOST_PENDING = 10_000;
 
 /** Methods that each batcher binds once. The others are bound when they are read. */
 export const HOT = ["submit", "submitMany"] as const;
@@ -54,7 +51,6 @@ const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
 export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #services: Services;
-  readonly #inContext: InContext = captureAsyncContext();
   readonly #queue: Queue;
   readonly #admission: Admission;
   readonly #pending: Pending = new Pending();
@@ -87,14 +83,17 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   ) {
     const stages = resolveHandler(handler);
     const prepared = PreparedOptions.of(withHandlerDefaults(handler, given), nameOfHandler(handler));
-    const { options } = prepared;
-    const inContext = this.#inContext;
+    const { options, given: own } = prepared;
+    const { name = NO_NAME } = own;
+    const inContext = captureAsyncContext();
     const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
     const clock = new SteadyClock(options.clock, inContext);
     const turn = new Turn(clock, () => this.#scheduler.turnEnded(), options.clock.endOfTurn?.bind(options.clock));
     const events = new Events(inContext, printedName(options));
     const services: Services = {
-      name: prepared.givenName,
+      name,
+      options,
+      inContext,
       clock,
       recorder: new Recorder(),
       events,
@@ -106,25 +105,24 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#services = services;
     this.#options = options;
     this.#shown = shownOptions(options);
-    this.#isPreferredUnset = prepared.isPreferredUnset;
+    this.#isPreferredUnset = own.preferredBatchSize === undefined;
     const { fairBy, priorityAgingMs } = options;
     this.#queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
-    this.#admission = new Admission(services, this.#queue, options);
+    this.#admission = new Admission(services, this.#queue);
     const inFlight = new InFlight(options.cache && new ResultCache(options.cache, events, inContext));
     const isOpened = stages.open !== undefined || stages.close !== undefined;
-    this.#opening = isOpened ? new Opening(stages, prepared.givenName) : null;
+    this.#opening = isOpened ? new Opening(stages, name) : null;
     const { prepareItem } = stages;
-    const selfCalls = new SelfCalls(services, options);
+    const selfCalls = new SelfCalls(services);
     this.#selfCalls = selfCalls;
     const admission = this.#admission;
     const pending = this.#pending;
     // Spreading common parts would give each batcher hidden classes of its own: half a kilobyte.
-    const intake = { services, inContext, selfCalls, admission, inFlight, pending, prepareItem, tooLargeError };
-    this.#intake = new Intake(intake, options);
+    const intake = { services, selfCalls, admission, inFlight, pending, prepareItem, tooLargeError };
+    this.#intake = new Intake(intake);
     this.#scheduler = new Scheduler(
       {
         services,
-        inContext,
         selfCalls,
         extensions,
         admission,
@@ -170,7 +168,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     source: MapSource<unknown>,
     options?: MapOptions<unknown, Settled>,
   ): AsyncIterableIterator<Mapped<unknown, Settled>, undefined> {
-    return new Mapping(source, options, this.#mapTarget()) as never;
+    const noteStuck = (isStuck: boolean): void => this.#noteStuck(isStuck);
+    return new Mapping(source, options, this, noteStuck, this.#services, this.#admission) as never;
   }
 
   async ready(): Promise<void> {
@@ -180,7 +179,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   async open(): Promise<void> {
     if (this.closed) throw closedError(this.#services.name);
-    await this.#inContext(() => this.#opening?.begin());
+    await this.#services.inContext(() => this.#opening?.begin());
   }
 
   async flush(options?: LaneOptions): Promise<void> {
@@ -216,24 +215,24 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#shown = shownOptions(this.#options);
     this.#isPreferredUnset = isPreferredUnset;
     this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
-    this.#intake.configure(this.#options);
-    this.#admission.configure(this.#options);
-    this.#scheduler.configure(this.#scheduled());
+    this.#apply();
   }
 
   /**
-   * While a map is stuck, nothing is held without a bound: the items that would fill the batch may
-   * never come.
+   * Puts the options in force. While a map is stuck, nothing is held without a bound: the items
+   * that would fill the batch may never come.
    */
-  #scheduled(): ResolvedOptions {
+  #apply(): void {
     const isUnbound = this.#stuckMaps > 0 && this.#options.maxWaitMs === Infinity;
-    return isUnbound ? { ...this.#options, maxWaitMs: 0 } : this.#options;
+    this.#services.options = isUnbound ? { ...this.#options, maxWaitMs: 0 } : this.#options;
+    this.#intake.configure();
+    this.#scheduler.configure();
   }
 
   #noteStuck(isStuck: boolean): void {
     this.#stuckMaps += isStuck ? 1 : -1;
     const hasChanged = this.#stuckMaps === (isStuck ? 1 : 0);
-    if (hasChanged && this.#options.maxWaitMs === Infinity) this.#scheduler.configure(this.#scheduled());
+    if (hasChanged && this.#options.maxWaitMs === Infinity) this.#apply();
   }
 
   get options(): ShownOptions {
@@ -282,7 +281,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#selfCalls.noteEnd();
     this.#intake.close();
     // The batcher keeps the promise, so it is made in the batcher's own async context.
-    this.#closing ??= this.#inContext(() => this.#end());
+    this.#closing ??= this.#services.inContext(() => this.#end());
     if (!drains) {
       this.#opening?.abandon();
       this.#scheduler.abandon(this.#pending.clear());
@@ -326,41 +325,23 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   // Members that are not part of the public interface, and that `for in` does not show.
   static {
     bindOnRead(BatcherCore.prototype, HOT);
-    const value = function (this: BatcherCore, change: ChangeObserver): void {
-      const services = this.#services;
-      const warn = (error: unknown): void => services.events.warn("OBSERVER_FAILED", "A meter or tracer threw.", error);
-      services.observer = change(services.observer, warn);
-      this.#intake.observerChanged();
-    };
-    Object.defineProperty(BatcherCore.prototype, OBSERVE, { value });
-    const watch = function (this: BatcherCore, onStep: () => void): () => number {
-      this.#onStep = onStep;
-      return () => this.#scheduler.slotWaitMs;
-    };
-    Object.defineProperty(BatcherCore.prototype, WATCH_SLOTS, { value: watch });
-  }
-
-  #mapTarget(): MapTarget {
-    const { maxBatchSize, concurrency, maxQueueSize } = this.#options;
-    const isClosed = (): boolean => this.closed;
-    const isFull = (): boolean => this.#options.onFull !== "wait" && this.#admission.isFull;
-    const { name, clock } = this.#services;
-    this.#admission.watchRefusals();
-    return {
-      maxPending: Math.min(2 * maxBatchSize * concurrency, maxQueueSize, MOST_PENDING),
-      get closedError() {
-        return isClosed() ? closedError(name) : null;
+    Object.defineProperties(BatcherCore.prototype, {
+      [OBSERVE]: {
+        value(this: BatcherCore, change: ChangeObserver): void {
+          const services = this.#services;
+          const warn = (error: unknown): void =>
+            services.events.warn("OBSERVER_FAILED", "A meter or tracer threw.", error);
+          services.observer = change(services.observer, warn);
+          this.#intake.configure();
+        },
       },
-      get isFull() {
-        return isFull();
+      [WATCH_SLOTS]: {
+        value(this: BatcherCore, onStep: () => void): () => number {
+          this.#onStep = onStep;
+          return () => this.#scheduler.slotWaitMs;
+        },
       },
-      isRefusal: (reason) => this.#admission.isRefusal(reason),
-      ready: () => this.ready().catch(() => {}),
-      waitOut: ({ retryAfterMs }) =>
-        retryAfterMs && new Promise((resolve) => clock.setTimeout(() => resolve(null), retryAfterMs)),
-      noteStuck: (isStuck) => this.#noteStuck(isStuck),
-      submit: async (item, options) => (await this.submitSettled([item], options))[0] as PromiseSettledResult<unknown>,
-    };
+    });
   }
 
   #submitAll(

@@ -2,7 +2,6 @@
 // It is itself the state of the batcher that the policy reads. Changes nothing but its question to
 // the limiter.
 
-import type { ResolvedOptions } from "../contract/options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
 import type { Caps, PackedBatch } from "../policy/caps.ts";
 import { type Choice, type ChoiceState, chooseLane } from "../policy/choose-lane.ts";
@@ -14,22 +13,24 @@ import { RunTimes } from "../policy/run-times.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Admission } from "../submit/admission.ts";
+import type { Services } from "../submit/services.ts";
 import type { InOneStep } from "../time/deadlines.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import type { Slots } from "./slots.ts";
 
-export interface NextBatchParts extends Pick<TargetView, "services" | "queue" | "slots"> {
+export interface NextBatchParts extends Pick<TargetView, "queue" | "slots"> {
+  readonly services: Services;
   readonly admission: Admission;
   readonly inOneStep: InOneStep;
   readonly extensions: Extensions;
 }
 
 export class NextBatch implements ChoiceState {
+  readonly #services: Services;
   readonly #queue: Queue;
   readonly #admission: Admission;
   readonly #parts: NextBatchParts;
   readonly #limiter: LimiterGate | null;
-  #options: ResolvedOptions;
   /** How long the calls of the last batches took. */
   #times: RunTimes | null = null;
   /** Made when options ask for it, and kept with what it has learned. */
@@ -44,24 +45,21 @@ export class NextBatch implements ChoiceState {
   /** Kept with what it has learned while options ask for none. */
   #target: LatencyTarget | null = null;
 
-  constructor(parts: NextBatchParts, limiter: LimiterGate | null, options: ResolvedOptions) {
+  constructor(parts: NextBatchParts, limiter: LimiterGate | null) {
     this.#parts = parts;
+    this.#services = parts.services;
     this.#queue = parts.queue;
     this.#admission = parts.admission;
     this.#limiter = limiter;
-    this.#options = options;
-    this.packer = this.#packerFor(options);
-    this.#aim(options);
+    this.packer = FIFO;
+    this.configure();
   }
 
-  configure(options: ResolvedOptions): void {
-    this.#options = options;
-    this.packer = this.#packerFor(options);
-    this.#aim(options);
-  }
-
-  /** Makes the rule of a latency target when options first ask for one. */
-  #aim(options: ResolvedOptions): void {
+  /** Makes a packer, or the rule of a latency target, when options first need one. */
+  configure(): void {
+    const { options } = this.#services;
+    if (isPacked(options)) this.#otherPacker ??= this.#parts.extensions.makePacker();
+    this.packer = isPacked(options) ? (this.#otherPacker as Packer) : FIFO;
     const hasTarget = options.targetLatencyMs < Infinity;
     if (hasTarget) {
       this.#target ??= this.#parts.extensions.makeTarget({
@@ -75,12 +73,6 @@ export class NextBatch implements ChoiceState {
     this.#admission.target = this.target;
   }
 
-  #packerFor(options: ResolvedOptions): Packer {
-    if (!isPacked(options)) return FIFO;
-    this.#otherPacker ??= this.#parts.extensions.makePacker();
-    return this.#otherPacker;
-  }
-
   /**
    * Learns from a batch that has ended. Where the last caller left before or between calls, nothing
    * is known of them.
@@ -90,20 +82,20 @@ export class NextBatch implements ChoiceState {
     if (callMs === undefined) return;
     this.#times ??= new RunTimes();
     this.#times.record(callMs);
-    this.packer.record(batch, callMs, this.#options);
+    this.packer.record(batch, callMs, this.#services.options);
   }
 
   /** What users see of a cap that is learned; null where none is. */
   get learned(): LearnedStats | null {
-    return (this.target ?? this.packer).stats(this.#options);
+    return (this.target ?? this.packer).stats(this.#services.options);
   }
 
   get preferredBatchSize(): number {
-    return this.#options.preferredBatchSize;
+    return this.#services.options.preferredBatchSize;
   }
 
   get maxWaitMs(): number {
-    return Math.min(this.#options.maxWaitMs, this.target?.holdMs ?? Infinity);
+    return Math.min(this.#services.options.maxWaitMs, this.target?.holdMs ?? Infinity);
   }
 
   get leadMs(): number | undefined {
@@ -122,7 +114,7 @@ export class NextBatch implements ChoiceState {
   /** True if waiting items are certain to wait for the gate: a look before would delay callers. */
   waitsForGate(slots: Slots): boolean {
     const { size, flushes } = this.#queue;
-    const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#options;
+    const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#services.options;
     const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
     if (size === 0 || mayBeFull || !flushes.isEmpty || this.isDraining) return false;
     return this.#admission.blocked === 0 && slots.next === undefined;
@@ -132,7 +124,7 @@ export class NextBatch implements ChoiceState {
   lane(gate: Gate, passedAt: number, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;
     this.passedAt = passedAt;
-    return chooseLane(this.#queue, this.#limited(this.packer.limits(this.#options)), this, now);
+    return chooseLane(this.#queue, this.#limited(this.packer.limits(this.#services.options)), this, now);
   }
 
   /** These caps, with the one of a latency target. */
@@ -145,7 +137,7 @@ export class NextBatch implements ChoiceState {
    * general way would come to the same batch. Null where there is more to decide.
    */
   plain(): PackedBatch | null {
-    const { maxBatchSize, maxBatchCost, batchCost, maxWaitMs } = this.#limited(this.#options);
+    const { maxBatchSize, maxBatchCost, batchCost, maxWaitMs } = this.#limited(this.#services.options);
     if (maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
     if (this.packer !== FIFO || batchCost !== "sum" || !this.#queue.flushes.isEmpty) return null;
     const entries = this.#queue.arrivals(Math.min(maxBatchSize, maxBatchCost));
@@ -160,7 +152,7 @@ export class NextBatch implements ChoiceState {
     const upTo = this.isFlushOnly ? lane.flushedUpTo : Infinity;
     const waiting = this.isFlushOnly ? lane.size : this.#queue.size;
     const state = { freeSlots, waiting, runTimes: this.#times };
-    const caps = this.#limited(this.packer.capsOf(lane, this.#options, state));
+    const caps = this.#limited(this.packer.capsOf(lane, this.#services.options, state));
     const whole = this.packer.pack(lane, caps, now, upTo);
     if (this.#limiter === null || whole.entries.length === 0) return whole;
     const granted = this.#limiter.ask(whole.cost, false);

@@ -5,7 +5,6 @@
 // call back at any time: the effects wait until the current step is done (`inOneStep`, `#pump`).
 
 import { closedError } from "../contract/errors.ts";
-import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
@@ -22,7 +21,6 @@ import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
-import type { InContext } from "../time/clock.ts";
 import type { Turn } from "../time/turn.ts";
 import { Gathering } from "./gathering.ts";
 import { LimiterGate } from "./limiter-gate.ts";
@@ -38,7 +36,6 @@ export interface SchedulerParts {
   readonly admission: Admission;
   readonly stages: Stages;
   readonly opening: Opening | null;
-  readonly inContext: InContext;
   readonly selfCalls: SelfCalls;
   readonly extensions: Extensions;
   /** Called after each step, which may leave the batcher at rest. */
@@ -53,7 +50,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly #queue: Queue;
   readonly #turn: Turn;
   readonly #admission: Admission;
-  readonly #inContext: InContext;
   readonly #onStep: () => void;
   readonly #prepared: PreparedOptions;
   readonly #around: BatchSurroundings<Batch>;
@@ -62,7 +58,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly next: NextBatch;
   readonly #wake: WakeUp;
   readonly #gathering: Gathering;
-  #options: ResolvedOptions;
   readonly #sendAll: () => void = () => {
     do {
       this.#pumpAgain = false;
@@ -76,15 +71,13 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   #hasWarnedOfSize = false;
 
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
-    const { services, stages, opening, inContext, selfCalls } = parts;
+    const { services, stages, opening, selfCalls } = parts;
     const { options } = prepared;
     this.#services = services;
     this.#queue = parts.queue;
     this.#turn = services.turn;
     this.#admission = parts.admission;
-    this.#inContext = inContext;
     this.#onStep = parts.onStep;
-    this.#options = options;
     this.#prepared = prepared;
     const keepsTaken = options.order === "length" || options.dedupe !== undefined;
     const drawn: unknown = options.random();
@@ -94,19 +87,17 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       services,
       stages,
       opening,
-      inContext,
       selfCalls,
       owner: this,
       keepsTaken,
-      options,
       sequence: 0,
       random,
     };
-    this.slots = new Slots(stages);
+    this.slots = new Slots(services, stages);
     this.#limiter =
       options.limiter === undefined ? null : new LimiterGate(options.limiter, services, () => this.again());
     const { slots } = this;
-    this.next = new NextBatch({ ...parts, slots, inOneStep: (work) => this.inOneStep(work) }, this.#limiter, options);
+    this.next = new NextBatch({ ...parts, slots, inOneStep: (work) => this.inOneStep(work) }, this.#limiter);
     this.#gathering = new Gathering(services.clock, () => {
       this.#pump("open");
       return this.#queue.size > 0;
@@ -117,17 +108,17 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** See `WatchesSlots`. */
   get slotWaitMs(): number {
-    if (this.#queue.size === 0 || this.slots.isFree(this.#options)) return -Infinity;
+    if (this.#queue.size === 0 || this.slots.isFree) return -Infinity;
     const now = this.#services.clock.now();
-    const choice = this.#inContext(() => this.next.lane("open", Infinity, now));
+    const choice = this.#services.inContext(() => this.next.lane("open", Infinity, now));
     return now - (choice.lane === null ? choice.wakeAt : this.#queue.oldestAt());
   }
 
   /** Call at the end of a turn in which something happened. */
   turnEnded(): void {
     this.#gathering.turnEnded();
-    if (!this.slots.isFree(this.#options)) this.next.target?.shed(this.#services.clock.now());
-    const gate = this.#gathering.gateAfter(this.#options);
+    if (!this.slots.isFree) this.next.target?.shed(this.#services.clock.now());
+    const gate = this.#gathering.gateAfter(this.#services.options);
     if (
       gate === "pass" &&
       this.#limiter === null &&
@@ -136,7 +127,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     )
       this.#endStep();
     else this.#pump(gate);
-    if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.#options);
+    if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.#services.options);
   }
 
   /** Sends the waiting items of a key's lane, or of all; calls `done` when they have settled. */
@@ -161,10 +152,10 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#reconsider();
   }
 
-  configure(options: ResolvedOptions): void {
-    this.#options = options;
-    this.next.configure(options);
-    this.#queue.keepDeadlines(options.maxWaitMs > 0);
+  /** Call when the options change. */
+  configure(): void {
+    this.next.configure();
+    this.#queue.keepDeadlines(this.#services.options.maxWaitMs > 0);
     this.#reconsider();
   }
 
@@ -242,7 +233,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   #slotFreed(): void {
     if (!this.next.waitsForGate(this.slots)) this.#look();
     // A step in progress has yet to give slots to the batches that wait for one.
-    const mayStart = this.#isPumping || this.slots.mayStart(this.#options);
+    const mayStart = this.#isPumping || this.slots.mayStart;
     if (mayStart && this.#queue.size > 0) this.#turn.lookAgain();
   }
 
@@ -254,7 +245,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** Looks at the queue at an event that may come in the middle of a turn. */
   #look(): void {
-    this.#pump(this.#gathering.gateBefore(this.#options));
+    this.#pump(this.#gathering.gateBefore(this.#services.options));
   }
 
   #pump(gate: Gate): void {
@@ -269,7 +260,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       this.#gate = gate;
       this.#isPumping = true;
       try {
-        this.#inContext(this.#sendAll);
+        this.#services.inContext(this.#sendAll);
       } finally {
         this.#isPumping = false;
       }
@@ -308,7 +299,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       return false;
     }
     const { isFlushOnly } = this.next;
-    const batch = this.next.pack(choice.lane, this.slots.free(this.#options), now);
+    const batch = this.next.pack(choice.lane, this.slots.free, now);
     if (batch === null) return this.#waitForEvent();
     this.#services.signals.sendAway(batch.entries);
     // A cost function may have paused the batcher, or callers of the batch may have left.
@@ -333,9 +324,9 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** True if an item waits and a slot can take it. If not, withdraws from the limiter. */
   #mayClose(): boolean {
-    const mayStart = this.slots.mayStart(this.#options);
+    const mayStart = this.slots.mayStart;
     if (mayStart && this.#queue.size > 0) return true;
-    if (mayStart || !this.slots.isFree(this.#options)) this.#limiter?.withdraw();
+    if (mayStart || !this.slots.isFree) this.#limiter?.withdraw();
     return false;
   }
 
@@ -349,7 +340,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   /** Gives free slots to waiting batches; a repeated call also needs a limiter's grant. */
   #grantSlots(): void {
     for (let batch = this.slots.next; batch !== undefined; batch = this.slots.next) {
-      if (!this.slots.isFree(this.#options)) return;
+      if (!this.slots.isFree) return;
       if (batch.phase === "pausing") {
         const cost = this.#limiter === null ? null : batch.nextCost;
         // A cost function may have removed its callers.
@@ -371,16 +362,16 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     const batch = new Batch(packed, reason, key, now, this.#around);
     batch.flushes = flushes;
     this.#queue.take(packed, batch);
-    batch.holdsSlot = this.slots.add(batch, this.#options);
+    batch.holdsSlot = this.slots.add(batch);
     this.#limiter?.use(packed.cost);
     batch.begin();
-    if (batch.phase !== "done") this.#gathering.began(batch, this.#options);
+    if (batch.phase !== "done") this.#gathering.began(batch, this.#services.options);
     this.#warnOfSize(batch);
   }
 
   /** Warns once if the default size has closed a cheap batch. A listener may call anything. */
   #warnOfSize({ reason, cost }: Batch): void {
-    if (reason !== "size" || cost >= this.#options.maxBatchCost / 2 || this.#hasWarnedOfSize) return;
-    this.#hasWarnedOfSize = warnOfDefaultSize(this.#prepared, this.#options, this.#services.events);
+    if (reason !== "size" || cost >= this.#services.options.maxBatchCost / 2 || this.#hasWarnedOfSize) return;
+    this.#hasWarnedOfSize = warnOfDefaultSize(this.#prepared, this.#services.options, this.#services.events);
   }
 }

@@ -2,13 +2,14 @@
 // another call. A batch that finishes without its slot (`prefetch` with `finish`) still counts as
 // running.
 
-import type { ResolvedOptions } from "../contract/options.ts";
 import type { Batch } from "../run/batch.ts";
 import type { Stages } from "../run/handler.ts";
+import type { Services } from "../submit/services.ts";
 
 const NONE: ReadonlySet<Batch> = new Set();
 
 export class Slots {
+  readonly #services: Pick<Services, "options">;
   readonly #preparesAhead: boolean;
   /** Maximum number of other stages that batches may be in without a slot. */
   readonly #outerStages: number;
@@ -17,7 +18,8 @@ export class Slots {
   #pausing: Set<Batch> | null = null;
   #busy = 0;
 
-  constructor({ prepare, finish }: Stages) {
+  constructor(services: Pick<Services, "options">, { prepare, finish }: Stages) {
+    this.#services = services;
     this.#preparesAhead = prepare !== undefined;
     this.#outerStages = (prepare === undefined ? 0 : 1) + (finish === undefined ? 0 : 1);
   }
@@ -48,26 +50,27 @@ export class Slots {
     return this.#queued[0];
   }
 
-  isFree({ concurrency }: ResolvedOptions): boolean {
-    return this.#busy < concurrency;
+  get isFree(): boolean {
+    return this.#busy < this.#services.options.concurrency;
   }
 
   /** How many waiting batches could run at once; at least 1. */
-  free({ concurrency }: ResolvedOptions): number {
-    return Math.max(1, concurrency - this.#busy);
+  get free(): number {
+    return Math.max(1, this.#services.options.concurrency - this.#busy);
   }
 
   /** True when a new batch may be closed now: a slot is free, or one more may be prepared ahead. */
-  mayStart({ concurrency, prefetch }: ResolvedOptions): boolean {
+  get mayStart(): boolean {
+    const { concurrency, prefetch } = this.#services.options;
     if (this.#running.length >= concurrency + Math.max(1, prefetch * this.#outerStages)) return false;
-    if (this.#busy < concurrency && this.#queued.length === 0) return true;
+    if (this.isFree && this.#queued.length === 0) return true;
     return this.#preparesAhead && this.#queued.length < prefetch;
   }
 
   /** Adds a new batch. Returns whether it has a slot at once. */
-  add(batch: Batch, { concurrency }: ResolvedOptions): boolean {
+  add(batch: Batch): boolean {
     batch.slotIndex = this.#running.push(batch) - 1;
-    if (this.#busy < concurrency && this.#queued.length === 0) {
+    if (this.isFree && this.#queued.length === 0) {
       this.#busy += 1;
       return true;
     }

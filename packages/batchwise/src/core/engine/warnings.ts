@@ -7,40 +7,41 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
 import type { Stages } from "../run/handler.ts";
 
+type IsIdle = (options: ResolvedOptions, given: PreparedOptions, stages: Stages) => boolean;
+
 /** Options that have no effect beside others, and why. */
-const IDLE: readonly (readonly [isIdle: (options: ResolvedOptions, given: PreparedOptions) => boolean, why: string])[] =
+const IDLE: readonly (readonly [isIdle: IsIdle, why: string])[] = [
   [
-    [
-      ({ preferredBatchSize, maxWaitMs }, { isPreferredUnset }) =>
-        !isPreferredUnset && preferredBatchSize > 1 && maxWaitMs === 0,
-      "`preferredBatchSize` waits for nothing without `maxWaitMs`: set how long the oldest item may be held.",
-    ],
-    [
-      ({ timeoutMs, maxWaitMs }) => timeoutMs <= maxWaitMs && timeoutMs < Infinity,
-      "`timeoutMs` ends each wait before `maxWaitMs` does: `timeoutMs` is the deadline of an item's answer.",
-    ],
-    [
-      ({ onFull, maxQueueSize }) => onFull !== "wait" && maxQueueSize === Infinity,
-      "`onFull` says nothing where `maxQueueSize` is Infinity: the queue is never full.",
-    ],
-  ];
+    ({ prefetch }, _, { prepare }) => prefetch > 0 && prepare === undefined,
+    "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.",
+  ],
+  [({ order }, { given }) => given.cost === undefined && order === "length", noLengths('`order` "length"')],
+  [
+    ({ order, batchCost }, { given }) => given.cost === undefined && order !== "length" && batchCost === "padded",
+    noLengths('`batchCost` "padded"'),
+  ],
+  [
+    ({ preferredBatchSize, maxWaitMs }, { given }) =>
+      given.preferredBatchSize !== undefined && preferredBatchSize > 1 && maxWaitMs === 0,
+    "`preferredBatchSize` waits for nothing without `maxWaitMs`: set how long the oldest item may be held.",
+  ],
+  [
+    ({ timeoutMs, maxWaitMs }) => timeoutMs <= maxWaitMs && timeoutMs < Infinity,
+    "`timeoutMs` ends each wait before `maxWaitMs` does: `timeoutMs` is the deadline of an item's answer.",
+  ],
+  [
+    ({ onFull, maxQueueSize }) => onFull !== "wait" && maxQueueSize === Infinity,
+    "`onFull` says nothing where `maxQueueSize` is Infinity: the queue is never full.",
+  ],
+];
+
+function noLengths(cause: string): string {
+  return `${cause} has no lengths to go by: without \`cost\`, each item costs 1. Set \`cost\` to the length of an item.`;
+}
 
 /** Warns of each option without effect when the batcher is made. */
-export function warnOfIdle(prepared: PreparedOptions, { prepare }: Stages, events: Events): void {
-  const { options, isCostUnset } = prepared;
-  const { prefetch, batchCost, order } = options;
-  if (prefetch > 0 && prepare === undefined) {
-    warn(
-      events,
-      "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.",
-    );
-  }
-  if (isCostUnset && batchCost === "padded") {
-    const cause = order === "length" ? '`order` "length"' : '`batchCost` "padded"';
-    const way = "Set `cost` to the length of an item.";
-    warn(events, `${cause} has no lengths to go by: without \`cost\`, each item costs 1. ${way}`);
-  }
-  for (const [isIdle, why] of IDLE) if (isIdle(options, prepared)) warn(events, why);
+export function warnOfIdle(prepared: PreparedOptions, stages: Stages, events: Events): void {
+  for (const [isIdle, why] of IDLE) if (isIdle(prepared.options, prepared, stages)) warn(events, why);
 }
 
 /** Warns of a wait that other options end before it begins. Returns whether it has warned. */
@@ -62,7 +63,7 @@ export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
  */
 export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOptions, events: Events): boolean {
   const { maxBatchSize, maxBatchCost } = options;
-  const isDefault = prepared.isSizeUnset && maxBatchSize === prepared.options.maxBatchSize;
+  const isDefault = prepared.given.maxBatchSize === undefined && maxBatchSize === prepared.options.maxBatchSize;
   if (!isDefault || maxBatchCost === Infinity) return false;
   const early = `\`maxBatchSize\` ${maxBatchSize}, the default, closes batches below half of \`maxBatchCost\` ${maxBatchCost}.`;
   return warn(events, `${early} Set it to what the handler takes.`);
@@ -70,13 +71,12 @@ export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOp
 
 /** Warns of items that were sent only because the process ends, or that a paused batcher loses. */
 export function warnOfHeldItems(count: number, isPaused: boolean, events: Events): void {
-  if (isPaused) {
-    const lost = `A paused batcher held ${countOf(count, "item")} when the process was about to end, which loses them.`;
-    events.warn("HELD_AT_EXIT", `${lost} Call \`resume()\` or \`close()\` after the last submit.`);
-    return;
-  }
-  const held = `\`maxWaitMs\` Infinity held ${countOf(count, "item")} until the process was about to end.`;
-  events.warn("HELD_AT_EXIT", `${held} Call \`flush()\` or \`close()\` after the last submit.`);
+  const held = isPaused ? "A paused batcher" : "`maxWaitMs` Infinity";
+  const ending = isPaused
+    ? "when the process was about to end, which loses them"
+    : "until the process was about to end";
+  const way = `Call \`${isPaused ? "resume" : "flush"}()\` or \`close()\` after the last submit.`;
+  events.warn("HELD_AT_EXIT", `${held} held ${countOf(count, "item")} ${ending}. ${way}`);
 }
 
 function warn(events: Events, message: string): true {

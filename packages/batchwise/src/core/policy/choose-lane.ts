@@ -80,7 +80,7 @@ function judge(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: nu
   const view = {
     size: lane.size,
     full: fullness(lane, options, state, now),
-    oldestAt: lane.oldestAt(),
+    oldestAt: () => lane.oldestAt(),
     earliestDueAt: lane.earliestDueAt,
     isFlushed: lane.flushed > 0,
   };

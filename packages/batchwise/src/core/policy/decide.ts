@@ -10,8 +10,8 @@ import type { Full } from "./caps.ts";
 export interface LaneView {
   readonly size: number;
   readonly full: Full;
-  /** Submit time of the entry that has waited longest. */
-  readonly oldestAt: number;
+  /** Submit time of the entry that has waited longest. Called only for a lane that is held. */
+  readonly oldestAt: () => number;
   /** The earliest deadline of a waiting entry; Infinity if there is none. */
   readonly earliestDueAt: number;
   /** True if a flush covers some waiting entries. */
@@ -54,7 +54,7 @@ export function decide(lane: LaneView, state: PolicyState, now: number): Verdict
   if (state.gate !== "open") return HOLD;
   if (state.maxWaitMs === 0) return { reason: "idle" };
   if (lane.size >= state.preferredBatchSize) return { reason: "preferred" };
-  const heldUntil = lane.oldestAt + state.maxWaitMs;
+  const heldUntil = lane.oldestAt() + state.maxWaitMs;
   if (now >= heldUntil) return { reason: "wait" };
   const leaveBy = latestStart(lane.earliestDueAt, state.leadMs, heldUntil);
   if (now >= leaveBy) return { reason: "deadline" };

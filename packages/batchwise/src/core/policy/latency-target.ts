@@ -18,7 +18,7 @@ interface TimedBatch {
 export interface TargetView {
   readonly services: { readonly name: string };
   readonly queue: Queue;
-  readonly slots: { readonly running: readonly TimedBatch[]; isFree(options: ResolvedOptions): boolean };
+  readonly slots: { readonly running: readonly TimedBatch[]; readonly isFree: boolean };
   /** True if the next start is unknown: paused, or held by a limiter. */
   readonly isHeld: () => boolean;
   /** Refuses waiting entries, in one step. */

@@ -1,9 +1,9 @@
 // A lane holds the waiting entries of one key, in a line for each priority; small calls have lines
 // of their own. A line is in arrival order, or shared by tenants with `fairBy`.
 
+import { Earliest } from "../time/earliest.ts";
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
-import { EntryDeadlines } from "./entry-deadlines.ts";
 import { FairOrder } from "./fair-order.ts";
 import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
@@ -17,7 +17,7 @@ export class Line implements EntryHolder, RankedLine {
   readonly isSmall: boolean;
   readonly #rank: Rank;
   readonly #order: EntryOrder;
-  /** Its places among the lines of its lane. */
+  /** Its places by rank among the lines of its lane, and by age among those of all lanes. */
   readonly #byRank: HeapNode<Line> = new HeapNode<Line>(this);
   readonly #byAge: HeapNode<Line> = new HeapNode<Line>(this);
   #cost = 0;
@@ -102,7 +102,7 @@ export class Line implements EntryHolder, RankedLine {
   }
 
   raise(entry: Entry, priority: number): void {
-    if (priority > entry.priority) this.lane.raise(entry, priority);
+    if (priority > entry.priority) this.lane.owner.raise(entry, priority);
   }
 
   noteDeadline(entry: Entry): void {
@@ -122,13 +122,13 @@ export class Line implements EntryHolder, RankedLine {
     const { lane } = this;
     if (oldest === null) {
       lane.byRank.remove(this.#byRank);
-      lane.byAge.remove(this.#byAge);
+      lane.owner.byAge.remove(this.#byAge);
     } else {
       const { at } = oldest.moment;
       lane.byRank.put(this.#byRank, this.rankOf(oldest, null, 0), at, this.#rank.tier);
-      lane.byAge.put(this.#byAge, at);
+      lane.owner.byAge.put(this.#byAge, at);
     }
-    lane.noteOldest();
+    lane.owner.noteRank(lane);
   }
 }
 
@@ -137,34 +137,36 @@ const KEPT_EMPTY = 8;
 
 /** Keeps totals over all lanes. */
 export interface LaneOwner {
+  /** Lines with entries, by the age of their oldest entry. */
+  readonly byAge: Heap<Line>;
   /** An entry of the lane leaves, for a batch or early. */
   left(lane: Lane, entry: Entry): void;
   /** Called when the entries that left in one step have been counted. */
   noteLeft(lane: Lane, count: number): void;
   /** The lane's earliest deadline has changed. */
   noteDeadline(lane: Lane): void;
-  /** The lane's first or oldest entry may have changed. */
-  noteOldest(lane: Lane): void;
+  /** The lane's first line may have changed. */
+  noteRank(lane: Lane): void;
   /** Moves a waiting entry to the line of a higher priority. */
   raise(entry: Entry, priority: number): void;
 }
 
-const NO_LINES: Map<number, Line> = new Map();
+/** A line's key in its lane: the priority, as text for small calls. */
+function lineKey({ priority, isSmall }: Pick<Entry, "priority" | "isSmall">): number | string {
+  return isSmall ? `${priority}` : priority;
+}
 
 export class Lane {
   readonly key: string | undefined;
-  readonly #owner: LaneOwner;
-  /** Lines by priority. Some may be empty. */
-  #lines: Map<number, Line> = new Map();
-  #smallLines: Map<number, Line> = NO_LINES;
+  readonly owner: LaneOwner;
+  /** Some may be empty. */
+  readonly #lines: Map<number | string, Line> = new Map();
   /** Earliest deadlines of entries. Kept only while lanes may be held. */
-  #deadlines: EntryDeadlines | null = null;
-  /** Lines with entries, by the rank and age of their oldest entry. */
+  #deadlines: Earliest<Entry> | null = null;
+  /** Lines with entries, by the rank of their oldest entry. */
   readonly byRank: Heap<Line> = new Heap();
-  readonly byAge: Heap<Line> = new Heap();
-  /** Its places among the lanes, by rank, age and earliest deadline. */
+  /** Its places among the lanes, by rank and earliest deadline. */
   readonly rankNode: HeapNode<Lane> = new HeapNode<Lane>(this);
-  readonly ageNode: HeapNode<Lane> = new HeapNode<Lane>(this);
   readonly deadlineNode: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
   /** Results of the cost function for the first entries. Null after one of them has left. */
@@ -175,31 +177,24 @@ export class Lane {
 
   constructor(key: string | undefined, owner: LaneOwner) {
     this.key = key;
-    this.#owner = owner;
+    this.owner = owner;
   }
 
-  /** The line of a priority, if it exists. */
-  line({ priority, isSmall }: Pick<Entry, "priority" | "isSmall">): Line | undefined {
-    return (isSmall ? this.#smallLines : this.#lines).get(priority);
+  /** The line for an entry, if it exists. */
+  line(entry: Pick<Entry, "priority" | "isSmall">): Line | undefined {
+    return this.#lines.get(lineKey(entry));
   }
 
   open(line: Line): Line {
-    if (this.#lines.size + this.#smallLines.size >= 2 * this.byRank.size + KEPT_EMPTY) this.#dropEmpty();
-    if (!line.isSmall) this.#lines.set(line.priority, line);
-    else if (this.#smallLines === NO_LINES) this.#smallLines = new Map([[line.priority, line]]);
-    else this.#smallLines.set(line.priority, line);
+    if (this.#lines.size >= 2 * this.byRank.size + KEPT_EMPTY) {
+      for (const [key, { size }] of this.#lines) if (size === 0) this.#lines.delete(key);
+    }
+    this.#lines.set(lineKey(line), line);
     return line;
   }
 
-  #dropEmpty(): void {
-    for (const lines of [this.#lines, this.#smallLines]) {
-      for (const [priority, { size }] of lines) if (size === 0) lines.delete(priority);
-    }
-  }
-
-  *lines(): Iterable<Line> {
-    yield* this.#lines.values();
-    yield* this.#smallLines.values();
+  lines(): Iterable<Line> {
+    return this.#lines.values();
   }
 
   get cost(): number {
@@ -210,7 +205,9 @@ export class Lane {
 
   /** Submit time of the oldest entry of all lines; Infinity if the lane is empty. */
   oldestAt(): number {
-    return this.byAge.first?.key ?? Infinity;
+    let oldestAt = Infinity;
+    for (const line of this.lines()) oldestAt = Math.min(oldestAt, line.oldestAt());
+    return oldestAt;
   }
 
   /** Reads the entries up to this moment's sequence, in dispatch order. */
@@ -226,29 +223,21 @@ export class Lane {
     if (this.#deadlines !== null) this.noteDeadline(entry);
   }
 
-  noteOldest(): void {
-    this.#owner.noteOldest(this);
-  }
-
-  raise(entry: Entry, priority: number): void {
-    this.#owner.raise(entry, priority);
-  }
-
   left(entry: Entry): void {
-    if (this.#deadlines?.remove(entry)) this.#owner.noteDeadline(this);
-    this.#owner.left(this, entry);
+    if (this.#deadlines?.remove(entry)) this.owner.noteDeadline(this);
+    this.owner.left(this, entry);
   }
 
   noteLeft(count: number): void {
     this.size -= count;
     this.measured = null;
-    this.#owner.noteLeft(this, count);
+    this.owner.noteLeft(this, count);
   }
 
   /** Starts or stops to keep the earliest deadlines. */
   keepDeadlines(isKept: boolean): void {
-    this.#deadlines = isKept ? new EntryDeadlines() : null;
-    this.#owner.noteDeadline(this);
+    this.#deadlines = isKept ? new Earliest() : null;
+    this.owner.noteDeadline(this);
     if (!isKept) return;
     for (const line of this.lines()) {
       const reader = line.reader(Infinity);
@@ -260,13 +249,13 @@ export class Lane {
   noteDeadline(entry: Entry): void {
     if (this.#deadlines === null || typeof entry.recipient !== "object" || entry.recipient === null) return;
     this.#deadlines.set(entry, entry.recipient.dueAt);
-    this.#owner.noteDeadline(this);
+    this.owner.noteDeadline(this);
   }
 
   /**
    * The earliest deadline of a waiting entry; Infinity if there is none or deadlines are not kept.
    */
   get earliestDueAt(): number {
-    return this.#deadlines?.earliest ?? Infinity;
+    return this.#deadlines?.dueAt ?? Infinity;
   }
 }

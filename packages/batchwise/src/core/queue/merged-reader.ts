@@ -44,8 +44,6 @@ export class MergedReader<Line extends RankedLine> implements EntryReader {
   readonly #opened: OpenLine<Line>[] = [];
   /** Opened lines by the ranks of their next entries. The first one is expanded. */
   readonly #next: Heap<HeapNode<Line>> = new Heap();
-  /** Maximum entries read from one line at a time while others may come between them. */
-  #stride = Infinity;
 
   constructor(lines: Heap<Line>, lastSequence: number) {
     this.#lines = lines;
@@ -63,18 +61,8 @@ export class MergedReader<Line extends RankedLine> implements EntryReader {
   }
 
   ahead(most: number): Entry[] {
-    const { reader, line, tier, key } = this.#first as OpenLine<Line>;
-    const rival = this.#next.second;
-    if (rival === undefined) return reader.ahead(most);
-    const entries = reader.ahead(Math.min(most, this.#stride));
-    let count = tier < rival.tier ? entries.length : 1;
-    for (let rank = key; count < entries.length; count += 1) {
-      rank = line.rankOf(entries[count] as Entry, entries[count - 1] as Entry, rank);
-      if (rank >= rival.key) break;
-    }
-    this.#stride = count === entries.length ? 2 * count : count;
-    entries.length = count;
-    return entries;
+    // While several lines are open, another one may come after each entry.
+    return (this.#first as OpenLine<Line>).reader.ahead(this.#next.size > 1 ? 1 : most);
   }
 
   advance(count: number): void {

@@ -41,9 +41,9 @@ export class Queue implements LaneOwner {
   // Rare parts are created when first needed: a server may make a batcher per request.
   #common: Lane | null = null;
   #keyed: Map<string, Lane> | null = null;
-  /** Lanes by the rank and age of their entries. */
+  /** Lanes by the rank of their first entries. */
   readonly #byRank: Heap<Lane> = new Heap();
-  readonly #byAge: Heap<Lane> = new Heap();
+  readonly byAge: Heap<Line> = new Heap();
   readonly flushes: Flushes = new Flushes();
   #keepsDeadlines = false;
   /** Lanes with deadlines, the earliest first. */
@@ -161,16 +161,9 @@ export class Queue implements LaneOwner {
     if (!this.flushes.isEmpty) this.flushes.endDone(lane.key);
   }
 
-  noteOldest(lane: Lane): void {
-    const { rankNode, ageNode } = lane;
-    const { first } = lane.byRank;
-    if (first === undefined) {
-      this.#byRank.remove(rankNode);
-      this.#byAge.remove(ageNode);
-      return;
-    }
-    this.#byRank.put(rankNode, first.key, first.tie, first.tier);
-    this.#byAge.put(ageNode, lane.oldestAt());
+  noteRank({ rankNode, byRank: { first } }: Lane): void {
+    if (first === undefined) this.#byRank.remove(rankNode);
+    else this.#byRank.put(rankNode, first.key, first.tie, first.tier);
   }
 
   noteDeadline(lane: Lane): void {
@@ -214,19 +207,19 @@ export class Queue implements LaneOwner {
   /** The lane with the entry that has waited longest. */
   get oldestLane(): Lane | undefined {
     this.endRoom();
-    return this.#byAge.first?.value;
+    return this.byAge.first?.value.lane;
   }
 
   /** The entry that has waited longest. */
   get oldest(): Entry | null {
     this.endRoom();
-    return this.#byAge.first?.value.byAge.first?.value.oldest ?? null;
+    return this.byAge.first?.value.oldest ?? null;
   }
 
   /** Its submit time; Infinity if no entry waits. */
   oldestAt(): number {
     this.endRoom();
-    return this.#byAge.first?.key ?? Infinity;
+    return this.byAge.first?.key ?? Infinity;
   }
 
   /** Takes the entries of a batch, from lines or arrivals, and gives them to their new holder. */

@@ -100,8 +100,8 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   }
 
   get id(): string {
-    const { options, random } = this.#around;
-    return `${options.name}-${Math.floor(random * 2 ** 32).toString(36)}-${this.sequence}`;
+    const { services, random } = this.#around;
+    return `${services.options.name}-${Math.floor(random * 2 ** 32).toString(36)}-${this.sequence}`;
   }
 
   get isOver(): boolean {
@@ -177,7 +177,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     if (!this.#keepLive()) return;
     const entries = this.entries;
     this.isPart = entries.length !== this.size;
-    const cost = this.isPart ? measureBatch(entries, this.#around.options.batchCost) : this.cost;
+    const cost = this.isPart ? measureBatch(entries, this.#around.services.options.batchCost) : this.cost;
     // A cost function may have made callers leave.
     if (this.isPart && liveOf(entries) !== entries) this.#callLive();
     else this.#callHandler(new Call(this, entries, cost));
@@ -252,8 +252,8 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   }
 
   #armLimit(): void {
-    const { options, services } = this.#around;
-    const { handlerTimeoutMs } = options;
+    const { services } = this.#around;
+    const { handlerTimeoutMs } = services.options;
     if (handlerTimeoutMs === Infinity) return;
     this.#limit ??= new Timeout(services.deadlines);
     this.#limit.start(handlerTimeoutMs, () => {
@@ -304,7 +304,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
 
   /** Listeners of the signal are the handler's: they run in the async context of the batcher. */
   #abort(call: Call, reason: unknown): void {
-    this.#around.inContext(() => Call.abort(call, reason));
+    this.#around.services.inContext(() => Call.abort(call, reason));
   }
 
   /** Continues with the next try, or ends. */
@@ -318,7 +318,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   /** The cost of the next call of a batch that pauses; null where no caller is left for it. */
   get nextCost(): number | null {
     const entries = liveOf(this.entries);
-    return entries.length === 0 ? null : measureBatch(entries, this.#around.options.batchCost);
+    return entries.length === 0 ? null : measureBatch(entries, this.#around.services.options.batchCost);
   }
 
   /** Submit time of the oldest item without an answer; Infinity if there is none. */

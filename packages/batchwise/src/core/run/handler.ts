@@ -1,8 +1,8 @@
 // The user's handler, in any of its forms, as one set of stages.
 
-import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchContext } from "../contract/types.ts";
 import { aFunction, check, expected, invalidOption, type Rule } from "../contract/validate.ts";
+import type { Services } from "../submit/services.ts";
 import { Call } from "./call.ts";
 
 /** A handler's stages. Their arguments and results are checked by the callers. */
@@ -29,7 +29,7 @@ export interface StagedBatch {
 
 /** Runs the stages of a handler with more than `run`. Only `run` and later stages hold a slot. */
 export async function runStages(
-  { stages, options }: { readonly stages: Stages; readonly options: ResolvedOptions },
+  { stages, services: { options } }: { readonly stages: Stages; readonly services: Pick<Services, "options"> },
   items: unknown[],
   context: Call,
   call: number,

@@ -19,7 +19,7 @@ export interface NextStep {
 }
 
 /** The part of the batcher that it needs. */
-export type RecoveryEnvironment<Batch> = Pick<BatchSurroundings<Batch>, "services" | "options" | "owner">;
+export type RecoveryEnvironment<Batch> = Pick<BatchSurroundings<Batch>, "services" | "owner">;
 
 /** The part of a batch that its recovery needs. */
 export interface RecoveringBatch extends Pick<SettledBatch, "noteSettled"> {
@@ -70,12 +70,13 @@ export class Recovery<Batch extends RecoveringBatch> {
 
   /** Decides the step after a failed call. */
   afterFailure(error: unknown, mayHalve: boolean): NextStep {
-    const { options, services } = this.#around;
+    const { services } = this.#around;
+    const { options } = services;
     const called = this.#batch.entries;
     const { retry } = options;
     this.#attempt += 1;
     nameError(error, services.name);
-    const askedMs = askedPause(options, error, services);
+    const askedMs = askedPause(error, services);
     const entries = liveOf(called);
     const failed: NextStep = { step: "error", pauseMs: askedMs };
     if (entries.length === 0) return failed;
@@ -127,10 +128,10 @@ export class Recovery<Batch extends RecoveringBatch> {
 
   /** Calls again: at once without pause and limiter, else in the next free slot after the pause. */
   #retry(pauseMs: number): void {
-    const { options, owner } = this.#around;
+    const { services, owner } = this.#around;
     const batch = this.#batch;
     batch.callMs = undefined;
-    if (pauseMs === 0 && options.limiter === undefined) {
+    if (pauseMs === 0 && services.options.limiter === undefined) {
       batch.start();
       return;
     }

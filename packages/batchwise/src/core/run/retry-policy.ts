@@ -4,7 +4,7 @@
 
 import { describe } from "../contract/errors.ts";
 import type { Events } from "../contract/events.ts";
-import type { ResolvedOptions, ResolvedRetry } from "../contract/options.ts";
+import type { ResolvedRetry } from "../contract/options.ts";
 import { retryAfterMs } from "../contract/retry-after.ts";
 import { attempt, ignoreIfPromise, isThenable } from "../contract/thenable.ts";
 import type { Services } from "../submit/services.ts";
@@ -32,7 +32,7 @@ export function isWorthRetrying(
  * The pause that the provider requested, in ms; 0 if there is none. It holds all batchers on the
  * limiter, whether this batch is retried or not.
  */
-export function askedPause({ limiter }: ResolvedOptions, error: unknown, { events }: Services): number {
+export function askedPause(error: unknown, { events, options: { limiter } }: Services): number {
   const asked = retryAfterMs(error, Date.now());
   if (asked === undefined) return 0;
   attempt(

@@ -2,12 +2,11 @@
 // rejects only its caller; a promise in a place settles its caller later; an unreadable place
 // rejects its caller with the error of the read. Entries without a caller are skipped.
 
-import { batchHoleError, batchResultError, isError, nameError, resultLength } from "../contract/errors.ts";
-import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
+import { batchHoleError, batchResultError, isError, resultLength } from "../contract/errors.ts";
+import type { FailedOutcome } from "../contract/outcome.ts";
 import { ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
-import type { Recipient, Resolve } from "../queue/recipient.ts";
-import { fail, succeed } from "../submit/callers.ts";
+import { countsItself, refuse, succeed } from "../submit/callers.ts";
 import { countItems, type Services } from "../submit/services.ts";
 
 /** The part of a batch that its answers need. */
@@ -76,7 +75,7 @@ function settle(
       }
     } catch (error) {
       count();
-      failEntry(entry, error, now, batch, services);
+      failEntries([entry], error, "failed", batch, services, now);
       continue;
     }
     // Reading a place may have called user code that made the caller leave.
@@ -87,7 +86,7 @@ function settle(
       count();
       ({ moment } = entry);
     }
-    if (typeof recipient !== "function" && recipient.countsItself) batch.noteSettled(1);
+    if (countsItself(recipient)) batch.noteSettled(1);
     else completed += 1;
     succeed(recipient, place, now, entry.position);
   }
@@ -135,11 +134,11 @@ class Arrivals {
     const { recipient } = entry;
     const now = this.#services.clock.now();
     if (isFailure) {
-      failEntry(entry, value, now, this.#batch, this.#services);
+      failEntries([entry], value, "failed", this.#batch, this.#services, now);
     } else if (recipient !== null) {
       entry.recipient = null;
       this.#batch.noteSettled(1);
-      countUnlessItself(this.#services, entry, recipient, "completed", now);
+      if (!countsItself(recipient)) countItems(this.#services, "completed", now - entry.moment.at);
       succeed(recipient, value, now, entry.position);
     }
     this.awaited -= 1;
@@ -152,50 +151,20 @@ function refuseError(value: unknown): unknown {
   return value;
 }
 
-/** Rejects the caller of one entry with its own error. */
-function failEntry(entry: Entry, error: unknown, now: number, batch: SettledBatch, services: Services): void {
-  if (entry.recipient === null) return;
-  nameError(error, services.name);
-  reject(entry, entry.recipient, error, "failed", now, batch, services);
-}
-
-/** Rejects all remaining callers with the error of their batch. */
+/** Rejects those of these callers that have no answer. */
 export function failEntries(
   entries: readonly Entry[],
   error: unknown,
   outcome: FailedOutcome,
   batch: Pick<SettledBatch, "noteSettled">,
   services: Services,
+  now: number = services.clock.now(),
 ): void {
-  const now = services.clock.now();
   for (const entry of entries) {
-    if (entry.recipient !== null) reject(entry, entry.recipient, error, outcome, now, batch, services);
+    if (entry.recipient === null) continue;
+    batch.noteSettled(1);
+    refuse(services, entry, error, outcome, now);
   }
-}
-
-function reject(
-  entry: Entry,
-  recipient: Resolve | Recipient,
-  error: unknown,
-  outcome: FailedOutcome,
-  now: number,
-  batch: Pick<SettledBatch, "noteSettled">,
-  services: Services,
-): void {
-  entry.recipient = null;
-  batch.noteSettled(1);
-  countUnlessItself(services, entry, recipient, outcome, now);
-  fail(recipient, error, outcome, now, entry.position);
-}
-
-function countUnlessItself(
-  services: Services,
-  { moment }: Entry,
-  recipient: Resolve | Recipient,
-  outcome: ItemOutcome,
-  now: number,
-): void {
-  if (typeof recipient === "function" || !recipient.countsItself) countItems(services, outcome, now - moment.at);
 }
 
 /** Handles the promises of a late or invalid answer, which no caller awaits. */

@@ -1,9 +1,7 @@
 // Context that all batches of one batcher share, and the calls of a batch to the scheduler.
 
-import type { ResolvedOptions } from "../contract/options.ts";
 import type { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
-import type { InContext } from "../time/clock.ts";
 import type { Stages } from "./handler.ts";
 import type { Opening } from "./opening.ts";
 
@@ -30,13 +28,10 @@ export interface BatchSurroundings<Batch> {
   readonly services: Services;
   readonly stages: Stages;
   readonly opening: Opening | null;
-  readonly inContext: InContext;
   readonly selfCalls: SelfCalls;
   readonly owner: BatchOwner<Batch>;
   /** True if the queue may keep entries for a while after a batch has taken them. */
   readonly keepsTaken: boolean;
-  /** The options that do not change: those of retries, failures and cost. */
-  readonly options: ResolvedOptions;
   /** The number of the last batch, and what keeps ids apart from those of other batchers. */
   sequence: number;
   readonly random: number;

@@ -3,10 +3,8 @@
 
 import type { Quantiles } from "../contract/stats.ts";
 
-const SUB_BITS = 5;
-const SUB_BUCKETS = 1 << SUB_BITS;
-/** Limit of bit operations. Larger values are halved first. */
-const LARGEST = 2 ** 31 - 1;
+const SUB_BUCKETS = 32;
+const LARGEST = 2 ** 30;
 
 export class Histogram {
   readonly #unit: number;
@@ -36,13 +34,15 @@ export class Histogram {
 
   #add(value: number, times: number): void {
     if (times === 0) return;
-    const units = value / this.#unit;
-    const halvings = units > LARGEST ? halvingsOf(units) : 0;
-    const whole = units > LARGEST ? Math.min(units, Number.MAX_VALUE) / 2 ** halvings : units > 0 ? units | 0 : 0;
-    const doubling = whole < SUB_BUCKETS ? 0 : 32 - Math.clz32(whole) - SUB_BITS;
-    this.#doublings[doubling + halvings] ??= new Array<number>(SUB_BUCKETS).fill(0);
-    const counts = this.#doublings[doubling + halvings] as number[];
-    const index = doubling === 0 ? whole : (whole >>> (doubling - 1)) - SUB_BUCKETS;
+    // One more, so that 0 has a place.
+    const units = Math.min(Math.max(0, value / this.#unit || 0), Number.MAX_VALUE) + 1;
+    // Faster than a logarithm, for values up to the limit of bit operations.
+    let doubling = 31 - Math.clz32(Math.min(units, LARGEST));
+    let least = 1 << doubling;
+    for (; 2 * least <= units; least *= 2) doubling += 1;
+    this.#doublings[doubling] ??= new Array<number>(SUB_BUCKETS).fill(0);
+    const counts = this.#doublings[doubling] as number[];
+    const index = ((units / least - 1) * SUB_BUCKETS) | 0;
     counts[index] = (counts[index] as number) + times;
     this.#total += times;
     if (value > 0) this.#sum += value * times;
@@ -74,14 +74,9 @@ export class Histogram {
 
   /** Whole values are exact while each has a bucket of its own. */
   #middleOf(doubling: number, index: number): number {
-    const width = doubling === 0 ? 1 : 2 ** (doubling - 1);
-    const low = doubling === 0 ? index : (SUB_BUCKETS + index) * width;
-    const middle = this.#unit === 1 ? low + Math.floor((width - 1) / 2) : low + width / 2;
+    const width = 2 ** doubling / SUB_BUCKETS;
+    const low = SUB_BUCKETS * width - 1 + index * width;
+    const middle = this.#unit === 1 ? low + Math.max(0, Math.floor((width - 1) / 2)) : low + width / 2;
     return middle * this.#unit;
   }
-}
-
-/** How often a value above the largest is halved: enough for any rounding of its logarithm. */
-function halvingsOf(units: number): number {
-  return Math.floor(Math.log2(Math.min(units, Number.MAX_VALUE))) - 29;
 }

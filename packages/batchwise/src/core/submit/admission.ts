@@ -4,7 +4,6 @@
 // order.
 
 import { droppedError, queueFullError } from "../contract/errors.ts";
-import type { ResolvedOptions } from "../contract/options.ts";
 import { mayBeReady } from "../policy/choose-lane.ts";
 import type { LatencyTarget } from "../policy/latency-target.ts";
 import { pack } from "../policy/pack.ts";
@@ -32,17 +31,15 @@ export class Admission {
   #ready: (() => void)[] | null = null;
   /** Places given to producers in this turn and not taken yet. */
   #handedOut = 0;
-  #options: ResolvedOptions;
   #retrying = 0;
   #isWatched = false;
   /** Null where there is no latency target. */
   target: LatencyTarget | null = null;
 
-  constructor(services: Services, queue: Queue, options: ResolvedOptions) {
+  constructor(services: Services, queue: Queue) {
     this.#services = services;
     this.#turn = services.turn;
     this.#queue = queue;
-    this.#options = options;
   }
 
   /** How many wait outside. */
@@ -83,9 +80,9 @@ export class Admission {
     const refusal = this.target?.refusalOf(entry) ?? null;
     if (refusal !== null) this.#refuse(entry, refusal);
     else if (this.#hasRoom()) this.#enter(entry);
-    else if (this.#options.onFull === "wait") this.#waitOutside(entry);
-    else if (this.#options.onFull === "drop-oldest") this.#replaceOldest(entry);
-    else this.#refuse(entry, queueFullError(this.#services.name, this.#options.maxQueueSize));
+    else if (this.#services.options.onFull === "wait") this.#waitOutside(entry);
+    else if (this.#services.options.onFull === "drop-oldest") this.#replaceOldest(entry);
+    else this.#refuse(entry, queueFullError(this.#services.name, this.#services.options.maxQueueSize));
   }
 
   /** The same for a plain entry. */
@@ -101,10 +98,6 @@ export class Admission {
     const others = entries.splice(this.#plainRoom());
     this.#queue.receive(entries, entries.length);
     for (const entry of others) this.accept(entry);
-  }
-
-  configure(options: ResolvedOptions): void {
-    this.#options = options;
   }
 
   /** Lets blocked submits in, in their order, as far as there is room. */
@@ -172,7 +165,7 @@ export class Admission {
   }
 
   #free(): number {
-    return this.#options.maxQueueSize - this.#queue.size - this.#retrying;
+    return this.#services.options.maxQueueSize - this.#queue.size - this.#retrying;
   }
 
   /** While a submit is blocked there is no room for another. */
@@ -185,7 +178,7 @@ export class Admission {
    * have, for each.
    */
   #plainRoom(): number {
-    if (this.#handedOut > 0 || this.#options.maxWaitMs > 0 || !this.#hasRoom()) return 0;
+    if (this.#handedOut > 0 || this.#services.options.maxWaitMs > 0 || !this.#hasRoom()) return 0;
     const room = this.target?.room(this.#turn.moment.at) ?? Infinity;
     return Math.max(0, Math.min(room, this.#free()));
   }
@@ -193,14 +186,14 @@ export class Admission {
   #enter(entry: Entry): void {
     if (this.#handedOut > 0) this.#handedOut -= 1;
     const lane = this.#queue.push(entry);
-    const { maxWaitMs, gather } = this.#options;
+    const { maxWaitMs, gather } = this.#services.options;
     // A lane may be held although a slot is free.
     const mayBeHeld = maxWaitMs > 0 || (lane.key !== undefined && gather !== "turn");
-    if (mayBeHeld && mayBeReady(lane, this.#options)) this.#queue.markHot(lane);
+    if (mayBeHeld && mayBeReady(lane, this.#services.options)) this.#queue.markHot(lane);
   }
 
   #waitOutside(entry: Entry): void {
-    const { fairBy, priorityAgingMs } = this.#options;
+    const { fairBy, priorityAgingMs } = this.#services.options;
     this.#queue.endRoom();
     this.#outside ??= new Queue({ isFair: fairBy !== undefined, isKeyed: false, priorityAgingMs });
     this.#outside.push(entry);
@@ -209,7 +202,7 @@ export class Admission {
   #replaceOldest(entry: Entry): void {
     const { oldest } = this.#queue;
     const { name } = this.#services;
-    const { maxQueueSize } = this.#options;
+    const { maxQueueSize } = this.#services.options;
     if (oldest === null) {
       this.#refuse(entry, queueFullError(name, maxQueueSize, "waiting for a retry"));
       return;

@@ -18,8 +18,8 @@ export class ResultCache {
   readonly #inContext: InContext;
   /** Number of pending deletions by key. Until they end, stored values of the key are ignored. */
   readonly #deleting: Map<string, number> = new Map();
-  /** Pending stores by key. */
-  readonly #storing: Map<string, Set<Promise<unknown>>> = new Map();
+  /** The end of the pending stores of a key. */
+  readonly #storing: Map<string, Promise<unknown>> = new Map();
   #hasWarnedOfNull = false;
 
   constructor(cache: BatchCache<unknown>, events: Events, inContext: InContext) {
@@ -48,12 +48,10 @@ export class ResultCache {
   }
 
   #noteStore(key: string, stored: Promise<unknown>): void {
-    const underWay = this.#storing.get(key) ?? new Set();
-    this.#storing.set(key, underWay.add(stored));
-    void stored.then(() => {
-      underWay.delete(stored);
-      if (underWay.size === 0) this.#storing.delete(key);
+    const all = Promise.all([this.#storing.get(key), stored]).then(() => {
+      if (this.#storing.get(key) === all) this.#storing.delete(key);
     });
+    this.#storing.set(key, all);
   }
 
   /** Throws INVALID_OPTION if the cache cannot delete. */
@@ -85,10 +83,9 @@ export class ResultCache {
   }
 
   /** Stores that begin later are of runs after `forget`, so they are not waited for. */
-  async #deleteTwice(stores: ReadonlySet<Promise<unknown>>, key: string): Promise<void> {
-    const ended = Promise.all(stores);
+  async #deleteTwice(stores: Promise<unknown>, key: string): Promise<void> {
     await this.#deleteNow(key);
-    await ended;
+    await stores;
     await this.#deleteNow(key);
   }
 

@@ -29,7 +29,7 @@ const rejection = (error: unknown): unknown => ({
  * A bare promise is rejected through its resolve function, so that an entry need not keep its
  * reject function too.
  */
-export function fail(
+function fail(
   recipient: Resolve | Recipient,
   error: unknown,
   outcome: FailedOutcome,
@@ -51,20 +51,27 @@ export async function afterRejections(): Promise<void> {
 /** A recipient, and the position and time of its item's submit. */
 export type Addressed = Pick<Entry, "recipient" | "position" | "moment">;
 
+/** True for callers that are counted one by one, as they end. */
+export function countsItself(recipient: Resolve | Recipient): boolean {
+  return typeof recipient !== "function" && recipient.countsItself;
+}
+
 /**
- * Ends an item that no batch has: counts it unless its recipient counts itself, and tells. A
- * signal's reason is the caller's own, and gets no name.
+ * Ends an item with an error: counts it unless its recipient counts itself, and rejects. The reason
+ * of a signal is the caller's own and gets no name.
  */
 export function refuse(
   services: Services,
-  { recipient, position, moment }: Addressed,
+  addressed: Addressed,
   error: unknown,
   outcome: FailedOutcome,
+  now: number = services.clock.now(),
 ): void {
+  const { recipient, position, moment } = addressed;
   if (recipient === null) return;
+  addressed.recipient = null;
   if (outcome !== "cancelled") nameError(error, services.name);
-  const now = services.clock.now();
-  if (typeof recipient === "function" || !recipient.countsItself) countItems(services, outcome, now - moment.at);
+  if (!countsItself(recipient)) countItems(services, outcome, now - moment.at);
   fail(recipient, error, outcome, now, position);
 }
 

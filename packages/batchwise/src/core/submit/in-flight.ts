@@ -5,7 +5,7 @@
 import type { FailedOutcome } from "../contract/outcome.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Recipient } from "../queue/recipient.ts";
-import { Heap, HeapNode } from "../time/heap.ts";
+import { Earliest } from "../time/earliest.ts";
 import { cacheKeyOf, type ResultCache } from "./cache.ts";
 import type { Caller, CallerPlace } from "./callers.ts";
 
@@ -15,10 +15,9 @@ export class SharedEntry implements Recipient, CallerPlace {
   readonly cacheKey: string;
   readonly entry: Entry;
   readonly #inFlight: InFlight;
-  /** Its callers, each with its place in deadline order if it has one. */
-  readonly #callers: Map<Caller, HeapNode<Caller> | null> = new Map();
-  /** Callers with deadlines, the earliest first. Created with the first deadline. */
-  #byDeadline: Heap<Caller> | null = null;
+  readonly #callers: Set<Caller> = new Set();
+  /** Created with the first deadline. */
+  #deadlines: Earliest<Caller> | null = null;
   /** False after `forget`: the result of an earlier run is not stored. */
   isStored = true;
 
@@ -39,37 +38,31 @@ export class SharedEntry implements Recipient, CallerPlace {
    * first.
    */
   get dueAt(): number {
-    return this.#byDeadline?.first?.key ?? Infinity;
+    return this.#deadlines?.dueAt ?? Infinity;
   }
 
   get isAborted(): boolean {
-    return [...this.#callers.keys()].some((caller) => caller.isAborted);
+    return [...this.#callers].some((caller) => caller.isAborted);
   }
 
   /** Adds a caller. A higher priority raises the entry's. */
   join(caller: Caller, priority: number): void {
     caller.place = this;
     const { entry, dueAt } = this;
-    this.#callers.set(caller, this.#addDeadline(caller));
+    this.#callers.add(caller);
+    if (caller.dueAt < Infinity) {
+      this.#deadlines ??= new Earliest();
+      this.#deadlines.set(caller, caller.dueAt);
+    }
     if (this.dueAt !== dueAt) entry.holder?.noteDeadline(entry);
     if (entry.holder !== null) entry.holder.raise(entry, priority);
     else if (priority > entry.priority) entry.priority = priority;
   }
 
-  #addDeadline(caller: Caller): HeapNode<Caller> | null {
-    if (caller.dueAt === Infinity) return null;
-    const node = new HeapNode(caller);
-    this.#byDeadline ??= new Heap();
-    this.#byDeadline.add(node, caller.dueAt);
-    return node;
-  }
-
   callerLeft(caller: Caller): void {
-    const node = this.#callers.get(caller);
-    if (node === undefined) return;
     const { dueAt } = this;
-    this.#callers.delete(caller);
-    if (node !== null) this.#byDeadline?.remove(node);
+    if (!this.#callers.delete(caller)) return;
+    this.#deadlines?.remove(caller);
     if (this.#callers.size === 0) {
       this.#inFlight.forget(this);
       this.entry.leave(caller.dueAt);
@@ -95,9 +88,9 @@ export class SharedEntry implements Recipient, CallerPlace {
   }
 
   #takeCallers(): Caller[] {
-    const callers = [...this.#callers.keys()];
+    const callers = [...this.#callers];
     this.#callers.clear();
-    this.#byDeadline = null;
+    this.#deadlines = null;
     return callers;
   }
 }

@@ -3,14 +3,11 @@
 // looked up or prepared are queued later.
 
 import { closedError, deadlineError, type itemTooLargeError } from "../contract/errors.ts";
-import type { ResolvedOptions } from "../contract/options.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { isThenable } from "../contract/thenable.ts";
 import type { SubmitOptions } from "../contract/types.ts";
 import { Entry } from "../queue/entry.ts";
 import type { Resolve } from "../queue/recipient.ts";
-import type { Recorder } from "../stats/recorder.ts";
-import type { Turn } from "../time/turn.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
@@ -30,51 +27,37 @@ import {
   readSubmit,
 } from "./read-item.ts";
 import type { SelfCalls } from "./self-calls.ts";
-
-type PrepareItem = ((item: unknown) => unknown) | undefined;
+import type { Services } from "./services.ts";
 
 /** Dependencies of the intake. */
 export interface IntakeParts extends LateParts {
   readonly selfCalls: SelfCalls;
-  readonly prepareItem: PrepareItem;
+  readonly prepareItem: ((item: unknown) => unknown) | undefined;
   readonly tooLargeError: typeof itemTooLargeError;
 }
 
 export class Intake {
   readonly #parts: IntakeParts;
-  readonly #recorder: Recorder;
-  readonly #turn: Turn;
+  readonly #services: Services;
   readonly #admission: Admission;
   readonly #late: LateEntries;
   readonly #selfCalls: SelfCalls;
-  #options: ResolvedOptions;
   #isClosed = false;
   /** True while items need only a place. */
   #isPlain: boolean;
-  #hasTimeout: boolean;
 
-  constructor(parts: IntakeParts, options: ResolvedOptions) {
+  constructor(parts: IntakeParts) {
     this.#parts = parts;
-    this.#recorder = parts.services.recorder;
-    this.#turn = parts.services.turn;
+    this.#services = parts.services;
     this.#selfCalls = parts.selfCalls;
     this.#admission = parts.admission;
     this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
-    this.#options = options;
-    this.#isPlain = isPlain(options, parts.prepareItem);
-    this.#hasTimeout = options.timeoutMs < Infinity;
+    this.#isPlain = isPlain(parts);
   }
 
-  configure(options: ResolvedOptions): void {
-    this.#options = options;
-    this.#selfCalls.configure(options);
-    this.observerChanged();
-  }
-
-  /** Call when the observer changes. Its captured values are read for each item. */
-  observerChanged(): void {
-    const captures = this.#parts.services.observer?.capture !== undefined;
-    this.#isPlain = !this.#isClosed && !captures && isPlain(this.#options, this.#parts.prepareItem);
+  /** Call when the options or the observer change. */
+  configure(): void {
+    this.#isPlain = !this.#isClosed && isPlain(this.#parts);
   }
 
   /** Rejects all later submits. */
@@ -85,13 +68,13 @@ export class Intake {
 
   /** Accepts an item. Never throws: errors go to the recipient. */
   accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve): void {
-    const isFirst = !this.#turn.isOpen;
-    const { moment } = this.#turn;
-    this.#recorder.submitted(1, moment);
+    const isFirst = !this.#services.turn.isOpen;
+    const { moment } = this.#services.turn;
+    this.#services.recorder.submitted(1, moment);
     const entry = new Entry(item, recipient, moment, 0);
     if (isFirst || this.#selfCalls.isWatching) this.#selfCalls.note(entry);
     if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
-    else this.#acceptRead(entry, submit, this.#options.smallCallFirst >= 1, undefined);
+    else this.#acceptRead(entry, submit, this.#services.options.smallCallFirst >= 1, undefined);
   }
 
   /**
@@ -100,31 +83,31 @@ export class Intake {
    */
   acceptAll(items: readonly unknown[], submit: CallOptions, call: Call): void {
     const length = call.size;
-    const isFirst = !this.#turn.isOpen;
-    const { moment } = this.#turn;
+    const isFirst = !this.#services.turn.isOpen;
+    const { moment } = this.#services.turn;
     const entries = new Array<Entry>(length);
     for (let position = 0; position < length; position += 1) {
       entries[position] = new Entry(items[position], call, moment, position);
     }
     if (isFirst || this.#selfCalls.isWatching) this.#selfCalls.note(entries[length - 1] as Entry);
     // A getter may have flushed.
-    if (this.#turn.moment !== moment) for (const entry of entries) entry.moment = this.#turn.moment;
-    this.#recorder.submitted(length, moment);
-    const keys = this.#mayBeTooLarge(length) ? readDedupeKeys(entries, this.#options) : null;
+    if (this.#services.turn.moment !== moment) for (const entry of entries) entry.moment = this.#services.turn.moment;
+    this.#services.recorder.submitted(length, moment);
+    const keys = this.#mayBeTooLarge(length) ? readDedupeKeys(entries, this.#services.options) : null;
     if (this.#mayBeTooLarge(length) && this.#refuseTooLarge(entries, keys)) return;
     if (submit === undefined && this.#isPlain) {
       this.#admission.acceptAll(entries);
       return;
     }
     const ofCall = readOnce(() => readCallOptions(submit));
-    const isSmall = length <= this.#options.smallCallFirst;
+    const isSmall = length <= this.#services.options.smallCallFirst;
     for (const [index, entry] of entries.entries()) this.#acceptOfCall(entry, ofCall, isSmall, keys?.[index]);
   }
 
   /** True for a large call, unless a cache may have its items. */
   #mayBeTooLarge(length: number): boolean {
-    const hasCache = this.#options.dedupe !== undefined && this.#parts.inFlight.cache !== undefined;
-    return isLargeCall(length, this.#options) && !this.#isClosed && !hasCache;
+    const hasCache = this.#services.options.dedupe !== undefined && this.#parts.inFlight.cache !== undefined;
+    return isLargeCall(length, this.#services.options) && !this.#isClosed && !hasCache;
   }
 
   /**
@@ -133,8 +116,8 @@ export class Intake {
    */
   #refuseTooLarge(entries: readonly Entry[], keys: readonly ReadDedupeKey[] | null): boolean {
     const joinable = keys === null ? 0 : this.#parts.inFlight.size;
-    const { maxQueueSize } = this.#options;
-    const limits = { name: this.#parts.services.name, maxQueueSize };
+    const { maxQueueSize } = this.#services.options;
+    const limits = { name: this.#services.name, maxQueueSize };
     const refusal = largeCallRefusal(entries.length, keys, joinable, limits);
     if (refusal === null) return false;
     for (const entry of entries) this.#refuse(entry, refusal(), "rejected");
@@ -175,9 +158,9 @@ export class Intake {
     isSmall: boolean,
     dedupeKey: ReadDedupeKey | undefined,
   ): void {
-    const { dedupe } = this.#options;
+    const { dedupe } = this.#services.options;
     try {
-      if (this.#isClosed) throw closedError(this.#parts.services.name);
+      if (this.#isClosed) throw closedError(this.#services.name);
       readSubmit(submit, entry);
       this.#checkHasTime(entry);
       if (isSmall) entry.ownFacts.isSmall = true;
@@ -192,20 +175,20 @@ export class Intake {
    * Throws for an item without time left: it might be packed before the next check of deadlines.
    */
   #checkHasTime({ facts: { timeoutMs = Infinity } }: Entry): void {
-    if (timeoutMs <= 0) throw new Gone(deadlineError(this.#parts.services.name, timeoutMs), "expired");
+    if (timeoutMs <= 0) throw new Gone(deadlineError(this.#services.name, timeoutMs), "expired");
   }
 
   #refuse(entry: Entry, error: unknown, outcome = refusalOf(error)): void {
-    if (Gone.is(error)) refuse(this.#parts.services, entry, error.reason, error.outcome);
-    else refuse(this.#parts.services, entry, error, outcome);
+    if (Gone.is(error)) refuse(this.#services, entry, error.reason, error.outcome);
+    else refuse(this.#services, entry, error, outcome);
   }
 
   #acceptOne(entry: Entry): void {
-    readKey(entry, this.#options);
+    readKey(entry, this.#services.options);
     const isPromised = this.#read(entry);
     const { signal, timeoutMs } = entry.facts;
     this.#checkStillWanted(entry);
-    if (isPromised || this.#hasTimeout || signal !== undefined || timeoutMs !== undefined) {
+    if (isPromised || this.#services.options.timeoutMs < Infinity || signal !== undefined || timeoutMs !== undefined) {
       const caller = this.#caller(entry);
       caller.place = entry;
       entry.recipient = caller;
@@ -219,7 +202,7 @@ export class Intake {
    * `prepareItem`.
    */
   #read(entry: Entry): boolean {
-    readItem(entry, this.#options);
+    readItem(entry, this.#services.options);
     this.#capture(entry);
     const { prepareItem } = this.#parts;
     if (prepareItem !== undefined) {
@@ -236,16 +219,16 @@ export class Intake {
 
   /** Throws ITEM_TOO_LARGE for a single item over the cap, unless it may run alone. */
   #refuseOversize({ item, cost: given }: Entry): void {
-    const { maxBatchCost, batchCost, oversize } = this.#options;
+    const { maxBatchCost, batchCost, oversize } = this.#services.options;
     const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
     const cost = isMeasured ? this.#ownCost(item, batchCost) : given;
     if (cost > maxBatchCost && oversize === "reject")
-      throw this.#parts.tooLargeError(this.#parts.services.name, cost, maxBatchCost);
+      throw this.#parts.tooLargeError(this.#services.name, cost, maxBatchCost);
   }
 
   #ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
     let cost = 0;
-    this.#parts.inContext(() => {
+    this.#services.inContext(() => {
       cost = ownCost(item, batchCost);
     });
     return cost;
@@ -256,7 +239,7 @@ export class Intake {
    * miss.
    */
   #acceptEqual(entry: Entry, dedupeKey: string): void {
-    readKey(entry, this.#options);
+    readKey(entry, this.#services.options);
     const { key } = entry;
     const scope = scopeOf(key, dedupeKey);
     if (this.#join(entry, scope)) return;
@@ -280,14 +263,14 @@ export class Intake {
     known.join(this.#caller(entry), entry.priority);
     this.#capture(known.entry);
     this.#selfCalls.joined(entry, known.entry);
-    this.#recorder.joined();
-    this.#parts.services.observer?.spared("dedupe", 1);
+    this.#services.recorder.joined();
+    this.#services.observer?.spared("dedupe", 1);
     return true;
   }
 
   /** Adds the current caller to those of an entry, for the observer. */
   #capture(entry: Entry): void {
-    const { observer } = this.#parts.services;
+    const { observer } = this.#services;
     if (observer?.capture !== undefined) entry.ownFacts.captured = observer.capture(entry.facts.captured);
   }
 
@@ -295,21 +278,22 @@ export class Intake {
    * From here on the caller holds the signal; the entry would keep it after the caller has left.
    */
   #caller(entry: Entry): Caller {
-    const { timeoutMs = this.#options.timeoutMs, signal } = entry.facts;
+    const { timeoutMs = this.#services.options.timeoutMs, signal } = entry.facts;
     entry.facts.signal = undefined;
-    return new Caller(this.#parts.services, entry, timeoutMs, signal);
+    return new Caller(this.#services, entry, timeoutMs, signal);
   }
 
   /** Throws if the user's functions have closed the batcher or aborted the signal. */
   #checkStillWanted({ facts: { signal } }: Entry): void {
-    if (this.#isClosed) throw closedError(this.#parts.services.name);
+    if (this.#isClosed) throw closedError(this.#services.name);
     if (signal?.aborted) throw new Gone(reasonOf(signal), "cancelled");
   }
 }
 
-/** True if no option needs more of an item than its place. */
-function isPlain(options: ResolvedOptions, prepareItem: PrepareItem): boolean {
-  const functions = [options.key, options.dedupe, options.captureContext, options.fairBy, prepareItem];
+/** True if no option or observer needs more of an item than its place. */
+function isPlain({ services: { options, observer }, prepareItem }: IntakeParts): boolean {
+  const { key, dedupe, captureContext, fairBy } = options;
+  const functions = [key, dedupe, captureContext, fairBy, prepareItem, observer?.capture];
   return (
     functions.every((option) => option === undefined) &&
     options.cost === oneEach &&

@@ -3,7 +3,6 @@
 
 import { follow, ignoreFailure } from "../contract/thenable.ts";
 import type { Entry } from "../queue/entry.ts";
-import type { InContext } from "../time/clock.ts";
 import type { Admission } from "./admission.ts";
 import { refusalOf, refuse } from "./callers.ts";
 import type { InFlight, SharedEntry } from "./in-flight.ts";
@@ -16,7 +15,6 @@ export interface LateParts {
   readonly admission: Admission;
   readonly inFlight: InFlight;
   readonly pending: Pending;
-  readonly inContext: InContext;
 }
 
 export class LateEntries {
@@ -31,7 +29,7 @@ export class LateEntries {
 
   /** Answers from the cache, or calls `miss`. Callers may leave in between. */
   lookUp(shared: SharedEntry, miss: () => void): void {
-    const { inFlight, pending, services, inContext } = this.#parts;
+    const { inFlight, pending, services } = this.#parts;
     const { entry } = shared;
     const { cache } = inFlight;
     if (cache === undefined) {
@@ -55,7 +53,7 @@ export class LateEntries {
     pending.start(entry, () => found(undefined));
     const value = cache.read(shared.cacheKey);
     if (!(value instanceof Promise)) found(value);
-    else inContext(() => value.then(found).then(() => services.turn.lookAgain()));
+    else services.inContext(() => value.then(found).then(() => services.turn.lookAgain()));
   }
 
   /**
@@ -63,7 +61,7 @@ export class LateEntries {
    */
   adopt(entry: Entry, prepared: PromiseLike<unknown>): void {
     // A custom `then` may throw.
-    entry.item = this.#parts.inContext(() => {
+    entry.item = this.#parts.services.inContext(() => {
       const promised = follow(prepared);
       ignoreFailure(promised);
       return promised;
@@ -72,7 +70,7 @@ export class LateEntries {
 
   /** Queues an entry when the promise of its item resolves. */
   awaitItem(entry: Entry): void {
-    const { admission, pending, services, inContext } = this.#parts;
+    const { admission, pending, services } = this.#parts;
     const settle = (use: () => void): void => {
       if (pending.end(entry)) use();
       services.turn.lookAgain();
@@ -91,7 +89,7 @@ export class LateEntries {
     pending.start(entry, null);
     const promised = entry.item as Promise<unknown>;
     entry.item = undefined;
-    inContext(() => {
+    services.inContext(() => {
       promised.then(
         (item) => settle(() => enter(item)),
         (error: unknown) => settle(() => refuse(services, entry, error, "failed")),

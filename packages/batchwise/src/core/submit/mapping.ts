@@ -5,8 +5,9 @@
 // queue is waited for. When the iteration ends in any way (break, failure, abort, end of the
 // source), pending items are cancelled and the source is closed once.
 
+import { closedError } from "../contract/errors.ts";
 import { ignoreFailure } from "../contract/thenable.ts";
-import type { MapOptions, SubmitManyOptions } from "../contract/types.ts";
+import type { Batcher, MapOptions, SubmitManyOptions } from "../contract/types.ts";
 import {
   aBoolean,
   aFunction,
@@ -17,30 +18,19 @@ import {
   unboundedIntegerFrom,
 } from "../contract/validate.ts";
 import { reasonOf } from "./abort-signals.ts";
+import type { Admission } from "./admission.ts";
 import { aSignal } from "./read-item.ts";
+import type { Services } from "./services.ts";
 
 type Outcome = PromiseSettledResult<unknown>;
 type Source = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
 type Result = IteratorResult<unknown, undefined>;
 
 /** The batcher that gets the items. */
-export interface MapTarget {
-  /** `maxPending` if not given. */
-  readonly maxPending: number;
-  /** The error of a closed batcher; null before. */
-  readonly closedError: Error | null;
-  /** True while a submit would be refused or make another drop. */
-  readonly isFull: boolean;
-  /** True for the error of an item that the full queue refused or dropped. */
-  isRefusal(reason: unknown): boolean;
-  /** Resolves when the queue has a free place, and when it never will. */
-  ready(): Promise<unknown>;
-  /** Resolves when an item may be submitted again that was refused with this error. */
-  waitOut(refusal: { readonly retryAfterMs?: number }): unknown;
-  /** Called when a reader begins or ceases to wait for pending items while no more are taken. */
-  noteStuck(isStuck: boolean): void;
-  submit(item: unknown, options: SubmitManyOptions<unknown>): Promise<Outcome>;
-}
+type MapTarget = Pick<Batcher<unknown, unknown>, "closed" | "ready" | "submitSettled">;
+
+/** The default of `maxPending` is at most this. */
+const MOST_PENDING = 10_000;
 
 /** The outcome of a taken item; null while it is pending. */
 interface Place {
@@ -57,6 +47,9 @@ const END: Result = Object.freeze({ done: true, value: undefined });
 
 export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   readonly #target: MapTarget;
+  readonly #noteTarget: (isStuck: boolean) => void;
+  readonly #services: Services;
+  readonly #admission: Admission;
   readonly #source: Source;
   readonly #isOrdered: boolean;
   readonly #isSettled: boolean;
@@ -83,16 +76,32 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   #isOver = false;
   #isStuck = false;
 
-  /** Throws INVALID_OPTION, and the source's error when it is opened. */
-  constructor(source: unknown, given: unknown, target: MapTarget) {
+  /**
+   * `noteStuck` is called when a reader begins or ceases to wait for pending items while no more
+   * are taken. Throws INVALID_OPTION, and the source's error when it is opened.
+   */
+  constructor(
+    source: unknown,
+    given: unknown,
+    target: MapTarget,
+    noteStuck: (isStuck: boolean) => void,
+    services: Services,
+    admission: Admission,
+  ) {
     checkIsObject("options", given);
     const options: MapOptions<unknown> = given ?? {};
-    const { ordered = true, maxPending = target.maxPending, settled = false, signal, ...submit } = options;
+    const { maxBatchSize, concurrency, maxQueueSize } = services.options;
+    const standard = Math.min(2 * maxBatchSize * concurrency, maxQueueSize, MOST_PENDING);
+    const { ordered = true, maxPending = standard, settled = false, signal, ...submit } = options;
     check("ordered", aBoolean, ordered);
     check("maxPending", unboundedIntegerFrom(1), maxPending);
     check("settled", aBoolean, settled);
     if (signal !== undefined) check("signal", aSignal, signal);
     this.#target = target;
+    this.#noteTarget = noteStuck;
+    this.#services = services;
+    this.#admission = admission;
+    admission.watchRefusals();
     this.#isOrdered = ordered;
     this.#isSettled = settled;
     this.#maxPending = maxPending;
@@ -156,7 +165,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     const isStuck = this.#readers.length > 0 && !this.#isOver && !this.#mayTake();
     if (isStuck === this.#isStuck) return;
     this.#isStuck = isStuck;
-    this.#target.noteStuck(isStuck);
+    this.#noteTarget(isStuck);
   }
 
   #give(outcome: Outcome): void {
@@ -220,9 +229,9 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
 
   /** Throws the source's error, or that of a closed batcher. */
   async #takeNext(): Promise<void> {
-    if (this.#target.closedError !== null) throw this.#target.closedError;
-    if (this.#target.isFull) {
-      await this.#target.ready();
+    if (this.#target.closed) throw closedError(this.#services.name);
+    if (this.#isFull) {
+      await this.#ready();
       return;
     }
     const step = await this.#ask();
@@ -263,18 +272,29 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
    * iteration ends first.
    */
   async #submit(item: unknown): Promise<Outcome | null> {
-    const target = this.#target;
     while (!this.#isOver) {
       // A submit to a closed batcher rejects with its error.
-      if (target.isFull && target.closedError === null) {
-        await target.ready();
+      if (this.#isFull && !this.#target.closed) {
+        await this.#ready();
         continue;
       }
-      const outcome = await target.submit(item, this.#options);
-      if (outcome.status === "fulfilled" || !target.isRefusal(outcome.reason)) return outcome;
-      await target.waitOut(outcome.reason);
+      const [outcome] = (await this.#target.submitSettled([item], this.#options)) as [Outcome];
+      if (outcome.status === "fulfilled" || !this.#admission.isRefusal(outcome.reason)) return outcome;
+      const { retryAfterMs } = outcome.reason as { readonly retryAfterMs?: number };
+      if (retryAfterMs)
+        await new Promise((resolve) => this.#services.clock.setTimeout(() => resolve(null), retryAfterMs));
     }
     return null;
+  }
+
+  /** True while a submit would be refused or make another drop. */
+  get #isFull(): boolean {
+    return this.#services.options.onFull !== "wait" && this.#admission.isFull;
+  }
+
+  /** Resolves when the queue has a free place, and when it never will. */
+  #ready(): Promise<void> {
+    return this.#target.ready().catch(() => {});
   }
 
   #append(place: Place): void {

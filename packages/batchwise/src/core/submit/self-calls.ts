@@ -8,7 +8,6 @@
 // handler has not called a batcher never counts, however slow it is. Whether the handler awaits its
 // call cannot be known.
 
-import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchContext } from "../contract/types.ts";
 import type { Entry } from "../queue/entry.ts";
 import { cheapStorage } from "../time/async-context.ts";
@@ -50,19 +49,13 @@ let storage: ReturnType<typeof cheapStorage> | undefined;
 
 export class SelfCalls {
   readonly #services: Services;
-  #concurrency: number;
   #isLong = true;
   #hasWarned = false;
   /** Calls by batch of this batcher. Created with the first call. */
   #calls: Map<CallingBatch, OwnCall> | null = null;
 
-  constructor(services: Services, options: ResolvedOptions) {
+  constructor(services: Services) {
     this.#services = services;
-    this.#concurrency = options.concurrency;
-  }
-
-  configure({ concurrency }: ResolvedOptions): void {
-    this.#concurrency = concurrency;
   }
 
   /** Calls the handler for a batch. */
@@ -176,7 +169,7 @@ export class SelfCalls {
       if (entry?.recipient === null) return null;
       if (entry?.isWaiting) {
         const callers = [...(to.#calls?.keys() ?? [])].filter(({ holdsSlot }) => holdsSlot);
-        if (callers.length < to.#concurrency) return null;
+        if (callers.length < to.#services.options.concurrency) return null;
         for (const each of callers) circle.add(each);
       } else if (entry !== null) {
         const holder = entry.holder as unknown as CallingBatch | null;

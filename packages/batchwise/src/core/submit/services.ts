@@ -3,9 +3,10 @@
 
 import type { Events } from "../contract/events.ts";
 import type { BatchObserver } from "../contract/observer.ts";
+import type { ResolvedOptions } from "../contract/options.ts";
 import type { ItemOutcome } from "../contract/outcome.ts";
 import type { Recorder } from "../stats/recorder.ts";
-import type { SteadyClock } from "../time/clock.ts";
+import type { InContext, SteadyClock } from "../time/clock.ts";
 import type { Deadlines } from "../time/deadlines.ts";
 import type { Turn } from "../time/turn.ts";
 import type { AbortSignals } from "./abort-signals.ts";
@@ -13,6 +14,9 @@ import type { AbortSignals } from "./abort-signals.ts";
 export interface Services {
   /** The batcher's name, for errors. */
   readonly name: string;
+  /** The options in force. */
+  options: ResolvedOptions;
+  readonly inContext: InContext;
   readonly clock: SteadyClock;
   readonly recorder: Recorder;
   readonly events: Events;

@@ -31,12 +31,6 @@ export class Heap<Value> {
     return this.#nodes[0];
   }
 
-  /** The node that would be first without the first one. */
-  get second(): HeapNode<Value> | undefined {
-    const [, left, right] = this.#nodes;
-    return left !== undefined && right !== undefined && goesBefore(right, left) ? right : left;
-  }
-
   /** The two children of a node of this heap. */
   below({ index }: HeapNode<unknown>): readonly (HeapNode<Value> | undefined)[] {
     return [this.#nodes[2 * index + 1], this.#nodes[2 * index + 2]];

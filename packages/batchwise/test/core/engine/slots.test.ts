@@ -38,15 +38,14 @@ function stagesOf({ prepares, finishes }: Shape): Stages {
 class Model {
   readonly shape: Shape;
   readonly slots: Slots;
-  readonly options: PreparedOptions["options"];
   runs: Run[] = [];
   /** Batches that wait for a slot, in order. */
   queued: Run[] = [];
 
   constructor(shape: Shape) {
     this.shape = shape;
-    this.slots = new Slots(stagesOf(shape));
-    this.options = PreparedOptions.of({ concurrency: shape.concurrency, prefetch: shape.prefetch }).options;
+    const { options } = PreparedOptions.of({ concurrency: shape.concurrency, prefetch: shape.prefetch });
+    this.slots = new Slots({ options }, stagesOf(shape));
   }
 
   #any(place: number, of: (run: Run) => boolean): Run | undefined {
@@ -55,9 +54,9 @@ class Model {
   }
 
   start(): void {
-    if (!this.slots.mayStart(this.options)) return;
+    if (!this.slots.mayStart) return;
     const run = new Run();
-    run.holdsSlot = this.slots.add(run as unknown as Batch, this.options);
+    run.holdsSlot = this.slots.add(run as unknown as Batch);
     run.isQueued = !run.holdsSlot;
     if (run.isQueued) this.queued.push(run);
     this.runs.push(run);
@@ -91,7 +90,7 @@ class Model {
   }
 
   grant(): void {
-    if (!this.slots.isFree(this.options)) return;
+    if (!this.slots.isFree) return;
     const next = this.queued.shift();
     this.slots.grant();
     if (next !== undefined) expect([next.holdsSlot, next.isResting]).toEqual([true, false]);
@@ -109,7 +108,7 @@ class Model {
     const busy = this.runs.filter(({ holdsSlot }) => holdsSlot).length;
     const running = this.runs.filter(({ isResting }) => !isResting);
     expect(busy).toBeLessThanOrEqual(concurrency);
-    expect(this.slots.isFree(this.options)).toBe(busy < concurrency);
+    expect(this.slots.isFree).toBe(busy < concurrency);
     expect(new Set(this.slots.running)).toEqual(new Set(running));
     expect(new Set(this.slots.pausing)).toEqual(new Set(this.runs.filter(({ isResting }) => isResting)));
     expect(this.slots.running.every(({ slotIndex }, index) => slotIndex === index)).toBe(true);
@@ -118,7 +117,7 @@ class Model {
     const isAhead = prepares && this.queued.length < prefetch;
     const stages = Number(prepares) + Number(finishes);
     const fits = running.length < concurrency + Math.max(1, prefetch * stages);
-    expect(this.slots.mayStart(this.options)).toBe(fits && (hasSlot || isAhead));
+    expect(this.slots.mayStart).toBe(fits && (hasSlot || isAhead));
   }
 }
 

@@ -52,7 +52,7 @@ class Lanes {
     const { size, earliestDueAt, flushed } = lane;
     const full = size >= this.options.maxBatchSize ? "size" : isKnown ? packed : null;
     const view = { size, full, earliestDueAt, isFlushed: flushed > 0 };
-    return decide({ ...view, oldestAt: lane.oldestAt() }, state, this.now);
+    return decide({ ...view, oldestAt: () => lane.oldestAt() }, state, this.now);
   }
 
   /** Chooses, compares with the verdicts on all lanes, and takes the batch. */

@@ -3,7 +3,7 @@ import { decide, type LaneView, type PolicyState, type Verdict } from "../../../
 
 const NEVER = Number.POSITIVE_INFINITY;
 
-const lane: LaneView = { size: 3, full: null, oldestAt: 100, earliestDueAt: NEVER, isFlushed: false };
+const lane: LaneView = { size: 3, full: null, oldestAt: () => 100, earliestDueAt: NEVER, isFlushed: false };
 const state: PolicyState = {
   preferredBatchSize: 8,
   maxWaitMs: 50,

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import type { BatchOptions } from "../../../src/core/contract/options.ts";
-import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
 import { type NextStep, type RecoveringBatch, Recovery } from "../../../src/core/run/recovery.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
@@ -34,8 +33,8 @@ interface Kit {
 
 function recoveryOf(options: BatchOptions<unknown, unknown>, count: number): Kit {
   const batch = new Called(count);
-  const around = { services: servicesKit().services, options: PreparedOptions.of(options).options };
-  return { batch, recovery: new Recovery(batch, { ...around, owner: null as never }) };
+  const { services } = servicesKit(options);
+  return { batch, recovery: new Recovery(batch, { services, owner: null as never }) };
 }
 
 function entriesOf(count: number): Entry[] {

@@ -89,25 +89,22 @@ describe("the pause that a provider asks for", () => {
 
   test("holds all who share the limiter", () => {
     const held: number[] = [];
-    const { options } = PreparedOptions.of({ limiter: limiterThat((forMs) => held.push(forMs)) });
-    const { services } = servicesKit();
-    expect(askedPause(options, { headers: { "retry-after": "2" } }, services)).toBe(2_000);
-    expect(askedPause(options, failure, services)).toBe(0);
+    const { services } = servicesKit({ limiter: limiterThat((forMs) => held.push(forMs)) });
+    expect(askedPause({ headers: { "retry-after": "2" } }, services)).toBe(2_000);
+    expect(askedPause(failure, services)).toBe(0);
     expect(held).toEqual([2_000]);
   });
 
   test("is kept without a limiter, too", () => {
-    const { options } = PreparedOptions.of({});
-    expect(askedPause(options, { retryAfterMs: 30 }, servicesKit().services)).toBe(30);
+    expect(askedPause({ retryAfterMs: 30 }, servicesKit().services)).toBe(30);
   });
 
   test.each([
     ["throws", throwing],
     ["rejects", () => Promise.reject(failure)],
   ])("is kept where `limiter.hold` %s, with a warning", async (_how, hold) => {
-    const { options } = PreparedOptions.of({ limiter: limiterThat(hold) });
-    const { services, warnings, clock } = servicesKit();
-    expect(askedPause(options, { retryAfterMs: 30 }, services)).toBe(30);
+    const { services, warnings, clock } = servicesKit({ limiter: limiterThat(hold) });
+    expect(askedPause({ retryAfterMs: 30 }, services)).toBe(30);
     await clock.settle();
     expect(warnings.map(({ code }) => code)).toEqual(["LIMITER_FAILED"]);
   });

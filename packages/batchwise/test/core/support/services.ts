@@ -2,6 +2,8 @@
 
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { Events, type WarningEvent } from "../../../src/core/contract/events.ts";
+import type { BatchOptions } from "../../../src/core/contract/options.ts";
+import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
 import type { BatcherStats } from "../../../src/core/contract/stats.ts";
 import { Recorder } from "../../../src/core/stats/recorder.ts";
 import { AbortSignals } from "../../../src/core/submit/abort-signals.ts";
@@ -17,7 +19,7 @@ export interface ServicesKit {
   readonly stats: () => BatcherStats;
 }
 
-export function servicesKit(): ServicesKit {
+export function servicesKit(given?: BatchOptions<unknown, unknown>): ServicesKit {
   const clock = virtualClock();
   const steady = new SteadyClock(clock, (callback) => callback());
   const events = new Events((callback) => callback(), null);
@@ -26,6 +28,8 @@ export function servicesKit(): ServicesKit {
   const recorder = new Recorder();
   const services: Services = {
     name: "batch",
+    inContext: (callback) => callback(),
+    options: PreparedOptions.of(given).options,
     clock: steady,
     recorder,
     events,
