@@ -55,7 +55,6 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #admission: Admission;
   readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
-  readonly #selfCalls: SelfCalls;
   /** Null where the handler has neither `open` nor `close`. */
   readonly #opening: Opening | null;
   readonly #scheduler: Scheduler;
@@ -101,6 +100,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       deadlines: new Deadlines(clock, inOneStep),
       signals: new AbortSignals(inOneStep),
       turn,
+      selfCalls: null as never,
     };
     this.#services = services;
     this.#options = options;
@@ -113,17 +113,15 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const isOpened = stages.open !== undefined || stages.close !== undefined;
     this.#opening = isOpened ? new Opening(stages, name) : null;
     const { prepareItem } = stages;
-    const selfCalls = new SelfCalls(services);
-    this.#selfCalls = selfCalls;
+    services.selfCalls = new SelfCalls(services);
     const admission = this.#admission;
     const pending = this.#pending;
     // Spreading common parts would give each batcher hidden classes of its own: half a kilobyte.
-    const intake = { services, selfCalls, admission, inFlight, pending, prepareItem, tooLargeError };
+    const intake = { services, admission, inFlight, pending, prepareItem, tooLargeError };
     this.#intake = new Intake(intake);
     this.#scheduler = new Scheduler(
       {
         services,
-        selfCalls,
         extensions,
         admission,
         stages,
@@ -190,7 +188,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   idle(): Promise<void> {
     if (this.#isAtRest()) return Promise.resolve();
-    this.#selfCalls.noteEnd();
+    this.#services.selfCalls.noteEnd();
     return this.#atRest().then(afterRejections);
   }
 
@@ -278,7 +276,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       return Promise.reject(error);
     }
     const isFirst = this.#closing === null;
-    this.#selfCalls.noteEnd();
+    this.#services.selfCalls.noteEnd();
     this.#intake.close();
     // The batcher keeps the promise, so it is made in the batcher's own async context.
     this.#closing ??= this.#services.inContext(() => this.#end());

@@ -19,7 +19,6 @@ import type { Opening } from "../run/opening.ts";
 import type { BatchOwner, BatchSurroundings } from "../run/surroundings.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
-import type { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
 import type { Turn } from "../time/turn.ts";
 import { Gathering } from "./gathering.ts";
@@ -36,7 +35,6 @@ export interface SchedulerParts {
   readonly admission: Admission;
   readonly stages: Stages;
   readonly opening: Opening | null;
-  readonly selfCalls: SelfCalls;
   readonly extensions: Extensions;
   /** Called after each step, which may leave the batcher at rest. */
   readonly onStep: () => void;
@@ -71,7 +69,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   #hasWarnedOfSize = false;
 
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
-    const { services, stages, opening, selfCalls } = parts;
+    const { services, stages, opening } = parts;
     const { options } = prepared;
     this.#services = services;
     this.#queue = parts.queue;
@@ -87,7 +85,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       services,
       stages,
       opening,
-      selfCalls,
       owner: this,
       keepsTaken,
       sequence: 0,

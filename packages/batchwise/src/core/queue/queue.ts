@@ -32,15 +32,13 @@ const NO_ROOM: Entry[] = [];
 /** Replaces a taken arrival. */
 const GONE: Entry = null as never;
 const NO_LANES: ReadonlySet<Lane> = new Set();
-const NO_KEYS: ReadonlyMap<string, Lane> = new Map();
 
 export class Queue implements LaneOwner {
   readonly #isFair: boolean;
   readonly #isKeyed: boolean;
   readonly #priorityAgingMs: number;
-  // Rare parts are created when first needed: a server may make a batcher per request.
-  #common: Lane | null = null;
-  #keyed: Map<string, Lane> | null = null;
+  /** By key. The lane of entries without a key is kept when it is empty. */
+  readonly #lanes: Map<string | undefined, Lane> = new Map();
   /** Lanes by the rank of their first entries. */
   readonly #byRank: Heap<Lane> = new Heap();
   readonly byAge: Heap<Line> = new Heap();
@@ -252,10 +250,10 @@ export class Queue implements LaneOwner {
    * `upTo`. `done` is called when all have settled.
    */
   flush(key: string | undefined, upTo: number, resting: readonly FlushedBatch[], done: () => void): void {
-    const only = key === undefined ? undefined : this.#keyed?.get(key);
-    const waiting = key === undefined ? this.size : (only?.size ?? 0);
-    const lanes = key === undefined ? this.lanes() : only === undefined ? [] : [only];
-    for (const lane of lanes) {
+    let waiting = 0;
+    for (const lane of key === undefined ? this.lanes() : [this.#lanes.get(key)]) {
+      if (lane === undefined) continue;
+      waiting += lane.size;
       lane.flushed = lane.size;
       lane.flushedUpTo = upTo;
       this.markHot(lane);
@@ -278,44 +276,23 @@ export class Queue implements LaneOwner {
     if (isKept === this.#keepsDeadlines) return;
     this.endRoom();
     this.#keepsDeadlines = isKept;
-    this.#common?.keepDeadlines(isKept);
-    for (const lane of this.#lanesOfKeys()) lane.keepDeadlines(isKept);
+    for (const lane of this.#lanes.values()) lane.keepDeadlines(isKept);
   }
 
   /** All lanes with waiting entries. */
   *lanes(): Iterable<Lane> {
     this.endRoom();
-    const common = this.#waitingCommon();
-    if (common !== undefined) yield common;
-    yield* this.#lanesOfKeys();
+    for (const lane of this.#lanes.values()) if (lane.size > 0) yield lane;
   }
 
-  #lanesOfKeys(): Iterable<Lane> {
-    return (this.#keyed ?? NO_KEYS).values();
-  }
-
-  /** The lane of entries without a key, if some wait. */
-  #waitingCommon(): Lane | undefined {
-    return this.#common !== null && this.#common.size > 0 ? this.#common : undefined;
-  }
-
-  #lane(key: string | undefined): Lane {
-    if (key === undefined || !this.#isKeyed) {
-      this.#common ??= this.#newLane(undefined);
-      return this.#common;
-    }
-    this.#keyed ??= new Map();
-    let lane = this.#keyed.get(key);
+  #lane(of: string | undefined): Lane {
+    const key = this.#isKeyed ? of : undefined;
+    let lane = this.#lanes.get(key);
     if (lane === undefined) {
-      lane = this.#newLane(key);
-      this.#keyed.set(key, lane);
+      lane = new Lane(key, this);
+      if (this.#keepsDeadlines) lane.keepDeadlines(true);
+      this.#lanes.set(key, lane);
     }
-    return lane;
-  }
-
-  #newLane(key: string | undefined): Lane {
-    const lane = new Lane(key, this);
-    if (this.#keepsDeadlines) lane.keepDeadlines(true);
     return lane;
   }
 
@@ -327,6 +304,6 @@ export class Queue implements LaneOwner {
 
   #forget(lane: Lane): void {
     this.markCold(lane);
-    if (lane.key !== undefined) this.#keyed?.delete(lane.key);
+    if (lane.key !== undefined) this.#lanes.delete(lane.key);
   }
 }

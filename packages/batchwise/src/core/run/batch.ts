@@ -109,7 +109,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   }
 
   get selfCalls(): SelfCalls {
-    return this.#around.selfCalls;
+    return this.#around.services.selfCalls;
   }
 
   /** Starts, with a slot or prepared ahead of one. */

@@ -69,8 +69,8 @@ function settle(
     try {
       place = readPlace(places, index, services);
       if (isThenable(place)) {
-        arrivals ??= new Arrivals(call, batch, services);
-        arrivals.await(entry, place);
+        arrivals ??= { awaited: 0 };
+        awaitPlace(entry, place, arrivals, call, batch, services);
         continue;
       }
     } catch (error) {
@@ -102,48 +102,44 @@ function readPlace(places: ArrayLike<unknown>, index: number, { name }: Services
   return place;
 }
 
-/** The promises in an answer. */
-class Arrivals {
-  readonly #call: number;
-  readonly #batch: SettledBatch;
-  readonly #services: Services;
-  awaited = 0;
+/** The promises in an answer that have not settled. */
+interface Arrivals {
+  awaited: number;
+}
 
-  constructor(call: number, batch: SettledBatch, services: Services) {
-    this.#call = call;
-    this.#batch = batch;
-    this.#services = services;
-  }
-
-  /**
-   * Awaits a promise even if its caller has left: its work continues, and its rejection must be
-   * handled.
-   */
-  await(entry: Entry, place: PromiseLike<unknown>): void {
-    // A promise may have its own `then`, which may throw or call back at once; this one does
-    // neither.
-    const checked: Promise<unknown> = Promise.prototype.then.call(Promise.resolve(place), refuseError);
-    checked.then(
-      (value) => this.#arrived(entry, value, false),
-      (error: unknown) => this.#arrived(entry, error, true),
-    );
-    this.awaited += 1;
-  }
-
-  #arrived(entry: Entry, value: unknown, isFailure: boolean): void {
+/**
+ * Awaits a promise even if its caller has left: its work continues, and its rejection must be
+ * handled.
+ */
+function awaitPlace(
+  entry: Entry,
+  place: PromiseLike<unknown>,
+  arrivals: Arrivals,
+  call: number,
+  batch: SettledBatch,
+  services: Services,
+): void {
+  const arrived = (value: unknown, isFailure: boolean): void => {
     const { recipient } = entry;
-    const now = this.#services.clock.now();
+    const now = services.clock.now();
     if (isFailure) {
-      failEntries([entry], value, "failed", this.#batch, this.#services, now);
+      failEntries([entry], value, "failed", batch, services, now);
     } else if (recipient !== null) {
       entry.recipient = null;
-      this.#batch.noteSettled(1);
-      if (!countsItself(recipient)) countItems(this.#services, "completed", now - entry.moment.at);
+      batch.noteSettled(1);
+      if (!countsItself(recipient)) countItems(services, "completed", now - entry.moment.at);
       succeed(recipient, value, now, entry.position);
     }
-    this.awaited -= 1;
-    if (this.awaited === 0) this.#batch.allArrived(this.#call, now);
-  }
+    arrivals.awaited -= 1;
+    if (arrivals.awaited === 0) batch.allArrived(call, now);
+  };
+  // A promise may have its own `then`, which may throw or call back at once; this one does neither.
+  const checked: Promise<unknown> = Promise.prototype.then.call(Promise.resolve(place), refuseError);
+  checked.then(
+    (value) => arrived(value, false),
+    (error: unknown) => arrived(error, true),
+  );
+  arrivals.awaited += 1;
 }
 
 function refuseError(value: unknown): unknown {

@@ -1,6 +1,5 @@
 // Context that all batches of one batcher share, and the calls of a batch to the scheduler.
 
-import type { SelfCalls } from "../submit/self-calls.ts";
 import type { Services } from "../submit/services.ts";
 import type { Stages } from "./handler.ts";
 import type { Opening } from "./opening.ts";
@@ -28,7 +27,6 @@ export interface BatchSurroundings<Batch> {
   readonly services: Services;
   readonly stages: Stages;
   readonly opening: Opening | null;
-  readonly selfCalls: SelfCalls;
   readonly owner: BatchOwner<Batch>;
   /** True if the queue may keep entries for a while after a batch has taken them. */
   readonly keepsTaken: boolean;

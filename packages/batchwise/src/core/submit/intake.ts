@@ -26,12 +26,10 @@ import {
   readKey,
   readSubmit,
 } from "./read-item.ts";
-import type { SelfCalls } from "./self-calls.ts";
 import type { Services } from "./services.ts";
 
 /** Dependencies of the intake. */
 export interface IntakeParts extends LateParts {
-  readonly selfCalls: SelfCalls;
   readonly prepareItem: ((item: unknown) => unknown) | undefined;
   readonly tooLargeError: typeof itemTooLargeError;
 }
@@ -41,7 +39,6 @@ export class Intake {
   readonly #services: Services;
   readonly #admission: Admission;
   readonly #late: LateEntries;
-  readonly #selfCalls: SelfCalls;
   #isClosed = false;
   /** True while items need only a place. */
   #isPlain: boolean;
@@ -49,7 +46,6 @@ export class Intake {
   constructor(parts: IntakeParts) {
     this.#parts = parts;
     this.#services = parts.services;
-    this.#selfCalls = parts.selfCalls;
     this.#admission = parts.admission;
     this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
     this.#isPlain = isPlain(parts);
@@ -68,11 +64,12 @@ export class Intake {
 
   /** Accepts an item. Never throws: errors go to the recipient. */
   accept(item: unknown, submit: SubmitOptions | undefined, recipient: Resolve): void {
-    const isFirst = !this.#services.turn.isOpen;
-    const { moment } = this.#services.turn;
-    this.#services.recorder.submitted(1, moment);
+    const { turn, recorder, selfCalls } = this.#services;
+    const isFirst = !turn.isOpen;
+    const { moment } = turn;
+    recorder.submitted(1, moment);
     const entry = new Entry(item, recipient, moment, 0);
-    if (isFirst || this.#selfCalls.isWatching) this.#selfCalls.note(entry);
+    if (isFirst || selfCalls.isWatching) selfCalls.note(entry);
     if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
     else this.#acceptRead(entry, submit, this.#services.options.smallCallFirst >= 1, undefined);
   }
@@ -83,16 +80,17 @@ export class Intake {
    */
   acceptAll(items: readonly unknown[], submit: CallOptions, call: Call): void {
     const length = call.size;
-    const isFirst = !this.#services.turn.isOpen;
-    const { moment } = this.#services.turn;
+    const { turn, recorder, selfCalls } = this.#services;
+    const isFirst = !turn.isOpen;
+    const { moment } = turn;
     const entries = new Array<Entry>(length);
     for (let position = 0; position < length; position += 1) {
       entries[position] = new Entry(items[position], call, moment, position);
     }
-    if (isFirst || this.#selfCalls.isWatching) this.#selfCalls.note(entries[length - 1] as Entry);
+    if (isFirst || selfCalls.isWatching) selfCalls.note(entries[length - 1] as Entry);
     // A getter may have flushed.
-    if (this.#services.turn.moment !== moment) for (const entry of entries) entry.moment = this.#services.turn.moment;
-    this.#services.recorder.submitted(length, moment);
+    if (turn.moment !== moment) for (const entry of entries) entry.moment = turn.moment;
+    recorder.submitted(length, moment);
     const keys = this.#mayBeTooLarge(length) ? readDedupeKeys(entries, this.#services.options) : null;
     if (this.#mayBeTooLarge(length) && this.#refuseTooLarge(entries, keys)) return;
     if (submit === undefined && this.#isPlain) {
@@ -262,7 +260,7 @@ export class Intake {
     this.#checkStillWanted(entry);
     known.join(this.#caller(entry), entry.priority);
     this.#capture(known.entry);
-    this.#selfCalls.joined(entry, known.entry);
+    this.#services.selfCalls.joined(entry, known.entry);
     this.#services.recorder.joined();
     this.#services.observer?.spared("dedupe", 1);
     return true;

@@ -8,11 +8,13 @@
 // handler has not called a batcher never counts, however slow it is. Whether the handler awaits its
 // call cannot be known.
 
+import type { Events } from "../contract/events.ts";
+import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchContext } from "../contract/types.ts";
 import type { Entry } from "../queue/entry.ts";
 import { cheapStorage } from "../time/async-context.ts";
-import { Timeout } from "../time/deadlines.ts";
-import type { Services } from "./services.ts";
+import type { Clock } from "../time/clock.ts";
+import { type Deadlines, Timeout } from "../time/deadlines.ts";
 
 /** Time after which a batch counts as waiting for itself, in ms. */
 const STUCK_MS = 1000;
@@ -22,6 +24,15 @@ const STUCK_MS = 1000;
  * this duration.
  */
 const LONG_RUN_MS = 1;
+
+/** The services of a batcher that it needs. */
+interface Watched {
+  readonly name: string;
+  readonly options: Pick<ResolvedOptions, "concurrency">;
+  readonly clock: Clock;
+  readonly events: Events;
+  readonly deadlines: Deadlines;
+}
 
 /** A batch whose handler runs. */
 export interface CallingBatch {
@@ -48,13 +59,13 @@ let calling: CallingBatch | null = null;
 let storage: ReturnType<typeof cheapStorage> | undefined;
 
 export class SelfCalls {
-  readonly #services: Services;
+  readonly #services: Watched;
   #isLong = true;
   #hasWarned = false;
   /** Calls by batch of this batcher. Created with the first call. */
   #calls: Map<CallingBatch, OwnCall> | null = null;
 
-  constructor(services: Services) {
+  constructor(services: Watched) {
     this.#services = services;
   }
 

@@ -10,6 +10,7 @@ import type { InContext, SteadyClock } from "../time/clock.ts";
 import type { Deadlines } from "../time/deadlines.ts";
 import type { Turn } from "../time/turn.ts";
 import type { AbortSignals } from "./abort-signals.ts";
+import type { SelfCalls } from "./self-calls.ts";
 
 export interface Services {
   /** The batcher's name, for errors. */
@@ -24,6 +25,7 @@ export interface Services {
   readonly deadlines: Deadlines;
   readonly signals: AbortSignals;
   readonly turn: Turn;
+  selfCalls: SelfCalls;
 }
 
 /** Counts items with one outcome and latency, and notifies the observer and listeners. */

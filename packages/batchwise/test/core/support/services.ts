@@ -37,6 +37,7 @@ export function servicesKit(given?: BatchOptions<unknown, unknown>): ServicesKit
     deadlines: new Deadlines(steady, (work) => work()),
     signals: new AbortSignals((work) => work()),
     turn: new Turn(steady, () => {}),
+    selfCalls: null as never,
   };
   const stats = (): BatcherStats =>
     recorder.snapshot({ waiting: 0, blocked: 0, oldestAt: Number.POSITIVE_INFINITY, learned: null }, steady.now());
