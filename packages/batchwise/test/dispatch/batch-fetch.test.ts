@@ -226,6 +226,16 @@ describe("a call that fails", () => {
   });
 });
 
+/** A dispatcher on the same store that never starts. */
+function withoutLoops(rig: Rig) {
+  const client = new OpenAI({ apiKey: "account", baseURL: "http://fake.test/v1", fetch: rig.fake.fetch });
+  const onError = (error: unknown): void => void rig.told.push(error as Error);
+  const options = { store: rig.store, clock: rig.time, accounts: [openaiAccount({ client })], onError };
+  const producer = createDispatcher(options);
+  onTestFinished(() => producer.stop());
+  return producer;
+}
+
 describe("a caller who leaves", () => {
   test("ends alone: the request goes on, a repeat joins it, and it is told once", async () => {
     const rig = new Rig();
@@ -294,19 +304,30 @@ describe("batches of calls", () => {
     expect((await dispatcher.stats()).lanes).toMatchObject([{ model: "other", waiting: 1 }]);
   });
 
-  test("wait for the thresholds where another process runs the loops, and this is told once", async () => {
+  test("flush the loops of another process through the store, lane by lane", async () => {
     const rig = new Rig();
-    await rig.start({ thresholds: { maxAgeMs: 60_000 } });
-    const client = new OpenAI({ apiKey: "account", baseURL: "http://fake.test/v1", fetch: rig.fake.fetch });
-    const onError = (error: unknown): void => void rig.told.push(error as Error);
-    const options = { store: rig.store, clock: rig.time, accounts: [openaiAccount({ client })], onError };
-    const producer = createDispatcher(options);
-    onTestFinished(() => producer.stop());
-    const door = batchFetch(producer, { flushAfterMs: 2 ** 33 });
-    const others = batchFetch(producer);
-    await rig.answers([chat(clientOf(others), "Hi."), chat(clientOf(others), "Ho."), chat(clientOf(door), "Hu.")]);
-    expect(rig.time.now() - START).toBeGreaterThan(60_000);
-    expect(rig.told).toMatchObject([{ code: "WAITS_FOR_BATCH", message: expect.stringContaining("start()") }]);
+    await rig.start();
+    const producer = withoutLoops(rig);
+    const door = batchFetch(producer);
+    const other = producer.enqueue({ body: { model: "m", input: "Hi." } });
+    await rig.answers([chat(clientOf(door), "Hi."), chat(clientOf(door), "Ho.")]);
+    expect(rig.time.now() - START).toBeLessThan(30 * 60_000);
+    expect(rig.fake.runs().size).toBe(2);
+    expect(await producer.requests({ ids: [(await other).id] })).toMatchObject({ requests: [{ status: "waiting" }] });
+    expect(rig.told).toEqual([]);
+  });
+
+  test("are sent by the first run of `runDue` after their flush, in any process", async () => {
+    const rig = new Rig();
+    chat(clientOf(batchFetch(withoutLoops(rig))), "Hi.").catch(() => {});
+    await drive(rig.time, rig.fake, async () => rig.time.now() - START > 10_000);
+    const cron = withoutLoops(rig);
+    let report: unknown = null;
+    cron.runDue({ maxMs: 60_000 }).then((due) => {
+      report = due;
+    });
+    await drive(rig.time, rig.fake, async () => report !== null);
+    expect(await cron.batches()).toMatchObject([{ state: "submitted", requests: 1 }]);
   });
 
   test("of a store that is gone answer 503 and may be asked again; of a stopped dispatcher not", async () => {

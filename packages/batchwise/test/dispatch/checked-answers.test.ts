@@ -11,7 +11,9 @@ import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-op
 import type { RunBatchOptions } from "../../src/dispatch/options/run-batch-options.ts";
 import { runBatch } from "../../src/dispatch/run-batch.ts";
 import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
+import { sqliteStore } from "../../src/dispatch/stores/sqlite/index.ts";
 import { virtualClock } from "../../src/testing/index.ts";
+import { makeFolder } from "./stores/sqlite/folder.ts";
 import { SimProvider } from "./support/sim-provider.ts";
 import { SimRunner } from "./support/sim-runner.ts";
 import { ask, START, seeded } from "./support/world.ts";
@@ -254,6 +256,31 @@ test("a second run with the same schema parses what is stored, and pays for noth
 });
 
 const many = (count: number) => Array.from({ length: count }, (_, index) => ask(`a${index}`));
+
+test("a process without the check holds up neither 50 batches of one that has it, nor its own", async () => {
+  const folder = makeFolder();
+  onTestFinished(() => folder.remove());
+  const path = folder.file();
+  const rows = { thresholds: { maxAgeMs: 0, maxRequests: 1 } };
+  const world = rig(() => chat("yes"), { ...rows, store: sqliteStore({ path }) });
+  const { time, base, errors } = world;
+  const having = createDispatcher({ ...base, check: () => null });
+  const without = createDispatcher({ ...base, store: sqliteStore({ path }) });
+  for (const dispatcher of [having, without]) onTestFinished(() => dispatcher.stop());
+  await having.enqueueMany(many(50));
+  await without.enqueueMany(Array.from({ length: 20 }, (_, index) => ask(`b${index}`)));
+  await without.start();
+  const ended = async () => (await having.stats()).outcomes.succeeded;
+  for (let steps = 0; steps < 120 && (await ended()) < 20; steps += 1) await time.advance(5_000);
+  expect(await ended()).toBe(20);
+  expect(time.now() - START).toBeLessThan(3 * MINUTE);
+  expect(errors.filter((error) => (error as { code?: string }).code === "CHECK_MISSING")).toHaveLength(50);
+  const begunAt = time.now();
+  await having.start();
+  for (let steps = 0; steps < 120 && (await ended()) < 70; steps += 1) await time.advance(5_000);
+  expect(await ended()).toBe(70);
+  expect(time.now() - begunAt).toBeLessThan(2 * MINUTE);
+});
 
 test("a check that fails for one answer leaves that one open, and settles the others", async () => {
   const world = rig(() => chat("yes"));

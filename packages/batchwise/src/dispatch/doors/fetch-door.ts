@@ -1,5 +1,5 @@
 // A `fetch` whose calls become requests of a dispatcher. It stores each call, waits for the
-// outcome, and flushes lanes when no new calls come. It keeps no answers: a second run finds them
+// outcome, and flushes lanes when no new calls come, also of other processes. It keeps no answers: a second run finds them
 // in the store by the call's digest.
 
 import { attempt } from "../../core/contract/thenable.ts";
@@ -13,6 +13,7 @@ import type { Enqueuer } from "../intake/enqueuer.ts";
 import { retryRequests } from "../ops/retry-requests.ts";
 import type { BatchFetchPlan, PendingCall } from "../options/batch-fetch-options.ts";
 import type { OutcomeReader } from "../outcomes/outcome-reader.ts";
+import { markFlushes } from "../runtime/flush-marks.ts";
 import { windowMsOf } from "../runtime/prospects.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
@@ -172,9 +173,8 @@ export class FetchDoor {
     if (runtime.isStopping) return;
     sealer.flush(lanes);
     if (runtime.sealing.isStarted) return;
-    const message =
-      "Calls of `batchFetch` wait for the thresholds of the process that runs the loops: this one runs none";
-    this.#report("WAITS_FOR_BATCH", `${message}. Call \`start()\` here, or lower \`thresholds.maxAgeMs\` there.`);
+    const marked = markFlushes(runtime, lanes, runtime.clock.now());
+    marked.catch((error: unknown) => runtime.report(error, { operation: "work" }));
   }
 
   #onLeft(request: CallRequest["request"]): void {
@@ -191,7 +191,7 @@ export class FetchDoor {
   }
 
   /** Reports each code once. */
-  #report(code: "CALLER_LEFT" | "SHORT_TIMEOUT" | "WAITS_FOR_BATCH", message: string): void {
+  #report(code: "CALLER_LEFT" | "SHORT_TIMEOUT", message: string): void {
     if (this.#reported.has(code)) return;
     this.#reported.add(code);
     this.#parts.runtime.report(new DispatchError(code, message), { operation: "work" });

@@ -18,6 +18,7 @@ import type { Budget } from "./budget.ts";
 import { CheckedStore } from "./checked-store.ts";
 import { Events } from "./events.ts";
 import { Loop } from "./loop.ts";
+import { flushMark, flushTimes } from "./flush-marks.ts";
 import { loopsRanAt } from "./loops-mark.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { Prospects } from "./prospects.ts";
@@ -68,6 +69,7 @@ export class Runtime {
   #pauses: Pauses = NO_PAUSES;
   #loopsRanAt: number | null = null;
   #uploadSpeeds: ReadonlyMap<string, number> = new Map();
+  #flushTimes: ReadonlyMap<string, number> = new Map();
   /**
    * Time at which this process last had a running create, by account: one that it sent late is not
    * in the store.
@@ -241,7 +243,14 @@ export class Runtime {
     this.#pauses = pausesOf(marks);
     this.#loopsRanAt = loopsRanAt(marks);
     this.#uploadSpeeds = uploadSpeeds(marks);
+    this.#flushTimes = flushTimes(marks);
     return marks;
+  }
+
+  /** The last flush of the lane by a process without loops, as last read; -Infinity for none. */
+  flushedAt(lane: string): number {
+    if (this.#flushTimes.size === 0) return Number.NEGATIVE_INFINITY;
+    return this.#flushTimes.get(flushMark(lane)) ?? Number.NEGATIVE_INFINITY;
   }
 
   /** When the loops of some process ran, as the marks said when they were last read. */

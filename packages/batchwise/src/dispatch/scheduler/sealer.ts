@@ -109,7 +109,8 @@ export class Sealer {
   /** When the lane closes a batch, as far as this process knows. */
   closesAt(lane: LaneRow, now: number): number {
     const { maxAgeMs } = this.#runtime.options.thresholds;
-    return closesAt(lane, this.#capsOf(lane.lane), maxAgeMs, now, this.flushes.lastOf(lane.lane));
+    const flushedAt = Math.max(this.flushes.lastOf(lane.lane), this.#runtime.flushedAt(lane.lane));
+    return closesAt(lane, this.#capsOf(lane.lane), maxAgeMs, now, flushedAt);
   }
 
   /**
