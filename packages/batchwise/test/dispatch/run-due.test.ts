@@ -207,10 +207,19 @@ test("a process that a platform freezes between runs believes the clock that it 
   const { machine, dispatcher } = here.process();
   await dispatcher.enqueueMany(names(2));
   await ended(here.time, dispatcher.runDue({ maxMs: SECOND }));
-  // Its monotonic clock stood still: to it the wall clock has stepped.
-  machine.step(0);
+  expect(here.provider.batches).toHaveLength(1);
+  // Its monotonic clock stood still: to it the wall clock has stepped. One that doubted that would
+  // report it, and enqueue with the old time.
+  machine.step(120 * MINUTE);
+  await ended(here.time, dispatcher.runDue({ maxMs: SECOND }));
+  await dispatcher.enqueue(ask("r2"));
+  expect(here.errors).toEqual([]);
+  const [late] = await here.store.requests({ ids: ["r2"] });
+  expect(late?.createdAt).toBe(machine.clock.now());
+  await ended(here.time, dispatcher.runDue({ maxMs: SECOND }));
+  expect(here.provider.batches).toHaveLength(2);
   await finish(here, dispatcher);
-  expectEachOnce(here, 2);
+  expectEachOnce(here, 3);
 });
 
 test("many runs of many processes at odd times end each request once", async () => {
