@@ -60,9 +60,8 @@ export interface Capabilities {
    */
   readonly completionWindowMs?: number;
   /**
-   * The JSON schemas that it takes for answers: "any", or "strict" ones, whose objects are closed
-   * and require all of their properties; bounds of texts, numbers and arrays are left out of these.
-   * Absent: none, so a schema of `runBatch` only checks answers.
+   * JSON schemas that it takes for answers: "any", or "strict" ones, whose objects are closed and
+   * require all properties; these are sent without bounds such as `minimum`. Absent: none.
    */
   readonly jsonSchemas?: "any" | "strict";
   readonly limits: ProviderLimits;

@@ -78,9 +78,8 @@ export interface Ended {
 /** What a retry puts in the place of a request's body, with what follows from it. */
 export type Correction = Pick<NewRequest, "digest" | "bytes" | "tokens" | "body">;
 
-/** Turns for the next tries of a request, and the bytes and tokens of its line with them. */
+/** Turns for a request's next tries, as JSON, and its size with them. They replace earlier ones. */
 export interface Appended {
-  /** JSON; see decide/results/answer-turns.ts. It replaces earlier turns. */
   readonly turns: string;
   readonly bytes: number;
   readonly tokens: number;
