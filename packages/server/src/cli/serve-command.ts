@@ -26,6 +26,7 @@ interface ServeFlags {
   readonly maxWaitMs?: number;
   readonly maxQueueSize?: number;
   readonly timeoutMs?: number;
+  readonly targetLatencyMs?: number;
   readonly maxUploadBytes?: number;
   readonly keepAliveMs?: number;
   readonly maxConnections?: number;
@@ -65,6 +66,11 @@ export function serveCommand(): Command {
     .option("--max-wait-ms <ms>", "how long a text may wait for company (default: 0)", integerFrom(0))
     .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
+    .option(
+      "--target-latency-ms <ms>",
+      "answer texts within so long, and refuse those that cannot be (429); unset: none",
+      positive,
+    )
     .option("--max-upload-bytes <bytes>", "request bodies held at one time, in sum (default: 67108864)", positive)
     .option("--keep-alive-ms <ms>", "how long an idle connection stays open (default: 65000)", positive)
     .option(

@@ -205,6 +205,16 @@ export function deadlineExceeded(): ApiError {
   return new ApiError(504, message, { code: "deadline_exceeded" });
 }
 
+/** 429: the texts cannot be answered within the server's latency target. */
+function overloaded(failure: unknown): ApiError {
+  const { retryAfterMs } = failure as { readonly retryAfterMs?: unknown };
+  const ms = typeof retryAfterMs === "number" && retryAfterMs > 0 ? Math.ceil(retryAfterMs) : 1;
+  const message = `The server is overloaded and cannot answer this request in time: come back in ${ms} ms.`;
+  // OpenAI's clients read the second one first.
+  const headers = { "retry-after": String(Math.ceil(ms / 1_000)), "retry-after-ms": String(ms) };
+  return new ApiError(429, message, { code: "overloaded", headers });
+}
+
 /** The answer to a failed submit. `retryAfterSeconds` is called only if the queue is full. */
 export function fromFailure(failure: unknown, retryAfterSeconds: () => number): ApiError {
   if (failure instanceof ApiError) return failure;
@@ -214,6 +224,8 @@ export function fromFailure(failure: unknown, retryAfterSeconds: () => number): 
         code: "queue_full",
         headers: { "retry-after": String(retryAfterSeconds()) },
       });
+    case "OVERLOADED":
+      return overloaded(failure);
     case "DEADLINE_EXCEEDED":
       return deadlineExceeded();
     case "CLOSED":

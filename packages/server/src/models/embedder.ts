@@ -6,7 +6,7 @@
  * numbers.
  */
 
-import type { Batcher } from "batchwise";
+import type { Batcher, BatcherStats } from "batchwise";
 import {
   type EmbedOptions,
   openEmbedder,
@@ -54,6 +54,11 @@ export interface EmbedderOptions extends ModelOptions {
   readonly tokenInput?: boolean;
   /** Deadline of a text in ms from its arrival. Default: none. */
   readonly timeoutMs?: number;
+  /**
+   * Texts that cannot be answered within so many ms of being tokenised are refused with OVERLOADED.
+   * Default: no target.
+   */
+  readonly targetLatencyMs?: number;
 }
 
 /** Recent events per second. */
@@ -61,6 +66,13 @@ export interface EmbedderRates {
   readonly texts: number;
   readonly tokens: number;
   readonly batches: number;
+}
+
+/** Mean run time of the batches of the last ten seconds; null if there were none. */
+export interface RecentRuns {
+  readonly realMs: number | null;
+  /** By what the latency target has learned. null without one, and before it has. */
+  readonly predictedMs: number | null;
 }
 
 export interface ModelDescription {
@@ -85,14 +97,19 @@ export class Embedder {
   readonly #texts: RateMeter = new RateMeter();
   readonly #tokens: RateMeter = new RateMeter();
   readonly #batches: RateMeter = new RateMeter();
+  readonly #runMs: RateMeter = new RateMeter();
+  readonly #costs: RateMeter = new RateMeter();
   readonly #latencies: RecentDurations = new RecentDurations();
 
   private constructor(embedder: TextEmbedder, { model, tokenInput = true }: EmbedderOptions) {
     this.#embedder = embedder;
     this.warnings = Object.freeze(embedder.warnings.map(withFlags));
     this.model = Object.freeze({ ...embedder.model, tokenInput, builtIn: model === undefined });
-    this.batcher.on("batch", ({ error }) => {
-      if (error === undefined) this.#batches.add(1);
+    this.batcher.on("batch", ({ error, runMs, cost }) => {
+      if (error !== undefined) return;
+      this.#batches.add(1);
+      this.#runMs.add(runMs);
+      this.#costs.add(cost);
     });
     this.batcher.on("item", ({ outcome, latencyMs }) => {
       if (outcome !== "completed") return;
@@ -105,9 +122,10 @@ export class Embedder {
    * Loads the model in every thread and runs it once. If that fails, ends all threads and rejects.
    */
   static async open(options: EmbedderOptions = {}): Promise<Embedder> {
-    const { workers, maxBatchTokens, maxBatchSize, batchAnyway, maxWaitMs, maxQueueSize, truncate, timeoutMs } =
-      options;
-    const batching = { maxBatchTokens, maxBatchSize, batchAnyway, maxWaitMs, maxQueueSize, timeoutMs };
+    const { workers, maxBatchTokens, maxBatchSize, batchAnyway, maxWaitMs, maxQueueSize } = options;
+    const { truncate, timeoutMs, targetLatencyMs } = options;
+    const caps = { maxBatchTokens, maxBatchSize, maxWaitMs, maxQueueSize };
+    const batching = { ...caps, batchAnyway, timeoutMs, targetLatencyMs };
     try {
       const model = await resolveModel(options);
       return new Embedder(await openEmbedder({ ...model, ...batching, workers, truncate, onFull: "reject" }), options);
@@ -164,6 +182,17 @@ export class Embedder {
   /** Time from a text's arrival to its vector, over the last seconds. */
   recentLatencyMs(): RecentQuantiles {
     return this.#latencies.quantiles();
+  }
+
+  recentRuns({ learned }: Pick<BatcherStats, "learned">): RecentRuns {
+    const batches = this.#batches.perSecond();
+    if (batches === 0) return { realMs: null, predictedMs: null };
+    const target = learned?.state === "learned" ? learned.target : undefined;
+    const cost = this.#costs.perSecond() / batches;
+    return {
+      realMs: this.#runMs.perSecond() / batches,
+      predictedMs: target === undefined ? null : target.fixedMs + target.unitMs * cost,
+    };
   }
 
   /** Stops waiting for fuller batches; the first step of a shutdown. */

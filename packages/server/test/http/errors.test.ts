@@ -7,6 +7,7 @@ const soon = (): number => 3;
 describe("a failed request", () => {
   test.each([
     ["QUEUE_FULL", 429, "rate_limit_error", "queue_full", undefined],
+    ["OVERLOADED", 429, "rate_limit_error", "overloaded", undefined],
     ["DEADLINE_EXCEEDED", 504, "server_error", "deadline_exceeded", undefined],
     ["CLOSED", 503, "server_error", "shutting_down", undefined],
     ["MODEL_INPUT", 400, "invalid_request_error", "invalid_input", "false"],
@@ -20,6 +21,15 @@ describe("a failed request", () => {
 
   test("says when to come back if the queue was full", () => {
     expect(fromFailure(withCode("QUEUE_FULL"), soon).headers["retry-after"]).toBe("3");
+  });
+
+  test.each([
+    [{ retryAfterMs: 40 }, "1", "40"],
+    [{ retryAfterMs: 1_000.5 }, "2", "1001"],
+    [{}, "1", "1"],
+  ])("says in seconds and in ms when to come back if the server is overloaded: %j", (fields, seconds, ms) => {
+    const { headers } = fromFailure(Object.assign(withCode("OVERLOADED"), fields), soon);
+    expect(headers).toEqual({ "retry-after": seconds, "retry-after-ms": ms });
   });
 
   test("keeps the model's message and hides that of anything unforeseen", () => {

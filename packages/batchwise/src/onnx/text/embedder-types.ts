@@ -46,6 +46,11 @@ export interface EmbedderOptions extends ModelFileOptions, ModelThreadsOptions {
   readonly truncate?: boolean | undefined;
   /** Deadline of a text, counted from when it is tokenised. Default: none. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Answer texts within so long of when they are tokenised, and refuse the others (OVERLOADED, with
+   * `retryAfterMs`) as soon as it is certain that they cannot be. > 0. Default: no target.
+   */
+  readonly targetLatencyMs?: number | undefined;
 }
 
 /** Options of one call of an embedder. */

@@ -35,6 +35,7 @@ const OPTIONS: readonly (keyof EmbedderOptions)[] = [
     "onFull",
     "truncate",
     "timeoutMs",
+    "targetLatencyMs",
   ] as const),
   ...THREAD_OPTIONS,
 ];

@@ -8,9 +8,9 @@
  */
 
 import { bindMethods } from "../../core/contract/bind-methods.ts";
-import { countOf } from "../../core/contract/errors.ts";
+import { BatchwiseError, countOf } from "../../core/contract/errors.ts";
 import type { BatchOptions } from "../../core/contract/options.ts";
-import type { Batcher } from "../../core/contract/types.ts";
+import type { BatchContext, Batcher } from "../../core/contract/types.ts";
 import { createBatcher } from "../../makers/batch.ts";
 import { modelFailedError, modelInputError, notFiniteError, zeroVectorError } from "../errors.ts";
 import { checkEmbedOptions, checkLists, checkTexts, checkTokenizeOptions, copyOf } from "./call-input.ts";
@@ -47,6 +47,10 @@ export class ThreadedEmbedder implements TextEmbedder {
   readonly #paddingId: number;
   readonly #threads: VectorThreads;
   readonly #tokenising: Tokenising;
+  /** Batches in the model's threads. */
+  #runs = 0;
+  /** True while a batch of a refused call is tried. */
+  #isTrying = false;
   readonly #callers: WeakMap<Tokens, string> = new WeakMap();
 
   constructor({ source, threads, dimensions, warnings }: LoadedModel, options: EmbedderOptions) {
@@ -63,7 +67,7 @@ export class ThreadedEmbedder implements TextEmbedder {
       specialTokens: specialTokensOf(source.tokenizer) ?? NO_SPECIAL_TOKENS,
     });
     this.batcher = createBatcher<Tokens, Vector>(
-      { run: (lists) => this.#run(lists), close: () => this.#end() },
+      { run: (lists, context) => this.#run(lists, context), close: () => this.#end() },
       {
         name: source.name,
         concurrency: this.workers,
@@ -81,6 +85,7 @@ export class ThreadedEmbedder implements TextEmbedder {
         smallCallFirst: SMALL_CALL,
         isolateFailures: true,
         timeoutMs: options.timeoutMs,
+        targetLatencyMs: options.targetLatencyMs,
       },
     );
     bindMethods(this);
@@ -158,16 +163,39 @@ export class ThreadedEmbedder implements TextEmbedder {
       return await this.batcher.submitMany(lists, { signal: left, priority, timeoutMs });
     } catch (error) {
       failed.abort(error);
+      if (error instanceof BatchwiseError && error.code === "OVERLOADED") this.#tryRefused(lists);
       throw error;
     }
+  }
+
+  /**
+   * Runs one batch of a refused call if nothing else runs. A batcher whose calls are all refused
+   * would never learn that larger batches are in time.
+   */
+  #tryRefused(lists: readonly Tokens[]): void {
+    if (this.#runs > 0 || this.#isTrying) return;
+    this.#isTrying = true;
+    const longest = lists.reduce((most, { length }) => Math.max(most, length), 1);
+    const cost = this.batcher.stats().learned?.maxBatchCost ?? 0;
+    const ended = (): void => {
+      this.#isTrying = false;
+    };
+    this.batcher.submitMany(lists.slice(0, Math.max(1, Math.floor(cost / longest)))).then(ended, ended);
   }
 
   async #end(): Promise<void> {
     await Promise.all([this.#threads.close(), this.#tokenising.thread?.close()]);
   }
 
-  async #run(lists: readonly Tokens[]): Promise<(Vector | Error)[]> {
-    const block = await this.#threads.run(padTokens(lists, this.#paddingId));
+  async #run(lists: readonly Tokens[], { signal }: BatchContext): Promise<(Vector | Error)[]> {
+    if (this.batcher.options.targetLatencyMs < Infinity) {
+      await refusedCallsHaveLeft();
+      if (signal.aborted) return lists.map(() => new Error("Every caller has left.", { cause: signal.reason }));
+    }
+    this.#runs += 1;
+    const block = await this.#threads.run(padTokens(lists, this.#paddingId)).finally(() => {
+      this.#runs -= 1;
+    });
     const { dimensions, name } = this.model;
     if (block.width !== dimensions) {
       throw modelFailedError(
@@ -185,6 +213,14 @@ export class ThreadedEmbedder implements TextEmbedder {
     for (const row of zeros) results[row] = zeroVectorError();
     return results;
   }
+}
+
+/**
+ * A text may be refused in the step in which its batch starts. Its call takes the other texts back
+ * a few promise jobs later, and then no caller may be left.
+ */
+async function refusedCallsHaveLeft(): Promise<void> {
+  for (let job = 0; job < 8; job += 1) await null;
 }
 
 /** Uses a thread for long texts if the tokenizer is a file that the thread can load. */

@@ -28,6 +28,7 @@ svg { width: 100%; height: 150px; display: block; }
 polyline { fill: none; stroke-width: 1.6; vector-effect: non-scaling-stroke; stroke-linejoin: round; }
 .first { stroke: var(--first); } .second { stroke: var(--second); }
 .grid { stroke: var(--line); vector-effect: non-scaling-stroke; }
+[hidden] { display: none; }
 .scale { display: flex; justify-content: space-between; color: var(--soft); font-size: 12px; margin-top: 4px; }
 `;
 
@@ -52,12 +53,16 @@ const TILES = [
   ["texts a batch, lately", (s) => s.perSecond.batches > 0 ? s.perSecond.texts / s.perSecond.batches : null],
   ["waiting now", (s) => s.stats.waiting],
   ["answered", (s) => s.stats.completed],
+  ["refused for the target", (s) => s.stats.learned?.target?.refused, "with a target"],
+  ["texts a second that make the target", (s) => s.stats.learned?.target?.capacityPerSecond, "with a target"],
   ["left or refused", (s) => s.stats.cancelled + s.stats.expired + s.stats.rejected + s.stats.failed],
 ];
 const CHARTS = [
   { title: "Texts a batch", series: [["mean", (p) => p.size]] },
   { title: "Texts waiting", series: [["now", (p) => p.waiting]] },
   { title: "Latency, ms", series: [["p50", (p) => p.p50], ["p95", (p) => p.p95]] },
+  { title: "Run of a batch, ms", series: [["real", (p) => p.realMs], ["predicted", (p) => p.predictedMs]] },
+  { title: "Refused a second", series: [["now", (p) => p.refused]], isOptional: true },
 ];
 
 function element(parent, tag, text, className) {
@@ -75,14 +80,17 @@ function svg(parent, tag, attributes) {
   return made;
 }
 
-const tiles = TILES.map(([label, read]) => {
+const tiles = TILES.map(([label, read, isOptional]) => {
   const card = element(document.getElementById("tiles"), "section");
   const value = element(card, "b", "-");
   element(card, "span", label);
-  return (snapshot) => { value.textContent = number(read(snapshot)); };
+  return (snapshot) => {
+    value.textContent = number(read(snapshot));
+    card.hidden = Boolean(isOptional) && read(snapshot) == null;
+  };
 });
 
-const charts = CHARTS.map(({ title, series }) => {
+const charts = CHARTS.map(({ title, series, isOptional }) => {
   const card = element(document.getElementById("charts"), "section");
   const head = element(card, "h2", title);
   const picture = svg(card, "svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none" });
@@ -98,6 +106,7 @@ const charts = CHARTS.map(({ title, series }) => {
   return () => {
     const values = lines.flatMap((line) => history.map(line.read)).filter((value) => value != null);
     const highest = Math.max(1, ...values);
+    card.hidden = Boolean(isOptional) && values.length === 0;
     top.textContent = "highest " + number(highest);
     for (const line of lines) {
       const points = history.map((point, index) => {
@@ -115,8 +124,14 @@ function remember(snapshot) {
   const { stats } = snapshot;
   const batches = before ? stats.batches - before.batches : 0;
   const texts = before ? stats.completed + stats.failed - before.completed - before.failed : 0;
-  before = stats;
+  const refused = stats.learned?.target?.refused ?? null, seconds = snapshot.uptimeMs / 1000;
+  const elapsed = before ? Math.max(0.001, seconds - before.seconds) : Infinity;
+  const refusedNow = refused === null ? null : (refused - (before?.refused ?? 0)) / elapsed;
+  before = { ...stats, refused, seconds };
   history.push({
+    refused: refusedNow,
+    realMs: snapshot.recentRuns.realMs,
+    predictedMs: snapshot.recentRuns.predictedMs,
     size: batches > 0 ? texts / batches : 0,
     waiting: stats.waiting,
     p50: snapshot.recentLatencyMs.p50,
@@ -136,6 +151,7 @@ async function tick() {
         model.dimensions + " dimensions", "up to " + model.maxTokens + " tokens a text",
         workers.count + (workers.count === 1 ? " thread" : " threads"),
         "batches of at most " + options.maxBatchSize + " texts and " + (learned ? "as many padded tokens as pay: " + number(learned.maxBatchCost, 0) + " (" + learned.state + ")" : options.maxBatchCost + " padded tokens"),
+        ...(options.targetLatencyMs === "Infinity" ? [] : ["answers within " + number(options.targetLatencyMs) + " ms, or refuses"]),
         "up " + number(Math.round(snapshot.uptimeMs / 1000)) + " s",
       ].join(" · ");
       remember(snapshot);

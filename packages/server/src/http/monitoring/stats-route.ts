@@ -32,19 +32,22 @@ function wantsPage(accept: string | null): boolean {
 }
 
 function snapshot({ embedder, requests, startedAt }: StatsSources): Record<string, unknown> {
-  const { maxBatchSize, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize, maxBatchCost } =
+  const { maxBatchSize, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize, maxBatchCost, targetLatencyMs } =
     embedder.batcher.options;
+  const limits = { maxBatchSize, maxBatchCost, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize };
+  const stats = embedder.batcher.stats();
   return {
     model: embedder.model,
     ready: embedder.ready,
     warnings: embedder.warnings,
     startedAt: startedAt.toISOString(),
     uptimeMs: Math.round(Date.now() - startedAt.getTime()),
-    options: { maxBatchSize, maxBatchCost, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize },
+    options: { ...limits, targetLatencyMs },
     workers: { count: embedder.workers, restarts: embedder.restarts },
     perSecond: { requests: requests.perSecond(), ...embedder.rates() },
     recentLatencyMs: embedder.recentLatencyMs(),
-    stats: embedder.batcher.stats(),
+    recentRuns: embedder.recentRuns(stats),
+    stats,
     running: embedder.batcher.inspect(),
   };
 }

@@ -1,0 +1,60 @@
+// The service with a latency target, under more requests than it can answer in time.
+
+import { describe, expect, test } from "vitest";
+import { embed, type Failure, startSmall } from "../support/services.ts";
+
+const TEXT = "grey ".repeat(40);
+const TARGET_MS = 20;
+
+/** A service that has learned how long its batches run. */
+async function startLearned(): ReturnType<typeof startSmall> {
+  const service = await startSmall({ targetLatencyMs: TARGET_MS });
+  for (let batch = 0; batch < 4; batch += 1) expect((await embed(service, TEXT)).status).toBe(200);
+  return service;
+}
+
+async function checkRefusal(answer: Response): Promise<void> {
+  const [seconds, ms] = ["retry-after", "retry-after-ms"].map((name) => Number(answer.headers.get(name)));
+  expect(ms).toBeGreaterThan(0);
+  expect(seconds).toBe(Math.ceil((ms as number) / 1_000));
+  expect(answer.headers.get("x-should-retry")).toBeNull();
+  const { error } = (await answer.json()) as Failure;
+  expect(error).toMatchObject({ type: "rate_limit_error", param: null, code: "overloaded" });
+}
+
+interface Snapshot {
+  readonly stats: { readonly learned: { readonly target: { readonly refused: number } } };
+  readonly options: { readonly targetLatencyMs: number };
+  readonly recentRuns: { readonly realMs: number; readonly predictedMs: number };
+}
+
+describe("a service with a latency target", () => {
+  test("answers all that it is asked: with 200, or with 429 and when to come back", async () => {
+    const service = await startLearned();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => embed(service, Array(64).fill(TEXT))));
+    const refusals = answers.filter(({ status }) => status !== 200);
+    expect(refusals.length).toBeGreaterThan(0);
+    for (const answer of refusals) {
+      expect(answer.status).toBe(429);
+      await checkRefusal(answer);
+    }
+    const { stats, options, recentRuns } = (await (await fetch(`${service.url}/stats`)).json()) as Snapshot;
+    expect(options.targetLatencyMs).toBe(TARGET_MS);
+    expect(stats.learned.target.refused).toBeGreaterThan(0);
+    expect([recentRuns.realMs > 0, recentRuns.predictedMs > 0]).toEqual([true, true]);
+  });
+
+  test("refuses a request with more texts than fit as a whole, and runs at most a batch of it", async () => {
+    const service = await startLearned();
+    const { batcher } = service.embedder;
+    for (const headers of [{}, { authorization: "Bearer a" }]) {
+      const before = batcher.stats();
+      expect((await embed(service, Array(2_000).fill(TEXT), headers)).status).toBe(429);
+      await batcher.idle();
+      const after = batcher.stats();
+      expect(after.rejected).toBeGreaterThan(before.rejected);
+      expect(after.completed - before.completed).toBeLessThan(100);
+    }
+    expect((await embed(service, TEXT)).status).toBe(200);
+  });
+});
