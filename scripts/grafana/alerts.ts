@@ -17,6 +17,9 @@ const shareOf = (outcome: string): string =>
   `sum by (${NAME}) (rate(batchwise_items_settled_total{batchwise_item_outcome="${outcome}"}[5m])) ` +
   `/ sum by (${NAME}) (rate(batchwise_items_settled_total[5m]))`;
 
+/** The share of items that a latency target has refused. */
+const overloaded: string = shareOf("rejected").replace('"rejected"', '"rejected",error_type="OVERLOADED"');
+
 const BATCHERS: readonly Rule[] = [
   {
     alert: "BatchwiseQueueNearlyFull",
@@ -41,10 +44,18 @@ const BATCHERS: readonly Rule[] = [
   },
   {
     alert: "BatchwiseItemsRejected",
-    expr: `${shareOf("rejected")} > 0.01`,
+    expr: `${shareOf("rejected").replace('"rejected"', '"rejected",error_type!="OVERLOADED"')} > 0.01`,
     for: "5m",
     severity: "page",
     summary: "{{ $labels.batchwise_batcher_name }}: {{ $value | humanizePercentage }} of all items are rejected.",
+  },
+  {
+    alert: "BatchwiseOverloaded",
+    expr: `${overloaded} > 0.05`,
+    for: "10m",
+    severity: "ticket",
+    summary:
+      "{{ $labels.batchwise_batcher_name }}: {{ $value | humanizePercentage }} of all items cannot be answered within the target.",
   },
   {
     alert: "BatchwiseItemsExpired",

@@ -119,6 +119,30 @@ const BATCHERS: readonly Panel[] = [
       [`{{${NAME}}} further calls`]: `sum by (${NAME}) (${rate("batchwise_handler_calls_total")}) - sum by (${NAME}) (${rate("batchwise_batches_started_total")})`,
     },
   },
+  {
+    title: "Refused items",
+    description: "Items refused a second, by code: OVERLOADED is a latency target's, QUEUE_FULL a full queue's.",
+    unit: "ops",
+    lines: {
+      [`{{${NAME}}} {{error_type}}`]: `sum by (${NAME}, error_type) (${rate("batchwise_items_settled_total", `${BATCHER},batchwise_item_outcome="rejected"`)})`,
+    },
+  },
+  {
+    title: "Served within the target",
+    description: "Items a second that can be served within targetLatencyMs, as learned, and that were answered.",
+    unit: "ops",
+    lines: {
+      [`{{${NAME}}} capacity`]: `sum by (${NAME}) (batchwise_capacity{${BATCHER}})`,
+      [`{{${NAME}}} answered`]: `sum by (${NAME}) (${rate("batchwise_items_settled_total", `${BATCHER},batchwise_item_outcome="completed"`)})`,
+    },
+  },
+  {
+    title: "Real over predicted run",
+    description:
+      "Run time of batches over the time that targetLatencyMs had predicted: near 1 where it knows the handler.",
+    unit: "short",
+    lines: quantiles("batchwise_batch_run_prediction_ratio"),
+  },
 ];
 
 const DISPATCHERS: readonly Panel[] = [

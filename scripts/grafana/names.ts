@@ -20,11 +20,12 @@ const WITH_UNITS: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * OpenTelemetry's rules for Prometheus: seconds are named, `{things}` are not, and 1 is a ratio in
- * a gauge.
+ * OpenTelemetry's rules for Prometheus: seconds are named, `{things}` are not, `/s` is per second,
+ * and 1 is a ratio in a gauge.
  */
 function suffixOf({ unit, kind }: Series): string {
   if (unit === "s") return "_seconds";
+  if (unit.endsWith("/s")) return "_per_second";
   return unit === "1" && kind === "observedGauge" ? "_ratio" : "";
 }
 

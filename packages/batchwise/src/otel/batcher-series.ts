@@ -35,6 +35,13 @@ export const BATCHER_SERIES = {
     description: "From the start of a batch to its end, retries included.",
     buckets: "seconds",
   },
+  runRatio: {
+    kind: "histogram",
+    name: "batchwise.batch.run.prediction_ratio",
+    unit: "1",
+    description: "Run time of a batch over the time that targetLatencyMs had predicted for it.",
+    buckets: "ratio",
+  },
   size: {
     kind: "histogram",
     name: "batchwise.batch.size",
@@ -121,6 +128,12 @@ export const BATCHER_SERIES = {
     name: "batchwise.batch.cost.limit",
     unit: "{cost}",
     description: "What a batch may cost (maxBatchCost), given or learned so far; left out where there is no limit.",
+  },
+  capacity: {
+    kind: "observedCount",
+    name: "batchwise.capacity",
+    unit: "{item}/s",
+    description: "Items per second that can be served within targetLatencyMs, as learned; left out without a target.",
   },
   oldestWait: {
     kind: "observedGauge",

@@ -21,6 +21,7 @@ export interface ReadBatcher {
     readonly maxBatchCost: number | "learn";
     readonly maxQueueSize: number;
     readonly concurrency: number;
+    readonly targetLatencyMs: number;
   };
   readonly closed: boolean;
   stats(): BatcherStats;
@@ -47,6 +48,8 @@ class Sums {
   queueLimit = 0;
   slots = 0;
   costLimit = 0;
+  /** Undefined where no batcher has a target. */
+  capacity: number | undefined;
 
   add({ options }: ReadBatcher, stats: BatcherStats): void {
     this.waiting += stats.waiting;
@@ -58,6 +61,8 @@ class Sums {
     this.lifeMs += stats.busyMs + stats.idleMs;
     this.queueLimit += options.maxQueueSize;
     this.slots += options.concurrency;
+    const target = stats.learned?.target;
+    if (target !== undefined) this.capacity = (this.capacity ?? 0) + target.capacityPerSecond;
     this.costLimit = Math.max(this.costLimit, stats.learned?.maxBatchCost ?? Number(options.maxBatchCost));
   }
 }
@@ -125,6 +130,7 @@ export class BatcherMetrics {
     tell(to.utilization, now.lifeMs > 0 ? now.busyMs / now.lifeMs : 0, attributes);
     if (now.queueLimit < Infinity) tell(to.queueLimit, now.queueLimit, attributes);
     if (now.costLimit < Infinity) tell(to.costLimit, now.costLimit, attributes);
+    if (now.capacity !== undefined) tell(to.capacity, now.capacity, attributes);
     if (now.slots < Infinity) tell(to.slots, now.slots, attributes);
   }
 }

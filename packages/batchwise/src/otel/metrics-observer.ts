@@ -9,11 +9,13 @@ import type { BatcherInstruments, ReadBatcher } from "./batcher-totals.ts";
 import type { ErrorTypes } from "./error-type.ts";
 import type { Observer, StartedBatch } from "./observers.ts";
 import type { ResolvedTelemetry } from "./options.ts";
+import type { PredictedRuns } from "./predicted-runs.ts";
 import { toSeconds } from "./series.ts";
 
 /** The batcher's options, the instruments and the labels. */
 export interface ObserverParts extends Pick<ResolvedTelemetry, "hasLabel" | "attributes"> {
   readonly options: () => ReadBatcher["options"];
+  readonly predicted: PredictedRuns;
   readonly instruments: BatcherInstruments;
   readonly errorTypes: ErrorTypes;
 }
@@ -27,16 +29,17 @@ export class MetricsObserver implements Observer {
   }
 
   started(batch: StartedBatch): BatchWatch {
-    const { instruments, errorTypes, attributes, hasLabel, options } = this.#parts;
+    const { attributes, hasLabel, options, predicted, instruments } = this.#parts;
     const own = hasLabel && batch.key !== undefined ? { ...attributes, [BATCHER_LABELS.key]: batch.key } : attributes;
     recordStart(instruments, batch, own, fillOf(batch, options()));
-    return new CountedBatch(instruments, errorTypes, own);
+    return new CountedBatch(this.#parts, own, predicted.ofCost(batch.cost));
   }
 
-  settled(outcome: ItemOutcome, latencyMs: number, times: number): void {
-    const { instruments, attributes } = this.#parts;
+  settled(outcome: ItemOutcome, latencyMs: number, times: number, error?: unknown): void {
+    const { instruments, attributes, errorTypes } = this.#parts;
     const own = { ...attributes, [BATCHER_LABELS.outcome]: outcome };
-    instruments.settled.add(times, own);
+    const isRefused = outcome === "rejected" && error !== undefined;
+    instruments.settled.add(times, isRefused ? { ...own, [BATCHER_LABELS.error]: errorTypes.of(error) } : own);
     for (let time = 0; time < times; time += 1) instruments.itemDuration.record(toSeconds(latencyMs), own);
   }
 
@@ -71,11 +74,13 @@ class CountedBatch implements BatchWatch {
   readonly #instruments: BatcherInstruments;
   readonly #types: ErrorTypes;
   readonly #attributes: Attributes;
+  readonly #predictedMs: number | null;
 
-  constructor(instruments: BatcherInstruments, types: ErrorTypes, attributes: Attributes) {
+  constructor({ instruments, errorTypes }: ObserverParts, attributes: Attributes, predictedMs: number | null) {
     this.#instruments = instruments;
-    this.#types = types;
+    this.#types = errorTypes;
     this.#attributes = attributes;
+    this.#predictedMs = predictedMs;
   }
 
   around<Answer>(call: () => Answer): Answer {
@@ -86,5 +91,8 @@ class CountedBatch implements BatchWatch {
   ended({ error, runMs }: BatchEvent): void {
     const failed = error === undefined ? {} : { [BATCHER_LABELS.error]: this.#types.of(error) };
     this.#instruments.run.record(toSeconds(runMs), { ...this.#attributes, ...failed });
+    // Failed batches teach no times.
+    if (error !== undefined || this.#predictedMs === null) return;
+    this.#instruments.runRatio.record(runMs / this.#predictedMs, this.#attributes);
   }
 }

@@ -22,7 +22,7 @@ export interface Observer {
   /** Called inside each submit, in the caller's async context. */
   readonly capture: (() => unknown) | undefined;
   started(batch: StartedBatch): BatchWatch;
-  settled(outcome: ItemOutcome, latencyMs: number, times: number): void;
+  settled(outcome: ItemOutcome, latencyMs: number, times: number, error?: unknown): void;
   spared(by: "dedupe" | "cache", callers: number): void;
 }
 
@@ -86,8 +86,8 @@ class Observers implements BatchObserver {
     };
   }
 
-  settled(outcome: ItemOutcome, latencyMs: number, times: number): void {
-    for (const observer of this[ALL]) this.#guard(() => observer.settled(outcome, latencyMs, times));
+  settled(outcome: ItemOutcome, latencyMs: number, times: number, error?: unknown): void {
+    for (const observer of this[ALL]) this.#guard(() => observer.settled(outcome, latencyMs, times, error));
   }
 
   spared(by: "dedupe" | "cache", callers: number): void {

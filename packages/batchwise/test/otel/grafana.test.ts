@@ -103,7 +103,8 @@ describe("the files for Grafana and Prometheus", () => {
     const { series } = await exported();
     const withUnit = new Map(
       series.map(({ name, type, unit }) => {
-        const suffix = unit === "s" ? "_seconds" : unit === "1" && type === "gauge" ? "_ratio" : "";
+        const ofGauge = unit === "1" && type === "gauge" ? "_ratio" : "";
+        const suffix = unit === "s" ? "_seconds" : unit === "{item}/s" ? "_per_second" : ofGauge;
         return [name, name.replace(/(_total)?$/, (total) => suffix + total)];
       }),
     );

@@ -1,13 +1,20 @@
 // The series of a batcher, through OpenTelemetry's SDK and the text of its Prometheus exporter.
 
-import { batch, batchStream, createBatcher, createTokenBatcher, DONE } from "batchwise";
+import { type Batcher, batch, batchStream, createBatcher, createTokenBatcher, DONE } from "batchwise";
 import { instrument } from "batchwise/otel";
-import { virtualClock } from "batchwise/testing";
+import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { rig, thrownBy } from "../support.ts";
 import { metrics } from "./support/telemetry.ts";
 
 const NAME = { batchwise_batcher_name: "words" };
+
+/** Submits an item after a delay. */
+function later(clock: VirtualClock, delayMs: number, batcher: Batcher<string, string>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    clock.setTimeout(() => batcher.submit("word").then(resolve, reject), delayMs);
+  });
+}
 
 describe("the metrics of a batcher", () => {
   test("have each item's wait and latency, and each batch's wait, run, size, cost and fill", async () => {
@@ -57,6 +64,36 @@ describe("the metrics of a batcher", () => {
       of.value("batchwise_batches_started_total", { ...NAME, batchwise_batch_reason: reason });
     expect([batches("size"), batches("idle")]).toEqual([1, 1]);
     expect(of.value("batchwise_handler_calls_total", NAME)).toBe(2);
+  });
+
+  test("name the code of a refusal, and compare runs with what a latency target predicts", async () => {
+    const { meter, samples } = metrics();
+    const clock = virtualClock();
+    const handler = async (words: string[]): Promise<string[]> => {
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, 10 + words.length));
+      return words;
+    };
+    const batcher = createBatcher(handler, { clock, name: "words", maxBatchSize: 8, targetLatencyMs: 50 });
+    instrument(batcher, { meter, tracer: null });
+    expect((await samples()).value("batchwise_capacity", NAME)).toBe(0);
+    const all = Promise.allSettled(Array.from({ length: 12 }, (_, batch) => later(clock, 40 * batch, batcher)));
+    for (let step = 0; step < 200; step += 1) await clock.advance(5);
+    await all;
+    const refused = Promise.allSettled(Array.from({ length: 500 }, () => batcher.submit("word")));
+    for (let step = 0; step < 40; step += 1) await clock.advance(5);
+    await refused;
+
+    const of = await samples();
+    const rejected = { ...NAME, batchwise_item_outcome: "rejected", error_type: "OVERLOADED" };
+    expect(of.value("batchwise_items_settled_total", rejected)).toBe(batcher.stats().rejected);
+    expect(batcher.stats().rejected).toBeGreaterThan(100);
+    expect(of.value("batchwise_capacity", NAME)).toBe(batcher.stats().learned?.target?.capacityPerSecond);
+    const [count = 0, sum = 0] = ["count", "sum"].map((end) =>
+      of.value(`batchwise_batch_run_prediction_ratio_${end}`, NAME),
+    );
+    expect(count).toBeGreaterThan(5);
+    expect(sum / count).toBeGreaterThan(0.6);
+    expect(sum / count).toBeLessThan(1.5);
   });
 
   test("show what waits and runs now, its limits, and how busy the handler is", async () => {

@@ -38,8 +38,8 @@ export interface BatchObserver {
   readonly capture: ((before: unknown) => unknown) | undefined;
   /** Called before the handler. `waitMs`: the wait of the oldest item. */
   started(batch: ObservedBatch, items: readonly ObservedItem[], waitMs: number): BatchWatch;
-  /** `times` items have ended with one outcome and latency. */
-  settled(outcome: ItemOutcome, latencyMs: number, times: number): void;
+  /** `times` items have ended with one outcome and latency; `error`: of one without a result. */
+  settled(outcome: ItemOutcome, latencyMs: number, times: number, error?: unknown): void;
   /**
    * `callers` callers need no place: they share that of an equal item, or the cache has their
    * answer.

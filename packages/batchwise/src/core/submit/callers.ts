@@ -71,7 +71,7 @@ export function refuse(
   if (recipient === null) return;
   addressed.recipient = null;
   if (outcome !== "cancelled") nameError(error, services.name);
-  if (!countsItself(recipient)) countItems(services, outcome, now - moment.at);
+  if (!countsItself(recipient)) countItems(services, outcome, now - moment.at, 1, error);
   fail(recipient, error, outcome, now, position);
 }
 
@@ -131,7 +131,7 @@ export class Caller implements Recipient, Due, SignalListener {
   }
 
   fail(error: unknown, outcome: FailedOutcome, now: number): void {
-    const recipient = this.#end(outcome, now);
+    const recipient = this.#end(outcome, now, error);
     if (recipient !== null) fail(recipient, error, outcome, now, this.#position);
   }
 
@@ -158,12 +158,12 @@ export class Caller implements Recipient, Due, SignalListener {
   }
 
   /** Counts the caller and returns who is to be told; null where that is over. */
-  #end(outcome: ItemOutcome, now: number): Resolve | Recipient | null {
+  #end(outcome: ItemOutcome, now: number, error?: unknown): Resolve | Recipient | null {
     const recipient = this.#recipient;
     if (recipient === null) return null;
     this.#recipient = null;
     this.#letGo();
-    countItems(this.#services, outcome, now - this.#submittedAt);
+    countItems(this.#services, outcome, now - this.#submittedAt, 1, error);
     return recipient;
   }
 

@@ -28,11 +28,20 @@ export interface Services {
   selfCalls: SelfCalls;
 }
 
-/** Counts items with one outcome and latency, and notifies the observer and listeners. */
-export function countItems(services: Services, outcome: ItemOutcome, latencyMs: number, times = 1): void {
+/**
+ * Counts items with one outcome and latency, and notifies the observer and listeners. `error`: of
+ * one that was refused.
+ */
+export function countItems(
+  services: Services,
+  outcome: ItemOutcome,
+  latencyMs: number,
+  times = 1,
+  error?: unknown,
+): void {
   const { recorder, events } = services;
   recorder.ended(outcome, latencyMs, times);
-  services.observer?.settled(outcome, latencyMs, times);
+  services.observer?.settled(outcome, latencyMs, times, error);
   if (!events.hears("item")) return;
   for (let time = 0; time < times; time += 1) events.emit("item", { outcome, latencyMs });
 }

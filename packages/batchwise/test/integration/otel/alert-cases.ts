@@ -30,6 +30,12 @@ const share = (outcome: string, items: number) => ({
   [settled("completed")]: `0+${200 - items}x30`,
 });
 
+/** A latency target refuses this many of 200 items per minute. */
+const overloaded = (items: number) => ({
+  [settled("rejected").replace("}", ',error_type="OVERLOADED"}')]: `0+${items}x30`,
+  [settled("completed")]: `0+${200 - items}x30`,
+});
+
 const BATCHERS: readonly AlertCase[] = [
   {
     alert: "BatchwiseQueueNearlyFull",
@@ -67,7 +73,15 @@ const BATCHERS: readonly AlertCase[] = [
     summary: "words: 2% of all items are rejected.",
     fires: share("rejected", 4),
     at: 10,
-    silent: [share("rejected", 1), share("failed", 100)],
+    silent: [share("rejected", 1), share("failed", 100), overloaded(100)],
+  },
+  {
+    alert: "BatchwiseOverloaded",
+    labels: { ...words, severity: "ticket" },
+    summary: "words: 10% of all items cannot be answered within the target.",
+    fires: overloaded(20),
+    at: 20,
+    silent: [overloaded(8), share("rejected", 100)],
   },
   {
     alert: "BatchwiseItemsExpired",

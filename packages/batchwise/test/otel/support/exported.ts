@@ -46,10 +46,12 @@ async function workOnce(meter: AnyMeter): Promise<void> {
     return words;
   };
   const dedupe = (word: string): string => word;
-  const batcher = createBatcher(handler, { name: "words", key: dedupe, dedupe, cache: new Map(), maxBatchCost: 100 });
+  const all = { name: "words", key: dedupe, dedupe, cache: new Map(), maxBatchCost: 100, targetLatencyMs: 10_000 };
+  const batcher = createBatcher(handler, { ...all, cost: (word) => word.length, oversize: "reject" });
   instrument(batcher, { meter, tracer: null, keyLabel: true });
   await batcher.submitMany(["good", "good"]);
-  await batcher.submitSettled(["good", "bad"]);
+  await batcher.submitSettled(["good", "bad", "long".repeat(100)]);
+  for (const word of ["one", "two", "three", "four"]) await batcher.submit(word);
   await batcher.idle();
 }
 
