@@ -13,6 +13,7 @@ import { demoModelCommand } from "./demo-model-command.ts";
 import { jobsCommand } from "./jobs/jobs-command.ts";
 import { runCommand } from "./run/run-command.ts";
 import { serveCommand } from "./serve-command.ts";
+import { simulateCommand } from "./simulate/simulate-command.ts";
 
 const OUTPUT = {
   writeOut: (text: string): void => print(linesOf(text)),
@@ -67,7 +68,8 @@ async function main(): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const program = new Command("batchwise").description("Single requests come in, full batches go out.");
   program.version(version());
-  for (const command of [serveCommand(), demoModelCommand(), runCommand(), jobsCommand()]) program.addCommand(command);
+  const commands = [serveCommand(), simulateCommand(), demoModelCommand(), runCommand(), jobsCommand()];
+  for (const command of commands) program.addCommand(command);
   try {
     await throwing(program).parseAsync();
   } catch (error) {

@@ -1,0 +1,132 @@
+// The flags of `batchwise simulate`: their parsers, and the scenario that they make with a file.
+
+import type { Arrivals, Service } from "batchwise/simulate";
+import { type Command, InvalidArgumentError } from "commander";
+import { integerFrom } from "../common/arguments.ts";
+import { CommandError } from "../common/failures.ts";
+import type { OptionSet, ScenarioFile } from "./scenario.ts";
+
+export interface SimulateFlags {
+  readonly fixedMs?: number;
+  readonly itemMs?: number;
+  readonly runMs?: Service;
+  readonly noise?: number;
+  readonly rate?: number;
+  readonly arrivals: "poisson" | "bursts" | "bunches";
+  readonly bunchSize: number;
+  readonly targetMs?: number;
+  readonly seconds?: number;
+  readonly seed?: number;
+  readonly attempts?: number;
+  readonly loads?: readonly number[];
+  readonly compare?: OptionSet;
+  readonly html?: string;
+  readonly json?: true;
+}
+
+/** The flags of the batcher's options, by option. */
+export const OPTIONS: Readonly<
+  Record<string, readonly [flag: string, parse: (text: string) => string | number, words: string]>
+> = {
+  maxBatchSize: ["--max-batch-size <count>", integerFrom(1), "cap on a batch's items (default: 32)"],
+  maxWaitMs: ["--max-wait-ms <ms>", numberFrom(0), "how long an item may wait for company (default: 0)"],
+  concurrency: ["--concurrency <count>", integerFrom(1), "batches that run at the same time (default: 1)"],
+  maxQueueSize: ["--max-queue-size <count>", integerFrom(1), "items that may wait (default: 10000)"],
+  onFull: [
+    "--on-full <what>",
+    oneOf("wait", "reject", "drop-oldest"),
+    'a full queue: "wait", "reject" or "drop-oldest"',
+  ],
+  timeoutMs: ["--timeout-ms <ms>", aboveZero, "deadline of an item (default: none)"],
+  targetLatencyMs: [
+    "--target-latency-ms <ms>",
+    aboveZero,
+    "answer items within so long, refuse the others (default: none)",
+  ],
+};
+
+/** The scenario of the file, with what the flags say in place of it. */
+export function merged(file: ScenarioFile, flags: SimulateFlags, command: Command): ScenarioFile {
+  const { targetMs, seconds, seed, attempts, loads, compare } = flags;
+  const service = serviceOf(flags) ?? file.service;
+  const arrivals = arrivalsOf(flags, command) ?? file.arrivals;
+  const given = command.opts<Record<string, string | number>>();
+  const named = Object.keys(OPTIONS).filter((name) => given[name] !== undefined);
+  const options = {
+    ...file.options,
+    ...Object.fromEntries(named.map((name) => [name, given[name] as string | number])),
+  };
+  const durationMs = seconds === undefined ? undefined : 1_000 * seconds;
+  const own = { service, arrivals, targetMs, durationMs, seed, attempts, loads };
+  const set = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+  // What is compared has the options of the file and the flags too, but for those that it names.
+  const beside = compare ?? file.compare;
+  return { ...file, ...set, options, ...(beside === undefined ? {} : { compare: { ...options, ...beside } }) };
+}
+
+function serviceOf({ fixedMs, itemMs, runMs, noise = 0.1 }: SimulateFlags): Service | undefined {
+  if (runMs === undefined && fixedMs === undefined && itemMs === undefined) return undefined;
+  if (runMs === undefined) return { kind: "line", fixedMs: fixedMs ?? 20, itemMs: itemMs ?? 1, noise };
+  if (fixedMs === undefined && itemMs === undefined) return { ...runMs, noise };
+  throw new CommandError("Expected either --run-ms, or --fixed-ms and --item-ms, got both");
+}
+
+function arrivalsOf({ rate, arrivals: kind, bunchSize: size }: SimulateFlags, command: Command): Arrivals | undefined {
+  if (rate === undefined) {
+    if (command.getOptionValueSource("arrivals") !== "cli") return undefined;
+    throw new CommandError("Expected --rate, the items a second at load 1, beside --arrivals");
+  }
+  if (kind === "bunches") return { kind, perSecond: rate, size };
+  return { kind, perSecond: rate };
+}
+
+// Parsers of values.
+
+export function numberFrom(minimum: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() !== "" && value >= minimum && value < Infinity) return value;
+    throw new InvalidArgumentError(`Expected a number >= ${minimum}.`);
+  };
+}
+
+export function aboveZero(text: string): number {
+  const value = Number(text);
+  if (value > 0 && value < Infinity) return value;
+  throw new InvalidArgumentError("Expected a number > 0.");
+}
+
+function oneOf(...choices: readonly string[]): (text: string) => string {
+  return (text) => {
+    if (choices.includes(text)) return text;
+    throw new InvalidArgumentError(`Expected one of ${choices.join(", ")}.`);
+  };
+}
+
+export function loadList(text: string): number[] {
+  return text.split(",").map(aboveZero);
+}
+
+export function points(text: string): Service {
+  const pairs = text.split(",").map((pair) => {
+    const [size, ms] = pair.split(":").map(Number);
+    if (size !== undefined && ms !== undefined && size > 0 && ms > 0 && pair.split(":").length === 2)
+      return [size, ms] as const;
+    throw new InvalidArgumentError("Expected sizes and milliseconds, such as 1:12,8:15,64:60.");
+  });
+  return { kind: "table", points: [...pairs].sort(([a], [b]) => a - b) };
+}
+
+/** Names are those of the flags, or of the options. */
+export function optionSet(text: string): OptionSet {
+  const pairs = text.split(",").map((pair) => {
+    const [given = "", value = ""] = pair.split("=");
+    const name = given.replace(/^--/, "").replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+    const known = OPTIONS[name];
+    if (known === undefined || value === "") {
+      throw new InvalidArgumentError(`Expected name=value with a name of ${Object.keys(OPTIONS).join(", ")}.`);
+    }
+    return [name, known[1](value)] as const;
+  });
+  return Object.fromEntries(pairs);
+}

@@ -1,0 +1,134 @@
+// What is simulated: flags, or a JSON file, or both, made into one scenario that `simulate` runs
+// at several loads.
+
+import type { Arrivals, Service, SimulateOptions } from "batchwise/simulate";
+import { CommandError } from "../common/failures.ts";
+
+/** The options of the batcher that a scenario may have: those that are plain data. */
+export type OptionSet = Readonly<Record<string, string | number>>;
+
+/** The part of a scenario that a file may have. Names and units are those of `simulate`. */
+export interface ScenarioFile {
+  readonly service?: Service;
+  readonly arrivals?: Arrivals;
+  readonly options?: OptionSet;
+  /** A second set of options, simulated with the same arrivals. */
+  readonly compare?: OptionSet;
+  readonly targetMs?: number;
+  readonly durationMs?: number;
+  readonly warmUpMs?: number;
+  readonly seed?: number;
+  readonly attempts?: number;
+  readonly retryMs?: number;
+  /** Multiples of the arrivals. */
+  readonly loads?: readonly number[];
+}
+
+export interface Scenario extends Required<Omit<ScenarioFile, "compare" | "retryMs" | "attempts">> {
+  readonly compare: OptionSet | undefined;
+  readonly retries: Pick<SimulateOptions, "attempts" | "retryMs">;
+  /** False for the example that runs when nothing is described. */
+  readonly isDescribed: boolean;
+}
+
+/** What decides how much can be served. */
+export type Served = Pick<Scenario, "service" | "options" | "targetMs">;
+
+const FIELDS: readonly (keyof ScenarioFile)[] = [
+  ...(["service", "arrivals", "options", "compare", "targetMs", "durationMs"] as const),
+  ...(["warmUpMs", "seed", "attempts", "retryMs", "loads"] as const),
+];
+
+const LOADS: readonly number[] = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2];
+const EXAMPLE: Service = { kind: "line", fixedMs: 20, itemMs: 1, noise: 0.1 };
+const DEFAULT_TARGET_MS = 200;
+/** The default length of a run has about so many items in all. */
+const ITEMS = 300_000;
+const [SHORTEST_MS, LONGEST_MS] = [500, 30_000];
+const WARM_UP = 0.1;
+
+/** Reads the text of a scenario file. */
+export function parseScenario(text: string, path: string): ScenarioFile {
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch (error) {
+    throw new CommandError(`Expected ${path} to be JSON: ${(error as Error).message}`);
+  }
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new CommandError(`Expected ${path} to hold an object with \`service\`, \`arrivals\` and \`options\``);
+  }
+  const unknown = Object.keys(given).find((name) => !FIELDS.includes(name as keyof ScenarioFile));
+  if (unknown !== undefined) {
+    throw new CommandError(`Unknown field \`${unknown}\` in ${path}; expected one of ${FIELDS.join(", ")}`);
+  }
+  const { loads } = given as ScenarioFile;
+  const isList =
+    Array.isArray(loads) && loads.length > 0 && loads.every((load) => typeof load === "number" && load > 0);
+  if (loads !== undefined && !isList)
+    throw new CommandError(`Expected \`loads\` in ${path} to be a list of numbers > 0`);
+  return given;
+}
+
+/** Fills in what is not given. `capacityOf`: the rate that a service with options can serve. */
+export async function completeScenario(
+  given: ScenarioFile,
+  capacityOf: (served: Served) => Promise<number>,
+): Promise<Scenario> {
+  const { service = EXAMPLE, options = {}, compare, loads = LOADS, seed = 1, attempts, retryMs } = given;
+  const targetMs = given.targetMs ?? targetOf(options) ?? targetOf(compare ?? {}) ?? DEFAULT_TARGET_MS;
+  const arrivals = given.arrivals ?? {
+    kind: "poisson" as const,
+    perSecond: rounded(await capacityOf({ service, options, targetMs })),
+  };
+  const perSecond = rateOf(arrivals) ?? 1_000;
+  const ownMs = (1_000 * ITEMS) / (perSecond * loads.reduce((sum, load) => sum + load, 0));
+  const durationMs = given.durationMs ?? Math.round(Math.min(LONGEST_MS, Math.max(SHORTEST_MS, ownMs)));
+  return {
+    ...{ service, arrivals, options, compare, loads, seed, targetMs, durationMs },
+    warmUpMs: given.warmUpMs ?? WARM_UP * durationMs,
+    retries: { attempts, retryMs },
+    isDescribed: given.service !== undefined,
+  };
+}
+
+function targetOf({ targetLatencyMs, timeoutMs }: OptionSet): number | undefined {
+  const given = [targetLatencyMs, timeoutMs].filter((ms) => typeof ms === "number");
+  return given.length === 0 ? undefined : Math.min(...given);
+}
+
+/** Two digits, so that it can be said. */
+function rounded(perSecond: number): number {
+  return Number(perSecond.toPrecision(2));
+}
+
+/** The mean rate of arrivals, where it does not depend on the answers. */
+export function rateOf(arrivals: Arrivals): number | undefined {
+  if ("perSecond" in arrivals) return arrivals.perSecond;
+  if (arrivals.kind !== "curve" || !Array.isArray(arrivals.points)) return undefined;
+  return arrivals.points.reduce((most, [, rate]) => Math.max(most, rate), 0);
+}
+
+/** The arrivals at a multiple of their load. */
+export function arrivalsAt(arrivals: Arrivals, load: number): Arrivals {
+  switch (arrivals.kind) {
+    case "curve":
+      return { ...arrivals, points: arrivals.points.map(([atMs, rate]) => [atMs, rate * load] as const) };
+    case "times":
+      return { ...arrivals, atMs: arrivals.atMs.map((at) => at / load) };
+    case "closed":
+      return { ...arrivals, callers: Math.max(1, Math.round(arrivals.callers * load)) };
+    default:
+      return { ...arrivals, perSecond: arrivals.perSecond * load };
+  }
+}
+
+/** Turns errors of options into errors of the command line. */
+export async function asUsage<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "INVALID_OPTION")) throw error;
+    throw new CommandError(error.message);
+  }
+}

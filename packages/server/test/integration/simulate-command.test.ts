@@ -1,0 +1,44 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { bundledCommand, startCommandIn } from "../support/command.ts";
+import { temporaryFolder } from "../support/folders.ts";
+import { ended } from "../support/practice.ts";
+
+async function simulate(...args: readonly string[]): ReturnType<typeof ended> {
+  return ended(startCommandIn({ bundle: await bundledCommand() }, "simulate", ...args));
+}
+
+test("simulate prints a table of the service that flags describe, and writes a page", async () => {
+  const html = join(await temporaryFolder(), "out.html");
+  const flags = ["--run-ms", "1:12,64:44", "--rate", "400", "--arrivals", "bursts", "--seconds", "1", "--loads", "1,2"];
+  const { code, output } = await simulate(
+    ...flags,
+    "--compare",
+    "target-latency-ms=100,max-batch-size=64",
+    "--html",
+    html,
+  );
+  expect({ code, output }).toMatchObject({ code: 0, output: expect.stringContaining("LOAD  OFFERED/S  IN TIME %") });
+  expect(output).toContain("calls take 12 ms for 1, 44 ms for 64 items, give or take 10 %");
+  expect(output).toContain("400 items a second in bursts");
+  expect(output).toContain("Batcher: targetLatencyMs 100, maxBatchSize 64");
+  expect(output).toContain("In time: within 100 ms");
+  expect(await readFile(html, "utf8")).toContain("</html>");
+});
+
+test("simulate names what is wrong with a flag, and exits with 2", async () => {
+  const wrong: readonly (readonly [string, ...string[]])[] = [
+    ["Did you mean --rate", "--rte", "5"],
+    ["Expected a number > 0", "--rate", "-5"],
+    ["Expected name=value", "--compare", "foo=1"],
+    ["such as 1:12,8:15,64:60", "--run-ms", "1-2"],
+    ["Expected --rate", "--arrivals", "bursts"],
+    ["Cannot read the scenario", "missing.json"],
+  ];
+  const all = wrong.map(async ([message, ...args]) => {
+    const { code, output } = await simulate(...args);
+    expect({ args, code, output }).toEqual({ args, code: 2, output: expect.stringContaining(message) });
+  });
+  await Promise.all(all);
+});
