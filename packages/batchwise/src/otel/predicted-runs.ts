@@ -17,7 +17,8 @@ export class PredictedRuns {
 
   /** In milliseconds; null without a target, and until it has learned. */
   ofCost(cost: number): number | null {
-    if (this.#batcher.options.targetLatencyMs === Infinity) return null;
+    // Batchers of older copies of the package have no such option.
+    if (!(this.#batcher.options.targetLatencyMs < Infinity)) return null;
     if (this.#left === 0) this.#read();
     else this.#left -= 1;
     if (this.#learned === null) return null;

@@ -208,7 +208,7 @@ export function deadlineExceeded(): ApiError {
 /** 429: the texts cannot be answered within the server's latency target. */
 function overloaded(failure: unknown): ApiError {
   const { retryAfterMs } = failure as { readonly retryAfterMs?: unknown };
-  const ms = typeof retryAfterMs === "number" && retryAfterMs > 0 ? Math.ceil(retryAfterMs) : 1;
+  const ms = Number.isFinite(retryAfterMs) ? Math.max(1, Math.ceil(retryAfterMs as number)) : 1;
   const message = `The server is overloaded and cannot answer this request in time: come back in ${ms} ms.`;
   // OpenAI's clients read the second one first.
   const headers = { "retry-after": String(Math.ceil(ms / 1_000)), "retry-after-ms": String(ms) };

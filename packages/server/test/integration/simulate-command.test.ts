@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { bundledCommand, startCommandIn } from "../support/command.ts";
@@ -25,6 +25,24 @@ test("simulate prints a table of the service that flags describe, and writes a p
   expect(output).toContain("Batcher: targetLatencyMs 100, maxBatchSize 64");
   expect(output).toContain("In time: within 100 ms");
   expect(await readFile(html, "utf8")).toContain("</html>");
+});
+
+test("flags replace what a file says, and leave the rest of it", async () => {
+  const path = join(await temporaryFolder(), "scenario.json");
+  const service = { kind: "line", fixedMs: 5, itemMs: 2, noise: 0.3 };
+  const arrivals = { kind: "bunches", perSecond: 50, size: 4 };
+  await writeFile(path, JSON.stringify({ service, arrivals, durationMs: 1_000, loads: [1] }));
+  const { code, stdout } = await simulate(path, "--item-ms", "3", "--rate", "90", "--max-batch-size", "9", "--json");
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({
+    scenario: {
+      service: { ...service, itemMs: 3 },
+      arrivals: { ...arrivals, perSecond: 90 },
+      options: { maxBatchSize: 9 },
+      loads: [1],
+    },
+    sweeps: [{ points: [{ load: 1, report: { targetMs: 200 } }] }],
+  });
 });
 
 test("simulate names what is wrong with a flag, and exits with 2", async () => {

@@ -4,7 +4,7 @@ import type { Arrivals, Service } from "batchwise/simulate";
 import { type Command, InvalidArgumentError } from "commander";
 import { integerFrom } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
-import type { OptionSet, ScenarioFile } from "./scenario.ts";
+import { EXAMPLE, type OptionSet, type ScenarioFile } from "./scenario.ts";
 
 export interface SimulateFlags {
   readonly fixedMs?: number;
@@ -48,8 +48,8 @@ export const OPTIONS: Readonly<
 /** The scenario of the file, with what the flags say in place of it. */
 export function merged(file: ScenarioFile, flags: SimulateFlags, command: Command): ScenarioFile {
   const { targetMs, seconds, seed, attempts, loads, compare } = flags;
-  const service = serviceOf(flags) ?? file.service;
-  const arrivals = arrivalsOf(flags, command) ?? file.arrivals;
+  const service = serviceOf(flags, file.service);
+  const arrivals = arrivalsOf(flags, file.arrivals, command);
   const given = command.opts<Record<string, string | number>>();
   const named = Object.keys(OPTIONS).filter((name) => given[name] !== undefined);
   const options = {
@@ -64,20 +64,29 @@ export function merged(file: ScenarioFile, flags: SimulateFlags, command: Comman
   return { ...file, ...set, options, ...(beside === undefined ? {} : { compare: { ...options, ...beside } }) };
 }
 
-function serviceOf({ fixedMs, itemMs, runMs, noise = 0.1 }: SimulateFlags): Service | undefined {
-  if (runMs === undefined && fixedMs === undefined && itemMs === undefined) return undefined;
-  if (runMs === undefined) return { kind: "line", fixedMs: fixedMs ?? 20, itemMs: itemMs ?? 1, noise };
-  if (fixedMs === undefined && itemMs === undefined) return { ...runMs, noise };
-  throw new CommandError("Expected either --run-ms, or --fixed-ms and --item-ms, got both");
+/** A line that the flags describe only in part has the rest of the file's, or of the example. */
+function serviceOf(flags: SimulateFlags, file: Service | undefined): Service | undefined {
+  const { fixedMs, itemMs, runMs, noise } = flags;
+  const isLine = fixedMs !== undefined || itemMs !== undefined;
+  if (runMs !== undefined && isLine) {
+    throw new CommandError("Expected either --run-ms, or --fixed-ms and --item-ms, got both");
+  }
+  const noisy = noise === undefined ? {} : { noise };
+  if (runMs !== undefined) return { noise: 0.1, ...runMs, ...noisy };
+  if (!isLine) return noise === undefined ? file : { ...(file ?? EXAMPLE), ...noisy };
+  const rest = file?.kind === "line" ? file : EXAMPLE;
+  return { ...rest, fixedMs: fixedMs ?? rest.fixedMs, itemMs: itemMs ?? rest.itemMs, ...noisy };
 }
 
-function arrivalsOf({ rate, arrivals: kind, bunchSize: size }: SimulateFlags, command: Command): Arrivals | undefined {
+function arrivalsOf(flags: SimulateFlags, file: Arrivals | undefined, command: Command): Arrivals | undefined {
+  const { rate, arrivals: kind, bunchSize: size } = flags;
+  const isNamed = command.getOptionValueSource("arrivals") === "cli";
   if (rate === undefined) {
-    if (command.getOptionValueSource("arrivals") !== "cli") return undefined;
+    if (!isNamed) return file;
     throw new CommandError("Expected --rate, the items a second at load 1, beside --arrivals");
   }
-  if (kind === "bunches") return { kind, perSecond: rate, size };
-  return { kind, perSecond: rate };
+  if (!isNamed && file !== undefined && "perSecond" in file) return { ...file, perSecond: rate };
+  return kind === "bunches" ? { kind, perSecond: rate, size } : { kind, perSecond: rate };
 }
 
 // Parsers of values.

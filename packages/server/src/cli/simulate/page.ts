@@ -3,7 +3,7 @@
 import { type Chart, drawChart, drawLegend, escaped, type Line } from "./chart.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Point, Simulation, Sweep } from "./sweep.ts";
-import { HEAD, optionsInWords, rowOf, scenarioInWords, verdictOf } from "./words.ts";
+import { brief, HEAD, optionsInWords, rowOf, scenarioInWords, verdictOf } from "./words.ts";
 
 const STYLE = `
 :root { color-scheme: light dark; --ink: #1c2733; --soft: #64748b; --line: #d9e0e8; --card: #fff; --back: #f4f6f9;
@@ -106,7 +106,7 @@ function chartsOf({ targetMs }: Scenario, sweeps: readonly Sweep[]): Chart[] {
       lines: [
         ...of(({ report }) => report.latencyMs.p99, "p99"),
         ...of(({ report }) => report.latencyMs.p50, "p50", true),
-        beside("in time", () => targetMs),
+        beside(`in time: ${brief(targetMs)} ms`, () => targetMs),
       ],
     },
     {

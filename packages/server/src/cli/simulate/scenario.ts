@@ -40,7 +40,8 @@ const FIELDS: readonly (keyof ScenarioFile)[] = [
 ];
 
 const LOADS: readonly number[] = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2];
-const EXAMPLE: Service = { kind: "line", fixedMs: 20, itemMs: 1, noise: 0.1 };
+/** The service that is simulated where none is described. */
+export const EXAMPLE = { kind: "line", fixedMs: 20, itemMs: 1, noise: 0.1 } as const;
 const DEFAULT_TARGET_MS = 200;
 /** The default length of a run has about so many items in all. */
 const ITEMS = 300_000;

@@ -23,7 +23,7 @@ Examples:
 export function simulateCommand(): Command {
   const command = new Command("simulate")
     .description("what would happen to a batched service at up to twice the load, in virtual time")
-    .argument("[scenario]", "a JSON file with service, arrivals, options, loads …; flags come before it")
+    .argument("[scenario]", "a JSON file with service, arrivals, options, loads …; flags replace what it says")
     .option("--fixed-ms <ms>", "time of a call besides its items (default: 20)", numberFrom(0))
     .option("--item-ms <ms>", "time of each item (default: 1)", numberFrom(0))
     .option("--run-ms <points>", "measured run times in place of these: size:ms,size:ms …", points)
