@@ -189,10 +189,9 @@ export class Embedder {
     if (batches === 0) return { realMs: null, predictedMs: null };
     const target = learned?.state === "learned" ? learned.target : undefined;
     const cost = this.#costs.perSecond() / batches;
-    return {
-      realMs: this.#runMs.perSecond() / batches,
-      predictedMs: target === undefined ? null : target.fixedMs + target.unitMs * cost,
-    };
+    const predictedMs = target === undefined ? 0 : target.fixedMs + target.unitMs * cost;
+    // A line through noisy times may be below 0 for small batches.
+    return { realMs: this.#runMs.perSecond() / batches, predictedMs: predictedMs > 0 ? predictedMs : null };
   }
 
   /** Stops waiting for fuller batches; the first step of a shutdown. */

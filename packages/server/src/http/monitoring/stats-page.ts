@@ -53,15 +53,15 @@ const TILES = [
   ["texts a batch, lately", (s) => s.perSecond.batches > 0 ? s.perSecond.texts / s.perSecond.batches : null],
   ["waiting now", (s) => s.stats.waiting],
   ["answered", (s) => s.stats.completed],
-  ["refused for the target", (s) => s.stats.learned?.target?.refused, "with a target"],
-  ["texts a second that make the target", (s) => s.stats.learned?.target?.capacityPerSecond, "with a target"],
+  ["refused: overloaded", (s) => s.stats.learned?.target?.refused, "with a target"],
+  ["texts a second in time", (s) => s.stats.learned?.target?.capacityPerSecond, "with a target"],
   ["left or refused", (s) => s.stats.cancelled + s.stats.expired + s.stats.rejected + s.stats.failed],
 ];
 const CHARTS = [
   { title: "Texts a batch", series: [["mean", (p) => p.size]] },
   { title: "Texts waiting", series: [["now", (p) => p.waiting]] },
   { title: "Latency, ms", series: [["p50", (p) => p.p50], ["p95", (p) => p.p95]] },
-  { title: "Run of a batch, ms", series: [["real", (p) => p.realMs], ["predicted", (p) => p.predictedMs]] },
+  { title: "Batch run, ms", series: [["real", (p) => p.realMs], ["predicted", (p) => p.predictedMs]] },
   { title: "Refused a second", series: [["now", (p) => p.refused]], isOptional: true },
 ];
 
