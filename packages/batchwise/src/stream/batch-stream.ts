@@ -13,7 +13,7 @@ import type {
   SubmitManyOptions,
   SubmitOptions,
 } from "../core/contract/types.ts";
-import { aFunction, check } from "../core/contract/validate.ts";
+import { aFunction, check, checkIsObject } from "../core/contract/validate.ts";
 import { captureAsyncContext } from "../core/time/async-context.ts";
 import { createBatcher } from "../makers/batch.ts";
 import { callable } from "../makers/callable.ts";
@@ -21,7 +21,7 @@ import type { DONE, SKIP } from "./marks.ts";
 import { Producer } from "./produce.ts";
 import type { Stall } from "./stall.ts";
 import type { StreamItem } from "./stream-item.ts";
-import { type ResolvedStreamOptions, resolveStreamOptions, type StreamOptions } from "./stream-options.ts";
+import { type ResolvedStreamOptions, refuseOptions, resolveStreamOptions, type StreamOptions } from "./stream-options.ts";
 import { Submitter } from "./submitter.ts";
 
 export type { StreamOptions } from "./stream-options.ts";
@@ -113,9 +113,20 @@ export function batchStream<Item, Chunk>(
     map: { value: undefined },
     submitMany: { value: submitter.submitMany.bind(submitter), enumerable: true },
     submitSettled: { value: submitter.submitSettled.bind(submitter), enumerable: true },
+    configure: { value: configurer(core), enumerable: true },
     on: { value: listener(core, warnings), enumerable: true },
     options: { get: () => Object.freeze({ ...core.options, maxBufferedChunks, maxStallMs }), enumerable: true },
   }) as unknown as StreamFunction<Item, Chunk>;
+}
+
+/** The batcher's `configure`, without the options that do not apply. */
+function configurer(core: BatcherControls): BatcherControls["configure"] {
+  return (changes) => {
+    checkIsObject("changes", changes);
+    const read = { ...changes };
+    refuseOptions(read);
+    core.configure(read);
+  };
 }
 
 /** The batcher's `on`; its "warning" also receives the warnings of streams. */

@@ -77,7 +77,8 @@ export function resolveStreamOptions<Item, Carried extends Carrier<Item>>(
   return { maxBufferedChunks, maxStallMs, engine: { ...rest, ...ofItems } };
 }
 
-function refuseOptions(options: object): void {
+/** Throws INVALID_OPTION for options that do not apply to streams. */
+export function refuseOptions(options: object): void {
   for (const name of NOT_FOR_STREAMS) {
     if ((options as Record<string, unknown>)[name] === undefined) continue;
     throw invalidOption(TypeError, `Expected no \`${name}\`: it does not apply to a stream`);

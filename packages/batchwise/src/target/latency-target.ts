@@ -14,6 +14,8 @@ import { pack } from "../core/policy/pack.ts";
 import type { EndedBatch } from "../core/policy/packer.ts";
 import { RunTimeModel } from "../core/policy/run-time-model.ts";
 import type { Entry } from "../core/queue/entry.ts";
+import type { Lane } from "../core/queue/lane.ts";
+import { lateOf } from "./let-go.ts";
 
 /** No item is refused for time before this many batches have ended. */
 const FIRST_BATCHES = 3;
@@ -27,10 +29,16 @@ const LONGEST_PAUSE = 256;
 /** A wait ends this part of the target early, and at least this many ms: timers are late. */
 const EARLY = 0.05;
 const EARLY_MS = 2;
-/** Items of one line are let go in portions of this size. */
+/** Of items in one line at least so many are read, to see how many have to go. */
 const READ_AHEAD = 64;
+/** A lane is cut to the room that there is when it is this many times as long. */
+const OVERFULL = 1.1;
 /** The refused part of arrivals is averaged over about this many batches. */
 const RATED = 8;
+
+const priorityOf = (lane: Lane): number => lane.byRank.first?.value.priority ?? 0;
+/** About the order in which lanes are served. */
+const byUrgency = (a: Lane, b: Lane): number => priorityOf(b) - priorityOf(a) || a.oldestAt() - b.oldestAt();
 
 class TargetRule implements LatencyTarget {
   readonly #view: TargetView;
@@ -114,59 +122,75 @@ class TargetRule implements LatencyTarget {
     return this.#view.slots.isFree;
   }
 
-  /** When the next batch starts, from now: at the first end of a running batch. */
-  #startsIn(now: number): number {
-    if (this.#isFree || this.#view.isHeld()) return 0;
+  /** When the next batch starts: now, or at the first end of a running batch. */
+  #startAt(now: number): number {
+    if (this.#isFree || this.#view.isHeld()) return now;
     const ends = this.#view.slots.running.map(({ cost, startedAt }) => startedAt + this.#model.predict(cost));
-    return Math.max(0, Math.min(...ends) - now);
+    return Math.max(now, Math.min(...ends));
+  }
+
+  /** How many items that come now can be in time, if the next batch starts then. */
+  #roomFrom(startAt: number, now: number): number {
+    const leftMs = now - startAt + this.#targetMs - this.#upper(this.#cap);
+    return this.#cap * Math.max(1, 1 + Math.floor((leftMs * this.#slots) / this.#predict(this.#cap)));
   }
 
   room(now: number): number {
     if (this.#ended < FIRST_BATCHES || this.#view.isHeld()) return Infinity;
-    const cap = this.#cap;
-    const leftMs = this.#targetMs - this.#startsIn(now) - this.#upper(cap);
-    return cap * Math.max(1, 1 + Math.floor((leftMs * this.#slots) / this.#predict(cap))) - this.#view.queue.size;
+    return this.#roomFrom(this.#startAt(now), now) - this.#view.queue.size;
   }
 
   refusalOf({ moment: { at }, priority, key, tenant }: Entry): Error | null {
     // Of several priorities, lanes or tenants another item may have to go, at the end of the turn.
-    if (this.#view.queue.size === 0) this.#isMixed = false;
     if (priority !== 0 || key !== undefined || tenant !== "") this.#isMixed = true;
     return this.#isMixed || this.room(at) > 0 ? null : this.#refusal(at, 1);
   }
 
-  shed(now: number): void {
-    const { queue } = this.#view;
-    if (queue.size === 0 || this.#ended < FIRST_BATCHES) return;
-    const leftMs = this.#targetMs - this.#startsIn(now);
-    const most = this.#view.isHeld() ? 1 : this.#cap;
-    const isLate = (at: number, items: number): boolean => now - at + this.#upper(Math.min(most, items)) > leftMs;
-    if (!isLate(queue.oldestAt(), queue.size)) return;
-    const order = this.#lettingGo();
-    // From the end: those that are left make it together, or one more has to go.
-    let count = order.length;
-    for (let oldest = Infinity; count > 0; count -= 1) {
-      oldest = Math.min(oldest, (order[count - 1] as Entry).moment.at);
-      if (isLate(oldest, queue.size - count + 1)) break;
-    }
-    const isAll = count === order.length;
-    // Something always runs.
-    if (count === queue.size && this.#isFree) count -= 1;
-    if (count > 0) this.#view.letGo(order.slice(0, count), this.#refusal(now, count));
-    if (isAll && count > 0) this.shed(now);
+  /** The latest start of a batch of so many items, the oldest of which was submitted at `at`. */
+  #latestStart(at: number, items: number): number {
+    // While it is unknown when a batch starts, only what would be late by itself is certain.
+    const size = this.#view.isHeld() ? 1 : Math.min(this.#cap, items);
+    return at + this.#targetMs - this.#upper(size);
   }
 
-  /**
-   * Waiting items in the order in which they are let go: the lowest priority first, then the
-   * oldest, then those that would be served last. Where all are of one line, the first of them
-   * are enough.
-   */
-  #lettingGo(): Entry[] {
-    const lanes = [...this.#view.queue.lanes()];
-    const isPlain = lanes.length === 1 && lanes[0]?.byRank.size === 1 && !this.#options?.fairBy;
-    const caps: Caps = { maxBatchSize: isPlain ? READ_AHEAD : Infinity, maxBatchCost: Infinity, batchCost: "sum" };
-    const entries = lanes.flatMap((lane) => pack(lane, caps, Infinity).entries).reverse();
-    return entries.sort((a, b) => a.priority - b.priority || a.moment.at - b.moment.at);
+  shed(now: number): number {
+    const { queue } = this.#view;
+    if (queue.size === 0) this.#isMixed = false;
+    if (queue.size === 0 || this.#ended < FIRST_BATCHES) return Infinity;
+    const firstAt = this.#startAt(now);
+    if (!this.#isMixed) {
+      const lateAt = this.#latestStart(queue.oldestAt(), queue.size);
+      if (lateAt > firstAt) return lateAt;
+    }
+    let startAt = firstAt;
+    let nextAt = Infinity;
+    for (const lane of [...queue.lanes()].sort(byUrgency)) {
+      const late = this.#lateIn(lane, startAt, now, startAt === firstAt);
+      if (late.length > 0) this.#view.letGo(late, this.#refusal(now, late.length));
+      if (lane.size === 0) continue;
+      const lateAt = this.#latestStart(lane.oldestAt(), lane.size) - startAt + firstAt;
+      if (lateAt > now) nextAt = Math.min(nextAt, lateAt);
+      if (!this.#view.isHeld()) startAt += this.#predict(Math.min(this.#cap, lane.size)) / this.#slots;
+    }
+    return nextAt;
+  }
+
+  /** What has to go of a lane whose next batch starts then. */
+  #lateIn(lane: Lane, startAt: number, now: number, isFirst: boolean): readonly Entry[] {
+    const isHeld = this.#view.isHeld();
+    const isLate = (at: number, items: number): boolean => this.#latestStart(at, items) <= startAt;
+    const room = this.#isMixed && !isHeld ? this.#roomFrom(startAt, now) : Infinity;
+    const isOver = lane.size > OVERFULL * room;
+    if (!isOver && !isLate(lane.oldestAt(), lane.size)) return [];
+    const isFifo = lane.byRank.size === 1 && this.#options?.fairBy === undefined;
+    for (let most = isFifo && !isOver ? READ_AHEAD : Infinity; ; most *= 4) {
+      const { entries } = pack(lane, { maxBatchSize: most, maxBatchCost: Infinity, batchCost: "sum" }, Infinity);
+      const behind = lane.size - entries.length;
+      // Something always runs.
+      const mustRun = isFirst && this.#isFree && !isHeld;
+      const late = lateOf(entries, { behind, room: isOver ? room : Infinity, mustRun, isLate });
+      if (late.length < entries.length || behind === 0) return late;
+    }
   }
 
   // Refusals.
@@ -176,7 +200,7 @@ class TargetRule implements LatencyTarget {
     this.#refused += count;
     this.#hasLet = true;
     if (this.#error?.at === now) return this.#error.error;
-    const untilMs = this.#startsIn(now) + this.#predict(Math.min(this.#cap, this.#view.queue.size || 1));
+    const untilMs = this.#startAt(now) - now + this.#predict(Math.min(this.#cap, this.#view.queue.size || 1));
     // In overload all that can be served is: arrivals over capacity are one over the rest.
     const share = Math.max(0.05, Math.min(1, 1.9 - 1 / (1 - this.#refusedShare)));
     const error = overloadedError(this.#view.services.name, this.#targetMs, Math.ceil(untilMs / share));

@@ -1,3 +1,4 @@
+import { batchStream, createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { echo, echoAll, range, rig, thrownBy, watch } from "../support.ts";
 
@@ -163,5 +164,38 @@ describe("configure()", () => {
     await echo(of);
     await echo(of);
     expect(of.handler.batches).toEqual([[1], [4, 4], [4]]);
+  });
+});
+
+describe("with a latency target", () => {
+  test("`maxBatchSize` becomes 1,024 while it was never set, and 32 again without the target", () => {
+    const { batcher } = rig();
+    batcher.configure({ targetLatencyMs: 100 });
+    expect(batcher.options).toMatchObject({ maxBatchSize: 1_024, preferredBatchSize: 1_024 });
+    batcher.configure({ concurrency: 2 });
+    expect(batcher.options.maxBatchSize).toBe(1_024);
+    batcher.configure({ targetLatencyMs: Infinity });
+    expect(batcher.options).toMatchObject({ maxBatchSize: 32, preferredBatchSize: 32 });
+    batcher.configure({ maxBatchSize: 8 });
+    batcher.configure({ targetLatencyMs: 100 });
+    expect(batcher.options.maxBatchSize).toBe(8);
+  });
+
+  test("a `maxBatchSize` that was given stays", () => {
+    const { batcher } = rig({ maxBatchSize: 16 });
+    batcher.configure({ targetLatencyMs: 100 });
+    expect(batcher.options.maxBatchSize).toBe(16);
+  });
+
+  test("`prefetch` above 0 and streams refuse it", () => {
+    const staged = { prepare: (items: number[]) => items, run: async (items: number[]) => items };
+    const ahead = createBatcher(staged, { prefetch: 1 });
+    expect(() => ahead.configure({ targetLatencyMs: 50 })).toThrow("0 when `limiter` or `targetLatencyMs` is set");
+    expect(ahead.options.targetLatencyMs).toBe(Infinity);
+    const stream = batchStream(async function* (): AsyncGenerator<number[]> {});
+    expect(() => stream.configure({ targetLatencyMs: 50 })).toThrow("does not apply to a stream");
+    expect(() => stream.configure(null as never)).toThrow("changes");
+    stream.configure({ concurrency: 3 });
+    expect(stream.options.concurrency).toBe(3);
   });
 });

@@ -45,6 +45,10 @@ export class BatchwiseError extends Error {
   readonly retryable: boolean;
   /** Of OVERLOADED: when to submit again, in milliseconds from now. */
   declare readonly retryAfterMs?: number;
+  /** Of OVERLOADED from `submitMany`: how many of its items have been refused so far. */
+  declare readonly refused?: number;
+  /** Of OVERLOADED from `submitMany`: how many items it submitted. */
+  declare readonly submitted?: number;
 
   constructor(init: BatchwiseErrorInit) {
     super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
@@ -127,6 +131,13 @@ export function overloadedError(name: string, targetLatencyMs: number, retryAfte
   const message = `The item cannot be answered within ${targetLatencyMs} ms of its submit (targetLatencyMs).`;
   return Object.assign(errorOf(name, "OVERLOADED", message, true), { retryAfterMs });
 }
+
+/** The same error for a call of many items. `refused` is to be counted up. */
+export function overloadedCallError({ message, retryAfterMs = 0 }: BatchwiseError, submitted: number): RefusedCall {
+  return Object.assign(errorOf("", "OVERLOADED", message, true), { retryAfterMs, refused: 0, submitted });
+}
+
+export type RefusedCall = BatchwiseError & { refused: number };
 
 /** For the items of a call that the queue can never hold at once. */
 export function callTooLargeError(name: string, size: number, what: string, maxQueueSize: number): BatchwiseError {

@@ -33,8 +33,17 @@ import {
 /** The default cost of an item. */
 export const oneEach = (): number => 1;
 
-/** The options in force. `preferredBatchSize` undefined: follows `maxBatchSize`. */
-type Defaults = Omit<ResolvedOptions, "preferredBatchSize"> & { readonly preferredBatchSize: number | undefined };
+/**
+ * Sizes as users gave them. `maxBatchSize` undefined: as large as other options make it;
+ * `preferredBatchSize`: as `maxBatchSize`.
+ */
+export interface GivenSizes {
+  readonly maxBatchSize: number | undefined;
+  readonly preferredBatchSize: number | undefined;
+}
+
+/** The options in force, but for the sizes. */
+type Defaults = Omit<ResolvedOptions, keyof GivenSizes> & GivenSizes;
 
 /** The options that users may give. */
 type Given = Omit<Defaults, "learnsBatchCost">;
@@ -44,7 +53,7 @@ type Settings<Name extends keyof Given> = { readonly [Key in Name]: readonly [ru
 
 /** The options that `configure` may change. */
 export const LIMITS: Settings<keyof ConfigureOptions> = {
-  maxBatchSize: [unboundedIntegerFrom(1), 32],
+  maxBatchSize: [unboundedIntegerFrom(1), undefined],
   preferredBatchSize: [unboundedIntegerFrom(1), undefined],
   maxBatchCost: [{ ...aboveZero, expected: 'a number > 0 or "learn"' }, Infinity],
   maxWaitMs: [zeroOrMore, 0],
@@ -101,8 +110,8 @@ const DEFAULTS = {
   learnsBatchCost: false,
 } as unknown as Defaults;
 
-/** Default of `maxBatchSize` if the batch size is learned. */
-const LEARNED_SIZE = 1024;
+/** Defaults of `maxBatchSize`; the second if the batch size is learned. */
+const [PLAIN_SIZE, LEARNED_SIZE] = [32, 1024];
 
 /** Options that were validated, filled in and frozen once. */
 export class PreparedOptions {
@@ -132,9 +141,18 @@ export class PreparedOptions {
     const options: BatchOptions<unknown, unknown> = { ...given };
     checkAll(options, SETTINGS, "");
     checkTogether(options);
-    this.options = resolve({ ...defaultsFor(options), name }, options);
+    const batchCost = options.order === "length" ? "padded" : DEFAULTS.batchCost;
+    this.options = resolve({ ...DEFAULTS, batchCost, name }, options);
     this.given = options;
   }
+}
+
+/** The sizes of these options, else those before. */
+export function sizesOf(given: ConfigureOptions, before?: GivenSizes): GivenSizes {
+  return {
+    maxBatchSize: given.maxBatchSize ?? before?.maxBatchSize,
+    preferredBatchSize: given.preferredBatchSize ?? before?.preferredBatchSize,
+  };
 }
 
 const defaults: Map<string, PreparedOptions> = new Map();
@@ -144,14 +162,6 @@ const MOST_DEFAULTS = 100;
 /** Infinity is no target. */
 function hasTarget(ms = Infinity): boolean {
   return ms < Infinity;
-}
-
-/** Defaults that depend on given options. */
-function defaultsFor({ order, maxBatchCost, targetLatencyMs }: BatchOptions<unknown, unknown>): Defaults {
-  const isLearned = maxBatchCost === "learn" || hasTarget(targetLatencyMs);
-  if (order !== "length" && !isLearned) return DEFAULTS;
-  const batchCost = order === "length" ? "padded" : DEFAULTS.batchCost;
-  return { ...DEFAULTS, batchCost, maxBatchSize: isLearned ? LEARNED_SIZE : DEFAULTS.maxBatchSize };
 }
 
 /** Throws for options that are valid separately but not together. */
@@ -177,18 +187,11 @@ function checkGather(gather: ConfigureOptions["gather"], clock: Clock = systemCl
   throw expected("clock.setImmediate", rule, clock.setImmediate);
 }
 
-/**
- * The options with some limits changed. `isPreferredUnset`: preferredBatchSize follows
- * maxBatchSize.
- */
-export function reconfigure(
-  current: ResolvedOptions,
-  changes: ConfigureOptions,
-  isPreferredUnset: boolean,
-): ResolvedOptions {
+/** The options with some limits changed, from sizes as they were given before. */
+export function reconfigure(current: ResolvedOptions, sizes: GivenSizes, changes: ConfigureOptions): ResolvedOptions {
   checkAll(changes, LIMITS, "");
-  checkGather(changes.gather, current.clock);
-  return resolve(isPreferredUnset ? { ...current, preferredBatchSize: undefined } : current, changes);
+  checkTogether({ ...current, ...changes });
+  return resolve({ ...current, ...sizes }, changes);
 }
 
 /** The options as given: "learn" for a learned cost, so that they can be passed to `configure`. */
@@ -204,13 +207,14 @@ function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): Resolve
   if (maxBatchCost !== undefined) changes.learnsBatchCost = maxBatchCost === "learn";
   if (maxBatchCost === "learn") changes.maxBatchCost = Infinity;
   const options: Defaults = { ...base, ...changes };
-  const { maxBatchSize, preferredBatchSize = maxBatchSize } = options;
+  const isLearned = options.learnsBatchCost || hasTarget(options.targetLatencyMs);
+  const { maxBatchSize = isLearned ? LEARNED_SIZE : PLAIN_SIZE, preferredBatchSize = maxBatchSize } = options;
   if (preferredBatchSize > maxBatchSize) {
     const rule = { ...unboundedIntegerFrom(1), expected: `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})` };
     throw expected("preferredBatchSize", rule, preferredBatchSize);
   }
   const retry = given.retry === undefined ? options.retry : resolveRetry(given.retry);
-  return Object.freeze({ ...options, preferredBatchSize, retry });
+  return Object.freeze({ ...options, maxBatchSize, preferredBatchSize, retry });
 }
 
 function resolveRetry(given: RetryOptions): ResolvedRetry {

@@ -8,7 +8,7 @@ import { nameOfHandler, withHandlerDefaults } from "../contract/handler-defaults
 import type { Mapped, MapSource } from "../contract/map-options.ts";
 import { type ChangeObserver, OBSERVE } from "../contract/observer.ts";
 import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contract/options.ts";
-import { PreparedOptions, reconfigure, shownOptions } from "../contract/resolve-options.ts";
+import { type GivenSizes, PreparedOptions, reconfigure, shownOptions, sizesOf } from "../contract/resolve-options.ts";
 import { WATCH_SLOTS } from "../contract/slot-waits.ts";
 import type { BatcherStats } from "../contract/stats.ts";
 import type {
@@ -58,7 +58,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   /** Null where the handler has neither `open` nor `close`. */
   readonly #opening: Opening | null;
   readonly #scheduler: Scheduler;
-  #isPreferredUnset: boolean;
+  #sizes: GivenSizes;
   #options: ResolvedOptions;
   #shown: ShownOptions;
   #hasWarnedOfWait: boolean;
@@ -105,7 +105,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#services = services;
     this.#options = options;
     this.#shown = shownOptions(options);
-    this.#isPreferredUnset = own.preferredBatchSize === undefined;
+    this.#sizes = sizesOf(own);
     const { fairBy, priorityAgingMs } = options;
     this.#queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
     this.#admission = new Admission(services, this.#queue);
@@ -208,10 +208,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   configure(changes: ConfigureOptions): void {
     checkIsObject("changes", changes);
     const read = { ...changes };
-    const isPreferredUnset = this.#isPreferredUnset && read.preferredBatchSize === undefined;
-    this.#options = reconfigure(this.#options, read, isPreferredUnset);
+    this.#options = reconfigure(this.#options, this.#sizes, read);
     this.#shown = shownOptions(this.#options);
-    this.#isPreferredUnset = isPreferredUnset;
+    this.#sizes = sizesOf(read, this.#sizes);
     this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
     this.#apply();
   }

@@ -114,7 +114,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   /** Call at the end of a turn in which something happened. */
   turnEnded(): void {
     this.#gathering.turnEnded();
-    if (!this.slots.isFree) this.next.target?.shed(this.#services.clock.now());
     const gate = this.#gathering.gateAfter(this.#services.options);
     if (
       gate === "pass" &&
@@ -252,7 +251,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     }
     // Releasing a limiter calls a user's function, which may call back.
     if (this.#limiter === null && this.#hasNothingToDo()) {
-      this.#wake.clear();
+      this.#waitForEvent();
     } else {
       this.#gate = gate;
       this.#isPumping = true;
@@ -280,7 +279,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#grantSlots();
     this.#admitBlocked();
     if (!this.#mayClose()) return this.#waitForEvent();
-    this.next.target?.shed(now);
+    const lateAt = this.next.target?.shed(now) ?? Infinity;
     const gate = this.#turn.isOpen ? "turn" : this.#gate;
     const plain = gate === "open" ? this.next.plain() : null;
     if (plain !== null) {
@@ -292,7 +291,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     for (const lane of choice.notReady) this.#queue.markCold(lane);
     if (choice.lane === null) {
       this.#limiter?.withdraw();
-      if (gate === "open") this.#wake.set(choice.wakeAt, now);
+      if (gate === "open") this.#wake.set(Math.min(choice.wakeAt, lateAt), now);
       return false;
     }
     const { isFlushOnly } = this.next;
@@ -313,10 +312,18 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     return this.slots.next === undefined && !this.#mayClose();
   }
 
-  /** Waits for an event, without a timer. */
-  #waitForEvent(): false {
-    this.#wake.clear();
-    return false;
+  /**
+   * Waits for an event, or for the next item that cannot meet a target. True if there is room now
+   * for submits that wait outside.
+   */
+  #waitForEvent(): boolean {
+    const { target } = this.next;
+    const { departures } = this.#queue;
+    const now = target === null ? 0 : this.#services.clock.now();
+    const lateAt = target?.shed(now) ?? Infinity;
+    if (lateAt < Infinity) this.#wake.set(lateAt, now);
+    else this.#wake.clear();
+    return this.#queue.departures > departures && this.#admission.blocked > 0;
   }
 
   /** True if an item waits and a slot can take it. If not, withdraws from the limiter. */

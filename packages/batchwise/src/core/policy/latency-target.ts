@@ -32,10 +32,10 @@ export interface LatencyTarget {
   /** The error for an item that cannot meet the target; null if it may. */
   refusalOf(entry: Entry): Error | null;
   /**
-   * Refuses items that can no longer meet the target. Call it before a batch is chosen, and at the
-   * end of each turn while all slots are busy.
+   * Refuses items that can no longer meet the target. Returns when to call it again, unless a batch
+   * is chosen or an item comes before; Infinity: never.
    */
-  shed(now: number): void;
+  shed(now: number): number;
   /** These caps, with the one of the next batch; the same object where that changes nothing. */
   limits<Limits extends Caps>(caps: Limits): Limits;
   /** How long the oldest item may be held for a fuller batch. */

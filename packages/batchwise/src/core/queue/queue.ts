@@ -216,8 +216,8 @@ export class Queue implements LaneOwner {
 
   /** Its submit time; Infinity if no entry waits. */
   oldestAt(): number {
-    this.endRoom();
-    return this.byAge.first?.key ?? Infinity;
+    const arrivedAt = this.#arrived > 0 ? (this.#arrivals[0] as Entry).moment.at : Infinity;
+    return Math.min(arrivedAt, this.byAge.first?.key ?? Infinity);
   }
 
   /** Takes the entries of a batch, from lines or arrivals, and gives them to their new holder. */

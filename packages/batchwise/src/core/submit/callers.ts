@@ -2,7 +2,7 @@
 // a Call is one submitMany, whose items need no promises of their own. Each is settled exactly
 // once.
 
-import { BatchwiseError, deadlineError, nameError } from "../contract/errors.ts";
+import { BatchwiseError, deadlineError, nameError, overloadedCallError, type RefusedCall } from "../contract/errors.ts";
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
@@ -188,6 +188,7 @@ export class Call implements Recipient {
   readonly #isSettled: boolean;
   #left: number;
   #hasFailed = false;
+  #refusal: RefusedCall | null = null;
 
   constructor(size: number, isSettled: boolean, resolve: Resolve) {
     this.size = size;
@@ -203,11 +204,21 @@ export class Call implements Recipient {
     if (this.#left === 0) this.#resolve(this.#results);
   }
 
-  fail(reason: unknown, _outcome: FailedOutcome, _now: number, position: number): void {
+  fail(reason: unknown, outcome: FailedOutcome, _now: number, position: number): void {
     if (this.#isSettled) this.#results[position] = { status: "rejected", reason };
-    else if (!this.#hasFailed) this.#resolve(rejection(reason));
-    this.#hasFailed = true;
+    else this.#reject(reason, outcome);
     this.#left -= 1;
     if (this.#left === 0) this.#resolve(this.#results);
+  }
+
+  /** Rejects with the first reason. The items that a target refuses are counted in it. */
+  #reject(reason: unknown, outcome: FailedOutcome): void {
+    const isOverload = outcome === "rejected" && (reason as BatchwiseError).code === "OVERLOADED";
+    if (!this.#hasFailed) {
+      if (isOverload) this.#refusal = overloadedCallError(reason as BatchwiseError, this.size);
+      this.#resolve(rejection(this.#refusal ?? reason));
+    }
+    if (isOverload && this.#refusal !== null) this.#refusal.refused += 1;
+    this.#hasFailed = true;
   }
 }

@@ -5,7 +5,7 @@
 // queue is waited for. When the iteration ends in any way (break, failure, abort, end of the
 // source), pending items are cancelled and the source is closed once.
 
-import { closedError } from "../contract/errors.ts";
+import { type BatchwiseError, closedError } from "../contract/errors.ts";
 import { ignoreFailure } from "../contract/thenable.ts";
 import type { Batcher, MapOptions, SubmitManyOptions } from "../contract/types.ts";
 import {
@@ -75,6 +75,9 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   #error: { readonly reason: unknown } | null = null;
   #isOver = false;
   #isStuck = false;
+  /** While the batcher is overloaded: resolves when items may be submitted again. */
+  #pause: Promise<void> | null = null;
+  #endPause: () => void = () => {};
 
   /**
    * `noteStuck` is called when a reader begins or ceases to wait for pending items while no more
@@ -200,6 +203,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#unfollow();
+    this.#endPause();
     this.#first = null;
     this.#last = null;
     if (this.#pending > 0) this.#cancel.abort();
@@ -273,6 +277,10 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
    */
   async #submit(item: unknown): Promise<Outcome | null> {
     while (!this.#isOver) {
+      if (this.#pause !== null) {
+        await this.#pause;
+        continue;
+      }
       // A submit to a closed batcher rejects with its error.
       if (this.#isFull && !this.#target.closed) {
         await this.#ready();
@@ -280,9 +288,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
       }
       const [outcome] = (await this.#target.submitSettled([item], this.#options)) as [Outcome];
       if (outcome.status === "fulfilled" || !this.#admission.isRefusal(outcome.reason)) return outcome;
-      const { retryAfterMs } = outcome.reason as { readonly retryAfterMs?: number };
-      if (retryAfterMs)
-        await new Promise((resolve) => this.#services.clock.setTimeout(() => resolve(null), retryAfterMs));
+      this.#waitOut((outcome.reason as BatchwiseError).retryAfterMs);
     }
     return null;
   }
@@ -295,6 +301,20 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   /** Resolves when the queue has a free place, and when it never will. */
   #ready(): Promise<void> {
     return this.#target.ready().catch(() => {});
+  }
+
+  /** All items wait until the first that was refused may be submitted again. */
+  #waitOut(ms: number | undefined): void {
+    if (ms === undefined || this.#isOver) return;
+    const { clock } = this.#services;
+    this.#pause ??= new Promise((resolve) => {
+      this.#endPause = () => {
+        clock.clearTimeout(timer);
+        this.#pause = null;
+        resolve();
+      };
+      const timer = clock.setTimeout(this.#endPause, ms);
+    });
   }
 
   #append(place: Place): void {

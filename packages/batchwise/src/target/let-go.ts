@@ -1,0 +1,38 @@
+// Which waiting items of a lane have to go: a pure function.
+
+import type { Entry } from "../core/queue/entry.ts";
+
+interface Start {
+  /** How many wait behind the given entries. */
+  readonly behind: number;
+  /** How many may stay. */
+  readonly room: number;
+  /** One has to stay. */
+  readonly mustRun: boolean;
+  /** Whether a batch of so many, the oldest of which was submitted at `at`, is late. */
+  isLate(at: number, items: number): boolean;
+}
+
+/**
+ * The entries that have to go for the others to be in time together, from a lane's first entries in
+ * the order of service. The lowest priority as submitted goes first, and of one priority the
+ * oldest. Where there is no room for all, those go that would be served last.
+ */
+export function lateOf(entries: readonly Entry[], { behind, room, mustRun, isLate }: Start): Entry[] {
+  const late: Entry[] = [];
+  const kept = new Set<Entry>();
+  let oldest = Infinity;
+  for (const entry of entries.toSorted((a, b) => b.priority - a.priority || b.moment.at - a.moment.at)) {
+    const at = Math.min(oldest, entry.moment.at);
+    const size = behind + kept.size;
+    if (isLate(at, size + 1) && !(mustRun && size === 0)) {
+      late.push(entry);
+      continue;
+    }
+    kept.add(entry);
+    oldest = at;
+  }
+  if (kept.size <= room) return late;
+  const order = entries.filter((entry) => kept.has(entry)).sort((a, b) => b.priority - a.priority);
+  return late.concat(order.slice(room));
+}
