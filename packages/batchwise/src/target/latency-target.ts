@@ -8,7 +8,6 @@
 import { overloadedError } from "../core/contract/errors.ts";
 import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
-import type { Caps } from "../core/policy/caps.ts";
 import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/latency-target.ts";
 import { pack } from "../core/policy/pack.ts";
 import type { EndedBatch } from "../core/policy/packer.ts";
@@ -43,16 +42,10 @@ const byUrgency = (a: Lane, b: Lane): number => priorityOf(b) - priorityOf(a) ||
 class TargetRule implements LatencyTarget {
   readonly #view: TargetView;
   readonly #model: RunTimeModel = new RunTimeModel();
-  #options: ResolvedOptions | null = null;
-  #targetMs = 0;
-  #slots = 1;
   /** The mean cost of an item. */
   #itemCost = 1;
   /** Items of the next batch. */
   #cap = FIRST_CAP;
-  /** The last caps that were limited; null once the cap may have changed. */
-  #limited: { readonly from: Caps; readonly to: Caps } | null = null;
-  #hasLet = false;
   #ended = 0;
   #refused = 0;
   /** The largest cost that has succeeded. */
@@ -72,11 +65,16 @@ class TargetRule implements LatencyTarget {
     this.#view = view;
   }
 
-  configure(options: ResolvedOptions): void {
-    this.#options = options;
-    this.#targetMs = options.targetLatencyMs;
-    this.#slots = options.concurrency;
-    this.#chooseCap();
+  get #options(): ResolvedOptions {
+    return this.#view.services.options;
+  }
+
+  get #targetMs(): number {
+    return this.#options.targetLatencyMs;
+  }
+
+  configure(): void {
+    this.#chooseCap(false);
   }
 
   // How large, and how long.
@@ -89,26 +87,21 @@ class TargetRule implements LatencyTarget {
     return this.#model.upper(items * this.#itemCost);
   }
 
-  #chooseCap(): void {
-    const [model, options] = [this.#model, this.#options as ResolvedOptions];
+  #chooseCap(hasRefused: boolean): void {
+    const model = this.#model;
+    const { concurrency, maxBatchCost, maxBatchSize } = this.#options;
     let cost = Math.max(2 * this.#largest, FIRST_CAP * this.#itemCost);
     if (model.largest > 0) {
       cost = Math.min(cost, model.efficient);
-      if (this.#slots > 2) cost = Math.min(cost, 0.7 * model.capacity(this.#slots, this.#targetMs));
-      if (this.#hasLet && this.#ended % PROBED === 0) cost = Math.min(cost, model.unknownBelow(cost));
+      if (concurrency > 2) cost = Math.min(cost, 0.7 * model.capacity(concurrency, this.#targetMs));
+      if (hasRefused && this.#ended % PROBED === 0) cost = Math.min(cost, model.unknownBelow(cost));
     }
-    this.#hasLet = false;
-    this.#limited = null;
-    cost = Math.min(cost, this.#safe, options.maxBatchCost) / this.#itemCost;
-    this.#cap = Math.max(1, Math.floor(Math.min(options.maxBatchSize, cost)));
+    cost = Math.min(cost, this.#safe, maxBatchCost) / this.#itemCost;
+    this.#cap = Math.max(1, Math.floor(Math.min(maxBatchSize, cost)));
   }
 
-  limits<Limits extends Caps>(caps: Limits): Limits {
-    const maxBatchCost = this.#cap * this.#itemCost + 1e-6;
-    if (maxBatchCost >= caps.maxBatchCost) return caps;
-    // Asked several times a batch.
-    if (this.#limited?.from !== caps) this.#limited = { from: caps, to: { ...caps, maxBatchCost } };
-    return this.#limited.to as Limits;
+  get maxBatchCost(): number {
+    return this.#cap * this.#itemCost + 1e-6;
   }
 
   get holdMs(): number {
@@ -132,7 +125,7 @@ class TargetRule implements LatencyTarget {
   /** How many items that come now can be in time, if the next batch starts then. */
   #roomFrom(startAt: number, now: number): number {
     const leftMs = now - startAt + this.#targetMs - this.#upper(this.#cap);
-    return this.#cap * Math.max(1, 1 + Math.floor((leftMs * this.#slots) / this.#predict(this.#cap)));
+    return this.#cap * Math.max(1, 1 + Math.floor((leftMs * this.#options.concurrency) / this.#predict(this.#cap)));
   }
 
   room(now: number): number {
@@ -142,6 +135,7 @@ class TargetRule implements LatencyTarget {
 
   refusalOf({ moment: { at }, priority, key, tenant }: Entry): Error | null {
     // Of several priorities, lanes or tenants another item may have to go, at the end of the turn.
+    if (this.#view.queue.size === 0) this.#isMixed = false;
     if (priority !== 0 || key !== undefined || tenant !== "") this.#isMixed = true;
     return this.#isMixed || this.room(at) > 0 ? null : this.#refusal(at, 1);
   }
@@ -155,7 +149,6 @@ class TargetRule implements LatencyTarget {
 
   shed(now: number): number {
     const { queue } = this.#view;
-    if (queue.size === 0) this.#isMixed = false;
     if (queue.size === 0 || this.#ended < FIRST_BATCHES) return Infinity;
     const firstAt = this.#startAt(now);
     if (!this.#isMixed) {
@@ -170,7 +163,7 @@ class TargetRule implements LatencyTarget {
       if (lane.size === 0) continue;
       const lateAt = this.#latestStart(lane.oldestAt(), lane.size) - startAt + firstAt;
       if (lateAt > now) nextAt = Math.min(nextAt, lateAt);
-      if (!this.#view.isHeld()) startAt += this.#predict(Math.min(this.#cap, lane.size)) / this.#slots;
+      if (!this.#view.isHeld()) startAt += this.#predict(Math.min(this.#cap, lane.size)) / this.#options.concurrency;
     }
     return nextAt;
   }
@@ -182,7 +175,7 @@ class TargetRule implements LatencyTarget {
     const room = this.#isMixed && !isHeld ? this.#roomFrom(startAt, now) : Infinity;
     const isOver = lane.size > OVERFULL * room;
     if (!isOver && !isLate(lane.oldestAt(), lane.size)) return [];
-    const isFifo = lane.byRank.size === 1 && this.#options?.fairBy === undefined;
+    const isFifo = lane.byRank.size === 1 && this.#options.fairBy === undefined;
     for (let most = isFifo && !isOver ? READ_AHEAD : Infinity; ; most *= 4) {
       const { entries } = pack(lane, { maxBatchSize: most, maxBatchCost: Infinity, batchCost: "sum" }, Infinity);
       const behind = lane.size - entries.length;
@@ -198,7 +191,6 @@ class TargetRule implements LatencyTarget {
   /** One error for all that is refused at one moment. */
   #refusal(now: number, count: number): Error {
     this.#refused += count;
-    this.#hasLet = true;
     if (this.#error?.at === now) return this.#error.error;
     const untilMs = this.#startAt(now) - now + this.#predict(Math.min(this.#cap, this.#view.queue.size || 1));
     // In overload all that can be served is: arrivals over capacity are one over the rest.
@@ -228,7 +220,8 @@ class TargetRule implements LatencyTarget {
       if (cost > 0) this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
       if (this.#ended > 1) this.#model.record(cost, callMs);
     }
-    this.#chooseCap();
+    // Smaller batches are far from the cap.
+    if (failure !== null || refused > 0 || 2 * size >= this.#cap) this.#chooseCap(refused > 0);
   }
 
   #failedAt(cost: number): void {
@@ -237,15 +230,15 @@ class TargetRule implements LatencyTarget {
     if (this.#largest > 0) this.#pause = Math.min(LONGEST_PAUSE, 4 * this.#pause);
   }
 
-  stats(options: ResolvedOptions): LearnedStats {
+  stats(): LearnedStats {
     const model = this.#model;
     const { largest } = model;
     const unitMs = (2 * (model.predict(largest) - model.predict(largest / 2))) / largest || 0;
-    const cost = Math.min(model.capacity(this.#slots, this.#targetMs), model.efficient, this.#safe);
-    const capacityPerSecond = (1_000 * this.#slots * cost) / this.#itemCost / model.predict(cost) || 0;
+    const cost = Math.min(model.capacity(this.#options.concurrency, this.#targetMs), model.efficient, this.#safe);
+    const capacityPerSecond = (1_000 * this.#options.concurrency * cost) / this.#itemCost / model.predict(cost) || 0;
     const fixedMs = model.predict(largest) - unitMs * largest;
     return {
-      maxBatchCost: this.limits(options).maxBatchCost,
+      maxBatchCost: Math.min(this.maxBatchCost, this.#options.maxBatchCost),
       state: largest > 0 ? "learned" : "learning",
       target: { fixedMs, unitMs, capacityPerSecond, refused: this.#refused },
     };

@@ -68,7 +68,7 @@ export class NextBatch implements ChoiceState {
         letGo: (entries, error) => this.#parts.inOneStep(() => this.#admission.letGo(entries, error)),
       });
     }
-    this.#target?.configure(options);
+    this.#target?.configure();
     this.target = hasTarget ? this.#target : null;
     this.#admission.target = this.target;
   }
@@ -129,7 +129,8 @@ export class NextBatch implements ChoiceState {
 
   /** These caps, with the one of a latency target. */
   #limited<Limits extends Caps>(caps: Limits): Limits {
-    return this.target?.limits(caps) ?? caps;
+    const maxBatchCost = this.target?.maxBatchCost ?? Infinity;
+    return maxBatchCost < caps.maxBatchCost ? { ...caps, maxBatchCost } : caps;
   }
 
   /**
@@ -137,7 +138,8 @@ export class NextBatch implements ChoiceState {
    * general way would come to the same batch. Null where there is more to decide.
    */
   plain(): PackedBatch | null {
-    const { maxBatchSize, maxBatchCost, batchCost, maxWaitMs } = this.#limited(this.#services.options);
+    const { maxBatchSize, batchCost, maxWaitMs, maxBatchCost: most } = this.#services.options;
+    const maxBatchCost = Math.min(most, this.target?.maxBatchCost ?? Infinity);
     if (maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
     if (this.packer !== FIFO || batchCost !== "sum" || !this.#queue.flushes.isEmpty) return null;
     const entries = this.#queue.arrivals(Math.min(maxBatchSize, maxBatchCost));

@@ -318,9 +318,9 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
    */
   #waitForEvent(): boolean {
     const { target } = this.next;
-    const { departures } = this.#queue;
-    const now = target === null ? 0 : this.#services.clock.now();
-    const lateAt = target?.shed(now) ?? Infinity;
+    const { departures, size } = this.#queue;
+    const now = target === null || size === 0 ? 0 : this.#services.clock.now();
+    const lateAt = (size > 0 && target?.shed(now)) || Infinity;
     if (lateAt < Infinity) this.#wake.set(lateAt, now);
     else this.#wake.clear();
     return this.#queue.departures > departures && this.#admission.blocked > 0;

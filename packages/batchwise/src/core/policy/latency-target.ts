@@ -5,7 +5,6 @@ import type { ResolvedOptions } from "../contract/options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Queue } from "../queue/queue.ts";
-import type { Caps } from "./caps.ts";
 import type { EndedBatch, MakePacker } from "./packer.ts";
 
 /** A running batch, as the rule sees it. */
@@ -16,7 +15,7 @@ interface TimedBatch {
 
 /** The batcher, as the rule sees it. */
 export interface TargetView {
-  readonly services: { readonly name: string };
+  readonly services: { readonly name: string; readonly options: ResolvedOptions };
   readonly queue: Queue;
   readonly slots: { readonly running: readonly TimedBatch[]; readonly isFree: boolean };
   /** True if the next start is unknown: paused, or held by a limiter. */
@@ -26,7 +25,8 @@ export interface TargetView {
 }
 
 export interface LatencyTarget {
-  configure(options: ResolvedOptions): void;
+  /** Call when the options have changed. */
+  configure(): void;
   /** How many more plain items may enter. */
   room(now: number): number;
   /** The error for an item that cannot meet the target; null if it may. */
@@ -36,14 +36,14 @@ export interface LatencyTarget {
    * is chosen or an item comes before; Infinity: never.
    */
   shed(now: number): number;
-  /** These caps, with the one of the next batch; the same object where that changes nothing. */
-  limits<Limits extends Caps>(caps: Limits): Limits;
+  /** The cap on the cost of the next batch. */
+  readonly maxBatchCost: number;
   /** How long the oldest item may be held for a fuller batch. */
   readonly holdMs: number;
   /** Learns from a batch that has ended. `callMs`: undefined where its last call was called off. */
   record(batch: EndedBatch, callMs: number | undefined): void;
   /** What users see of it. */
-  stats(options: ResolvedOptions): LearnedStats;
+  stats(): LearnedStats;
 }
 
 export type MakeTarget = (view: TargetView) => LatencyTarget;
