@@ -21,7 +21,12 @@ import type { DONE, SKIP } from "./marks.ts";
 import { Producer } from "./produce.ts";
 import type { Stall } from "./stall.ts";
 import type { StreamItem } from "./stream-item.ts";
-import { type ResolvedStreamOptions, refuseOptions, resolveStreamOptions, type StreamOptions } from "./stream-options.ts";
+import {
+  type ResolvedStreamOptions,
+  refuseOptions,
+  resolveStreamOptions,
+  type StreamOptions,
+} from "./stream-options.ts";
 import { Submitter } from "./submitter.ts";
 
 export type { StreamOptions } from "./stream-options.ts";

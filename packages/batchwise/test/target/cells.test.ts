@@ -123,3 +123,33 @@ test("every item is answered or refused once, whatever the options", async () =>
     { numRuns: 60 },
   );
 });
+
+test("a caller who is alone is never refused, however slow the handler is", async () => {
+  const one = fc.tuple(fc.integer({ min: 5, max: 200 }), fc.double({ min: 0, max: 0.3, noNaN: true }), fc.nat());
+  await fc.assert(
+    fc.asyncProperty(one, async ([targetLatencyMs, noise, seed]) => {
+      const arrivals = { kind: "closed", callers: 1, thinkMs: 30 } as const;
+      const service = { ...line, noise };
+      const { refused, answered } = await simulate({
+        arrivals,
+        service,
+        options: { targetLatencyMs },
+        durationMs: 3_000,
+        seed,
+      });
+      expect(refused).toBe(0);
+      expect(answered).toBeGreaterThan(30);
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test("an item's own deadline before the target ends it, not a refusal", async () => {
+  const { stats } = await run({
+    options: { targetLatencyMs: 150 },
+    submit: () => ({ timeoutMs: 40 }),
+    durationMs: 5_000,
+  });
+  expect(stats.expired).toBeGreaterThan(1_000);
+  expect(stats.learned?.target?.refused).toBeLessThan(stats.expired / 10);
+});

@@ -16,7 +16,7 @@ const TARGET_MS = 50;
 const many = (count: number, name: string, of: Omit<Item, "name"> = {}): Item[] =>
   Array.from({ length: count }, () => ({ name, ...of }));
 
-/** A handler of 10 ms and 1 ms an item that the batcher knows exactly. `hangs`: it never answers. */
+/** A handler of 10 ms and 1 ms an item that the batcher knows. `hangs`: it never answers. */
 async function rig(options: BatchOptions<Item, string> = {}, clock = virtualClock()) {
   const state = { hangs: false };
   const runs: string[][] = [];
@@ -138,7 +138,7 @@ const table: readonly Row[] = [
 
 describe("lets go of", () => {
   test.each(table)("%s", async (_title, arrivals, expected, options) => {
-    const { batcher, clock, submit, refused } = await rig(options);
+    const { batcher, clock, submit, refused, errors } = await rig(options);
     void batcher.submitMany(many(24, "first"), { priority: 100 });
     let now = 0;
     for (const { atMs, items } of arrivals) {
@@ -148,6 +148,7 @@ describe("lets go of", () => {
     }
     await clock.advance(500);
     expect(refused).toEqual(expected);
+    expect(errors.every(({ retryAfterMs = 0 }) => retryAfterMs > 0)).toBe(true);
   });
 });
 

@@ -84,11 +84,10 @@ export interface ConfigureOptions {
   readonly maxQueueSize?: number | undefined;
   /**
    * Answer items within so long of their submit, and refuse the others (OVERLOADED) as soon as it
-   * is certain that they cannot be. The batcher learns how long runs take; `maxBatchSize` is 1,024
-   * where it is not given. All other options stay hard limits; a wait (`maxWaitMs`) ends in
-   * time. An item
-   * that has started is answered, late or not. In milliseconds, > 0. Not together with `prefetch`.
-   * Default Infinity: no target.
+   * is certain that they cannot be: of the lowest priority first, then the oldest. The batcher
+   * learns how long runs take; `maxBatchSize` is 1,024 where it was never given. All other options
+   * stay hard limits; a wait (`maxWaitMs`) ends in time. An item that has started is answered, late
+   * or not. In milliseconds, > 0. Not together with `prefetch`. Default Infinity: no target.
    */
   readonly targetLatencyMs?: number | undefined;
 }
