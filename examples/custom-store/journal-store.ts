@@ -12,7 +12,17 @@ import { type Batcher, createBatcher } from "batchwise";
 import { DispatchError, memoryStore, type Store } from "batchwise/dispatch";
 
 /** The methods that change the state; they are written to the journal. */
-type Write = "enqueue" | "amend" | "seal" | "lease" | "transition" | "settle" | "deliveries" | "marks" | "prune";
+type Write =
+  | "enqueue"
+  | "amend"
+  | "seal"
+  | "lease"
+  | "transition"
+  | "settle"
+  | "deliveries"
+  | "marks"
+  | "payers"
+  | "prune";
 type Answer<Name extends Write> = Awaited<ReturnType<Store[Name]>>;
 
 interface Entry {
@@ -105,6 +115,10 @@ class JournalStore implements Store {
 
   marks(...args: Parameters<Store["marks"]>): Promise<Answer<"marks">> {
     return this.#write("marks", args);
+  }
+
+  payers(...args: Parameters<Store["payers"]>): Promise<Answer<"payers">> {
+    return this.#write("payers", args);
   }
 
   prune(...args: Parameters<Store["prune"]>): Promise<Answer<"prune">> {

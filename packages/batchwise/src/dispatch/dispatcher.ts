@@ -52,7 +52,7 @@ import { heldUntil } from "./ops/held-until.ts";
 import { pauseAccount, pauseLane, resumeAccount, resumeLane } from "./ops/pausing.ts";
 import { pollNow } from "./ops/poll-now.ts";
 import { prune } from "./ops/prune.ts";
-import { retryRequests } from "./ops/retry-requests.ts";
+import { type RowOf, retryRequests } from "./ops/retry-requests.ts";
 import { dispatcherStats } from "./ops/stats.ts";
 import { usageBy } from "./ops/usage.ts";
 import {
@@ -245,7 +245,7 @@ class StoreDispatcher implements Dispatcher {
   async retry(which: string | readonly string[] | RetryFilter, options: RetryRequestsOptions = {}): Promise<number> {
     this.#refuseWhenStopped();
     const chosen = typeof which === "string" ? [which] : retryWhich(which);
-    const rowOf = (request: DispatchRequest) => this.#enqueuer.rowOf(request);
+    const rowOf: RowOf = (...given) => this.#enqueuer.correctedRowOf(...given);
     return retryRequests(this.#runtime, chosen, retryOptions(chosen, options), rowOf);
   }
 

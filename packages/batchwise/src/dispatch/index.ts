@@ -33,7 +33,14 @@ export type {
   PriceTable,
 } from "./contract/cost.ts";
 export type { Dispatcher } from "./contract/dispatcher.ts";
-export { DispatchError, type DispatchErrorCode, objectNotFoundError, QuarantinedError } from "./contract/errors.ts";
+export {
+  DispatchError,
+  type DispatchErrorCode,
+  objectNotFoundError,
+  type PriceFigures,
+  PriceLimitError,
+  QuarantinedError,
+} from "./contract/errors.ts";
 export type {
   AdoptEvent,
   BatchEvent,
@@ -100,6 +107,7 @@ export type {
   OutcomeRow,
   Settlement,
 } from "./contract/outcome-rows.ts";
+export type { PayerChange, PayerRow } from "./contract/payers.ts";
 export type { PruneInput, PruneStep } from "./contract/pruning.ts";
 export type {
   BatchChanges,
@@ -195,6 +203,7 @@ export type { BatchedCall, BatchFetchOptions, PendingCall } from "./options/batc
 export type {
   DispatcherOptions,
   ErrorContext,
+  MaxPrice,
   RetryOptions,
   WebhookOptions,
 } from "./options/dispatcher-options.ts";

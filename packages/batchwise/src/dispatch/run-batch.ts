@@ -15,8 +15,10 @@ import { keepJobDefaults } from "./ops/job-defaults.ts";
 import { JobGuard } from "./ops/job-guard.ts";
 import { JobPlaces } from "./ops/job-places.ts";
 import { ProgressTeller } from "./ops/job-progress.ts";
+import { PriceGuard } from "./ops/price-guard.ts";
 import { parsedValue } from "./options/output-check.ts";
 import { type RunBatchOptions, type RunBatchPlan, runBatchOptions } from "./options/run-batch-options.ts";
+import { refuseForgottenLimit } from "./runtime/price-limits.ts";
 import { bounded } from "./runtime/provider-calls.ts";
 import type { Runtime } from "./runtime/runtime.ts";
 import { waitOut } from "./runtime/wait-out.ts";
@@ -45,6 +47,9 @@ const VALUE_MS = 60_000;
  *   continue are refused. Each account is checked once before the first upload; a 403 there is only
  *   reported. Any other reason to wait (no network, a reached limit) is reported once to `onError`
  *   and shown in the progress as `paused`;
+ * - a PriceLimitError, with the figures, if `maxPrice` allows no further request and no batch is
+ *   open that could release money; PRICE_LIMIT in words, before anything is sent, for a limit that
+ *   an earlier run gave and this one does not;
  * - a QuarantinedError with the `keys`, if all remaining requests need an operator; all outcomes
  *   come first;
  * - the store's error. A store that does not answer for a while is waited for and reported to
@@ -119,6 +124,7 @@ class JobRun<Request extends JobRequest> {
   readonly #producer: Producer;
   readonly #progress: ProgressTeller;
   readonly #guard: JobGuard;
+  readonly #priceGuard: PriceGuard;
   /** Settles once the accounts were checked. Never rejects. */
   #beginning: Promise<void> = Promise.resolve();
   /** The error that ends the run; null while there is none. */
@@ -135,6 +141,7 @@ class JobRun<Request extends JobRequest> {
     this.#progress = new ProgressTeller({ runtime, job, produced: this.#producer, onProgress });
     const [onOpen, onStuck] = [() => dispatcher.start(), (error: DispatchError) => this.#end(error)];
     this.#guard = new JobGuard({ runtime, job, produced: this.#producer, onOpen, onStuck });
+    this.#priceGuard = new PriceGuard({ runtime, job, produced: this.#producer, onStuck });
     plan.signal?.addEventListener("abort", this.#onAbort);
   }
 
@@ -142,6 +149,7 @@ class JobRun<Request extends JobRequest> {
     const { job, signal } = this.#plan;
     await this.#keepDefaults();
     this.#progress.start();
+    this.#priceGuard.start();
     this.#beginning = this.#guard.start();
     const untilIdle = this.#produce();
     if (Array.isArray(this.#plan.requests)) await this.#stored(untilIdle);
@@ -169,7 +177,7 @@ class JobRun<Request extends JobRequest> {
 
   async #keepDefaults(): Promise<void> {
     const { job, onChange, dispatcher, signal } = this.#plan;
-    const { store, clock } = this.#runtime;
+    const { store, clock, limits } = this.#runtime;
     const schema = dispatcher.check?.jsonSchema ?? null;
     const given = {
       job,
@@ -180,6 +188,8 @@ class JobRun<Request extends JobRequest> {
     for (let failures = 1; ; failures += 1) {
       try {
         await keepJobDefaults(store, given, clock.now());
+        await refuseForgottenLimit(store, job, dispatcher);
+        await limits.keep();
         return;
       } catch (error) {
         await waitOut(this.#runtime, signal?.aborted ? signal.reason : error, failures);
@@ -190,7 +200,13 @@ class JobRun<Request extends JobRequest> {
   /** Resolves when nothing of this run is active. */
   async end(): Promise<void> {
     this.#plan.signal?.removeEventListener("abort", this.#onAbort);
-    await Promise.all([this.#producer.stop(), this.#guard.stop(), this.#dispatcher.stop(), this.#beginning]);
+    await Promise.all([
+      this.#producer.stop(),
+      this.#guard.stop(),
+      this.#priceGuard.stop(),
+      this.#dispatcher.stop(),
+      this.#beginning,
+    ]);
     await this.#progress.end();
   }
 

@@ -33,7 +33,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * `runBatch` whose outcomes nobody reads. Of `batchFetch`: `CALLER_LEFT`: a client gave up a call
  * whose request goes on; `SHORT_TIMEOUT`: it will, within the hour. Of `runBatch`:
  * `ACCOUNT_REFUSED`: the keys of all accounts that could go on are refused; `DEFAULTS_CHANGED`: an
- * earlier run of the job had other `requestDefaults`. Of checked answers, reported to
+ * earlier run of the job had other `requestDefaults`; `PRICE_LIMIT`: `maxPrice` does not allow the
+ * next request (also told to `onError`), or was not given again. Of checked answers, reported to
  * `onError` only: `CHECK_FAILED`: the check threw; `CHECK_MISSING`: a batch waits for a process
  * that has its check. Of `runDue`: `ALREADY_STARTED`: the loops of
  * this dispatcher run; `RUN_TOO_SHORT`, told to `onError`: a file, an `onBatch` or a sweep does
@@ -63,6 +64,7 @@ export type DispatchErrorCode =
   | "RESULTS_UNREADABLE"
   | "OBJECT_NOT_FOUND"
   | "BELOW_MINIMUM"
+  | "PRICE_LIMIT"
   | "QUARANTINED"
   | "BATCH_STUCK"
   | "BATCH_BUSY"
@@ -156,6 +158,42 @@ export class QuarantinedError extends DispatchError {
     super("QUARANTINED", `${what}: ${where} (${listed(keys)}). ${out}`);
     this.keys = keys;
   }
+}
+
+/** In US dollars. */
+export interface PriceFigures {
+  readonly limit: number;
+  readonly spent: number;
+  /** Of batches that are open. */
+  readonly reserved: number;
+}
+
+/**
+ * The error of a `maxPrice` that does not allow the next request.
+ *
+ * @example
+ * ```ts
+ * import { PriceLimitError } from "batchwise/dispatch";
+ * const spentOf = (error: unknown): number => (error instanceof PriceLimitError ? error.spent : 0);
+ * ```
+ */
+export class PriceLimitError extends DispatchError implements PriceFigures {
+  readonly limit: number;
+  readonly spent: number;
+  readonly reserved: number;
+
+  /** `whose`: the job or tenant, as the subject of a sentence. */
+  constructor(whose: string, { limit, spent, reserved }: PriceFigures) {
+    const figures = `of its \`maxPrice\` of ${dollars(limit)}, ${dollars(spent)} are spent and ${dollars(reserved)} reserved`;
+    super("PRICE_LIMIT", `${whose} waits: ${figures}, and its next request may cost more than is left.`);
+    this.limit = limit;
+    this.spent = spent;
+    this.reserved = reserved;
+  }
+}
+
+function dollars(amount: number): string {
+  return `$${Number(amount.toPrecision(6))}`;
 }
 
 const KEYS_NAMED = 3;

@@ -1,5 +1,6 @@
 // Types of `runBatch`: its requests, its outcomes and its progress.
 
+import type { PriceFigures } from "./errors.ts";
 import type { TokenCounts } from "./rows.ts";
 import type { BatchLine, DispatchRequest, LoggedOutcome, OutcomeStatus } from "./types.ts";
 
@@ -75,6 +76,8 @@ export interface JobProgress extends TokenCounts {
   readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
   /** US dollars for these tokens, by the option `prices`; null if a model has no price. */
   readonly price: number | null;
+  /** The job's `maxPrice` and what counts against it; null without one. */
+  readonly maxPrice: PriceFigures | null;
   /** Since this run began. */
   readonly elapsedMs: number;
   /** Outcomes per second that were recorded and yielded in this run. */

@@ -5,7 +5,15 @@ import type { Appended, TokenCounts } from "./rows.ts";
 import type { OutcomeStatus } from "./types.ts";
 
 /** The decision about one member. */
-export type Settlement =
+export type Settlement = Decision & {
+  /**
+   * What its batch's payers pay for this try. `share`: unknown, so the reservation of an average
+   * member. Absent: nothing.
+   */
+  readonly price?: number | "share";
+};
+
+type Decision =
   | {
       readonly ord: number;
       readonly kind: "final";
@@ -26,6 +34,8 @@ export type Settlement =
       readonly lane: string;
       /** Absent: turns, bytes and tokens stay. */
       readonly appended?: Appended;
+      /** Of a try that has run and whose answer does not count. A store ignores it. */
+      readonly usage?: TokenCounts | null;
     };
 
 /** An outcome in a store. */

@@ -25,6 +25,8 @@ export interface NewRequest {
   readonly tokens: number;
   readonly metadata: string | null;
   readonly body: string;
+  /** What its lane's payers reserve for it, at most; absent where the lane has none. */
+  readonly price?: number;
 }
 
 /** A request, as a store keeps it. */
@@ -76,7 +78,7 @@ export interface Ended {
 }
 
 /** What a retry puts in the place of a request's body, with what follows from it. */
-export type Correction = Pick<NewRequest, "digest" | "bytes" | "tokens" | "body">;
+export type Correction = Pick<NewRequest, "digest" | "bytes" | "tokens" | "body" | "price">;
 
 /** Turns for a request's next tries, as JSON, and its size with them. They replace earlier ones. */
 export interface Appended {
@@ -161,9 +163,7 @@ export interface UsageQuery {
   readonly job?: string;
 }
 
-/**
- * What a store keeps of an ending: the text, and what it must know of it without looking inside.
- */
+/** What a store keeps of an ending: the text, and what it reads without looking inside. */
 export interface StoredEnding {
   readonly payload: string;
   /** Of the payload's error; null where it has none. */
@@ -273,9 +273,7 @@ export interface BatchRow {
   /** Looks in a row that did not find it at the provider, and when the first was made. */
   readonly lostLooks: number;
   readonly lostSince: number | null;
-  /**
-   * Passes in a row over its lines, by an account that runs them, that broke off without a result.
-   */
+  /** Passes in a row of an account that runs its lines, that broke off without a result. */
   readonly breaks: number;
   /** Reads of its results that failed, and how many of them waiting does not cure. */
   readonly failedReads: number;

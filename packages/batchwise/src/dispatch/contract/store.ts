@@ -1,4 +1,4 @@
-// The store contract: sixteen methods that hold every durable fact of the dispatcher. The
+// The store contract: seventeen methods that hold every durable fact of the dispatcher. The
 // conformance suite checks each rule below; anything else is the store's choice. The rows are in
 // rows.ts.
 //
@@ -62,6 +62,7 @@
 
 import type { DispatchError } from "./errors.ts";
 import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow, Settlement } from "./outcome-rows.ts";
+import type { PayerChange, PayerRow } from "./payers.ts";
 import type { PruneInput, PruneStep } from "./pruning.ts";
 import type {
   BatchChanges,
@@ -100,6 +101,8 @@ export interface SealInput {
   readonly minRequests: number;
   /** Forbidden sizes. A batch of one of these (above 1) gives back its last request, repeatedly. */
   readonly avoidCounts: readonly number[];
+  /** Who pays for the lane's requests, without repetition: see payers.ts. Absent: nobody. */
+  readonly payers?: readonly string[];
   readonly owner: string;
   readonly leaseUntil: number;
   readonly now: number;
@@ -111,7 +114,7 @@ export type SealResult =
   /** `head`: the first request in claim order, so that the caller sees which one does not fit. */
   | {
       readonly ok: false;
-      readonly reason: "empty" | "too_few" | "blocked" | "no_headroom" | "head_too_large";
+      readonly reason: "empty" | "too_few" | "blocked" | "no_headroom" | "head_too_large" | "price_limit";
       readonly head: { readonly id: string; readonly bytes: number; readonly tokens: number } | null;
     };
 
@@ -275,7 +278,9 @@ export interface Store {
    * twice. Refusals write nothing. They are checked in this order: `blocked` (ledger's
    * `blockedUntil > now`), `empty`, `no_headroom` (the head fits the caps but not the ledger, or no
    * batch or request is left on it), `head_too_large` (the head breaks a cap), `too_few` (fewer
-   * than minRequests fit).
+   * than minRequests fit), `price_limit` (so many fit, but fewer into what is left of each payer's
+   * limit). With `payers`, the prefix also fits into that: limit minus spent minus reserved, 0 for a
+   * payer that is not known.
    */
   seal(input: SealInput): Promise<SealResult>;
 
@@ -361,6 +366,12 @@ export interface Store {
    * name.
    */
   marks(changes: readonly MarkChange[], now: number): Promise<readonly MarkRow[]>;
+
+  /**
+   * Sets limits, in order, in one transaction. Returns the known payers of these names, and of the
+   * changes, in any order.
+   */
+  payers(changes: readonly PayerChange[], names: readonly string[]): Promise<readonly PayerRow[]>;
 
   /**
    * Prunes outcomes, lowest cursor first. For each that was recorded at or before `before`, has one

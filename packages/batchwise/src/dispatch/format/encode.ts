@@ -127,15 +127,17 @@ export interface LaneName {
   readonly urgent: boolean;
   /** A mark for the check of its requests' answers: see `checkMark`. "" for none. */
   readonly checked: string;
+  /** Names of the payers of its requests: see `payerName`. */
+  readonly payers: readonly string[];
 }
 
 /**
  * A lane's name as stores keep it. Endpoint and group contain no space; the model may. Marks follow
  * the endpoint if they differ from the default: inputs above one, the shared mark, urgent.
  */
-export function laneName({ endpoint, group, model, inputs, shared, urgent, checked }: LaneName): string {
-  const hasMarks = inputs > 1 || shared !== "" || urgent || checked !== "";
-  const marks = [endpoint, hasMarks ? inputs : "", shared, urgent ? URGENT : "", checked];
+export function laneName({ endpoint, group, model, inputs, shared, urgent, checked, payers }: LaneName): string {
+  const hasMarks = inputs > 1 || shared !== "" || urgent || checked !== "" || payers.length > 0;
+  const marks = [endpoint, hasMarks ? inputs : "", shared, urgent ? URGENT : "", checked, payers.join(".")];
   return `${marks.join("#").replace(/#+$/, "")} ${group} ${model}`;
 }
 
@@ -157,10 +159,18 @@ export function checkMark(job: string): string {
   return `c${hash("sha1", job, "base64url").slice(0, SHARED_LENGTH)}`;
 }
 
+/**
+ * The name of a job or tenant with a limit of price, in stores and lanes. Short, and without `#`,
+ * `.` and spaces.
+ */
+export function payerName(kind: "job" | "tenant", name: string): string {
+  return `${kind[0]}${hash("sha1", name, "base64url").slice(0, SHARED_LENGTH)}`;
+}
+
 export function parseLane(name: string): LaneName {
   const first = name.indexOf(" ");
   const second = name.indexOf(" ", first + 1);
-  const [endpoint, inputs = 1, shared = "", urgent = "", checked = ""] = name.slice(0, first).split("#");
+  const [endpoint, inputs = 1, shared = "", urgent = "", checked = "", payers = ""] = name.slice(0, first).split("#");
   return {
     endpoint: endpoint as Endpoint,
     group: name.slice(first + 1, second),
@@ -169,6 +179,7 @@ export function parseLane(name: string): LaneName {
     shared,
     urgent: urgent === URGENT,
     checked,
+    payers: payers === "" ? [] : payers.split("."),
   };
 }
 

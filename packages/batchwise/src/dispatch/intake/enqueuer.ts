@@ -6,7 +6,7 @@ import { createBatcher } from "../../makers/batch.ts";
 import { DispatchError, duplicateIdError, partlyStored, reworded, takenIdsError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
-import type { BatchLine, DispatchRequest, Enqueued, EnqueuedMany } from "../contract/types.ts";
+import type { BatchLine, DispatchRequest, Enqueued, EnqueuedMany, JsonObject } from "../contract/types.ts";
 import { ulid } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
@@ -84,6 +84,12 @@ export class Enqueuer {
     return this.#intake.rowOf(request, defaults);
   }
 
+  /** The same for the new body of a request, which keeps its payers. */
+  correctedRowOf(request: DispatchRequest, payers: readonly string[]): NewRequest {
+    const row = this.#intake.rowOf(request);
+    return payers.length === 0 ? row : this.#intake.paid(row, payers, JSON.parse(row.body) as JsonObject);
+  }
+
   /**
    * Like `rowOf`, for a request that may be stored already: if it is not, `store` rejects with the
    * error that `rowOf` would throw.
@@ -133,7 +139,8 @@ export class Enqueuer {
   }
 
   async #commit(rows: NewRequest[]): Promise<EnqueueResult[]> {
-    const { store, clock } = this.#runtime;
+    const { store, clock, limits } = this.#runtime;
+    await limits.keep();
     const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
     this.#sealer.onEnqueued(rows, answers);
     this.#tell(answers);

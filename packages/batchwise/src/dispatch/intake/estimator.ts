@@ -3,7 +3,7 @@
 // provider.
 
 import type { Account } from "../contract/account.ts";
-import type { Estimate, EstimatedPrice, ModelEstimate, PriceTable } from "../contract/cost.ts";
+import type { Estimate, EstimatedPrice, ModelEstimate } from "../contract/cost.ts";
 import { DispatchError, reworded } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, Thresholds } from "../contract/types.ts";
@@ -17,13 +17,12 @@ import { Intake, type IntakeOptions } from "./intake.ts";
 
 type Given = DispatchRequest | BatchLine;
 export type EstimateInput = Iterable<Given> | AsyncIterable<Given>;
-export type EstimateOptions = IntakeOptions & { readonly prices: PriceTable };
 
 /** Requests read before the process gets a turn for other work. */
 const READ_AT_ONCE = 500;
 
 /** Rejects for a request that `enqueue` would refuse; the error names its index. */
-export async function estimate(options: EstimateOptions, requests: EstimateInput): Promise<Estimate> {
+export async function estimate(options: IntakeOptions, requests: EstimateInput): Promise<Estimate> {
   const intake = new Intake(options, () => "");
   const defaults = new Defaults(options);
   const models = new Map<string, ModelSums>();
@@ -58,7 +57,7 @@ function checked(intake: Intake, given: Given, place: number): NewRequest {
 }
 
 class ModelSums {
-  readonly #options: EstimateOptions;
+  readonly #options: IntakeOptions;
   readonly #endpoint: Endpoint;
   readonly #model: string;
   readonly #accounts: readonly Account[];
@@ -68,7 +67,7 @@ class ModelSums {
   #bytes = 0;
   #mostOutput: number | null = 0;
 
-  constructor(options: EstimateOptions, endpoint: Endpoint, model: string) {
+  constructor(options: IntakeOptions, endpoint: Endpoint, model: string) {
     this.#options = options;
     this.#endpoint = endpoint;
     this.#model = model;

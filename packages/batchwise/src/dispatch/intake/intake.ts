@@ -6,12 +6,15 @@ import type { Account } from "../contract/account.ts";
 import { DispatchError, metadataError, tooLargeError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
+import { reservedFor } from "../decide/price/amounts.ts";
+import { mostOutputOf } from "../decide/price/output-limit.ts";
 import { hasText } from "../decide/results/answer-text.ts";
 import { type LineLimits, lineLimits, longestLine } from "../decide/sealing/line-limits.ts";
 import { serves } from "../decide/sealing/rank-accounts.ts";
 import { tokensOf } from "../format/body-tokens.ts";
-import { digestOf, laneName, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
+import { digestOf, laneName, parseLane, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
 import { inputsOf, laneInputs } from "../format/inputs.ts";
+import { type Payer, payersOf } from "../options/max-price.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { type AnswerFormat, answerFormat, withFormat } from "./answer-format.ts";
 import { chatMistake } from "./chat-body.ts";
@@ -30,7 +33,7 @@ const CHAT = "/v1/chat/completions";
 
 export type IntakeOptions = Pick<
   ResolvedOptions,
-  "accounts" | "thresholds" | "requestDefaults" | "checkBodies" | "check"
+  "accounts" | "thresholds" | "requestDefaults" | "checkBodies" | "check" | "prices" | "maxPrice"
 >;
 
 /** Values shared by all requests of one endpoint, model and number of inputs. */
@@ -113,7 +116,10 @@ export class Intake {
     const { priority, tenant, job, deadlineAt } = checkOptional(request, defaults?.job);
     const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
     const metadata = metadataOf(request.metadata);
-    const row = new Row({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body });
+    const fields = { id, digest, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body };
+    const payers = payersOf(this.#options.maxPrice, tenant, job);
+    const plain = new Row({ ...fields, lane });
+    const row = payers.length === 0 ? plain : this.paid(plain, namesOf(payers), merged);
     if (mistake !== null) refused(row, refusal(mistake));
     return row;
   }
@@ -124,6 +130,16 @@ export class Intake {
     if ((this.#options.check?.jsonSchema ?? null) === null || "custom_id" in given) return body;
     const { format } = this.#routeOf(endpoint, body.model, 1, id);
     return format === null ? body : withFormat(endpoint, body, format);
+  }
+
+  /** The row of a request that counts against limits of price. `body`: with defaults. */
+  paid(row: NewRequest, payers: readonly string[], body: JsonObject): NewRequest {
+    const place = { ...parseLane(row.lane), payers };
+    const { endpoint, model } = place;
+    const use = { tokens: row.tokens, mostOutput: mostOutputOf(endpoint, body), model };
+    const price = reservedFor(use, this.#options.prices);
+    if (price === null) throw invalid(noPrice(model));
+    return new Row({ ...row, lane: laneName(place), price });
   }
 
   #routeOf(endpoint: Endpoint, model: unknown, given: number, id: string): Route {
@@ -152,8 +168,22 @@ class Row implements NewRequest {
   readonly tokens: number;
   readonly metadata: string | null;
   readonly body: string;
+  declare readonly price?: number;
 
-  constructor({ id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body }: NewRequest) {
+  constructor({
+    id,
+    digest,
+    lane,
+    priority,
+    tenant,
+    job,
+    deadlineAt,
+    bytes,
+    tokens,
+    metadata,
+    body,
+    price,
+  }: NewRequest) {
     this.id = id;
     this.digest = digest;
     this.lane = lane;
@@ -165,6 +195,7 @@ class Row implements NewRequest {
     this.tokens = tokens;
     this.metadata = metadata;
     this.body = body;
+    if (price !== undefined) this.price = price;
   }
 }
 
@@ -227,7 +258,7 @@ function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs
     endpoint,
     model,
     inputs,
-    lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false, checked }),
+    lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false, checked, payers: [] }),
     checked,
     mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
     accounts,
@@ -252,7 +283,16 @@ function laneOfGroup({ endpoint, model, inputs, lane, checked, accounts }: Route
     return group === null ? [] : [[account.name, group] as const];
   });
   if (groups.length === 0) return lane;
-  return laneName({ endpoint, group: "", model, inputs, shared: sharedMark(groups), urgent: false, checked });
+  return laneName({
+    endpoint,
+    group: "",
+    model,
+    inputs,
+    shared: sharedMark(groups),
+    urgent: false,
+    checked,
+    payers: [],
+  });
 }
 
 function checkOptional(
@@ -307,6 +347,15 @@ function isObject(value: unknown): value is JsonObject {
 
 function throwRefusal(_row: NewRequest, error: DispatchError): void {
   throw error;
+}
+
+function namesOf(payers: readonly Payer[]): string[] {
+  return payers.map(({ name }) => name);
+}
+
+function noPrice(model: string): string {
+  const what = `The model "${model}" has no price, so its requests cannot count against \`maxPrice\``;
+  return `${what}: add it, \`prices: { ...defaultPrices, "${model}": { input, output } }\`, in US dollars per million tokens.`;
 }
 
 function refusal(mistake: string): DispatchError {

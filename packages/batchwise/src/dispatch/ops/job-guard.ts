@@ -14,6 +14,7 @@ import { bounded } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { askAccount, checkTimeoutMs, failureIn, faultOf } from "./check-account.ts";
 import { endPause } from "./end-pause.ts";
+import { openLanes } from "./open-lanes.ts";
 
 const FIRST_LOOK_MS = 100;
 const LAST_LOOK_MS = 10_000;
@@ -135,15 +136,6 @@ export class JobGuard {
       [...refusals].filter(([name]) => able.has(name)),
     );
   }
-}
-
-/** Lanes with requests of the job that have no outcome. */
-async function openLanes({ store }: Runtime, job: string): Promise<ReadonlySet<string>> {
-  const lanes = new Set<string>();
-  for (const { lane, requests, ended } of await store.usage({ job })) {
-    if (requests > ended.succeeded + ended.failed + ended.cancelled + ended.expired) lanes.add(lane);
-  }
-  return lanes;
 }
 
 function stuckError(job: string, refusals: readonly (readonly [string, KeyRefusal])[]): DispatchError {

@@ -1,6 +1,7 @@
 // Reports a job's progress regularly. A pure function computes it from this process's counts and
 // one read of the store.
 
+import type { PriceFigures } from "../contract/errors.ts";
 import type { JobPause, JobProgress } from "../contract/jobs.ts";
 import type { UsageRecord } from "../contract/operations.ts";
 import type { TokenCounts } from "../contract/rows.ts";
@@ -37,6 +38,7 @@ export interface JobFacts {
   readonly nextTryAt: number | null;
   readonly heldUntil: number | null;
   readonly paused: JobPause | null;
+  readonly maxPrice: PriceFigures | null;
 }
 
 /** Pure. */
@@ -60,6 +62,7 @@ export function progressOf(facts: JobFacts): JobProgress {
     outcomes,
     ...tokensOf(usage),
     price: priceSum(usage),
+    maxPrice: facts.maxPrice,
     elapsedMs,
     perSecond,
     nextTryAt,
@@ -153,7 +156,9 @@ export class ProgressTeller {
     const counted = { job, produced, outcomes, added: this.#added, elapsedMs, usage };
     const held = await heldUntil(runtime, probe);
     const paused = await jobPause(runtime, usage.filter(isOpen), probe);
-    const progress = progressOf({ ...counted, inBatches, nextTryAt: nextTryAt(probe), heldUntil: held, paused });
+    const maxPrice = await runtime.limits.ofJob();
+    const waits = { nextTryAt: nextTryAt(probe), heldUntil: held, paused };
+    const progress = progressOf({ ...counted, inBatches, ...waits, maxPrice });
     const tellOf = (error: unknown): void => runtime.report(error, { operation: "event" });
     try {
       // An async function may reject.

@@ -7,13 +7,14 @@ import type { RetryFilter, RetryRequestsOptions } from "../contract/operations.t
 import type { NewRequest, RequestRow } from "../contract/rows.ts";
 import type { Amendment } from "../contract/store.ts";
 import type { DispatchRequest } from "../contract/types.ts";
+import { parseLane } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { inParts, matching, withBodies } from "./find-requests.ts";
 
 const DEFAULT = ["failed", "expired"] as const;
 
-/** Checks a request like `enqueue` and returns its row. */
-export type RowOf = (request: DispatchRequest) => NewRequest;
+/** Checks a request like `enqueue` and returns its row, for these payers. */
+export type RowOf = (request: DispatchRequest, payers: readonly string[]) => NewRequest;
 
 type Retry = Extract<Amendment, { kind: "retry" }>;
 
@@ -47,18 +48,19 @@ async function corrected(
   rowOf: RowOf,
 ): Promise<Retry> {
   const ended = rows.filter(({ ended }) => ended !== null && ended.status !== "succeeded").map(({ id }) => id);
+  const payers = new Map(rows.map(({ id, lane }) => [id, parseLane(lane).payers]));
   const corrections: NewRequest[] = [];
   for (const request of await withBodies(runtime, ended)) {
     const { id, endpoint } = request;
     const given = typeof body === "function" ? await body(request) : body;
-    corrections.push(rowOf({ id, endpoint, body: given }));
+    corrections.push(rowOf({ id, endpoint, body: given }, payers.get(id) ?? []));
   }
   const [ids, lanes] = [corrections.map(({ id }) => id), corrections.map(({ lane }) => lane)];
   return { kind: "retry", ids, lanes, corrections: corrections.map(correctionOf) };
 }
 
-function correctionOf({ digest, bytes, tokens, body }: NewRequest): NonNullable<Retry["corrections"]>[number] {
-  return { digest, bytes, tokens, body };
+function correctionOf({ digest, bytes, tokens, body, price }: NewRequest): NonNullable<Retry["corrections"]>[number] {
+  return { digest, bytes, tokens, body, ...(price === undefined ? {} : { price }) };
 }
 
 async function* partsOf(

@@ -47,6 +47,12 @@ export interface WebhookOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
+/** Limits of price, in US dollars, as `estimate` counts them. */
+export interface MaxPrice {
+  /** By tenant. */
+  readonly tenants?: Readonly<Record<string, number>>;
+}
+
 /** Options of `createDispatcher`. */
 export interface DispatcherOptions {
   readonly store: Store;
@@ -100,6 +106,15 @@ export interface DispatcherOptions {
    * it.
    */
   readonly prices?: PriceTable;
+  /**
+   * The most that the requests of a tenant may cost, in US dollars by `prices`, from its first
+   * request on. What a request may cost is reserved when its batch is sealed, and corrected when
+   * its answer comes; what would exceed the limit waits, and `onError` gets PRICE_LIMIT once. Such
+   * requests share no batch with others. All processes that enqueue for a tenant name its limit;
+   * the last one that starts decides, and `Infinity` lifts it. Requests for a model without a price
+   * are refused. Default: none.
+   */
+  readonly maxPrice?: MaxPrice;
   /**
    * Prunes outcomes this many ms after they were recorded, within about ten minutes: see `prune`.
    * One process at a time prunes for all; give all of them the same value. Default Infinity:

@@ -35,6 +35,7 @@ import type {
   WebhookOptions,
 } from "./dispatcher-options.ts";
 import { DISPATCHER_HINTS } from "./foreign-names.ts";
+import { type ResolvedMaxPrice, resolveMaxPrice } from "./max-price.ts";
 import { checkStore, nonEmptyString, resolveAccounts } from "./resolve-accounts.ts";
 import { resolvePrices } from "./resolve-prices.ts";
 
@@ -67,6 +68,8 @@ export interface ResolvedOptions {
   readonly webhook: Required<WebhookOptions> | null;
   readonly onTail: "wait" | "fail";
   readonly prices: PriceTable;
+  /** null for none. */
+  readonly maxPrice: ResolvedMaxPrice | null;
   /**
    * null: each error code is printed once per process. On a clock of the caller's, nothing is
    * printed.
@@ -98,6 +101,7 @@ export const DISPATCHER_OPTIONS: readonly (keyof DispatcherOptions)[] = [
   "webhook",
   "onTail",
   "prices",
+  "maxPrice",
   "onError",
   "failpoint",
   "owner",
@@ -173,6 +177,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     webhook: resolveWebhook(options.webhook),
     onTail,
     prices: resolvePrices(options.prices),
+    maxPrice: resolveMaxPrice(options.maxPrice),
     onError,
     failpoint,
     owner,

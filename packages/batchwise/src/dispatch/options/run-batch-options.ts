@@ -12,8 +12,9 @@ import {
 import type { OutputCheck, OutputSchema } from "../contract/checks.ts";
 import type { JobProgress, JobRequest, OnChange } from "../contract/jobs.ts";
 import { aName, aSignal } from "./call-options.ts";
-import type { DispatcherOptions } from "./dispatcher-options.ts";
+import type { DispatcherOptions, MaxPrice } from "./dispatcher-options.ts";
 import { DISPATCHER_HINTS } from "./foreign-names.ts";
+import { resolveJobPrice } from "./max-price.ts";
 import { outputCheck } from "./output-check.ts";
 import { DISPATCHER_OPTIONS, type ResolvedOptions, resolveOptions } from "./resolve-options.ts";
 
@@ -22,7 +23,7 @@ const LONGEST_JOB = 239;
 
 /** Options of `runBatch`. */
 export interface RunBatchOptions<Request extends JobRequest = JobRequest, Output = undefined>
-  extends DispatcherOptions {
+  extends Omit<DispatcherOptions, "maxPrice"> {
   /**
    * The job's name: 1 to 239 characters. `runBatch` with the same name resumes the job, in this
    * process, in another one, or in several at once.
@@ -65,6 +66,17 @@ export interface RunBatchOptions<Request extends JobRequest = JobRequest, Output
    */
   readonly onChange?: OnChange;
   /**
+   * The most that the job may cost, in US dollars by `prices`, earlier runs included. What a
+   * request may cost is reserved when its batch is sealed (its prompt, and output up to its limit;
+   * without one, as much output as prompt, at least 1,000 tokens), and corrected when its answer
+   * comes. What would exceed the limit waits, and `onError` gets PRICE_LIMIT once; when nothing
+   * else can run, the iteration rejects with a PriceLimitError. The same call with a higher limit
+   * resumes. The store keeps the limit: later runs give one too, `Infinity` for none. Requests for
+   * a model without a price are refused. An object has the job's limit and those of tenants, as for
+   * `createDispatcher`. Default: none.
+   */
+  readonly maxPrice?: number | (MaxPrice & { readonly job?: number });
+  /**
    * Aborting it stops the run. The iteration rejects with its reason once everything has stopped.
    */
   readonly signal?: AbortSignal;
@@ -81,7 +93,7 @@ export interface RunBatchPlan<Request extends JobRequest> {
   readonly dispatcher: ResolvedOptions;
 }
 
-const NAMES = ["job", "requests", "onProgress", "onChange", "signal", "schema"];
+const NAMES = ["job", "requests", "onProgress", "onChange", "signal", "schema", "maxPrice"];
 const HINTS = { ...DISPATCHER_HINTS, id: "the name of the work is `job`", input: "the requests are `requests`" };
 
 const aJob: Rule = {
@@ -103,7 +115,8 @@ export function runBatchOptions<Request extends JobRequest, Output>(
 ): RunBatchPlan<Request> {
   check("options", objectWith(), given);
   refuseUnknown(given, [...NAMES, ...DISPATCHER_OPTIONS], "", HINTS);
-  const { job, requests, onProgress, onChange = "refuse", signal, schema, check: run, reask, ...dispatcher } = given;
+  const { job, requests, onProgress, onChange = "refuse", signal, schema, check: run, ...others } = given;
+  const { reask, maxPrice, ...dispatcher } = others;
   check("job", aJob, job);
   if (typeof requests === "function") {
     throw expected("requests", { ...requestsRule, expected: `${requestsRule.expected} (call the function)` }, requests);
@@ -119,6 +132,10 @@ export function runBatchOptions<Request extends JobRequest, Output>(
     onChange,
     signal: signal ?? null,
     schema: schema ?? null,
-    dispatcher: Object.freeze({ ...resolveOptions(dispatcher), check: outputCheck(job, schema, run, reask) }),
+    dispatcher: Object.freeze({
+      ...resolveOptions(dispatcher),
+      check: outputCheck(job, schema, run, reask),
+      maxPrice: resolveJobPrice(job, maxPrice),
+    }),
   };
 }

@@ -6,6 +6,7 @@
 import { bindMethods } from "../../core/contract/bind-methods.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../contract/outcome-rows.ts";
+import type * as payers from "../contract/payers.ts";
 import type { PruneInput, PruneStep } from "../contract/pruning.ts";
 import type * as rows from "../contract/rows.ts";
 import type * as calls from "../contract/store.ts";
@@ -108,6 +109,10 @@ export class CheckedStore implements calls.Store {
 
   marks(changes: readonly rows.MarkChange[], now: number): Promise<readonly rows.MarkRow[]> {
     return this.#call("marks", () => this.#store.marks(changes.map(markChange), now));
+  }
+
+  payers(changes: readonly payers.PayerChange[], names: readonly string[]): Promise<readonly payers.PayerRow[]> {
+    return this.#call("payers", () => this.#store.payers(changes, names));
   }
 
   prune(input: PruneInput): Promise<PruneStep> {

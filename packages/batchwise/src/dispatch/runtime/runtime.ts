@@ -21,6 +21,7 @@ import { flushMark, flushTimes } from "./flush-marks.ts";
 import { Loop } from "./loop.ts";
 import { loopsRanAt } from "./loops-mark.ts";
 import { OpenCalls } from "./open-calls.ts";
+import { PriceLimits } from "./price-limits.ts";
 import { Prospects } from "./prospects.ts";
 import { SteadyClock } from "./steady-clock.ts";
 import { StoreTime } from "./store-time.ts";
@@ -60,6 +61,7 @@ export class Runtime {
   /** Aborted when the dispatcher stops: nothing new is begun after that. */
   readonly stopping: AbortController = new AbortController();
   readonly events: Events;
+  readonly limits: PriceLimits;
   readonly prospects: Prospects;
   readonly troubles: AccountTroubles;
   /** What must not leave this process but in the calls of accounts and webhooks. */
@@ -110,6 +112,7 @@ export class Runtime {
         () => this.clock.monotonic(),
         this.secrets,
       );
+    this.limits = parent?.limits ?? new PriceLimits(options, this.store);
     this.prospects = new Prospects(this.store, this.clock);
     this.sinks = [
       ...(options.onOutcome === null ? [] : [CALLBACK_SINK]),

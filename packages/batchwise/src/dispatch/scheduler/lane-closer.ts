@@ -104,6 +104,10 @@ export class LaneCloser {
         return { kind: "sealed" };
       }
       if (result.reason === "empty") return { kind: "empty" };
+      if (result.reason === "price_limit") {
+        await this.#tellOfLimit(lane.lane);
+        return { kind: "empty" };
+      }
       if (result.reason === "head_too_large") tooLarge = result.head;
       const { name: account, capabilities } = choice.account;
       const { minRequests } = capabilities.limits;
@@ -122,6 +126,12 @@ export class LaneCloser {
     return { kind: "refused", why: { choices, refusals, noRoom, tooLarge } };
   }
 
+  /** No account takes what may not be paid: the lane waits. */
+  async #tellOfLimit(lane: string): Promise<void> {
+    const error = await this.#runtime.limits.stop(lane);
+    if (error !== null) this.#runtime.report(error, { operation: "seal" });
+  }
+
   /** Whether the accounts that come second take what those that come first did not. */
   #leaves(lane: LaneRow, { first }: Serving<Account>, { refusals, noRoom }: Refused): boolean {
     if (!parseLane(lane.lane).urgent) return isLeft(lane, first.length, refusals);
@@ -134,6 +144,7 @@ export class LaneCloser {
   #sealed(lane: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
     bookOn(ledgers, ledger, batch);
     this.#tails.forget(lane.lane);
+    this.#runtime.limits.sealed(lane.lane);
     this.#told.tellSealed(lane, batch);
     this.#waiting.sealed(lane.lane);
   }
@@ -171,7 +182,8 @@ export class LaneCloser {
     const { store, clock, options, storeTime } = this.#runtime;
     const { thresholds, owner, leaseMs } = options;
     const { limits } = choice.account.capabilities;
-    const caps = batchCaps(thresholds, limits, parseLane(lane).inputs);
+    const { inputs, payers } = parseLane(lane);
+    const caps = batchCaps(thresholds, limits, inputs);
     const movable = this.#runtime.mostBytes(choice.account.name);
     const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
     const minRequests = Math.max(1, limits.minRequests);
@@ -191,6 +203,7 @@ export class LaneCloser {
       minRequests,
       ...(isProbe ? { maxRequests: minRequests } : {}),
       avoidCounts,
+      ...(payers.length > 0 ? { payers } : {}),
       owner,
       leaseUntil: now + storeTime.aheadMs + leaseMs,
       now,

@@ -123,9 +123,10 @@ export class Sealer {
 
   /** The loop's turn. */
   readonly turn = async (): Promise<number> => {
-    const { store, clock, options, sealing } = this.#runtime;
+    const { store, clock, options, sealing, limits } = this.#runtime;
     if (this.#runtime.isStopping) return Number.POSITIVE_INFINITY;
     this.#added = new Map();
+    await limits.keep();
     const now = clock.now();
     const limit = Math.min(options.thresholds.maxRequests, MOST_PROBED);
     const [probe, pauses] = await Promise.all([store.probe(limit, now), this.#runtime.readPauses()]);

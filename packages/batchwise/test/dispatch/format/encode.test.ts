@@ -77,9 +77,10 @@ test("a lane's name is read back, whatever the model is called", () => {
     ["", 1, encode.sharedMark([["voyage", "float"]]), true],
     [`${KEY}.a`, 4, encode.sharedMark([["voyage", "int8"]]), false],
   ] as const) {
+    const payers = group === "" ? [] : [encode.payerName("job", "night"), encode.payerName("tenant", "a#.b c")];
     for (const checked of ["", encode.checkMark("night")]) {
       const place = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs, shared, urgent } as const;
-      const lane = { ...place, checked };
+      const lane = { ...place, checked, payers };
       expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
       expect(encode.parseLane(laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
     }

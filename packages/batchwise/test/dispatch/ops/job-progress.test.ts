@@ -25,6 +25,7 @@ function facts(more: Partial<JobFacts> = {}): JobFacts {
     nextTryAt: null,
     heldUntil: null,
     paused: null,
+    maxPrice: null,
     ...more,
   };
 }

@@ -159,10 +159,10 @@ test("what a later version may have written is not touched", async () => {
   onTestFinished(() => client.disconnect());
   const store = redisStore({ client, prefix });
   await store.enqueue(requests(1, "r"), NOW);
-  await client.hset(`{${prefix}}:epoch`, "layout", 6);
+  await client.hset(`{${prefix}}:epoch`, "layout", 7);
   const refused = {
     code: "STORE_SCHEMA",
-    message: expect.stringContaining("layout 6, newer than this batchwise"),
+    message: expect.stringContaining("layout 7, newer than this batchwise"),
   };
   await expect(store.enqueue(requests(1, "r"), NOW)).rejects.toMatchObject(refused);
   await expect(store.probe(1, NOW)).rejects.toMatchObject(refused);
@@ -178,5 +178,5 @@ test("its first write refuses processes of the layouts before", async () => {
   const store = redisStore({ client, prefix });
   await store.find({ match: {}, after: 0, limit: 1 });
   await store.enqueue(requests(1, "r"), NOW);
-  expect(await client.hget(epoch, "layout")).toBe("5");
+  expect(await client.hget(epoch, "layout")).toBe("6");
 });

@@ -1,17 +1,33 @@
 // Reads the maximum output that a request's body allows. Pure.
 
-import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import type { Endpoint, Json, JsonObject } from "../../contract/types.ts";
 import { inputsOf } from "../../format/inputs.ts";
 
 /** Endpoints without output tokens. */
 const SILENT: readonly Endpoint[] = ["/v1/embeddings", "/v1/moderations"];
 
+/** Names of the limit: of OpenAI, Anthropic, Google, and those of models at Bedrock. */
+const LIMITS: readonly string[] = [
+  ...["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "maxTokenCount"],
+  ...["max_tokens_to_sample", "max_gen_len", "max_new_tokens"],
+];
+const ANSWERS: readonly string[] = ["n", "candidateCount", "candidate_count"];
+/** Objects of a body that have such fields: of Gemini, Bedrock's Converse, Nova and Titan. */
+const INNER: readonly string[] = ["generationConfig", "generation_config", "inferenceConfig", "textGenerationConfig"];
+
 /** In tokens; null if the body sets no limit. 0 for embeddings and moderations. */
 export function mostOutputOf(endpoint: Endpoint, body: JsonObject): number | null {
   if (SILENT.includes(endpoint)) return 0;
-  const most = body.max_completion_tokens ?? body.max_tokens ?? body.max_output_tokens;
-  const answers = body.n ?? 1;
+  const inner = [body, ...INNER.map((name) => body[name])].filter(isObject);
+  const find = (names: readonly string[]): Json | undefined =>
+    inner.flatMap((object) => names.map((name) => object[name])).find((value) => value !== undefined && value !== null);
+  const most = find(LIMITS);
+  const answers = find(ANSWERS) ?? 1;
   if (typeof most !== "number" || typeof answers !== "number") return null;
   // A completion answers each prompt of a list.
   return most * answers * (endpoint === "/v1/completions" ? inputsOf(body.prompt) : 1);
+}
+
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

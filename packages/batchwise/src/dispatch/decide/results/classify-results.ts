@@ -126,7 +126,8 @@ export function classifyChecked(checked: CheckedLine, rules: RetryRules, now: nu
   }
   const notBefore = now + backoff(rules.backoffMs, rules.maxBackoffMs, member.attempts + 1);
   const { code } = error;
-  const requeue: Settlement = { ord, kind: "requeue", code, charged: true, notBefore, lane: rules.lane };
+  const { lane } = rules;
+  const requeue: Settlement = { ord, kind: "requeue", code, charged: true, notBefore, lane, usage: line.usage };
   return appended === null ? requeue : { ...requeue, appended };
 }
 

@@ -7,11 +7,13 @@ import type { LeaseInput, SealInput, TransitionResult } from "../../contract/sto
 import type { BatchState, Orphan } from "../../contract/types.ts";
 import type { Chosen } from "./choose.ts";
 import { Ledgers } from "./ledgers.ts";
+import { Payers } from "./payers.ts";
 import { batchRow, type MemoryBatch } from "./records.ts";
 import { known } from "./waiting.ts";
 
 export class Batches {
   readonly ledgers: Ledgers = new Ledgers();
+  readonly payers: Payers = new Payers();
   readonly #all = new Map<string, MemoryBatch>();
   /** Those that are not done: looking for one of them costs the same however many are. */
   readonly #live = new Set<MemoryBatch>();
@@ -29,8 +31,8 @@ export class Batches {
     return batch?.fence === fence ? batch : undefined;
   }
 
-  add(input: SealInput, { members, bytes, tokens, deadlineAt }: Chosen): MemoryBatch {
-    const { key, lane, account, ledger, now } = input;
+  add(input: SealInput, { members, bytes, tokens, deadlineAt, price }: Chosen): MemoryBatch {
+    const { key, lane, account, ledger, now, payers = [] } = input;
     const batch: MemoryBatch = {
       ...{ key, lane, account, ledger, state: "sealed", bytes, tokens },
       ...{ requests: members.length, remaining: members.length, cancelRequested: 0 },
@@ -43,12 +45,15 @@ export class Batches {
       ...{ cancelSentAt: null, disposal: null, lastError: null, orphans: [] },
       ...{ leaseOwner: input.owner, leaseUntil: input.leaseUntil, fence: 1 },
       members: [...members],
+      payers,
+      reserved: price,
       releaseAt: Infinity,
       gone: 0,
     };
     this.#all.set(key, batch);
     this.#live.add(batch);
     this.ledgers.book(batch);
+    this.payers.reserve(batch);
     return batch;
   }
 

@@ -13,12 +13,15 @@ export interface Chosen {
   readonly bytes: number;
   readonly tokens: number;
   readonly deadlineAt: number | null;
+  readonly price: number;
 }
 
 export function choose(
   lane: readonly MemoryRequest[],
   left: LedgerLimits,
   blocked: boolean,
+  /** What is left of its payers' limits. */
+  room: number,
   input: SealInput,
 ): Chosen | Refusal {
   const order = lane.filter(
@@ -34,7 +37,19 @@ export function choose(
   if (fitsCaps && head.tokens > left.tokens) return refuse("no_headroom");
   if (!fitsCaps) return refuse("head_too_large");
   const count = allowed(prefix(order, left, input), input.avoidCounts);
-  return count < input.minRequests ? refuse("too_few") : sum(order.slice(0, count));
+  if (count < input.minRequests) return refuse("too_few");
+  const chosen = sum(order.slice(0, allowed(paid(order.slice(0, count), room), input.avoidCounts)));
+  return chosen.members.length < input.minRequests ? refuse("price_limit") : chosen;
+}
+
+/** How many of these the payers can pay, in order. */
+function paid(order: readonly MemoryRequest[], room: number): number {
+  let price = 0;
+  const first = order.findIndex((request) => {
+    price += request.price ?? 0;
+    return price > room;
+  });
+  return first === -1 ? order.length : first;
 }
 
 /** How many of the first requests fit under all caps together. */
@@ -58,11 +73,12 @@ function allowed(count: number, avoid: readonly number[]): number {
 }
 
 function sum(members: readonly MemoryRequest[]): Chosen {
-  let [bytes, tokens, deadlineAt] = [0, 0, Number.POSITIVE_INFINITY];
+  let [bytes, tokens, price, deadlineAt] = [0, 0, 0, Number.POSITIVE_INFINITY];
   for (const member of members) {
     bytes += member.bytes;
     tokens += member.tokens;
+    price += member.price ?? 0;
     deadlineAt = Math.min(deadlineAt, member.deadlineAt ?? Number.POSITIVE_INFINITY);
   }
-  return { members, bytes, tokens, deadlineAt: known(deadlineAt) };
+  return { members, bytes, tokens, price, deadlineAt: known(deadlineAt) };
 }

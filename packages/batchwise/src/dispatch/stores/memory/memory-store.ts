@@ -6,6 +6,7 @@ import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { hasDigest, withDigest } from "../../contract/digests.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/payers.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
   BatchChanges,
@@ -113,9 +114,10 @@ class MemoryStore implements Store {
     this.#assertOpen();
     const known = this.#batches.get(input.key);
     if (known !== undefined) return { ok: true, batch: batchRow(known) };
-    const { ledgers } = this.#batches;
+    const { ledgers, payers } = this.#batches;
     const left = ledgers.left(input.ledger, input.limits, input.now);
-    const chosen = choose(this.#waiting.inOrder(input.lane), left, ledgers.blocked(input.ledger, input.now), input);
+    const blocked = ledgers.blocked(input.ledger, input.now);
+    const chosen = choose(this.#waiting.inOrder(input.lane), left, blocked, payers.left(input.payers), input);
     if ("ok" in chosen) return chosen;
     chosen.members.forEach((request, ord) => {
       this.#waiting.claim(request);
@@ -152,6 +154,7 @@ class MemoryStore implements Store {
       const request = batch.members[item.ord];
       if (request === undefined || request === null) continue;
       applied += 1;
+      this.#batches.payers.charge(batch, item);
       const wantsOut = request.cancelRequested;
       this.#release(batch, request);
       if (item.charged) request.attempts += 1;
@@ -166,6 +169,7 @@ class MemoryStore implements Store {
         this.#ready(request, item.lane, item.notBefore);
       }
     }
+    if (applied > 0 && batch.remaining === 0) this.#batches.payers.release(batch);
     return { ok: true, applied, ignored: input.items.length - applied, remaining: batch.remaining };
   }
 
@@ -208,6 +212,11 @@ class MemoryStore implements Store {
   async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
     this.#assertOpen();
     return this.#marks.change(changes);
+  }
+
+  async payers(changes: readonly PayerChange[], names: readonly string[]): Promise<readonly PayerRow[]> {
+    this.#assertOpen();
+    return this.#batches.payers.change(changes, names);
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {
@@ -288,7 +297,7 @@ class MemoryStore implements Store {
     else {
       const digest = withDigest(request.digest, correction.digest);
       request.history.push({ batchKey, code: code ?? status, at: recordedAt });
-      Object.assign(request, { ...correction, digest, turns: null });
+      Object.assign(request, { price: 0, ...correction, digest, turns: null });
     }
     Object.assign(request, { attempts: 0, generation: request.generation + 1, deadlineAt: null, outcome: null });
     this.#ready(request, lane, now);

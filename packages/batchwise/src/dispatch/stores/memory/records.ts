@@ -12,12 +12,16 @@ export interface MemoryRequest extends Writable<Omit<RequestRow, "body" | "histo
   readonly history: HistoryRow[];
   readonly digest: string;
   readonly rank: number;
+  readonly price?: number;
   outcome: MemoryOutcome | null;
 }
 
 export interface MemoryBatch extends Writable<Omit<BatchRow, "orphans">> {
   readonly members: (MemoryRequest | null)[];
   orphans: readonly Orphan[];
+  readonly payers: readonly string[];
+  /** With each of them, until its last member is settled. */
+  readonly reserved: number;
   /** When its reservation stops counting. */
   releaseAt: number;
   /** Number of members that no outcome and no request's history names. */
@@ -34,7 +38,7 @@ export interface MemoryOutcome extends Omit<OutcomeRow, "deliveries"> {
 }
 
 export function requestRow(request: MemoryRequest, bodies: boolean, history: boolean): RequestRow {
-  const { digest: _digest, rank: _rank, outcome, ...row } = request;
+  const { digest: _digest, rank: _rank, price: _price, outcome, ...row } = request;
   const ended = outcome === null ? null : endedOf(outcome);
   const texts = bodies ? {} : { body: null, turns: null };
   return { ...row, ...texts, ended, history: history ? [...row.history] : null };
@@ -45,7 +49,7 @@ function endedOf({ status, code, batchKey, cursor, recordedAt }: MemoryOutcome):
 }
 
 export function batchRow(batch: MemoryBatch): BatchRow {
-  const { members: _members, releaseAt: _releaseAt, gone: _gone, ...row } = batch;
+  const { members: _members, releaseAt: _releaseAt, gone: _gone, payers: _payers, reserved: _reserved, ...row } = batch;
   return row;
 }
 

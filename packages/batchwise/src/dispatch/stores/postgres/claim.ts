@@ -7,6 +7,7 @@ import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "../sql/batches.ts";
 import { knownLane } from "../sql/lanes.ts";
 import { type Headroom, headRefusal, headroom, NEVER, openLedger, type Refusal } from "../sql/ledgers.ts";
+import { moneyLeft, reserve } from "../sql/payers.ts";
 import { atMost } from "../sql/statement.ts";
 import { type Connection, Undo } from "./database.ts";
 import { postgres } from "./dialect.ts";
@@ -37,11 +38,20 @@ export async function seal(db: Connection, input: SealInput): Promise<SealResult
   const head = lane === undefined ? null : await headOf(db, lane, input.now);
   const reason = headRefusal(head, left, input);
   if (lane === undefined || reason !== null) throw new Undo<SealResult>({ ok: false, reason: reason ?? "empty", head });
+  const funds = input.payers === undefined ? null : await fundsOf(db, lane, left, input, input.payers);
   const id = await insertBatch(db, input);
-  const levels = await take(db, id, lane, left, input);
+  const levels = await take(db, id, lane, { ...left, requests: funds?.requests ?? left.requests }, input);
   const total = levels.reduce((sum, { count }) => sum + count, 0);
-  if (total < input.minRequests) throw new Undo<SealResult>({ ok: false, reason: "too_few", head });
+  const refused = funds?.isShort ? "price_limit" : "too_few";
+  if (total < input.minRequests) throw new Undo<SealResult>({ ok: false, reason: refused, head });
   await book(db, id, lane, levels);
+  // Requests that another transaction has locked meanwhile may have made room for dearer ones.
+  if (
+    input.payers !== undefined &&
+    funds !== null &&
+    (await db.follow(reserve(postgres, id, input.payers))) > funds.room
+  )
+    throw new Undo<SealResult>({ ok: false, reason: "price_limit", head });
   const batch = await db.follow(readBatch(postgres, input.key));
   if (batch === undefined) throw new Undo<SealResult>({ ok: false, reason: "empty", head });
   return { ok: true, batch };
@@ -54,6 +64,35 @@ async function headOf(db: Connection, lane: number, now: number): Promise<Refusa
     ...[lane, now],
   );
   return head ?? null;
+}
+
+interface Funds {
+  /** What is left of the payers' limits. */
+  readonly room: number;
+  /** How many of the first requests that pays for. */
+  readonly requests: number;
+  /** True if more of them would fit otherwise, and a batch needs them. */
+  readonly isShort: boolean;
+}
+
+async function fundsOf(
+  db: Connection,
+  lane: number,
+  left: Headroom,
+  input: SealInput,
+  payers: readonly string[],
+): Promise<Funds> {
+  const room = await db.follow(moneyLeft(postgres, payers));
+  const most = atMost(Math.min(input.maxRequests, left.requests));
+  const found = await db.get<{ all: number; paid: number }>(
+    `SELECT count(*) AS all, count(*) FILTER (WHERE price <= $4) AS paid FROM (
+       SELECT sum(r.price) OVER (ORDER BY c.priority DESC, c.rank, c.seq ROWS UNBOUNDED PRECEDING) AS price
+       FROM (SELECT priority, rank, seq ${CANDIDATES} LIMIT $3) c JOIN batchwise_request r ON r.seq = c.seq
+     ) summed`,
+    ...[lane, input.now, most, room],
+  );
+  const { all = 0, paid = 0 } = found ?? {};
+  return { room, requests: paid, isShort: paid < Math.min(all, input.minRequests) };
 }
 
 async function insertBatch(db: Connection, input: SealInput): Promise<number> {

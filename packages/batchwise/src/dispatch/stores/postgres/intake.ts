@@ -105,6 +105,8 @@ async function insert(
   const stored = await insertRows(db, ranked);
   await keep(db, [...shares.values()]);
   const ids = new Set(stored.map(({ id }) => id));
+  const priced = fresh.filter(({ request: { id, price = 0 } }) => price > 0 && ids.has(id));
+  if (priced.length > 0) await keepPrices(db, priced);
   const usage = new UsageSums();
   for (const { request } of fresh) if (ids.has(request.id)) usage.requested(request);
   await keepUsage(db, usage);
@@ -134,6 +136,14 @@ function insertRows(db: Connection, rows: readonly Ranked[]): Promise<{ id: stri
     ...[column((row) => row.now), column((row) => row.deadlineAt), column((row) => row.bytes)],
     ...[column((row) => row.tokens), column((row) => row.metadata), column((row) => row.body)],
     column((row) => row.job),
+  );
+}
+
+async function keepPrices(db: Connection, priced: readonly { readonly request: NewRequest }[]): Promise<void> {
+  await db.run(
+    `UPDATE batchwise_request r SET price = p.price FROM unnest($1::text[], $2::bigint[]) AS p (id, price)
+     WHERE r.id = p.id`,
+    ...[priced.map(({ request }) => request.id), priced.map(({ request }) => request.price ?? 0)],
   );
 }
 

@@ -276,6 +276,15 @@ const STEPS: readonly string[] = [
   -- Sent with the body: what a model answered, and why that was refused.
   ALTER TABLE batchwise_body ADD COLUMN turns TEXT;
   `,
+  `
+  -- What payers may spend. most: the limit; the largest safe number for none. Without payers nothing is written here.
+  CREATE TABLE batchwise_payer (
+    name TEXT PRIMARY KEY, most BIGINT NOT NULL, spent BIGINT NOT NULL DEFAULT 0, reserved BIGINT NOT NULL DEFAULT 0
+  );
+  ALTER TABLE batchwise_request ADD COLUMN price BIGINT NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN payers TEXT;
+  ALTER TABLE batchwise_batch ADD COLUMN reserved BIGINT NOT NULL DEFAULT 0;
+  `,
 ];
 
 const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];

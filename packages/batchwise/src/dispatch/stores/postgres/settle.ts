@@ -6,6 +6,7 @@ import type { SettleInput, SettleResult } from "../../contract/store.ts";
 import type { Ending } from "../sql/amend.ts";
 import { heldBatch } from "../sql/batches.ts";
 import { laneIds, makeReady } from "../sql/lanes.ts";
+import { charge } from "../sql/payers.ts";
 import type { Connection } from "./database.ts";
 import { postgres } from "./dialect.ts";
 import { end } from "./endings.ts";
@@ -26,12 +27,14 @@ export async function settle(db: Connection, input: SettleInput): Promise<Settle
     ...[held.id, input.items.map(({ ord }) => ord).filter(Number.isSafeInteger)],
   );
   const members = new Map(found.map((member) => [member.ord, member]));
+  const settled: Settlement[] = [];
   const endings: Ending[] = [];
   const requeues: Requeue[] = [];
   for (const item of input.items) {
     const member = members.get(item.ord);
     if (member === undefined) continue;
     members.delete(item.ord);
+    settled.push(item);
     const { seq, cancel_requested: cancelled } = member;
     const { charged } = item;
     if (item.kind === "final") endings.push({ ...item, seq });
@@ -47,9 +50,11 @@ export async function settle(db: Connection, input: SettleInput): Promise<Settle
     ...[found.length, wishes, held.id],
   );
   await requeue(db, held.id, requeues, input.now);
+  const remaining = left?.remaining ?? 0;
+  await db.follow(charge(postgres, held, settled, remaining));
   await end(db, endings, held.id, input.sinks, input.now);
   const applied = found.length;
-  return { ok: true, applied, ignored: input.items.length - applied, remaining: left?.remaining ?? 0 };
+  return { ok: true, applied, ignored: input.items.length - applied, remaining };
 }
 
 async function requeue(db: Connection, batch: number, items: readonly Requeue[], now: number): Promise<void> {

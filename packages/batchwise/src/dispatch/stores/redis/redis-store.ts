@@ -6,6 +6,7 @@
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/payers.ts";
 import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
 import type {
   BatchChanges,
@@ -36,7 +37,7 @@ import type {
   TransitionResult,
 } from "../../contract/store.ts";
 import { type RedisStoreOptions, resolveRedisStoreOptions } from "./options.ts";
-import { batchRow, list, markRows, number, outcomeRow, probeRow, requestRow, usageRow } from "./rows.ts";
+import { batchRow, list, markRows, number, outcomeRow, payerRow, probeRow, requestRow, usageRow } from "./rows.ts";
 import { type Reply, Server } from "./server.ts";
 
 /** Maximum of a limit. */
@@ -204,6 +205,11 @@ class RedisStore implements Store {
 
   async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
     return markRows(await this.#run(changes.length === 0 ? "readMarks" : "marks", { changes }));
+  }
+
+  async payers(changes: readonly PayerChange[], names: readonly string[]): Promise<readonly PayerRow[]> {
+    const method = changes.length === 0 ? "readPayers" : "payers";
+    return list(await this.#run(method, { changes, names: names.map(sendable) })).map(payerRow);
   }
 
   async prune(input: PruneInput): Promise<PruneStep> {

@@ -1,6 +1,7 @@
 // The script's answers as the contract's rows.
 
 import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/outcome-rows.ts";
+import type { PayerRow } from "../../contract/payers.ts";
 import type {
   BatchRow,
   Ended,
@@ -192,6 +193,16 @@ export function usageRow(reply: Reply): UsageRow {
     ended: { succeeded: sum("succeeded"), failed: sum("failed"), cancelled: sum("cancelled"), expired: sum("expired") },
     ...{ inputTokens: sum("inputTokens"), cachedTokens: sum("cachedTokens") },
     ...{ outputTokens: sum("outputTokens"), reasoningTokens: sum("reasoningTokens") },
+  };
+}
+
+export function payerRow(reply: Reply): PayerRow {
+  const [name, limit, spent, reserved] = list(reply);
+  const most = number(limit);
+  return {
+    ...{ name: text(name), spent: number(spent), reserved: number(reserved) },
+    // JSON has no Infinity.
+    limit: most === Number.MAX_VALUE ? Number.POSITIVE_INFINITY : most,
   };
 }
 

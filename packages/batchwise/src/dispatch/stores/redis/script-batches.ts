@@ -27,6 +27,11 @@ local function prefix(input, left)
     bytes, tokens = bytes + r.bytes, tokens + r.tokens
     return true
   end)
+  return taken
+end
+
+-- Gives back its last ones while it has a size to avoid.
+local function shortened(taken, input)
   local avoid = {}
   for _, size in ipairs(input.avoidCounts) do avoid[size] = true end
   while #taken > 1 and avoid[#taken] do table.remove(taken) end
@@ -80,8 +85,10 @@ function methods.seal(input)
   local facts = head and { head.id, str(head.bytes), str(head.tokens) } or false
   local reason, left = refusal(input, head)
   if reason then return { reason, facts } end
-  local taken = prefix(input, left)
+  local taken = shortened(prefix(input, left), input)
   if #taken < input.minRequests then return { 'too_few', facts } end
+  if input.payers then taken = shortened(affordable(taken, input.payers), input) end
+  if #taken < input.minRequests then return { 'price_limit', facts } end
   local bytes, tokens, deadline = claim(input, taken)
   local now = str(input.now)
   call('HSET', bkey(input.key), 'key', input.key, 'lane', input.lane, 'account', input.account, 'ledger', input.ledger,
@@ -89,6 +96,7 @@ function methods.seal(input)
     'cancelRequested', 0, 'createdAt', now, 'updatedAt', now, 'submitAttempt', 0, 'wholeFailures', 0, 'verified', 1,
     'pollMs', 0, 'nextAt', now, 'leaseOwner', input.owner, 'leaseUntil', str(input.leaseUntil), 'fence', 1)
   if deadline then call('HSET', bkey(input.key), 'deadlineAt', str(deadline)) end
+  if input.payers then reserve(input.key, taken, input.payers) end
   call('ZADD', P .. 'live', now, input.key)
   call('ZADD', P .. 'batches', now, input.key)
   call('ZADD', P .. 'ledgers', 0, input.ledger)

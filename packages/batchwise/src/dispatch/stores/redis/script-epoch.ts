@@ -11,8 +11,8 @@ local EPOCH = P .. 'epoch'
 
 -- How the data is laid out; who knows only earlier layouts is refused. 1, which is not noted: bodies in the requests'
 -- hashes, outcomes as hashes, no arrivals. 2: no marks of statuses, tombstones without a time. 3: no counts of ready
--- requests. 4: what decides about batches and outages in their texts for people.
-local LAYOUT = 5
+-- requests. 4: what decides about batches and outages in their texts for people. 5: no payers.
+local LAYOUT = 6
 
 -- Who may not ask for it gets no answer: then a loss shows by the epoch and the count alone.
 local function serverRun()
@@ -42,7 +42,7 @@ end
 -- Before the first write of a run.
 local function beginRun(epoch)
   if epoch.layout < LAYOUT then
-    toLayout5()
+    if epoch.layout < 5 then toLayout5() end
     call('HSET', EPOCH, 'layout', LAYOUT)
   end
   local run = serverRun()

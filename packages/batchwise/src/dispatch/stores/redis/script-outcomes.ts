@@ -27,7 +27,7 @@ end
 
 function methods.settle(input)
   if not held(input) then return { 'fence' } end
-  local applied, wishes, settled = 0, 0, {}
+  local counted, wishes, settled = {}, 0, {}
   local members = P .. 'm:' .. input.key
   for _, item in ipairs(input.items) do
     local ord = str(item.ord)
@@ -35,12 +35,14 @@ function methods.settle(input)
     if id then
       settled[ord] = true
       gather('ZREM', members, id)
-      applied = applied + 1
+      counted[#counted + 1] = item
       wishes = wishes + settleOne(id, item, input)
     end
   end
   call('HINCRBY', bkey(input.key), 'cancelRequested', 0 - wishes)
-  return { 'ok', applied, #input.items - applied, call('HINCRBY', bkey(input.key), 'remaining', 0 - applied) }
+  local remaining = call('HINCRBY', bkey(input.key), 'remaining', 0 - #counted)
+  charge(input.key, counted, remaining)
+  return { 'ok', #counted, #input.items - #counted, remaining }
 end
 
 -- Out of the way of takes until its time comes.

@@ -41,6 +41,7 @@ local function store(q, key, rank, now)
     use(r, 'requests', 1)
   end
   if r.deadline then call('HSET', key, 'deadlineAt', str(r.deadline)) end
+  if given(q.price) then call('HSET', key, 'price', str(q.price)) end
   arrive(r)
   makeReady(r, now)
 end
@@ -106,6 +107,7 @@ local function correct(id, correction, ending)
   local digest = correction.digest
   if not hasDigest(known, digest) then known = known .. '\\n' .. digest end
   call('HSET', key, 'digest', known, 'bytes', str(correction.bytes), 'tokens', str(correction.tokens))
+  set(key, 'price', correction.price)
   call('HDEL', key, 'body')
   call('DEL', P .. 'y:' .. id)
   call('SET', P .. 'x:' .. id, correction.body)

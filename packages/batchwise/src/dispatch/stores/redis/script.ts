@@ -10,11 +10,12 @@ import { EPOCH } from "./script-epoch.ts";
 import { FINDING } from "./script-finding.ts";
 import { LAYOUTS } from "./script-layouts.ts";
 import { OUTCOMES } from "./script-outcomes.ts";
+import { PAYERS } from "./script-payers.ts";
 import { PRUNING, TOMBSTONES } from "./script-pruning.ts";
 import { REQUESTS } from "./script-requests.ts";
 import { ROWS } from "./script-rows.ts";
 
-const BODY = `${COMMON}${TOMBSTONES}${ENDINGS}${REQUESTS}${ROWS}${BATCHES}${OUTCOMES}${FINDING}${PRUNING}${LAYOUTS}${EPOCH}`;
+const BODY = `${COMMON}${TOMBSTONES}${ENDINGS}${REQUESTS}${ROWS}${PAYERS}${BATCHES}${OUTCOMES}${FINDING}${PRUNING}${LAYOUTS}${EPOCH}`;
 
 /** A script, and what a server that has run it calls it. */
 export interface Script {
@@ -48,6 +49,7 @@ const READS: ReadonlySet<string> = new Set([
   "usage",
   "now",
   "readMarks",
+  "readPayers",
 ]);
 
 /** The script that a method of the store is run in. */

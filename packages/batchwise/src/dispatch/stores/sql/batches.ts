@@ -8,6 +8,7 @@ import type { BatchState, Orphan } from "../../contract/types.ts";
 import { count } from "./counters.ts";
 import type { Dialect } from "./dialect.ts";
 import { NEVER, writeLedgers } from "./ledgers.ts";
+import type { Paid } from "./payers.ts";
 import { atMost, type SqlBound } from "./statement.ts";
 import { all, get, run, runAll, type Steps } from "./steps.ts";
 
@@ -31,13 +32,17 @@ function columnOf(field: string): string {
 }
 
 /** Of a SELECT or a RETURNING: a batch's id and its fields, in the contract's names. */
-export const BATCH: string = ["id", ...FIELDS.map((field) => `${columnOf(field)} AS "${field}"`)].join(", ");
+export const BATCH: string = [
+  "id",
+  "payers",
+  "reserved",
+  ...FIELDS.map((field) => `${columnOf(field)} AS "${field}"`),
+].join(", ");
 
 type Flag = boolean | number;
 
 /** A row of the table. Drivers give flags in two ways. */
-export interface RawBatch extends Omit<BatchRow, "orphans" | "verified" | "inline"> {
-  readonly id: number;
+export interface RawBatch extends Paid, Omit<BatchRow, "orphans" | "verified" | "inline"> {
   readonly verified: Flag;
   readonly inline: Flag | null;
 }
@@ -205,7 +210,10 @@ export function* withOrphans(dialect: Dialect, batches: readonly RawBatch[]): St
   );
 }
 
-function batchRow({ id: _id, ...raw }: RawBatch, orphans: readonly RawOrphan[]): BatchRow {
+function batchRow(
+  { id: _id, payers: _payers, reserved: _reserved, ...raw }: RawBatch,
+  orphans: readonly RawOrphan[],
+): BatchRow {
   return {
     ...raw,
     ...{ verified: Boolean(raw.verified), inline: raw.inline === null ? null : Boolean(raw.inline) },

@@ -34,10 +34,11 @@ export function* correct(
   );
   const known = new Map(before.map(({ seq, digest }) => [seq, digest]));
   for (const { seq, cursor, batch, status, code, recorded_at } of removed) {
-    const { digest, body, bytes, tokens } = bySeq.get(seq) as Correction;
+    const { digest, body, bytes, tokens, price = 0 } = bySeq.get(seq) as Correction;
     const digests = withDigest(known.get(seq) ?? digest, digest);
     yield* run("UPDATE batchwise_body SET digest = ?, body = ?, turns = NULL WHERE seq = ?", ...[digests, body, seq]);
-    yield* run("UPDATE batchwise_request SET bytes = ?, tokens = ? WHERE seq = ?", ...[bytes, tokens, seq]);
+    const sizes = "UPDATE batchwise_request SET bytes = ?, tokens = ?, price = ? WHERE seq = ?";
+    yield* run(sizes, ...[bytes, tokens, price, seq]);
     const history = "INSERT INTO batchwise_history (seq, batch, code, at) VALUES (?, ?, ?, ?)";
     // No batch has a negative number, and no other outcome has this cursor.
     yield* run(history, ...[seq, batch ?? -cursor, code ?? status, recorded_at]);

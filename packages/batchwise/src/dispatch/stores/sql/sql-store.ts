@@ -7,6 +7,7 @@ import type { Batcher } from "../../../core/contract/types.ts";
 import { createBatcher } from "../../../makers/batch.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/payers.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -26,6 +27,7 @@ import { findBatches, transition } from "./batches.ts";
 import type { Dialect } from "./dialect.ts";
 import { changeMarks } from "./marks.ts";
 import { readOutcomes } from "./outcomes.ts";
+import { changePayers } from "./payers.ts";
 import { findRequests, readRequests } from "./requests.ts";
 import type { Steps } from "./steps.ts";
 import { readUsage } from "./usage.ts";
@@ -101,6 +103,11 @@ export abstract class SqlStore {
 
   async marks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
     return changes.length === 0 ? this.read(changeMarks(changes)) : this.write(changeMarks(changes));
+  }
+
+  async payers(changes: readonly PayerChange[], names: readonly string[]): Promise<readonly PayerRow[]> {
+    const steps = changePayers(this.#dialect, changes, names);
+    return changes.length === 0 ? this.read(steps) : this.write(steps);
   }
 
   close(): Promise<void> {

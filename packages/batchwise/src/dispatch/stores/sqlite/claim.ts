@@ -6,6 +6,7 @@ import type { SealInput, SealResult } from "../../contract/store.ts";
 import { readBatch } from "../sql/batches.ts";
 import { knownLane } from "../sql/lanes.ts";
 import { type Headroom, headRefusal, headroom, NEVER, openLedger, type Refusal } from "../sql/ledgers.ts";
+import { moneyLeft, reserve } from "../sql/payers.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection, SqliteValue } from "./database.ts";
 import { sqlite } from "./dialect.ts";
@@ -35,10 +36,13 @@ export function seal(db: Connection, input: SealInput): SealResult {
   const head = lane === undefined ? null : headOf(db, lane, input.now);
   const reason = headRefusal(head, left, input);
   if (lane === undefined || reason !== null) return { ok: false, reason: reason ?? "empty", head };
-  const sums = prefix(db, lane, left, input);
-  if (sums.count < input.minRequests) return { ok: false, reason: "too_few", head };
+  const fitting = prefix(db, lane, left, input);
+  if (fitting.count < input.minRequests) return { ok: false, reason: "too_few", head };
+  const sums = input.payers === undefined ? fitting : paid(db, lane, fitting, input, input.payers);
+  if (sums.count < input.minRequests) return { ok: false, reason: "price_limit", head };
   const batch = insertBatch(db, input, sums);
   moveMembers(db, batch, lane, sums.count, input.now);
+  if (input.payers !== undefined) db.follow(reserve(sqlite, batch, input.payers));
   for (const [priority, rank] of sums.ranks) claimLevel(db, lane, priority, rank);
   const made = db.follow(readBatch(sqlite, input.key));
   return made === undefined ? { ok: false, reason: "empty", head } : { ok: true, batch: made };
@@ -71,9 +75,28 @@ function prefix(db: Connection, lane: number, left: Headroom, input: SealInput):
   const mostTokens = Math.min(input.maxTokens, left.tokens);
   const all = sum(db, lane, most, input.now);
   const fits = all.bytes <= input.maxBytes && all.tokens <= mostTokens;
-  let count = fits ? all.count : cut(db, [lane, input.now, input.now, most, input.maxBytes, mostTokens]);
-  while (count > 1 && input.avoidCounts.includes(count)) count -= 1;
-  return count === all.count ? all : sum(db, lane, count, input.now);
+  const count = fits ? all.count : cut(db, [lane, input.now, input.now, most, input.maxBytes, mostTokens]);
+  return shortened(db, lane, all, count, input);
+}
+
+/** The first `count` of these requests, without the sizes to avoid. */
+function shortened(db: Connection, lane: number, all: Sums, count: number, { avoidCounts, now }: SealInput): Sums {
+  let left = count;
+  while (left > 1 && avoidCounts.includes(left)) left -= 1;
+  return left === all.count ? all : sum(db, lane, left, now);
+}
+
+/** As many of these requests as their payers can pay. */
+function paid(db: Connection, lane: number, all: Sums, input: SealInput, payers: readonly string[]): Sums {
+  const room = db.follow(moneyLeft(sqlite, payers));
+  const found = db.get<{ count: number }>(
+    `SELECT count(*) AS count FROM (
+       SELECT sum(r.price) OVER (ORDER BY c.priority DESC, c.rank, c.seq ROWS UNBOUNDED PRECEDING) AS price
+       FROM (SELECT priority, rank, seq ${CANDIDATES}) c JOIN batchwise_request r ON r.seq = c.seq
+     ) WHERE price <= ?`,
+    ...[lane, input.now, input.now, all.count, room],
+  );
+  return shortened(db, lane, all, found?.count ?? 0, input);
 }
 
 function sum(db: Connection, lane: number, limit: number, now: number): Sums {

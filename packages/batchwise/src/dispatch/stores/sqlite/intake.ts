@@ -122,6 +122,9 @@ class Intake {
     }
     this.#db.run(sql.bodies, ...bodies);
     for (const [share, rank] of finished) share.finished = rank;
+    for (const [n, { price = 0 }] of requests.entries()) {
+      if (price > 0) this.#db.run("UPDATE batchwise_request SET price = ? WHERE seq = ?", price, this.#next + n);
+    }
     this.#next = seq;
     for (const request of requests) this.#usage.requested(request);
     return true;

@@ -247,6 +247,15 @@ const STEPS: readonly string[] = [
   -- Sent with the body: what a model answered, and why that was refused.
   ALTER TABLE batchwise_body ADD COLUMN turns TEXT;
   `,
+  `
+  -- What payers may spend. most: the limit; the largest safe number for none. Without payers nothing is written here.
+  CREATE TABLE batchwise_payer (
+    name TEXT PRIMARY KEY, most INTEGER NOT NULL, spent INTEGER NOT NULL DEFAULT 0, reserved INTEGER NOT NULL DEFAULT 0
+  ) WITHOUT ROWID;
+  ALTER TABLE batchwise_request ADD COLUMN price INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE batchwise_batch ADD COLUMN payers TEXT;
+  ALTER TABLE batchwise_batch ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /**

@@ -6,6 +6,7 @@ import type { Appended } from "../../contract/rows.ts";
 import type { SettleInput, SettleResult } from "../../contract/store.ts";
 import { heldBatch } from "../sql/batches.ts";
 import { laneIds, makeReady } from "../sql/lanes.ts";
+import { charge } from "../sql/payers.ts";
 import type { Connection } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 import { Endings, ownerOf } from "./endings.ts";
@@ -23,14 +24,15 @@ export function settle(db: Connection, input: SettleInput): SettleResult {
   const { id: batch, lane } = held;
   const endings = new Endings(db, input.sinks, input.now);
   const requeues: Requeue[] = [];
-  let [applied, wishes] = [0, 0];
+  const settled: Settlement[] = [];
+  let wishes = 0;
   for (const item of input.items) {
     const member = db.get<Member>(
       "DELETE FROM batchwise_member WHERE batch = ? AND ord = ? RETURNING seq, cancel_requested",
       ...[batch, item.ord],
     );
     if (member === undefined) continue;
-    applied += 1;
+    settled.push(item);
     wishes += member.cancel_requested;
     if (item.kind === "requeue" && member.cancel_requested === 0) {
       requeues.push({ ...item, seq: member.seq });
@@ -41,13 +43,16 @@ export function settle(db: Connection, input: SettleInput): SettleResult {
     else endings.add(ended, "cancelled", { payload: input.cancelledPayload, code: input.cancelledCode, usage: null });
   }
   endings.finish();
+  const applied = settled.length;
   requeue(db, batch, requeues, input.now);
   db.run(
     "UPDATE batchwise_batch SET remaining = remaining - ?, cancel_requested = cancel_requested - ? WHERE id = ?",
     ...[applied, wishes, batch],
   );
   const left = db.get<{ remaining: number }>("SELECT remaining FROM batchwise_batch WHERE id = ?", batch);
-  return { ok: true, applied, ignored: input.items.length - applied, remaining: left?.remaining ?? 0 };
+  const remaining = left?.remaining ?? 0;
+  db.follow(charge(sqlite, held, settled, remaining));
+  return { ok: true, applied, ignored: input.items.length - applied, remaining };
 }
 
 function requeue(db: Connection, batch: number, items: readonly Requeue[], now: number): void {

@@ -12,6 +12,7 @@ import { holdCases } from "./hold.ts";
 import { lastingCases } from "./lasting.ts";
 import { marksCases } from "./marks.ts";
 import { moveCases } from "./move.ts";
+import { payerCases } from "./payers.ts";
 import { probeCases } from "./probe.ts";
 import { pruneCases } from "./prune.ts";
 import { sealCases } from "./seal.ts";
@@ -51,6 +52,7 @@ export const storeConformance: readonly StoreCase[] = [
   ...usageCases,
   ...textCases,
   ...marksCases,
+  ...payerCases,
   ...pruneCases,
   ...lastingCases,
 ];
