@@ -71,7 +71,7 @@ interface Funds {
   readonly room: number;
   /** How many of the first requests that pays for. */
   readonly requests: number;
-  /** True if more of them would fit otherwise, and a batch needs them. */
+  /** True if enough for a batch wait, and that pays for fewer. */
   readonly isShort: boolean;
 }
 
@@ -92,7 +92,7 @@ async function fundsOf(
     ...[lane, input.now, most, room],
   );
   const { all = 0, paid = 0 } = found ?? {};
-  return { room, requests: paid, isShort: paid < Math.min(all, input.minRequests) };
+  return { room, requests: paid, isShort: paid < input.minRequests && all >= input.minRequests };
 }
 
 async function insertBatch(db: Connection, input: SealInput): Promise<number> {
