@@ -1,4 +1,4 @@
-// What a limit of price promises, over many seeds: what is spent exceeds it by no more than the
+// The promise of a limit of price, over many seeds: what is spent exceeds it by no more than the
 // errors of the estimates of the batches that were open at once. With answers of any length, lines
 // that fail, two processes that are killed and replaced, and lost answers of the store.
 
