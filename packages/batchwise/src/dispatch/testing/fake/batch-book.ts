@@ -115,6 +115,14 @@ export class BatchBook<Extra> {
       .reverse();
   }
 
+  /** The batches that have ended by now, at or after this time, hidden ones included. */
+  *endedSince(since: number): Generator<FakeBatch<Extra>> {
+    for (const batch of this.#batches.values()) {
+      const { phase, endedAt } = this.moment(batch);
+      if (isOver(phase) && endedAt !== null && endedAt >= since) yield batch;
+    }
+  }
+
   views(): Omit<FakeBatchView, "surface">[] {
     return [...this.#batches.values()].map((batch) => ({
       id: batch.id,

@@ -117,3 +117,56 @@ test("a stranger's batch is listed among ours", async () => {
   expect(data[0]?.request_counts.processing).toBe(5);
   expect(fake.batches()).toMatchObject([{ surface: "anthropic", foreign: true, requests: 5 }]);
 });
+
+describe("the prompt cache at the fake", () => {
+  const MINUTE = 60_000;
+  const system = (ttl: "5m" | "1h"): Params["system"] => [
+    { type: "text", text: "Long instructions.".repeat(100), cache_control: { type: "ephemeral", ttl } },
+  ];
+
+  async function usages({ client, clock }: Rig, count: number, ttl: "5m" | "1h", ms = 30 * MINUTE) {
+    const requests = Array.from({ length: count }, (_, n) => item(n, { system: system(ttl) }));
+    const { id } = await client.messages.batches.create({ requests });
+    await clock.advance(ms);
+    const seen: Anthropic.Usage[] = [];
+    for await (const { result } of await client.messages.batches.results(id)) {
+      if (result.type === "succeeded") seen.push(result.message.usage);
+    }
+    return {
+      read: seen.filter(({ cache_read_input_tokens: tokens }) => (tokens ?? 0) > 0).length,
+      written: seen.filter(({ cache_creation_input_tokens: tokens }) => (tokens ?? 0) > 0).length,
+    };
+  }
+
+  test("gives nothing to items of one cold batch, and all to those of the next", async () => {
+    const one = rig({ plan: { runMs: 30 * MINUTE, validateMs: 0, finalizeMs: 0 } });
+    expect(await usages(one, 5, "1h")).toEqual({ read: 0, written: 5 });
+    expect(await usages(one, 5, "1h")).toEqual({ read: 5, written: 0 });
+  });
+
+  test("forgets a prefix when its time to live is over", async () => {
+    const one = rig({ plan: { runMs: 30 * MINUTE, validateMs: 0, finalizeMs: 0 } });
+    await usages(one, 1, "1h");
+    await one.clock.advance(60 * MINUTE);
+    expect(await usages(one, 1, "1h")).toEqual({ read: 0, written: 1 });
+    await usages(one, 1, "5m");
+    expect(await usages(one, 1, "5m", 35 * MINUTE)).toEqual({ read: 1, written: 0 });
+    expect(await usages(one, 1, "5m")).toEqual({ read: 0, written: 1 });
+  });
+
+  test("gives nothing to a batch that began before the first one had ended", async () => {
+    const one = rig({ plan: { runMs: 30 * MINUTE, validateMs: 0, finalizeMs: 0 } });
+    await one.client.messages.batches.create({ requests: [item(9, { system: system("1h") })] });
+    await one.clock.advance(29 * MINUTE);
+    expect(await usages(one, 2, "1h")).toEqual({ read: 0, written: 2 });
+  });
+
+  test("counts nothing for requests without a mark", async () => {
+    const { client, clock } = rig();
+    const { id } = await client.messages.batches.create({ requests: [item(0, { system: "Long." })] });
+    await clock.advance(HOUR);
+    for await (const { result } of await client.messages.batches.results(id)) {
+      expect(result.type === "succeeded" && result.message.usage.cache_read_input_tokens).toBeUndefined();
+    }
+  });
+});

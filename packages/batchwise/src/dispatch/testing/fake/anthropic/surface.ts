@@ -12,6 +12,7 @@ import { isOver } from "../timeline.ts";
 import type { FakeAnswer, FakeLine, FakeOperation } from "../types.ts";
 import { errorType } from "./error-type.ts";
 import { paramsFault } from "./params.ts";
+import { PromptCache } from "./prompt-cache.ts";
 import { type AnthropicExtra, renderMessageBatch, renderMessageResults } from "./render.ts";
 
 const HOUR = 3_600_000;
@@ -33,10 +34,12 @@ export class AnthropicSurface implements Surface {
   readonly name = "anthropic";
   readonly book: BatchBook<AnthropicExtra>;
   readonly #settings: Settings;
+  readonly #cache: PromptCache;
 
   constructor(settings: Settings) {
     this.#settings = settings;
     this.book = new BatchBook(settings, { failsWhole: false, check });
+    this.#cache = new PromptCache(this.book);
   }
 
   route(method: string, path: string): Route | null {
@@ -122,7 +125,7 @@ export class AnthropicSurface implements Surface {
     if (this.#render(batch, "").results_url === null) {
       throw new Refusal(404, "not_found_error", "The results of this batch are not available.");
     }
-    const content = renderMessageResults(this.book.endings(batch), this.book.moment(batch).phase);
+    const content = renderMessageResults(this.#cache.endings(batch), this.book.moment(batch).phase);
     return bytesReply(content, "application/x-jsonl");
   }
 
