@@ -20,8 +20,8 @@ export type {
   ProviderLimits,
   ProviderState,
   ResultLine,
-  TagKind,
 } from "./contract/account.ts";
+export type { CachedPrefix } from "./contract/cached-prefix.ts";
 export type { CheckedRequest, OutputCheck, OutputSchema, SchemaIssue, SchemaResult } from "./contract/checks.ts";
 export type {
   Estimate,
@@ -145,6 +145,7 @@ export type {
   Store,
   TransitionResult,
 } from "./contract/store.ts";
+export type { TagKind } from "./contract/tag-kind.ts";
 export type { TransactionalStore, TransactionIntake, WithinTransaction } from "./contract/transactions.ts";
 export type {
   BatchFilter,

@@ -9,23 +9,9 @@
 // - Only `create` can make a provider run anything. It carries the tag itself.
 // - `encodeLine` and `classify` are pure. A line is equal on every machine and in every version.
 
+import type { CachedPrefix } from "./cached-prefix.ts";
+import type { TagKind } from "./tag-kind.ts";
 import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "./types.ts";
-
-/** How our batch is found again at the provider. */
-export type TagKind =
-  /** The create carries key and attempt, and lists return them. */
-  | "metadata"
-  /** No tag, but lists return the uploaded file's id. Each file has one batch. */
-  | "inputFile"
-  /**
-   * A repeated create with the same token (key and attempt) returns the same batch, so there is
-   * nothing to reconcile. The provider checks the token before lines and limits.
-   */
-  | "idempotencyToken"
-  /**
-   * Lists return nothing of ours: one create at a time per account, and an unknown id is adopted.
-   */
-  | "none";
 
 /** A provider's features and limits. */
 export interface Capabilities {
@@ -334,6 +320,12 @@ export interface Account {
    * Pure. Absent: one group.
    */
   groupOf?(endpoint: Endpoint, body: JsonObject): string | null;
+  /**
+   * The prefix of the request that its prompt cache keeps; null if it keeps none. Requests with
+   * equal prefixes read the cache that one of them has written, so one is sent ahead. Pure.
+   * Absent: no request is sent ahead.
+   */
+  cachedPrefix?(endpoint: Endpoint, body: JsonObject): CachedPrefix | null;
   /**
    * True for a model whose result lines have no ids, so that `results` names each by its input
    * place. Such a batch is sent without gaps: if a member has left, the others go into a new batch.

@@ -36,9 +36,10 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * earlier run of the job had other `requestDefaults`; `PRICE_LIMIT`: `maxPrice` does not allow the
  * next request (also told to `onError`), or was not given again. Of checked answers, reported to
  * `onError` only: `CHECK_FAILED`: the check threw; `CHECK_MISSING`: a batch waits for a process
- * that has its check. Of `runDue`: `ALREADY_STARTED`: the loops of
- * this dispatcher run; `RUN_TOO_SHORT`, told to `onError`: a file, an `onBatch` or a sweep does
- * not end in its `maxMs`.
+ * that has its check. `CACHE_TOO_SHORT`, of accounts with `primeCache`, told to `onError`: a
+ * request's cached prefix is gone before another batch can read it. Of `runDue`:
+ * `ALREADY_STARTED`: the loops of this dispatcher run; `RUN_TOO_SHORT`, told to `onError`: a file,
+ * an `onBatch` or a sweep does not end in its `maxMs`.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -80,6 +81,7 @@ export type DispatchErrorCode =
   | "ALREADY_STARTED"
   | "CHECK_FAILED"
   | "CHECK_MISSING"
+  | "CACHE_TOO_SHORT"
   | "RUN_TOO_SHORT"
   | "SHORT_TIMEOUT"
   | "BATCH_REFUSED"

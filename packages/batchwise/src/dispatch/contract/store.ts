@@ -173,8 +173,8 @@ export type Amendment =
       readonly lane: string;
       /** Their new lane. */
       readonly to: string;
-      /** Only requests with an earlier deadline. */
-      readonly before: number;
+      /** Only requests with an earlier deadline; null for all. */
+      readonly before: number | null;
       readonly limit: number;
     }
   /** `lanes`: the new lane of each; `corrections`: its new body. Both in the order of `ids`. */
@@ -237,8 +237,8 @@ export interface Store {
    * - `expire`: up to `limit` ready requests with `deadlineAt <= now`, earliest deadline first, end
    *   as `expired`; answers only these.
    * - `move`: up to `limit` ready requests of `lane` with `deadlineAt < before`, earliest deadline
-   *   first, become ready in lane `to`. All else stays, also `notBefore` and history; answers only
-   *   these (`changed`).
+   *   first, become ready in lane `to`; without `before` any, in claim order. All else stays, also
+   *   `notBefore` and history; answers only these (`changed`).
    * - `retry`: ended, not succeeded -> ready in its lane of `lanes` with attempts 0, generation +
    *   1, `notBefore` now, no deadline, no pending cancel; its outcome leaves the log and its
    *   undelivered deliveries are dropped (`changed`). Succeeded stays (`ended`); ready or claimed

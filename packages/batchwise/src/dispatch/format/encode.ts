@@ -129,15 +129,28 @@ export interface LaneName {
   readonly checked: string;
   /** Names of the payers of its requests: see `payerName`. */
   readonly payers: readonly string[];
+  /** Its place among requests that share cached prefixes: see cache-lanes.ts. "" for none. */
+  readonly cached: string;
 }
 
 /**
  * A lane's name as stores keep it. Endpoint and group contain no space; the model may. Marks follow
- * the endpoint if they differ from the default: inputs above one, the shared mark, urgent.
+ * the endpoint if they differ from the default: inputs above one, the shared mark, urgent, checked,
+ * cached.
  */
-export function laneName({ endpoint, group, model, inputs, shared, urgent, checked, payers }: LaneName): string {
-  const hasMarks = inputs > 1 || shared !== "" || urgent || checked !== "" || payers.length > 0;
-  const marks = [endpoint, hasMarks ? inputs : "", shared, urgent ? URGENT : "", checked, payers.join(".")];
+export function laneName({
+  endpoint,
+  group,
+  model,
+  inputs,
+  shared,
+  urgent,
+  checked,
+  payers,
+  cached,
+}: LaneName): string {
+  const hasMarks = inputs > 1 || shared !== "" || urgent || checked !== "" || payers.length > 0 || cached !== "";
+  const marks = [endpoint, hasMarks ? inputs : "", shared, urgent ? URGENT : "", checked, payers.join("."), cached];
   return `${marks.join("#").replace(/#+$/, "")} ${group} ${model}`;
 }
 
@@ -170,7 +183,9 @@ export function payerName(kind: "job" | "tenant", name: string): string {
 export function parseLane(name: string): LaneName {
   const first = name.indexOf(" ");
   const second = name.indexOf(" ", first + 1);
-  const [endpoint, inputs = 1, shared = "", urgent = "", checked = "", payers = ""] = name.slice(0, first).split("#");
+  const [endpoint, inputs = 1, shared = "", urgent = "", checked = "", payers = "", cached = ""] = name
+    .slice(0, first)
+    .split("#");
   return {
     endpoint: endpoint as Endpoint,
     group: name.slice(first + 1, second),
@@ -180,6 +195,7 @@ export function parseLane(name: string): LaneName {
     urgent: urgent === URGENT,
     checked,
     payers: payers === "" ? [] : payers.split("."),
+    cached,
   };
 }
 

@@ -7,9 +7,11 @@ import { DispatchError, duplicateIdError, partlyStored, reworded, takenIdsError 
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import type { BatchLine, DispatchRequest, Enqueued, EnqueuedMany, JsonObject } from "../contract/types.ts";
+import { CACHED_MS } from "../decide/sealing/cache-priming.ts";
 import { ulid } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
+import { CachePlacing } from "./cache-placing.ts";
 import { chunks, MOST_BYTES, MOST_REQUESTS, sizeOf } from "./chunks.ts";
 import { enqueued, enqueuedMany } from "./enqueued.ts";
 import { offerIntake } from "./in-transaction.ts";
@@ -27,6 +29,9 @@ export class Enqueuer {
   readonly #intake: Intake;
   /** Rows whose body was refused. They are accepted only if the store already has them. */
   readonly #refused = new WeakMap<NewRequest, DispatchError>();
+  /** null if no account names cached prefixes. */
+  readonly #placing: CachePlacing | null;
+  #isShortTold = false;
   readonly #storeTogether: (request: NewRequest) => Promise<EnqueueResult>;
 
   constructor(runtime: Runtime, sealer: Sealer) {
@@ -34,6 +39,14 @@ export class Enqueuer {
     this.#sealer = sealer;
     const { options, clock } = runtime;
     this.#intake = new Intake(options, () => ulid(clock.now(), options.random));
+    const isCaching = runtime.accounts.some(({ cachedPrefix }) => cachedPrefix !== undefined);
+    const placing = {
+      prefixOf: (row: NewRequest) => this.#intake.prefixOf(row),
+      primings: () => runtime.lastPauses.primings,
+      now: () => clock.now(),
+      maxAgeMs: options.thresholds.maxAgeMs,
+    };
+    this.#placing = isCaching ? new CachePlacing(placing) : null;
     const commits = createBatcher((requests: NewRequest[]) => this.#commit(requests), {
       maxBatchSize: MOST_REQUESTS,
       maxBatchCost: MOST_BYTES,
@@ -42,7 +55,7 @@ export class Enqueuer {
       clock,
     });
     this.#storeTogether = (request) => commits.submit(request);
-    offerIntake(runtime, sealer, (requests) => this.#check(requests));
+    offerIntake(runtime, sealer, (requests) => this.#place(this.#check(requests)));
   }
 
   async one(request: DispatchRequest | BatchLine): Promise<Enqueued> {
@@ -138,13 +151,32 @@ export class Enqueuer {
     return placed(requests, rowOf);
   }
 
-  async #commit(rows: NewRequest[]): Promise<EnqueueResult[]> {
+  async #commit(given: NewRequest[]): Promise<EnqueueResult[]> {
     const { store, clock, limits } = this.#runtime;
     await limits.keep();
+    const rows = this.#place(given);
     const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
+    this.#placing?.settle(given, answers);
     this.#sealer.onEnqueued(rows, answers);
     this.#tell(answers);
     return [...answers];
+  }
+
+  /** Requests that share a cached prefix get lanes of their own. */
+  #place(rows: NewRequest[]): NewRequest[] {
+    if (this.#placing === null) return rows;
+    const short = rows.find((row) => (this.#intake.prefixOf(row)?.lastsMs ?? CACHED_MS) < CACHED_MS);
+    if (short !== undefined) this.#tellOfShortCache(short);
+    return this.#placing.place(rows);
+  }
+
+  #tellOfShortCache({ id }: NewRequest): void {
+    if (this.#isShortTold) return;
+    this.#isShortTold = true;
+    const what = `The request "${id}" has \`cache_control\` for five minutes, and a batch takes longer`;
+    const way = 'Write `ttl: "1h"` where others are to read it';
+    const told = `${what}: no other request will read that cache, and none waits for it. ${way}. Reported once.`;
+    this.#runtime.report(new DispatchError("CACHE_TOO_SHORT", told), { operation: "work" });
   }
 
   #tell(answers: readonly EnqueueResult[]): void {

@@ -3,6 +3,7 @@
 
 import { describe } from "../../core/contract/errors.ts";
 import type { Account } from "../contract/account.ts";
+import type { CachedPrefix } from "../contract/cached-prefix.ts";
 import { DispatchError, metadataError, tooLargeError } from "../contract/errors.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../contract/types.ts";
@@ -49,6 +50,8 @@ interface Route extends LineLimits {
   /** Whether some account has groups. */
   readonly mayShare: boolean;
   readonly accounts: readonly Account[];
+  /** The first account that names cached prefixes; null if none does. */
+  readonly caching: Account | null;
   /** Whether chat bodies are checked against OpenAI's types. */
   readonly isChecked: boolean;
   /** The schema that is sent with bodies; null for none. */
@@ -68,6 +71,7 @@ export class Intake {
   readonly #defaults: Defaults;
   /** All endpoints that any account lists. */
   readonly #endpoints: ReadonlySet<string>;
+  readonly #prefixes: WeakMap<NewRequest, CachedPrefix> = new WeakMap();
   /** The last route. Consecutive requests mostly share it. */
   #last: Route | null = null;
 
@@ -108,7 +112,7 @@ export class Intake {
     const bodyBytes = utf8Length(body);
     const tokens = tokensOf(merged, bodyBytes === body.length);
     if (mistake === null) for (const account of accounts) account.checkBody(endpoint, merged);
-    const lane = found.mayShare ? laneOfGroup(found, merged) : found.lane;
+    const lane = laneOfGroup(found, merged);
     const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
     if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
     if (tokens > mostTokens) throw tooLargeError("tokens", tokens, mostTokens);
@@ -121,6 +125,7 @@ export class Intake {
     const plain = new Row({ ...fields, lane });
     const row = payers.length === 0 ? plain : this.paid(plain, namesOf(payers), merged);
     if (mistake !== null) refused(row, refusal(mistake));
+    else this.#keepPrefix(row, found.caching, endpoint, merged);
     return row;
   }
 
@@ -140,6 +145,16 @@ export class Intake {
     const price = reservedFor(use, this.#options.prices);
     if (price === null) throw invalid(noPrice(model));
     return new Row({ ...row, lane: laneName(place), price });
+  }
+
+  /** The cached prefix of a row that `rowOf` made; undefined if it has none. */
+  prefixOf(row: NewRequest): CachedPrefix | undefined {
+    return this.#prefixes.get(row);
+  }
+
+  #keepPrefix(row: NewRequest, caching: Account | null, endpoint: Endpoint, body: JsonObject): void {
+    const prefix = caching?.cachedPrefix?.(endpoint, body) ?? null;
+    if (prefix !== null) this.#prefixes.set(row, prefix);
   }
 
   #routeOf(endpoint: Endpoint, model: unknown, given: number, id: string): Route {
@@ -197,6 +212,11 @@ class Row implements NewRequest {
     this.body = body;
     if (price !== undefined) this.price = price;
   }
+}
+
+/** The same row in another lane. */
+export function inLane(row: NewRequest, lane: string): NewRequest {
+  return new Row({ ...row, lane });
 }
 
 function fromLine(line: BatchLine): DispatchRequest {
@@ -258,10 +278,11 @@ function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs
     endpoint,
     model,
     inputs,
-    lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false, checked, payers: [] }),
+    lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false, checked, payers: [], cached: "" }),
     checked,
     mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
     accounts,
+    caching: accounts.find(({ cachedPrefix }) => cachedPrefix !== undefined) ?? null,
     isChecked: checkBodies && endpoint === CHAT && accounts.some((account) => account.checkBodies !== false),
     format: answerFormat(options.check?.jsonSchema ?? null, accounts),
     ...lineLimits(thresholds, accounts),
@@ -277,7 +298,8 @@ function noAccount(accounts: readonly Account[], endpoint: Endpoint, model: stri
 }
 
 /** The lane of requests that all accounts put in the same groups. */
-function laneOfGroup({ endpoint, model, inputs, lane, checked, accounts }: Route, body: JsonObject): string {
+function laneOfGroup({ endpoint, model, inputs, lane, checked, accounts, mayShare }: Route, body: JsonObject): string {
+  if (!mayShare) return lane;
   const groups = accounts.flatMap((account) => {
     const group = account.groupOf?.(endpoint, body) ?? null;
     return group === null ? [] : [[account.name, group] as const];
@@ -292,6 +314,7 @@ function laneOfGroup({ endpoint, model, inputs, lane, checked, accounts }: Route
     urgent: false,
     checked,
     payers: [],
+    cached: "",
   });
 }
 

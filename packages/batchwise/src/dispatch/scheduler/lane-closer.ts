@@ -66,12 +66,12 @@ export class LaneCloser {
 
   /**
    * Closes one batch of the lane at the best account that takes it. True when the lane should be
-   * looked at again.
+   * looked at again. `key`: the batch's, if it was announced before; null: a new one.
    */
-  async close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers): Promise<boolean> {
-    let answer = await this.#ask(lane, serving.first, ledgers);
+  async close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, key: string | null = null): Promise<boolean> {
+    let answer = await this.#ask(lane, serving.first, ledgers, key);
     if (answer.kind === "refused" && this.#leaves(lane, serving, answer.why)) {
-      answer = joined(answer.why, await this.#ask(lane, serving.second, ledgers));
+      answer = joined(answer.why, await this.#ask(lane, serving.second, ledgers, key));
     }
     if (answer.kind !== "refused") return answer.kind === "sealed";
     const { choices, refusals, noRoom, tooLarge } = answer.why;
@@ -85,7 +85,7 @@ export class LaneCloser {
   }
 
   /** Seals the lane's next batch at the first of the accounts that takes it. */
-  async #ask(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<Answer> {
+  async #ask(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, key: string | null): Promise<Answer> {
     const choices: AccountChoice<Account>[] = [];
     const refusals: SealRefusal[] = [];
     const noRoom = new Map<string, NoRoom>();
@@ -98,7 +98,7 @@ export class LaneCloser {
       opennessOf(this.#runtime.lastPauses, { ...name, account }, now);
     const open = accounts.filter((account) => opennessAt(account) !== "closed" && !isOnTrial(account, ledgers, now));
     for (const choice of rankAccounts(open, name, ledgers, now)) {
-      const result = await this.#seal(lane.lane, choice, opennessAt(choice.account) === "probe");
+      const result = await this.#seal(lane.lane, choice, opennessAt(choice.account) === "probe", key);
       if (result.ok) {
         this.#sealed(lane, choice, result.batch, ledgers);
         return { kind: "sealed" };
@@ -178,7 +178,12 @@ export class LaneCloser {
    * `isProbe`: of as few requests as the account takes, to find out whether it takes the lane
    * again.
    */
-  async #seal(lane: string, choice: AccountChoice<Account>, isProbe = false): Promise<SealResult> {
+  async #seal(
+    lane: string,
+    choice: AccountChoice<Account>,
+    isProbe = false,
+    key: string | null = null,
+  ): Promise<SealResult> {
     const { store, clock, options, storeTime } = this.#runtime;
     const { thresholds, owner, leaseMs } = options;
     const { limits } = choice.account.capabilities;
@@ -192,7 +197,7 @@ export class LaneCloser {
     const begunAt = clock.monotonic();
     const now = clock.now();
     const input = {
-      key: ulid(now, options.random),
+      key: key ?? ulid(now, options.random),
       lane,
       account: choice.account.name,
       ledger: choice.ledger,

@@ -60,10 +60,13 @@ export class NearDeadlines {
     return until > now ? { kind: "wait", until } : { kind: "close", before: lateBefore };
   }
 
-  /** Moves some of them; the sealer looks again at once. */
-  async move(lane: LaneRow, before: number): Promise<void> {
+  /** Moves some of them, by default to the urgent lane; the sealer looks again at once. */
+  async move(
+    lane: LaneRow,
+    before: number,
+    to: string = laneName({ ...parseLane(lane.lane), group: "", urgent: true, cached: "" }),
+  ): Promise<void> {
     const { store, clock, sinks, sealing } = this.#runtime;
-    const to = laneName({ ...parseLane(lane.lane), group: "", urgent: true });
     const change = { kind: "move", lane: lane.lane, to, before, limit: MOVED_AT_ONCE } as const;
     const moved = await store.amend(change, sinks, clock.now());
     if (moved.length > 0) sealing.wake();

@@ -21,14 +21,16 @@ import {
   mostUrgentFirst,
   sumOf,
 } from "../decide/sealing/thresholds.ts";
+import { cacheLaneOf } from "../format/cache-lanes.ts";
 import { isStoreError } from "../format/client-error.ts";
 import { parseLane } from "../format/encode.ts";
 import { EXPIRED } from "../format/payload.ts";
 import { noteLoops } from "../runtime/loops-mark.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { CachePriming, type Held } from "./cache-priming.ts";
 import { Flushes } from "./flushes.ts";
 import { LaneCloser, type Ledgers } from "./lane-closer.ts";
-import { NearDeadlines } from "./near-deadlines.ts";
+import { type Look, NearDeadlines } from "./near-deadlines.ts";
 import { WaitingEvents } from "./waiting-events.ts";
 import type { Workers } from "./workers.ts";
 
@@ -44,6 +46,7 @@ export class Sealer {
   readonly #runtime: Runtime;
   readonly #closer: LaneCloser;
   readonly #near: NearDeadlines;
+  readonly #priming: CachePriming;
   readonly #told: WaitingEvents;
   /** The last probe's lanes, plus this process's enqueues since. */
   #probed: Map<string, LaneSums> = new Map();
@@ -62,6 +65,7 @@ export class Sealer {
     this.#told = new WaitingEvents(runtime);
     this.#closer = new LaneCloser(runtime, workers, this.#told);
     this.#near = new NearDeadlines(runtime);
+    this.#priming = new CachePriming(runtime, this.#closer);
   }
 
   /** Closes batches of all waiting requests, or of those in these lanes. */
@@ -109,8 +113,15 @@ export class Sealer {
   /** When the lane closes a batch, as far as this process knows. */
   closesAt(lane: LaneRow, now: number): number {
     const { maxAgeMs } = this.#runtime.options.thresholds;
-    const flushedAt = Math.max(this.flushes.lastOf(lane.lane), this.#runtime.flushedAt(lane.lane));
-    return closesAt(lane, this.#capsOf(lane.lane), maxAgeMs, now, flushedAt);
+    const alone = (one: LaneRow): number =>
+      closesAt(one, this.#capsOf(one.lane), maxAgeMs, now, this.#flushedAt(one.lane));
+    return this.#priming.closesAt(lane, alone, now) ?? alone(lane);
+  }
+
+  /** Callers know the lane of a request without its place among those that share a cache. */
+  #flushedAt(lane: string): number {
+    const lanes = [lane, cacheLaneOf(lane)?.base ?? lane];
+    return Math.max(...lanes.flatMap((one) => [this.flushes.lastOf(one), this.#runtime.flushedAt(one)]));
   }
 
   /**
@@ -133,6 +144,7 @@ export class Sealer {
     await noteLoops(this.#runtime, now);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#closer.beginTurn();
+    await this.#priming.beginTurn(probe.lanes, now);
     this.#looks.clear();
     this.#wakeForAdded();
     this.#wakeOthers(probe, now);
@@ -175,12 +187,27 @@ export class Sealer {
       await this.#near.move(lane, look.before);
       return deadlineAt;
     }
+    const held = this.#priming.held(lane, now);
+    if (held !== null) return this.#hold(lane, look, held);
     const at = this.#needsProbe(lane, serving, now) ? now : this.closesAt(lane, now);
     if (look.kind === "wait" && at > now) return Math.min(deadlineAt, at, look.until);
-    if (await this.#closer.close(lane, serving, ledgers)) this.#runtime.sealing.wake();
+    const ahead = await this.#priming.send(lane, serving, ledgers, now);
+    const isClosed =
+      ahead === "none"
+        ? await this.#closer.close(lane, this.#priming.warm(lane, serving, now), ledgers)
+        : ahead === "sent";
+    if (isClosed) this.#runtime.sealing.wake();
     else if (look.kind === "close" && deadlineAt < look.before) await this.#near.move(lane, look.before);
     else return Math.min(deadlineAt, openAgainAt(lane, serving, ledgers, now));
     return deadlineAt;
+  }
+
+  /** The lane waits for a cache: only requests whose deadline is too near for that go. */
+  async #hold(lane: LaneRow, look: Look, held: Held): Promise<number> {
+    const deadlineAt = lane.deadlineAt ?? Number.POSITIVE_INFINITY;
+    const before = look.kind === "close" ? Math.max(held.before, look.before) : held.before;
+    if (deadlineAt < before) await this.#near.move(lane, before, held.to);
+    return Math.min(deadlineAt, held.until, look.kind === "wait" ? look.until : Number.POSITIVE_INFINITY);
   }
 
   /** True if one request of the lane must be sent alone, because no account takes more. */

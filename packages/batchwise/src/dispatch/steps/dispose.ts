@@ -123,7 +123,7 @@ export function disposalOf(batch: BatchRow, disposal: Settled, now: number): (or
 /** A request that would wait past its deadline goes at once to an account for urgent requests. */
 export function inTime(item: Settlement, deadlineAt: number | null): Settlement {
   if (item.kind !== "requeue" || deadlineAt === null || item.notBefore < deadlineAt - DEADLINE_LEAD_MS) return item;
-  return { ...item, notBefore: 0, lane: laneName({ ...parseLane(item.lane), group: "", urgent: true }) };
+  return { ...item, notBefore: 0, lane: laneName({ ...parseLane(item.lane), group: "", urgent: true, cached: "" }) };
 }
 
 function refused(ord: number, { code, message }: OutcomeError): Settlement {

@@ -80,7 +80,7 @@ test("a lane's name is read back, whatever the model is called", () => {
     const payers = group === "" ? [] : [encode.payerName("job", "night"), encode.payerName("tenant", "a#.b c")];
     for (const checked of ["", encode.checkMark("night")]) {
       const place = { endpoint: "/v1/embeddings", group, model: "my model # / v2", inputs, shared, urgent } as const;
-      const lane = { ...place, checked, payers };
+      const lane = { ...place, checked, payers, cached: checked === "" ? "" : "a-first" };
       expect(encode.parseLane(encode.laneName(lane))).toEqual(lane);
       expect(encode.parseLane(laneProper(encode.laneName(lane)))).toEqual({ ...lane, group: "" });
     }

@@ -3,8 +3,9 @@
 // and has the same size. Such a match is unverified: its results confirm it, or the adoption is
 // undone. Pure.
 
-import { isOlder, type ProviderBatch, type TagKind } from "../../contract/account.ts";
+import { isOlder, type ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
+import type { TagKind } from "../../contract/tag-kind.ts";
 
 export type Adoption =
   | {

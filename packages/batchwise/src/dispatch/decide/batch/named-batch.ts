@@ -1,8 +1,9 @@
 // Decides whether one of our batches may be tied to the provider batch that an operator names. A
 // match that only results can prove is unverified. Pure.
 
-import { hasEnded, type ProviderBatch, type TagKind } from "../../contract/account.ts";
+import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
+import type { TagKind } from "../../contract/tag-kind.ts";
 import type { BatchState } from "../../contract/types.ts";
 import { isTagged } from "./adoption.ts";
 

@@ -1,10 +1,11 @@
-// Reads the store's marks: pauses by operators, unhealthy lanes, and accounts that send only files.
-// Pure.
+// Reads the store's marks: pauses by operators, unhealthy lanes, accounts that send only files, and
+// lanes that wait for a cache. Pure.
 
 import type { MarkRow } from "../../contract/rows.ts";
 import type { LaneRef, OutcomeError, PausedRecord, PauseRecord } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import { storedMessage } from "../../format/stored-code.ts";
+import { type Primings, primingsOf } from "./cache-priming.ts";
 import { type Healths, healthOf, healthsOf, type LanePlace, type Openness, openness } from "./lane-health.ts";
 
 const ACCOUNT = "paused account ";
@@ -20,9 +21,17 @@ export interface Pauses {
   readonly healths: Healths;
   /** Names of accounts whose inline results came without names. */
   readonly filesOnly: ReadonlySet<string>;
+  /** Requests that wait for the first ones of their cached prefixes. */
+  readonly primings: Primings;
 }
 
-export const NO_PAUSES: Pauses = { accounts: new Map(), lanes: new Map(), healths: new Map(), filesOnly: new Set() };
+export const NO_PAUSES: Pauses = {
+  accounts: new Map(),
+  lanes: new Map(),
+  healths: new Map(),
+  filesOnly: new Set(),
+  primings: new Map(),
+};
 
 export function accountMark(name: string): string {
   return storedMessage(ACCOUNT + name);
@@ -45,7 +54,7 @@ export function pausesOf(marks: readonly MarkRow[]): Pauses {
     else if (name.startsWith(LANE)) lanes.set(name, JSON.parse(value) as PauseRecord);
     else if (name.startsWith(FILES_ONLY)) filesOnly.add(name.slice(FILES_ONLY.length));
   }
-  return { accounts, lanes, healths: healthsOf(marks), filesOnly };
+  return { accounts, lanes, healths: healthsOf(marks), filesOnly, primings: primingsOf(marks) };
 }
 
 /** True if nothing new of the lane may be sent. Parts of split batches belong to their lane. */

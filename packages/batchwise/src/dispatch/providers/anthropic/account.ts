@@ -3,7 +3,7 @@
 // one logical call without SDK retries. The account keeps no state and decides nothing. Anthropic
 // has no tag for a batch: give the dispatcher a workspace of its own.
 
-import { aString, check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
+import { aBoolean, aString, check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
 import type {
   Account,
   AccountOptions,
@@ -18,10 +18,12 @@ import type {
   ProviderBatch,
   ResultLine,
 } from "../../contract/account.ts";
+import type { CachedPrefix } from "../../contract/cached-prefix.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { cachedPrefix } from "../shapes/anthropic/cached-prefix.ts";
 import { refuse } from "../shapes/anthropic/refuse.ts";
 import { toMessageParams } from "../shapes/anthropic/request.ts";
 import { isMissing } from "../shapes/classify-status.ts";
@@ -44,7 +46,7 @@ import {
 } from "./client.ts";
 import { toNativeLine, toProviderBatch, toResultLine } from "./convert.ts";
 
-const OWN = ["client", "defaultMaxTokens", "betas", "workspaceId", "userProfileId"];
+const OWN = ["client", "defaultMaxTokens", "betas", "workspaceId", "userProfileId", "primeCache"];
 /** Anthropic's own endpoint. Its bodies and answers are not converted. */
 const NATIVE = "/v1/messages";
 const SDK: SdkNeed = {
@@ -68,6 +70,14 @@ export interface AnthropicAccountOptions extends AccountOptions {
   readonly workspaceId?: string;
   /** The user profile that every batch of the account is attributed to. */
   readonly userProfileId?: string;
+  /**
+   * Send one request of each cached prefix ahead, in a batch before the others: these then read the
+   * cache that it has written, while requests of one batch read nothing from each other. For
+   * requests whose blocks up to the last `cache_control` with `ttl: "1h"` are equal, if at least
+   * eight of them are enqueued. The others wait at most an hour, and at most half of the time to
+   * their deadline. Default false.
+   */
+  readonly primeCache?: boolean;
 }
 
 /**
@@ -83,9 +93,11 @@ export interface AnthropicAccountOptions extends AccountOptions {
 export function anthropicAccount(options: AnthropicAccountOptions): Account {
   check("options", objectWith(), options);
   const { client, defaultMaxTokens = 4_096, betas = [], workspaceId, userProfileId } = options;
+  const { primeCache = false } = options;
   checkIsClient(client);
   checkSdkVersion(client, SDK);
   check("defaultMaxTokens", finiteIntegerFrom(1), defaultMaxTokens);
+  check("primeCache", aBoolean, primeCache);
   for (const beta of betas) check("betas", aString, beta);
   for (const [name, value] of Object.entries({ workspaceId, userProfileId })) {
     if (value !== undefined) check(name, aString, value);
@@ -95,6 +107,7 @@ export function anthropicAccount(options: AnthropicAccountOptions): Account {
     client,
     batches: batchesOf(client, betas, settings.cleanup),
     defaultMaxTokens,
+    primeCache,
     params: {
       ...(workspaceId === undefined ? {} : { workspace_id: workspaceId }),
       ...(betas.length === 0 ? {} : { betas: [...betas] }),
@@ -119,6 +132,7 @@ interface AnthropicSettings {
   readonly client: AnthropicClient;
   readonly batches: MessageBatches;
   readonly defaultMaxTokens: number;
+  readonly primeCache: boolean;
   /** Parameters of each call. */
   readonly params: MessageBatchParams;
   /** Additional parameters of a create. */
@@ -128,12 +142,14 @@ interface AnthropicSettings {
 class AnthropicAccount extends AccountFields implements Account {
   readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly betas: readonly string[];
+  readonly cachedPrefix?: NonNullable<Account["cachedPrefix"]>;
   readonly #anthropic: AnthropicSettings;
 
   constructor(settings: AccountSettings, anthropic: AnthropicSettings) {
     super(settings);
     this.#anthropic = anthropic;
     this.betas = anthropic.params.betas ?? [];
+    if (anthropic.primeCache) this.cachedPrefix = (endpoint, body) => this.#cachedPrefix(endpoint, body);
     if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
@@ -147,6 +163,10 @@ class AnthropicAccount extends AccountFields implements Account {
     if (!this.capabilities.endpoints.includes(endpoint)) throw refuse.unsupported(`the endpoint "${endpoint}"`);
     if (endpoint !== NATIVE) toMessageParams(body, this.#anthropic.defaultMaxTokens);
     else if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
+  }
+
+  #cachedPrefix(endpoint: Endpoint, body: JsonObject): CachedPrefix | null {
+    return cachedPrefix(endpoint === NATIVE ? body : toMessageParams(body, this.#anthropic.defaultMaxTokens));
   }
 
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {

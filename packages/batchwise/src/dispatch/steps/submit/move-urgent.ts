@@ -48,7 +48,7 @@ export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolea
   if (!isRescued || batch.deadlineAt >= lateBefore) return false;
   const { late, next } = await lateMembers(runtime, lease, lateBefore, await trialSize(runtime, lease, own));
   const back = { kind: "requeue", code: CODE, charged: false, notBefore: 0 } as const;
-  const urgent = laneName({ ...lane, group: "", urgent: true });
+  const urgent = laneName({ ...lane, group: "", urgent: true, cached: "" });
   const items = late.map((ord): Settlement => ({ ...back, ord, lane: urgent }));
   if (late.length > 0) await forgetFile(lease);
   for (let from = 0; from < items.length; from += CHUNK) {

@@ -80,8 +80,10 @@ export class Waiting {
   }
 
   move({ lane, to, before, limit }: Extract<Amendment, { kind: "move" }>): Amended[] {
-    const near = this.inOrder(lane).filter(({ deadlineAt }) => deadlineAt !== null && deadlineAt < before);
-    return earliestFirst(near, limit).map((request) => {
+    const all = this.inOrder(lane);
+    const near = (by: number) => all.filter(({ deadlineAt }) => deadlineAt !== null && deadlineAt < by);
+    const chosen = before === null ? all.slice(0, limit) : earliestFirst(near(before), limit);
+    return chosen.map((request) => {
       this.remove(request);
       request.lane = to;
       this.add(request);

@@ -80,11 +80,21 @@ local function takeOut(id, change, status, sinks, now)
   finish(r, { status = status, payload = change.payload, code = change.code }, sinks, now)
 end
 
+-- The ids of those to move; without 'before' the first in claim order.
+local function moved(change)
+  local from = change.lane
+  if type(change.before) == 'number' then
+    return call('ZRANGEBYSCORE', P .. 'until:' .. from, '-inf', '(' .. str(change.before), 'LIMIT', 0, str(change.limit))
+  end
+  local ids = {}
+  for _, e in ipairs(call('ZRANGE', P .. 'q:' .. from, 0, str(change.limit - 1))) do table.insert(ids, parse(e).id) end
+  return ids
+end
+
 local function move(change, now)
   local answers = {}
   local from = change.lane
-  local near = call('ZRANGEBYSCORE', P .. 'until:' .. from, '-inf', '(' .. str(change.before), 'LIMIT', 0, str(change.limit))
-  for _, id in ipairs(near) do
+  for _, id in ipairs(moved(change)) do
     local r = standing(id)
     call('ZREM', P .. 'q:' .. from, entry(r))
     if r.notBefore > 0 then call('ZREM', P .. 'later:' .. from, id) end

@@ -131,15 +131,31 @@ function byDeadline(one: Due, other: Due): number {
   return one.deadline_at - other.deadline_at || one.seq - other.seq;
 }
 
+type Moved = Due & { readonly id: string };
+
+/** The first requests of a lane in claim order; those that wait for a retry come last. */
+function* firstOf(dialect: Dialect, lane: number, limit: number): Steps<Moved[]> {
+  const order = "c.later, c.priority DESC, c.rank, c.seq";
+  return yield* all<Moved>(
+    `SELECT c.seq, c.deadline_at, r.id FROM batchwise_ready c JOIN batchwise_request r ON r.seq = c.seq
+     WHERE c.lane = ? ORDER BY ${order} LIMIT ? ${dialect.lockFree("c")}`,
+    ...[lane, atMost(limit)],
+  );
+}
+
 function* move(dialect: Dialect, { lane, to, before, limit }: ById<"move">, now: number): Steps<Amended[]> {
   const from = yield* knownLane(lane);
   if (from === undefined) return [];
-  const near = yield* all<Due & { readonly id: string }>(
-    `SELECT c.seq, c.deadline_at, r.id FROM ${EARLIEST(dialect, "c.deadline_at < ?")}`,
-    ...[from, before, atMost(limit)],
-  );
+  const near = yield* before === null
+    ? firstOf(dialect, from, limit)
+    : all<Moved>(
+        `SELECT c.seq, c.deadline_at, r.id FROM ${EARLIEST(dialect, "c.deadline_at < ?")}`,
+        from,
+        before,
+        atMost(limit),
+      );
   if (near.length === 0) return [];
-  near.sort(byDeadline);
+  if (before !== null) near.sort(byDeadline);
   const seqs = near.map(({ seq }) => seq);
   const into = (yield* laneIds(dialect, [to], "group")).get(to);
   yield* run(`DELETE FROM batchwise_ready WHERE ${dialect.readyAmong}`, seqs);

@@ -73,6 +73,19 @@ export const moveCases: readonly StoreCase[] = [
     deepEqual(await claimed(store, 3, { lane: OTHER_LANE, now: NOW + 5 }), ["a"]);
   }),
 
+  storeCase("moves all ready requests of a lane, in claim order, where no deadline is given", async (store) => {
+    const all = { ...move, before: null };
+    await store.enqueue(
+      [request("a"), request("b", { deadlineAt: SOON }), request("c"), request("d", { priority: 1 })],
+      NOW,
+    );
+    deepEqual(await store.amend({ ...all, limit: 2 }, [], NOW), changed("d", "a"));
+    deepEqual(await store.amend(all, [], NOW), changed("b", "c"));
+    deepEqual(await store.amend(all, [], NOW), []);
+    deepEqual(await claimed(store, 1), []);
+    deepEqual(await claimed(store, 2, { lane: OTHER_LANE }), ["d", "a", "b", "c"]);
+  }),
+
   storeCase("still expires, cancels and finds moved requests", async (store) => {
     await sealed(store, 1, 1);
     const soon = { deadlineAt: NOW + 2 };

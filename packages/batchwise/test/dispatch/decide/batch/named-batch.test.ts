@@ -1,8 +1,9 @@
 // Whether a batch may be tied to the provider batch that an operator names.
 
 import { describe, expect, test } from "vitest";
-import type { ProviderBatch, TagKind } from "../../../../src/dispatch/contract/account.ts";
+import type { ProviderBatch } from "../../../../src/dispatch/contract/account.ts";
 import type { BatchRow } from "../../../../src/dispatch/contract/rows.ts";
+import type { TagKind } from "../../../../src/dispatch/contract/tag-kind.ts";
 import type { BatchState } from "../../../../src/dispatch/contract/types.ts";
 import { TRANSITIONS } from "../../../../src/dispatch/decide/batch/life-cycle.ts";
 import { judgeNamed, whyNotAdopting } from "../../../../src/dispatch/decide/batch/named-batch.ts";

@@ -1,0 +1,36 @@
+// Lanes of requests that share a cached prefix: beside the lane of a model's other requests there
+// are two slots with four lanes each. One slot fills while first requests of the other one run.
+// Pure.
+
+import { laneName, parseLane } from "./encode.ts";
+
+export type CacheSlot = "a" | "b";
+
+/**
+ * `first`: one request of each prefix, sent before the others. `next`: another one of each, sent
+ * before the rest if a first one fails. `late`: requests of the rest that cannot wait any longer
+ * because of their deadline.
+ */
+export type CacheRole = "first" | "next" | "rest" | "late";
+
+export interface CacheLane {
+  /** The lane of the model's other requests. */
+  readonly base: string;
+  readonly slot: CacheSlot;
+  readonly role: CacheRole;
+}
+
+const CACHED = /^([ab])-(first|next|rest|late)$/;
+
+/** null for other lanes, parts of split batches and urgent requests: these wait for no other. */
+export function cacheLaneOf(name: string): CacheLane | null {
+  const lane = parseLane(name);
+  if (lane.cached === "" || lane.group !== "" || lane.urgent) return null;
+  const [, slot, role] = CACHED.exec(lane.cached) ?? [];
+  if (slot === undefined || role === undefined) return null;
+  return { base: laneName({ ...lane, cached: "" }), slot: slot as CacheSlot, role: role as CacheRole };
+}
+
+export function cacheLaneName({ base, slot, role }: CacheLane): string {
+  return laneName({ ...parseLane(base), cached: `${slot}-${role}` });
+}

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import type { LaneRow } from "../../../../src/dispatch/contract/rows.ts";
+import {
+  afterLook,
+  CACHED_MS,
+  heldUntil,
+  isShared,
+  lateBefore,
+  type Priming,
+  type SentFirst,
+  type SlotRows,
+  stepOf,
+  withBatch,
+} from "../../../../src/dispatch/decide/sealing/cache-priming.ts";
+
+const NOW = 1_000_000_000;
+const row = (ready: number): LaneRow => ({
+  ...{ lane: "l", ready, bytes: ready, tokens: ready, oldestAt: NOW, readySince: NOW },
+  ...{ deadlineAt: null, deferredUntil: null },
+});
+const waiting: SlotRows = { next: row(1), rest: row(9) };
+const begun = withBatch(null, "k1", NOW);
+const running: SentFirst = { haveEnded: false, haveSucceeded: false, account: "" };
+const succeeded: SentFirst = { haveEnded: true, haveSucceeded: true, account: "a" };
+const failed: SentFirst = { ...succeeded, haveSucceeded: false };
+const open: Priming = { phase: "open", batches: [], account: "a", since: NOW, until: NOW + 5 + CACHED_MS };
+
+test("eight requests with a first one among them are worth the wait", () => {
+  expect(isShared({ first: row(1), next: row(1), rest: row(6) })).toBe(true);
+  expect(isShared({ first: row(1), next: row(1), rest: row(5) })).toBe(false);
+  expect(isShared({ next: row(1), rest: row(90) })).toBe(false);
+});
+
+test.each<[string, Priming, SlotRows, SentFirst, number, Priming | null]>([
+  ["the first ones run", begun, waiting, running, 5, begun],
+  ["the first ones have succeeded", begun, waiting, succeeded, 5, open],
+  ["a first one failed", begun, waiting, failed, 5, { ...begun, phase: "next", batches: [], account: "a" }],
+  ["a first one failed, and nothing is there in its place", begun, { rest: row(9) }, failed, 5, open],
+  ["not all of the first ones are sent yet", begun, { ...waiting, first: row(3) }, succeeded, 5, begun],
+  ["the next ones failed, too", { ...begun, phase: "next", batches: ["k2"] }, { rest: row(9) }, failed, 5, open],
+  ["the hour is over", begun, waiting, running, CACHED_MS, { ...open, account: "", until: NOW + 2 * CACHED_MS }],
+  ["requests are left while the cache lives", open, waiting, failed, 9, open],
+  ["no request is left", open, {}, failed, 9, null],
+  ["the cache has died", open, waiting, failed, 5 + CACHED_MS, null],
+])("what follows when %s", (_what, before, rows, sent, after, expected) => {
+  expect(afterLook(before, rows, sent, NOW + after)).toEqual(expected);
+});
+
+test("a state that a wrong clock has written holds nobody back", () => {
+  const wrong = withBatch(null, "k1", NOW + 24 * CACHED_MS);
+  expect(stepOf(wrong, "rest", NOW)).toBe("open");
+  expect(afterLook(wrong, waiting, running, NOW)?.phase).toBe("open");
+});
+
+test("a request waits an hour, or half of the time to its deadline", () => {
+  expect(heldUntil(begun, null)).toBe(NOW + CACHED_MS);
+  expect(heldUntil(begun, NOW + 1_000)).toBe(NOW + 500);
+  expect(NOW + 1_000).toBeLessThan(lateBefore(begun, NOW + 500));
+  expect(NOW + 1_000).toBeGreaterThan(lateBefore(begun, NOW + 400));
+});
