@@ -83,8 +83,14 @@ class TargetRule implements LatencyTarget {
     return this.#model.predict(items * this.#itemCost);
   }
 
+  /**
+   * A time that most batches of so many items keep. Now and then in overload, sizes up to twice the
+   * known are taken to be no slower: a first guess of them that is too high would never be tried.
+   */
   #upper(items: number): number {
-    return this.#model.upper(items * this.#itemCost);
+    const cost = items * this.#itemCost;
+    const isProbe = this.#refusedShare > 0.05 && this.#ended % PROBED >= PROBED / 2;
+    return this.#model.upper(isProbe ? Math.min(cost, Math.max(this.#model.largest, cost / 2)) : cost);
   }
 
   #chooseCap(hasRefused: boolean): void {
@@ -203,16 +209,18 @@ class TargetRule implements LatencyTarget {
   // Learning.
 
   /** Failed, aborted and first runs teach no times. */
-  record({ cost, size, isPart, failure }: EndedBatch, callMs: number | undefined): void {
+  record({ cost, size, isPart, failure, wasLeft }: EndedBatch, callMs: number | undefined): void {
     this.#ended += 1;
     const refused = this.#refused - this.#refusedBefore;
     this.#refusedBefore = this.#refused;
     this.#refusedShare += (refused / (refused + size) - this.#refusedShare) / RATED;
     this.#sinceFailure += 1;
+    // Without callers a run may have stopped before its end.
+    const isWhole = callMs !== undefined && !isPart && (!wasLeft || callMs > this.#model.predict(cost));
     if (failure?.hasFailed || failure?.isSplit) {
       // One that is larger than any that succeeded may have failed for its size.
-      if (cost > this.#largest) this.#failedAt(cost);
-    } else if (callMs !== undefined && !isPart) {
+      if (cost > this.#largest && !wasLeft) this.#failedAt(cost);
+    } else if (isWhole) {
       if (this.#largest === 0 || this.#sinceFailure >= this.#pause) this.#safe = Infinity;
       if (cost > this.#largest) this.#pause = FIRST_PAUSE;
       this.#largest = Math.max(this.#largest, cost);
@@ -236,7 +244,7 @@ class TargetRule implements LatencyTarget {
     const unitMs = (2 * (model.predict(largest) - model.predict(largest / 2))) / largest || 0;
     const cost = Math.min(model.capacity(this.#options.concurrency, this.#targetMs), model.efficient, this.#safe);
     const capacityPerSecond = (1_000 * this.#options.concurrency * cost) / this.#itemCost / model.predict(cost) || 0;
-    const fixedMs = model.predict(largest) - unitMs * largest;
+    const fixedMs = Math.max(0, model.predict(largest) - unitMs * largest);
     return {
       maxBatchCost: Math.min(this.maxBatchCost, this.#options.maxBatchCost),
       state: largest > 0 ? "learned" : "learning",

@@ -106,3 +106,55 @@ test("`targetLatencyMs: Infinity` is no target: the default batch size stays, an
   await Promise.all(Array.from({ length: 100 }, (_, item) => batcher.submit(item)));
   expect(Math.max(...sizes)).toBe(32);
 });
+
+test("after a warm-up of single items a handler whose time is all fixed still gets larger batches", async () => {
+  const { clock, submit, counts } = rig(() => 60);
+  for (let item = 0; item < 6; item += 1) {
+    submit(item);
+    await clock.advance(1_000);
+  }
+  await load(clock, 200, 4_000, () => submit(1));
+  await clock.advance(1_000);
+  // Of 800, those can be in time that come in the last 40 ms of a run of 60: 533.
+  expect(counts().answered).toBeGreaterThan(300);
+});
+
+test("a batch whose callers have all left, and which stops for that, says nothing of its size", async () => {
+  const clock = virtualClock();
+  const sizes: number[] = [];
+  const handler = (items: number[], { signal }: { readonly signal: AbortSignal }): Promise<number[]> => {
+    sizes.push(items.length);
+    return new Promise((resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+      clock.setTimeout(() => resolve(items), 20);
+    });
+  };
+  const batcher = createBatcher(handler, { clock, targetLatencyMs: 100 });
+  const submit = (count: number, signal?: AbortSignal): void => {
+    for (let item = 0; item < count; item += 1) {
+      batcher.submit(item, signal === undefined ? {} : { signal }).catch(() => {});
+    }
+  };
+  for (let call = 0; call < 5; call += 1) {
+    submit(1);
+    await clock.advance(1_000);
+  }
+  const leave = new AbortController();
+  submit(8, leave.signal);
+  await clock.advance(5);
+  leave.abort();
+  await clock.advance(1_000);
+  sizes.length = 0;
+  submit(8);
+  await clock.advance(1_000);
+  expect(sizes).not.toContain(1);
+});
+
+test("times that fall with the size give no fixed time below zero", async () => {
+  const { batcher, clock, submit } = rig((size) => (size > 8 ? 60 : 10));
+  for (let round = 0; round < 40; round += 1) {
+    for (let item = 0; item < (round % 2 === 0 ? 8 : 16); item += 1) submit(item);
+    await clock.advance(1_000);
+  }
+  expect(batcher.stats().learned?.target?.fixedMs).toBeGreaterThanOrEqual(0);
+});
