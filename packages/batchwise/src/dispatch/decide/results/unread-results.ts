@@ -68,14 +68,16 @@ export function afterReading(read: ResultsRead, before: ShortReads | null, now: 
  * lines of its members that were read, whatever they say. Where there is none, a batch that is
  * `done` has not shown its results yet, whatever the provider counts. One that was cut short may
  * have run nothing, so it counts as unread only while there are no counts either, and unless every
- * member is to be cancelled.
+ * member is to be cancelled. One that is `done` and counts fewer requests than it was sent is still
+ * being read by the provider: all are due.
  */
 export function linesDue(
   seen: Pick<ProviderBatch, "state" | "total">,
   counted: number | null,
   found: number,
-  { remaining, cancelRequested }: Pick<BatchRow, "remaining" | "cancelRequested">,
+  { requests, remaining, cancelRequested }: Pick<BatchRow, "requests" | "remaining" | "cancelRequested">,
 ): number | null {
+  if (seen.state === "done" && seen.total !== null && seen.total < requests) return requests;
   if (found > 0) return counted;
   const showsNothing = seen.total === null && (counted ?? 0) === 0 && cancelRequested < remaining;
   return seen.state === "done" || showsNothing ? Math.max(counted ?? 0, remaining) : counted;

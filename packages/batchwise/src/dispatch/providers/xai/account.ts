@@ -40,8 +40,8 @@ import { nextOf, rowsIn, toListPage, toProviderBatch, toResultLine } from "./con
 
 const SDK: SdkNeed = { package: "openai", least: 5, why: "whose calls this account was not tested with" };
 const FILES_A_PAGE = 100;
-/** Most results of one page, by two clients that were run at xAI: AI SDK and LiteLLM. */
-const RESULTS_A_PAGE = 1_000;
+/** A page is one JSON text, so 1,000 long answers with logprobs may exceed the call's timeout. */
+const RESULTS_A_PAGE = 100;
 /** Statuses of a refused cancel, of which none is documented. */
 const REFUSALS: readonly (number | null)[] = [400, 404, 409, 412, 422];
 

@@ -4,6 +4,7 @@
 import type { ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject, Usage } from "../../contract/types.ts";
+import { errorIn } from "../../format/error-words.ts";
 import { readTag } from "../shapes/batch-names.ts";
 import { errorAnswer } from "../shapes/gemini/answer.ts";
 import { noListError } from "../shapes/list-rows.ts";
@@ -11,6 +12,12 @@ import { answeredOrNot } from "../shapes/no-answer.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { toFailure } from "./classify.ts";
+
+/** Errors may come as words without a code: a bad parameter is not to look like an outage. */
+const OF_THE_REQUEST = /not support|invalid|malformed|must be|too long|exceeds/i;
+const OF_THE_SERVICE = /\brate\b|quota|timed? ?out|internal/i;
+/** In google.rpc.Code. */
+const INVALID_ARGUMENT = 3;
 
 interface Counts {
   readonly total: number;
@@ -113,12 +120,14 @@ export function toResultLine(wire: unknown, batch: ProviderBatch, endpoint: Endp
 
 /** A google.rpc.Status, or plain words; null for no error. Code 0 is OK. */
 function faultOf(error: unknown, words: string | null): { readonly code?: number; readonly message: string } | null {
-  const { code, message } = objectOf(error);
-  const said = text(message) ?? text(error) ?? words;
+  const { code } = objectOf(error);
+  const said = errorIn(error).message ?? words;
   const number = code === undefined || code === null ? Number.NaN : Number(code);
   if (said === null && !(number > 0)) return null;
-  const told = { message: said ?? "The provider gave no reason." };
-  return Number.isNaN(number) ? told : { code: number, ...told };
+  const message = said ?? "The provider gave no reason.";
+  if (!Number.isNaN(number)) return { code: number, message };
+  const all = `${text(code) ?? ""} ${message}`;
+  return OF_THE_REQUEST.test(all) && !OF_THE_SERVICE.test(all) ? { code: INVALID_ARGUMENT, message } : { message };
 }
 
 /** xAI's `completion_tokens` leave out the reasoning, which `total_tokens` includes. */

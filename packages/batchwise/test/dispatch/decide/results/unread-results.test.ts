@@ -53,7 +53,7 @@ describe("a pass over the results", () => {
 });
 
 describe("lines that are due", () => {
-  const open = { remaining: 10, cancelRequested: 0 };
+  const open = { requests: 10, remaining: 10, cancelRequested: 0 };
   const done = { state: "done", total: 10 } as const;
   const expired = { state: "expired", total: 10 } as const;
   const mute = { state: "expired", total: null } as const;
@@ -63,6 +63,15 @@ describe("lines that are due", () => {
     ["are one for each open member of a done batch without a line", done, null, 0, open, 10],
     ["are that too where the provider counts none", done, 0, 0, open, 10],
     ["are all that the provider counts, where members have left before", done, 10, 0, { ...open, remaining: 4 }, 10],
+    [
+      "are one for each request where a done batch counts fewer than it was sent",
+      { ...done, total: 5 },
+      5,
+      5,
+      open,
+      10,
+    ],
+    ["are the counted ones where an expired batch counts fewer", { ...expired, total: 5 }, 5, 5, open, 5],
     ["are none where the provider counts that an expired batch has run none", expired, 0, 0, open, 0],
     ["are one for each member of an expired batch without counts", mute, 0, 0, open, 10],
     ["are unknown where all members are cancelled anyway", mute, null, 0, { ...open, cancelRequested: 10 }, null],

@@ -64,9 +64,9 @@ test("a create whose answer was lost is found by its name behind two pages of ot
   await dispatcher.stop();
 });
 
-test("results come in pages of a thousand, and one that names itself as the next is an error", async () => {
+test("results come in pages of a hundred, whose answers may be long, and one that names itself as the next is an error", async () => {
   const pages: (string | null)[] = [];
-  const next = ["1000", "2000", null];
+  const next = ["100", "200", null];
   const { client } = rig({}, ({ url }) => {
     const { searchParams } = new URL(url);
     pages.push(`${searchParams.get("limit")} ${searchParams.get("pagination_token")}`);
@@ -77,10 +77,30 @@ test("results come in pages of a thousand, and one that names itself as the next
     for await (const _ of account.results(ended, call, name));
   };
   await readAll();
-  expect(pages).toEqual(["1000 null", "1000 1000", "1000 2000"]);
+  expect(pages).toEqual(["100 null", "100 100", "100 200"]);
   next.push("5");
   next.shift();
   await expect(readAll()).rejects.toThrow("names itself");
+});
+
+test("a batch whose file xAI is still reading when it looks done runs every request once", async () => {
+  const { start, store, time, fake, client } = rig();
+  const half = (body: string): string =>
+    body.replace(
+      /"num_requests":4,"num_pending":\d,"num_success":\d/,
+      '"num_requests":2,"num_pending":0,"num_success":2',
+    );
+  const dispatcher = await start({ accounts: [xaiAccount({ client })], thresholds: { maxAgeMs: MINUTE } });
+  await dispatcher.enqueueMany(["a", "b", "c", "d"].map(ask));
+  fake.planNext({ runMs: 4 * HOUR });
+  await drive(time, fake, async () => fake.batches().length === 1);
+  await time.advance(2 * HOUR + 2 * MINUTE);
+  fake.inject({ on: "batches.retrieve", reply: { edit: half } });
+  fake.inject({ on: "batches.list", reply: { edit: half } });
+  await drive(time, fake, () => isAtRest(store, time.now()));
+  expect((await dispatcher.stats()).outcomes.succeeded).toBe(4);
+  expect([fake.calls("batches.create"), ...fake.runs().values()]).toEqual([1, 1, 1, 1, 1]);
+  await dispatcher.stop();
 });
 
 test("a page of results that is no JSON, or no page, is read again", async () => {

@@ -99,10 +99,20 @@ describe("a result", () => {
     [{ error: { code: 8, message: "Slow down." } }, 429, "RESOURCE_EXHAUSTED"],
     [{ error: { code: 3, message: "bad request" } }, 400, "INVALID_ARGUMENT"],
     [{ error: { code: "14", message: "later" } }, 503, "UNAVAILABLE"],
-    [{ error: "Model is not supported for batch processing" }, 500, "UNKNOWN"],
+    [{ error: "Model is not supported for batch processing" }, 400, "INVALID_ARGUMENT"],
+    [{ error: { code: "Client specified an invalid argument", error: "Too hot." } }, 400, "INVALID_ARGUMENT"],
+    [{ error: { error: { message: "`temperature` must be at most 2." } } }, 400, "INVALID_ARGUMENT"],
+    [{ error: { code: 13, message: "Invalid state." } }, 500, "INTERNAL"],
+    [{ error: "The model took too long: request timed out" }, 500, "UNKNOWN"],
+    [{ error: "The team exceeds its rate limit" }, 500, "UNKNOWN"],
     [{}, 500, "UNKNOWN"],
   ])("%j has the status of its code", (result, statusCode, code) => {
     expect(read({ batch_result: result })).toMatchObject({ response: { statusCode }, error: { code } });
+  });
+
+  test("keeps its words, wherever they are", () => {
+    const error = { code: "some-code", error: "Model overloaded." };
+    expect(read({ batch_result: { error } })).toMatchObject({ error: { message: "Model overloaded." } });
   });
 
   test("may have its words beside it, and code 0 is no error", () => {
