@@ -29,7 +29,7 @@ const LONGEST_PAUSE = 256;
 const EARLY = 0.05;
 const EARLY_MS = 2;
 /** Of items in one line at least so many are read, to see how many have to go. */
-const READ_AHEAD = 64;
+const READ_AHEAD = 4;
 /** A lane is cut to the room that there is when it is this many times as long. */
 const OVERFULL = 1.1;
 /** The refused part of arrivals is averaged over about this many batches. */
@@ -124,8 +124,11 @@ class TargetRule implements LatencyTarget {
   /** When the next batch starts: now, or at the first end of a running batch. */
   #startAt(now: number): number {
     if (this.#isFree || this.#view.isHeld()) return now;
-    const ends = this.#view.slots.running.map(({ cost, startedAt }) => startedAt + this.#model.predict(cost));
-    return Math.max(now, Math.min(...ends));
+    let endAt = Infinity;
+    for (const { cost, startedAt } of this.#view.slots.running) {
+      endAt = Math.min(endAt, startedAt + this.#model.predict(cost));
+    }
+    return Math.max(now, endAt);
   }
 
   /** How many items that come now can be in time, if the next batch starts then. */

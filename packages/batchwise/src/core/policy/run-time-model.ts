@@ -50,7 +50,8 @@ export class RunTimeModel {
   /** Expected time in milliseconds; 0 before the first batch. */
   predict(cost: number): number {
     const points = this.#points;
-    const index = points.findIndex((point) => point.cost >= cost);
+    let index = 0;
+    while (index < points.length && (points[index] as CostClass).cost < cost) index += 1;
     const [high, low] = [points[index], points[index - 1]];
     if (high === undefined) {
       const last = points.at(-1);

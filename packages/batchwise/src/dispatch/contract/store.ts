@@ -279,8 +279,8 @@ export interface Store {
    * `blockedUntil > now`), `empty`, `no_headroom` (the head fits the caps but not the ledger, or no
    * batch or request is left on it), `head_too_large` (the head breaks a cap), `too_few` (fewer
    * than minRequests fit), `price_limit` (so many fit, but fewer into what is left of each payer's
-   * limit). With `payers`, the prefix also fits into that: limit minus spent minus reserved, 0 for a
-   * payer that is not known.
+   * limit). With `payers`, the prefix also fits into that: limit minus spent minus reserved, 0 for
+   * a payer that is not known.
    */
   seal(input: SealInput): Promise<SealResult>;
 
