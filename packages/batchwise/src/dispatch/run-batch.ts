@@ -177,8 +177,9 @@ class JobRun<Request extends JobRequest> {
 
   async #keepDefaults(): Promise<void> {
     const { job, onChange, dispatcher, signal } = this.#plan;
-    const { store, clock, limits } = this.#runtime;
-    const schema = dispatcher.check?.jsonSchema ?? null;
+    const { store, clock, limits, accounts } = this.#runtime;
+    const isSent = accounts.some(({ capabilities }) => capabilities.jsonSchemas !== undefined);
+    const schema = isSent ? (dispatcher.check?.jsonSchema ?? null) : null;
     const given = {
       job,
       requestDefaults: dispatcher.requestDefaults,

@@ -139,6 +139,24 @@ test("bounds go to OpenAI, and Claude gets the schema without them", async () =>
   });
 });
 
+test("a model that is fine-tuned gets neither bounds nor formats", async () => {
+  const name = { ...text, pattern: "^A", format: "email" };
+  const request = { body: { ...chat.body, model: "ft:m" } };
+  const { response_format } = await sentBy(openai, request, {
+    schema: schemaOf(() => ({ ...sent, properties: { name } })),
+  });
+  expect(response_format).toEqual({ type: "json_schema", json_schema: { ...named, strict: true } });
+});
+
+test("Claude gets no schema that is recursive, and none beside citations", async () => {
+  const recursive = { ...sent, properties: { name: { anyOf: [text, { $ref: "#" }] } } };
+  expect(await sentBy(anthropic, chat, { schema: schemaOf(() => recursive) })).not.toHaveProperty("output_config");
+  const source = { type: "text", media_type: "text/plain", data: "Ada" };
+  const content = [{ type: "document", source, citations: { enabled: true } }];
+  const body = { ...chat.body, messages: [{ role: "user", content }] };
+  expect(await sentBy(anthropic, { endpoint: "/v1/messages", body })).not.toHaveProperty("output_config");
+});
+
 test.each([
   ["a format of its own", openai, { body: { ...chat.body, response_format: { type: "json_object" } } }, {}],
   ["tools", openai, { body: { ...chat.body, tools: [{ type: "function", function: { name: "f" } }] } }, {}],
@@ -178,4 +196,21 @@ test("a body has one identity with and without a schema", async () => {
   await sentBy(openai, { id: "a", ...chat }, { store });
   const again = sentBy(openai, { id: "a", ...chat }, { store, onChange: "keep", schema: schemaOf(() => given) });
   expect(await again).toEqual({});
+});
+
+test("a job of an earlier version, which recorded no schema, goes on with one and records it", async () => {
+  const store = memoryStore();
+  const none = schemaOf(() => {
+    throw new Error("None.");
+  });
+  await sentBy(openai, { id: "a", ...chat }, { store, schema: none });
+  await sentBy(openai, { id: "a", ...chat }, { store });
+  const other = sentBy(openai, { id: "a", ...chat }, { store, schema: schemaOf(() => given) });
+  await expect(other).rejects.toMatchObject({ code: "DEFAULTS_CHANGED" });
+});
+
+test("a schema that no account takes is no part of the defaults", async () => {
+  const store = memoryStore();
+  await sentBy(groq, { id: "a", ...chat }, { store });
+  await sentBy(groq, { id: "a", ...chat }, { store, schema: schemaOf(() => given) });
 });

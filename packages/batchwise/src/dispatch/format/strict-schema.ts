@@ -1,5 +1,5 @@
 // OpenAI's rules for `strict: true`, as documented: every object is closed and requires all of its
-// properties, and only some keywords are known. Pure.
+// properties, every part has a type, and only some keywords are known. Pure.
 // https://platform.openai.com/docs/guides/structured-outputs
 
 import type { Json, JsonObject } from "../contract/types.ts";
@@ -22,8 +22,18 @@ const NAMED: readonly string[] = ["properties", "patternProperties", "$defs", "d
 const FORMATS: readonly Json[] = [
   ...["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
 ];
+/** An object with one of these, or with properties beside one of SHARED, has further properties. */
+const COMBINED: readonly string[] = ["allOf", "not", "if", "dependentSchemas"];
+const SHARED: readonly string[] = ["anyOf", "oneOf", "$ref"];
+/** No provider reads a pattern that looks ahead or behind. */
+const LOOKAROUND = /\(\?<?[=!]/;
 const DEEPEST = 10;
 const MOST_PROPERTIES = 5_000;
+const MOST_ENUM_VALUES = 1_000;
+/** Of all names, enum values and constants. */
+const MOST_CHARACTERS = 120_000;
+/** An enum of more values than the first has at most the second many characters. */
+const LONG_ENUM = { values: 250, characters: 15_000 } as const;
 
 /** True if the schema meets the rules. */
 export function isStrict(schema: JsonObject): boolean {
@@ -32,28 +42,77 @@ export function isStrict(schema: JsonObject): boolean {
 
 class Rules {
   #properties = 0;
+  #enumValues = 0;
+  #characters = 0;
 
   allow(schema: JsonObject): boolean {
-    return this.#meets(schema, 0) && this.#properties <= MOST_PROPERTIES;
+    if (!this.#meets(schema, 0) || this.#properties > MOST_PROPERTIES) return false;
+    return this.#enumValues <= MOST_ENUM_VALUES && this.#characters <= MOST_CHARACTERS;
   }
 
   #meets(schema: Json | undefined, depth: number): boolean {
     const whole = objectOf(schema);
     if (whole === null || depth > DEEPEST) return false;
-    if (!Object.keys(whole).every((keyword) => KEYWORDS.has(keyword))) return false;
-    if (whole.format !== undefined && !FORMATS.includes(whole.format)) return false;
-    if (Array.isArray(whole.type) && whole.type.includes("object")) return false;
-    if (whole.type === "object" && !this.#isWholeObject(whole)) return false;
-    return partsOf(whole).every((part) => this.#meets(part, depth + 1));
+    if (whole.$ref !== undefined) return Object.keys(whole).length === 1;
+    const parts = partsOf(whole);
+    return hasKnownKeywords(whole) && this.#count(whole) && parts.every((part) => this.#meets(part, depth + 1));
   }
 
-  /** Closed, with all properties required. */
-  #isWholeObject({ properties, required, additionalProperties }: JsonObject): boolean {
-    const names = Object.keys(objectOf(properties) ?? {});
-    this.#properties += names.length;
-    const needed: readonly Json[] = Array.isArray(required) ? required : [];
-    return additionalProperties === false && names.every((name) => needed.includes(name));
+  /** False for an enum that is too long by itself. */
+  #count({ properties, $defs, definitions, enum: listed, const: constant }: JsonObject): boolean {
+    this.#properties += Object.keys(objectOf(properties) ?? {}).length;
+    const names = [properties, $defs, definitions].flatMap((parts) => Object.keys(objectOf(parts) ?? {}));
+    const values = Array.isArray(listed) ? listed : [];
+    const characters = charactersOf(values);
+    this.#enumValues += values.length;
+    this.#characters += characters + charactersOf(constant === undefined ? names : [...names, constant]);
+    return values.length <= LONG_ENUM.values || characters <= LONG_ENUM.characters;
   }
+}
+
+function charactersOf(values: readonly Json[]): number {
+  return values.reduce<number>((sum, value) => sum + String(value).length, 0);
+}
+
+/** Known keywords with a type: of objects, closed ones that require all properties. */
+function hasKnownKeywords(whole: JsonObject): boolean {
+  const { type, anyOf, items, format } = whole;
+  if (!Object.keys(whole).every((keyword) => KEYWORDS.has(keyword))) return false;
+  if (type === undefined && anyOf === undefined) return false;
+  if (format !== undefined && !FORMATS.includes(format)) return false;
+  if (Array.isArray(type) && type.includes("object")) return false;
+  if ([type].flat().includes("array") && items === undefined) return false;
+  return type !== "object" || isWholeObject(whole);
+}
+
+/** Closed, with all properties required. */
+function isWholeObject({ properties, required, additionalProperties }: JsonObject): boolean {
+  const needed: readonly Json[] = Array.isArray(required) ? required : [];
+  const names = Object.keys(objectOf(properties) ?? {});
+  return additionalProperties === false && names.every((name) => needed.includes(name));
+}
+
+/** True if a `$ref` reaches itself. */
+export function isRecursive(schema: JsonObject): boolean {
+  const done = new Set<string>();
+  const reaches = (part: Json | undefined, open: readonly string[]): boolean => {
+    const whole = objectOf(part);
+    if (whole === null) return false;
+    const ref = typeof whole.$ref === "string" ? whole.$ref : null;
+    if (ref !== null && open.includes(ref)) return true;
+    if (ref !== null && !done.has(ref)) {
+      if (reaches(targetOf(schema, ref), [...open, ref])) return true;
+      done.add(ref);
+    }
+    return partsOf(whole).some((inner) => reaches(inner, open));
+  };
+  return reaches(schema, []);
+}
+
+function targetOf(schema: JsonObject, ref: string): Json | undefined {
+  const names = ref.split("/").slice(1);
+  const spelled = names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
+  return spelled.reduce<Json | undefined>((part, name) => objectOf(part)?.[name], schema);
 }
 
 function partsOf({ properties, $defs, definitions, anyOf, items }: JsonObject): readonly (Json | undefined)[] {
@@ -62,20 +121,34 @@ function partsOf({ properties, $defs, definitions, anyOf, items }: JsonObject): 
 }
 
 /**
- * The schema with every object closed that says nothing about further properties. A model is asked
- * for no others, and its answers pass the open schema too.
+ * The schema with every object closed that says nothing about further properties, and without
+ * patterns that no provider reads. A model is asked for no other properties, and its answers pass
+ * the open schema too. All objects stay open where schemas are combined: an object that is closed
+ * would refuse the properties of another.
  */
 export function closed(schema: JsonObject): JsonObject {
-  return mapped(schema, (whole) => {
-    const isOpen = whole.type === "object" && objectOf(whole.properties) !== null;
-    return isOpen && whole.additionalProperties === undefined ? { ...whole, additionalProperties: false } : whole;
+  const readable = mapped(schema, ({ pattern, ...whole }) =>
+    typeof pattern !== "string" || LOOKAROUND.test(pattern) ? whole : { ...whole, pattern },
+  );
+  let isCombined = false;
+  const shut = mapped(readable, (whole) => {
+    const isObject = objectOf(whole.properties) !== null;
+    const combiners = isObject ? [...COMBINED, ...SHARED] : COMBINED;
+    isCombined ||= combiners.some((keyword) => whole[keyword] !== undefined);
+    const isOpen = whole.type === "object" && isObject && whole.additionalProperties === undefined;
+    return isOpen ? { ...whole, additionalProperties: false } : whole;
   });
+  return isCombined ? readable : shut;
 }
 
-/** The schema without bounds of texts, numbers and arrays: a check of the answers has these. */
-export function withoutBounds(schema: JsonObject): JsonObject {
+/**
+ * The schema without bounds of texts, numbers and arrays, and without the keywords of `others`: a
+ * check of the answers has these.
+ */
+export function withoutBounds(schema: JsonObject, others: readonly string[] = []): JsonObject {
+  const dropped = [...BOUNDS, ...others];
   return mapped(schema, (whole) =>
-    Object.fromEntries(Object.entries(whole).filter(([name]) => !BOUNDS.includes(name))),
+    Object.fromEntries(Object.entries(whole).filter(([name]) => !dropped.includes(name))),
   );
 }
 

@@ -3,7 +3,7 @@
 
 import type { Account } from "../contract/account.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
-import { isStrict, withoutBounds } from "../format/strict-schema.ts";
+import { isRecursive, isStrict, withoutBounds } from "../format/strict-schema.ts";
 
 /** A JSON schema to send with requests. */
 export interface AnswerFormat {
@@ -12,14 +12,24 @@ export interface AnswerFormat {
   readonly isStrict: boolean;
 }
 
-/** null where some account that may get the request does not take this schema. */
-export function answerFormat(given: JsonObject | null, accounts: readonly Account[]): AnswerFormat | null {
+/** null where some account that may get a request for the model does not take this schema. */
+export function answerFormat(
+  given: JsonObject | null,
+  model: string,
+  accounts: readonly Account[],
+): AnswerFormat | null {
   if (given === null || given.type !== "object") return null;
-  const kinds = accounts.map(({ capabilities }) => capabilities.jsonSchemas);
-  const schema = kinds.includes("strict") ? withoutBounds(given) : given;
+  const kinds = new Set(accounts.map(({ capabilities }) => capabilities.jsonSchemas));
+  const schema = sentSchema(given, model, kinds.has("strict"));
   const strict = isStrict(schema);
-  const isTaken = kinds.every((kind) => kind === "any" || (kind === "strict" && strict));
-  return isTaken ? { schema, isStrict: strict } : null;
+  const isTaken = !kinds.has("strict") || (strict && !isRecursive(schema));
+  return isTaken && !kinds.has(undefined) ? { schema, isStrict: strict } : null;
+}
+
+/** OpenAI refuses bounds and formats for models that are fine-tuned. */
+function sentSchema(given: JsonObject, model: string, isBoundless: boolean): JsonObject {
+  if (model.startsWith("ft:")) return withoutBounds(given, ["format"]);
+  return isBoundless ? withoutBounds(given) : given;
 }
 
 /** The body with the schema, or itself. */
@@ -43,7 +53,7 @@ const WRITERS: Readonly<Record<string, (body: JsonObject, format: AnswerFormat) 
   },
   "/v1/messages": (body, { schema }) => {
     const config = objectOf(body.output_config);
-    if (isGiven(config.format) || isGiven(body.output_format)) return body;
+    if (isGiven(config.format) || isGiven(body.output_format) || hasCitations(body)) return body;
     return { ...body, output_config: { ...config, format: { type: "json_schema", schema } } };
   },
   "/v1beta/generateContent": (body, { schema }) => {
@@ -54,6 +64,16 @@ const WRITERS: Readonly<Record<string, (body: JsonObject, format: AnswerFormat) 
     return { ...body, generationConfig: { ...config, ...asked } };
   },
 };
+
+/** Claude refuses them beside a format. */
+function hasCitations({ messages }: JsonObject): boolean {
+  const blocks = listOf(messages).flatMap((message) => listOf(objectOf(message).content));
+  return blocks.some((block) => objectOf(objectOf(block).citations).enabled === true);
+}
+
+function listOf(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : [];
+}
 
 function isGiven(value: Json | undefined): boolean {
   return value !== undefined && value !== null;

@@ -284,7 +284,7 @@ function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs
     accounts,
     caching: accounts.find(({ cachedPrefix }) => cachedPrefix !== undefined) ?? null,
     isChecked: checkBodies && endpoint === CHAT && accounts.some((account) => account.checkBodies !== false),
-    format: answerFormat(options.check?.jsonSchema ?? null, accounts),
+    format: answerFormat(options.check?.jsonSchema ?? null, model, accounts),
     ...lineLimits(thresholds, accounts),
   };
 }

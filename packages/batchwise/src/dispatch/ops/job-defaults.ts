@@ -90,8 +90,10 @@ function digestOf(value: Json): string {
   return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, DIGEST_CHARACTERS);
 }
 
+/** An earlier version did not record schemas: where there is none, it is not known. */
 function changedFields(before: Digests, now: Digests): string[] {
   const fields = new Set([...Object.keys(before), ...Object.keys(now)]);
+  if (before[SCHEMA] === undefined) fields.delete(SCHEMA);
   return [...fields].filter((field) => before[field] !== now[field]).sort();
 }
 

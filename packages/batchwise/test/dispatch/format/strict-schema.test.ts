@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../../src/dispatch/contract/types.ts";
-import { closed, isStrict, withoutBounds } from "../../../src/dispatch/format/strict-schema.ts";
+import { closed, isRecursive, isStrict, withoutBounds } from "../../../src/dispatch/format/strict-schema.ts";
 
 const text = { type: "string" };
 const object = (more: JsonObject): JsonObject => ({
@@ -8,6 +8,12 @@ const object = (more: JsonObject): JsonObject => ({
   ...more,
 });
 const deep = (levels: number): JsonObject => (levels === 0 ? text : object({ properties: { a: deep(levels - 1) } }));
+const property = (a: JsonObject): JsonObject => object({ properties: { a } });
+const enums = (count: number, values: number, characters: number): JsonObject => {
+  const one = { type: "string", enum: Array.from({ length: values }, () => "x".repeat(characters)) };
+  const properties = Object.fromEntries(Array.from({ length: count }, (_, n) => [`p${n}`, one]));
+  return object({ properties, required: Object.keys(properties) });
+};
 
 test.each([
   ["an object, closed, with all properties required", object({}), true],
@@ -32,6 +38,17 @@ test.each([
   ["a format that is not known", object({ properties: { a: { type: "string", format: "emoji" } } }), false],
   ["a default", object({ properties: { a: { type: "string", default: "b" } } }), false],
   ["an object or null, as a list of types", object({ properties: { a: { type: ["object", "null"] } } }), false],
+  ["a value without a type", property({}), false],
+  ["an array of values without a type", property({ type: "array", items: {} }), false],
+  ["an array that says nothing of its items", property({ type: ["array", "null"] }), false],
+  ["an enum without a type", property({ enum: ["a", "b"] }), false],
+  ["a constant without a type", property({ const: "a" }), false],
+  ["a reference beside another keyword", property({ $ref: "#", description: "Whole." }), false],
+  ["1,000 values of enums", enums(4, 250, 1), true],
+  ["1,001 values of enums", enums(7, 143, 1), false],
+  ["a long enum of 15,000 characters", enums(1, 300, 50), true],
+  ["a long enum of 15,300 characters", enums(1, 300, 51), false],
+  ["over 120,000 characters in all", enums(1, 100, 1_200), false],
   ["ten levels", deep(10), true],
   ["eleven levels", deep(11), false],
 ] as [string, JsonObject, boolean][])("%s", (_name, schema, strict) => {
@@ -48,6 +65,50 @@ test("objects that say nothing of further properties are closed, at any depth", 
   });
   const record = { type: "object", additionalProperties: text };
   expect(closed(record)).toEqual(record);
+});
+
+test.each([
+  [
+    "in `allOf`",
+    {
+      allOf: [
+        { type: "object", properties: { a: text } },
+        { type: "object", properties: { b: text } },
+      ],
+    },
+  ],
+  ["in `not`", { not: { type: "object", properties: { a: text } } }],
+  [
+    "defined for `allOf`",
+    { $defs: { a: { type: "object", properties: {} } }, properties: { b: { allOf: [{ $ref: "#/$defs/a" }] } } },
+  ],
+  ["beside `anyOf`", { type: "object", properties: { a: text }, anyOf: [{ type: "object", properties: { b: text } }] }],
+] as [string, JsonObject][])("objects stay open %s", (_name, schema) => {
+  expect(closed(schema)).toEqual(schema);
+});
+
+test("patterns that look ahead or behind are left out, also where objects stay open", () => {
+  const looking = (pattern: string): JsonObject => ({ type: "string", pattern });
+  const plain = looking("^(?:a)(?<name>b)$");
+  const anyOf = [looking("(?!a)"), looking("(?<=a)"), looking("(?<!a)"), plain];
+  const schema = { allOf: [looking("(?=a)"), { anyOf }] };
+  expect(closed(schema)).toEqual({ allOf: [text, { anyOf: [text, text, text, plain] }] });
+});
+
+test.each([
+  ["to the root", property({ $ref: "#" }), true],
+  ["to a definition that has it", object({ $defs: { t: { type: "array", items: { $ref: "#/$defs/t" } } } }), true],
+  [
+    "of two definitions to each other",
+    {
+      ...property({ $ref: "#/$defs/t" }),
+      $defs: { t: { anyOf: [text, { $ref: "#/$defs/a~1b" }] }, "a/b": property({ $ref: "#/$defs/t" }) },
+    },
+    true,
+  ],
+  ["twice to one definition", { anyOf: [{ $ref: "#/$defs/t" }, { $ref: "#/$defs/t" }], $defs: { t: text } }, false],
+] as [string, JsonObject, boolean][])("a reference %s", (_name, schema, recursive) => {
+  expect(isRecursive(schema)).toBe(recursive);
 });
 
 test("bounds are left out at any depth, and properties of their names stay", () => {
