@@ -36,9 +36,11 @@ export function checkSdkVersion(client: object, need: SdkNeed): void {
  */
 export function checkNotAtOpenAi(client: object, service: string, baseURL: string): void {
   const own = text(objectOf(client).baseURL);
-  if (own === null || !URL.canParse(own) || new URL(own).hostname !== "api.openai.com") return;
+  if (own === null || !URL.canParse(own)) return;
+  const { hostname } = new URL(own);
+  if (!/(?:^|\.)openai\.com$/.test(hostname)) return;
   const wanted = `Expected \`client\` to be one of ${service}, as \`new OpenAI({ apiKey, baseURL: "${baseURL}" })\``;
-  throw invalidOption(TypeError, `${wanted}, got one of api.openai.com`);
+  throw invalidOption(TypeError, `${wanted}, got one of ${hostname}`);
 }
 
 /** Throws unless the object has all methods; the error names the missing ones. */

@@ -58,8 +58,10 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
 
 /** A batch that xAI cancels has failed; counts stay at 0 where its file is to blame. */
 function stateOf({ total, pending, cancelled }: Counts, reason: string | null, isCancelled: boolean): ProviderState {
-  if (reason !== null) return "failed";
-  if (isCancelled) return pending > 0 ? "cancelling" : "cancelled";
+  if (reason !== null || isCancelled) {
+    if (pending > 0) return "cancelling";
+    return reason === null ? "cancelled" : "failed";
+  }
   if (total === 0) return "validating";
   if (pending > 0) return "running";
   return cancelled > 0 ? "cancelled" : "done";
@@ -92,12 +94,14 @@ export function toListPage(wire: unknown): ListPage {
 
 /**
  * The rows of a page. Throws for an answer without them: an unlisted batch counts as never created
- * and is sent again.
+ * and is sent again. JSON of protocol buffers may have null for an empty list, or leave it out.
  */
 export function rowsIn(wire: unknown, field: "batches" | "data" | "results"): readonly unknown[] {
-  const rows = objectOf(wire)[field];
-  if (!Array.isArray(rows)) throw noListError(`an array \`${field}\``, wire);
-  return rows;
+  const page = objectOf(wire);
+  const rows = page[field];
+  if (Array.isArray(rows)) return rows;
+  if (rows === null || (rows === undefined && Object.hasOwn(page, "pagination_token"))) return [];
+  throw noListError(`an array \`${field}\``, wire);
 }
 
 /** The `pagination_token` of the next page; null at the end. */

@@ -136,7 +136,9 @@ test("a model that xAI runs in no batch pauses its lane, and one request pays fo
 test("a batch that failed once some had run keeps their results, and the rest goes again", async () => {
   const { start, store, time, fake, client } = rig();
   const stopped = (body: string): string =>
-    body.replace('"cancel_by_xai_message":null', '"cancel_by_xai_message":"The batch was stopped."');
+    body
+      .replace('"cancel_by_xai_message":null', '"cancel_by_xai_message":"The batch was stopped."')
+      .replace(/"num_pending":\d/, '"num_pending":0');
   const dispatcher = await start({ accounts: [xaiAccount({ client })], thresholds: { maxAgeMs: MINUTE } });
   await dispatcher.enqueueMany(["a", "b", "c", "d"].map(ask));
   fake.planNext({ runMs: 4 * HOUR });
@@ -174,6 +176,7 @@ test.each([
   ["no client", {}],
   ["a client without calls", { client: { files: {} } }],
   ["OpenAI's client without xAI's address", { client: new OpenAI({ apiKey: "key" }) }],
+  ["OpenAI's client in a region", { client: new OpenAI({ apiKey: "key", baseURL: "https://eu.api.openai.com/v1" }) }],
   ["an option of another account", { client: rig().client, service: "groq" }],
 ])("refuses %s", (_what, options) => {
   expect(() => xaiAccount(options as never)).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));

@@ -48,8 +48,13 @@ test.each([
   ],
   [
     "was cancelled by xAI when some had run",
-    batch(counts(5, 2, 2, 1), { cancel_time: "2026-09-23", cancel_by_xai_message: "The team was suspended." }),
+    batch(counts(5, 0, 2, 1, 2), { cancel_time: "2026-09-23", cancel_by_xai_message: "The team was suspended." }),
     { state: "failed", ran: 3, resultRefs: ["batch_1"] },
+  ],
+  [
+    "is being cancelled by xAI",
+    batch(counts(5, 2, 2, 1), { cancel_time: "2026-09-23", cancel_by_xai_message: "The team was suspended." }),
+    { state: "cancelling", ran: null, resultRefs: [], failure: null },
   ],
 ] as const)("reads a batch that %s", (_what, wire, expected) => {
   expect(toProviderBatch(wire)).toMatchObject({ id: "batch_1", tag: { key: KEY, attempt: 2 }, ...expected });
@@ -74,6 +79,9 @@ test.each([
 test("an answer without a list is an error, because an unlisted batch would be sent again", () => {
   expect(toListPage({ batches: [batch(null)], pagination_token: "next" })).toMatchObject({ next: "next" });
   expect(toListPage({ batches: [], pagination_token: null })).toEqual({ batches: [], next: null });
+  for (const wire of [{ batches: null }, { pagination_token: null }]) {
+    expect(toListPage(wire)).toEqual({ batches: [], next: null });
+  }
   for (const wire of [{}, { data: [] }, null, "<html>"]) expect(() => toListPage(wire)).toThrow("an array `batches`");
 });
 
