@@ -1,30 +1,45 @@
 // OpenAI's open models at Bedrock. Bodies and answers are those of OpenAI's chat completions, of
-// texts alone (Bedrock user guide, "OpenAI models"), so fields pass through. Pure.
+// texts alone (Bedrock user guide, "OpenAI models"), so fields pass through. Reasoning in front of
+// an answer's text is moved out of it. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";
 import { partsOf } from "../shapes/chat.ts";
+import { answeredOrNot } from "../shapes/no-answer.ts";
 import { refusalsOf } from "../shapes/refusals.ts";
-import { jsonObject } from "../shapes/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
 import type { Family } from "./family.ts";
 
+const ENDPOINT = "/v1/chat/completions";
+const REASONING = /^<reasoning>([\s\S]*?)<\/reasoning>\s*/;
 const refuse = refusalsOf("gpt-oss");
 const TEXTS: ReadonlySet<Json | undefined> = new Set(["text", "refusal"]);
 
 export const gptOss: Family = {
-  endpoint: "/v1/chat/completions",
+  endpoint: ENDPOINT,
   /** The job names the model: "you can omit this field". */
   toInput({ model: _model, ...body }) {
     if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
     checkTexts(body.messages);
     return body;
   },
-  toAnswer(output, { model }) {
-    const { choices } = output;
-    if (!Array.isArray(choices) || choices.length === 0) return noAnswer("The model answered without a choice.");
-    return answered({ ...output, model });
+  toAnswer(output, { recordId: customId, model }) {
+    const choices = Array.isArray(output.choices) ? output.choices.map(withReasoningApart) : [];
+    const line = answeredOrNot({ customId, ...answered({ ...output, model, choices }) }, ENDPOINT);
+    if (line.error !== null || jsonObject(objectOf(choices[0]).message) !== null) return line;
+    return { ...noAnswer("The model answered without a message."), usage: line.usage };
   },
 };
+
+/** Moves the reasoning in front of the answer's text to `reasoning_content`. */
+function withReasoningApart(choice: Json): Json {
+  const source = jsonObject(choice);
+  const message = jsonObject(source?.message);
+  const [head, reasoning] = REASONING.exec(text(message?.content) ?? "") ?? [];
+  if (head === undefined || reasoning === undefined) return choice;
+  const content = String(message?.content).slice(head.length);
+  return { ...source, message: { ...message, content, reasoning_content: reasoning } };
+}
 
 function checkTexts(messages: Json | undefined): void {
   if (!Array.isArray(messages) || messages.length === 0) throw refuse.invalid("`messages` must be a non-empty array");
