@@ -317,6 +317,24 @@ describe("batches of calls", () => {
     expect(rig.told).toEqual([]);
   });
 
+  test("flush them also through a store that is away at the first attempts", async () => {
+    const rig = new Rig();
+    await rig.start();
+    const producer = withoutLoops(rig);
+    const marks = rig.store.marks.bind(rig.store);
+    let failures = 0;
+    vi.spyOn(rig.store, "marks").mockImplementation(async (changes, now) => {
+      const isFlush = changes.some(({ name }) => name.startsWith("flush "));
+      failures += isFlush ? 1 : 0;
+      if (isFlush && failures <= 6) throw new DispatchError("STORE_UNAVAILABLE", "The store is away.");
+      return marks(changes, now);
+    });
+    await rig.answers([chat(clientOf(batchFetch(producer)), "Hi.")]);
+    expect(rig.time.now() - START).toBeLessThan(30 * 60_000);
+    expect(failures).toBe(7);
+    expect(rig.told.length).toBeGreaterThan(0);
+  });
+
   test("are sent by the first run of `runDue` after their flush, in any process", async () => {
     const rig = new Rig();
     chat(clientOf(batchFetch(withoutLoops(rig))), "Hi.").catch(() => {});

@@ -8,6 +8,7 @@ import { DispatchError, prunedError } from "../contract/errors.ts";
 import type { RequestRow } from "../contract/rows.ts";
 import type { Endpoint, Outcome } from "../contract/types.ts";
 import { serves } from "../decide/sealing/rank-accounts.ts";
+import { backoff } from "../decide/times/backoff.ts";
 import { Defaults } from "../intake/defaults.ts";
 import type { Enqueuer } from "../intake/enqueuer.ts";
 import { retryRequests } from "../ops/retry-requests.ts";
@@ -16,6 +17,7 @@ import type { OutcomeReader } from "../outcomes/outcome-reader.ts";
 import { markFlushes } from "../runtime/flush-marks.ts";
 import { windowMsOf } from "../runtime/prospects.ts";
 import type { Runtime } from "../runtime/runtime.ts";
+import { pause } from "../runtime/wait-out.ts";
 import type { Sealer } from "../scheduler/sealer.ts";
 import { answerOf, refusalOf } from "./answers.ts";
 import { type CallRequest, callRequest } from "./call-request.ts";
@@ -35,6 +37,9 @@ import {
 /** In s. A client with a shorter timeout rarely sees the answer of a batch. */
 const SHORT_TIMEOUT_S = 3_600;
 const GENERATIONS_AT_ONCE = 100;
+/** Between attempts to write a flush to the store. */
+const FIRST_PAUSE_MS = 500;
+const LAST_PAUSE_MS = 30_000;
 const WAYS = "give the client `timeout: 172_800_000` and `maxRetries: 0`";
 
 export interface FetchDoorInput {
@@ -172,9 +177,22 @@ export class FetchDoor {
     const { runtime, sealer } = this.#parts;
     if (runtime.isStopping) return;
     sealer.flush(lanes);
-    if (runtime.sealing.isStarted) return;
-    const marked = markFlushes(runtime, lanes, runtime.clock.now());
-    marked.catch((error: unknown) => runtime.report(error, { operation: "work" }));
+    // It reports its errors.
+    if (!runtime.sealing.isStarted) void this.#markFlushes(lanes, runtime.clock.now());
+  }
+
+  /** Tries again until the flush is written or the dispatcher stops. */
+  async #markFlushes(lanes: readonly string[], at: number): Promise<void> {
+    const { runtime } = this.#parts;
+    for (let failures = 1; !runtime.isStopping; failures += 1) {
+      try {
+        await markFlushes(runtime, lanes, at);
+        return;
+      } catch (error) {
+        runtime.reportShared(error, { operation: "work" });
+        await pause(runtime.clock, backoff(FIRST_PAUSE_MS, LAST_PAUSE_MS, failures), [runtime.stopping.signal]);
+      }
+    }
   }
 
   #onLeft(request: CallRequest["request"]): void {

@@ -242,11 +242,12 @@ export class Runtime {
 
   /** Changes marks of the store as it does; `lastPauses` says what follows. */
   async changeMarks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
-    const marks = await this.store.marks(changes, this.clock.now());
+    const now = this.clock.now();
+    const marks = await this.store.marks(changes, now);
     this.#pauses = pausesOf(marks);
     this.#loopsRanAt = loopsRanAt(marks);
     this.#uploadSpeeds = uploadSpeeds(marks);
-    this.#flushTimes = flushTimes(marks);
+    this.#flushTimes = flushTimes(marks, now);
     return marks;
   }
 
