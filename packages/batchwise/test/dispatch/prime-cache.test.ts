@@ -23,7 +23,12 @@ interface Rig {
   readonly store: ReturnType<typeof world>["store"];
   readonly told: string[];
   start(
-    options?: Partial<DispatcherOptions> & { readonly primeCache?: boolean; readonly process?: SimProcess },
+    options?: Partial<DispatcherOptions> & {
+      readonly primeCache?: boolean;
+      readonly process?: SimProcess;
+      /** false: it only enqueues. */
+      readonly isStarted?: boolean;
+    },
   ): Promise<Dispatcher>;
   /** Runs until nothing waits, or until the condition holds. */
   rest(isDone?: () => Promise<boolean>): Promise<void>;
@@ -38,7 +43,7 @@ function rig(options: FakeOptions = {}): Rig {
   const told: string[] = [];
   return {
     ...{ fake, time, store, told },
-    async start({ primeCache = true, process = new SimProcess(time), ...more } = {}) {
+    async start({ primeCache = true, process = new SimProcess(time), isStarted = true, ...more } = {}) {
       const accounts = [process.wrap(anthropicAccount({ client, primeCache }))];
       const thresholds = { maxRequests: 1_000, maxAgeMs: 5 * MINUTE };
       const onError = (error: unknown): void => void told.push(String((error as { code?: string }).code ?? error));
@@ -46,7 +51,7 @@ function rig(options: FakeOptions = {}): Rig {
         ...{ store: process.wrap(store), clock: process.clock, random: seeded(4), accounts, thresholds, onError },
         ...more,
       });
-      await dispatcher.start();
+      if (isStarted) await dispatcher.start();
       return dispatcher;
     },
     rest: (isDone = () => isAtRest(store, time.now())) => drive(time, fake, isDone),
@@ -265,6 +270,36 @@ test("requests that come while the first one runs wait for their own first one",
   expect(sizes().toSorted((a, b) => a - b)).toEqual([1, 1, 19, 19]);
   expect(reads(await outcomesOf(dispatcher, later))).toBe(19);
   await dispatcher.stop();
+});
+
+test("many groups run at a time, and each reads the cache of its own first one", async () => {
+  const { start, rest, sizes, fake } = rig({ plan: { validateMs: 0, runMs: 50 * MINUTE, finalizeMs: 0 } });
+  const dispatcher = await start();
+  const groups = Array.from({ length: 9 }, (_, n) => some(20, `g${n}`));
+  for (const [index, group] of groups.entries()) {
+    await dispatcher.enqueueMany(group);
+    await rest(async () => fake.batches().length === index + 1);
+  }
+  await rest();
+  // No slot is left for the last one.
+  expect(sizes().toSorted((a, b) => a - b)).toEqual([...Array(8).fill(1), ...Array(8).fill(19), 20]);
+  expect(reads(await outcomesOf(dispatcher, groups.flat()))).toBe(8 * 19);
+  await dispatcher.stop();
+});
+
+test("a process that only enqueues gives each later group its own first one", async () => {
+  const { start, rest, sizes, fake } = rig({ plan: { validateMs: 0, runMs: 40 * MINUTE, finalizeMs: 0 } });
+  const dispatcher = await start();
+  const enqueuer = await start({ isStarted: false });
+  const groups = ["one", "two", "three"].map((name) => some(20, name));
+  for (const [index, group] of groups.entries()) {
+    await enqueuer.enqueueMany(group);
+    await rest(async () => fake.batches().length === index + 1);
+  }
+  await rest();
+  expect(sizes().toSorted((a, b) => a - b)).toEqual([1, 1, 1, 19, 19, 19]);
+  expect(reads(await outcomesOf(dispatcher, groups.flat()))).toBe(57);
+  await Promise.all([dispatcher.stop(), enqueuer.stop()]);
 });
 
 test("a process that dies between the first request and the rest leaves the rest to another one", async () => {

@@ -1,10 +1,11 @@
 // Lanes of requests that share a cached prefix: beside the lane of a model's other requests there
-// are two slots with four lanes each. One slot fills while first requests of the other one run.
+// are eight slots with four lanes each. One slot fills while first requests of the others run.
 // Pure.
 
 import { laneName, parseLane } from "./encode.ts";
 
-export type CacheSlot = "a" | "b";
+export const CACHE_SLOTS = ["a", "b", "c", "d", "e", "f", "g", "h"] as const;
+export type CacheSlot = (typeof CACHE_SLOTS)[number];
 
 /**
  * `first`: one request of each prefix, sent before the others. `next`: another one of each, sent
@@ -20,7 +21,7 @@ export interface CacheLane {
   readonly role: CacheRole;
 }
 
-const CACHED = /^([ab])-(first|next|rest|late)$/;
+const CACHED = /^([a-h])-(first|next|rest|late)$/;
 
 /** null for other lanes, parts of split batches and urgent requests: these wait for no other. */
 export function cacheLaneOf(name: string): CacheLane | null {

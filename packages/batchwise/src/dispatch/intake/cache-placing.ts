@@ -5,12 +5,15 @@
 import type { CachedPrefix } from "../contract/cached-prefix.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
-import { CACHED_MS, LEAST_SHARED, type Primings, primingMark } from "../decide/sealing/cache-priming.ts";
-import { type CacheRole, type CacheSlot, cacheLaneName } from "../format/cache-lanes.ts";
+import { CACHED_MS, isOver, LEAST_SHARED, type Primings, primingMark } from "../decide/sealing/cache-priming.ts";
+import { CACHE_SLOTS, type CacheRole, type CacheSlot, cacheLaneName } from "../format/cache-lanes.ts";
 import { inLane } from "./intake.ts";
 
 /** Prefixes that are counted; the oldest are forgotten. */
 const MOST_PREFIXES = 50_000;
+
+/** Slots in use, of all lanes: each has a mark that every process reads. */
+const MOST_IN_USE = 200;
 
 /** A prefix in a lane. */
 interface Counted {
@@ -72,8 +75,9 @@ export class CachePlacing {
     const prefix = this.#counted(name, base);
     prefix.count += rows.length;
     if (prefix.count < LEAST_SHARED) return;
-    prefix.placed ??= { slot: this.#freeSlot(base), at: this.#input.now() };
-    const { slot } = prefix.placed;
+    const slot = prefix.placed?.slot ?? this.#freeSlot(base);
+    if (slot === null) return;
+    prefix.placed ??= { slot, at: this.#input.now() };
     for (const row of rows) {
       this.#placed.set(row, inLane(row, cacheLaneName({ base, slot, role: prefix.role })));
       prefix.role = prefix.role === "first" ? "next" : "rest";
@@ -98,13 +102,23 @@ export class CachePlacing {
     if (prefix.placed === null) return false;
     const { slot, at } = prefix.placed;
     const priming = this.#input.primings().get(primingMark({ base, slot }));
+    const now = this.#input.now();
     prefix.isSent ||= priming !== undefined;
-    if (priming !== undefined && priming.phase !== "open") return false;
-    return prefix.isSent || at + this.#input.maxAgeMs <= this.#input.now();
+    if (priming !== undefined && priming.phase !== "open" && !isOver(priming, now)) return false;
+    return prefix.isSent || at + Math.min(this.#input.maxAgeMs, CACHED_MS) <= now;
   }
 
-  /** Requests that come while the first ones of a slot run wait in the other one. */
-  #freeSlot(base: string): CacheSlot {
-    return this.#input.primings().has(primingMark({ base, slot: "a" })) ? "b" : "a";
+  /**
+   * Requests that come while the first ones of a slot run wait in another one. null: none is free,
+   * and they are ordinary requests.
+   */
+  #freeSlot(base: string): CacheSlot | null {
+    const primings = this.#input.primings();
+    const isFree = (slot: CacheSlot): boolean => {
+      const priming = primings.get(primingMark({ base, slot }));
+      return priming === undefined || priming.until + CACHED_MS <= this.#input.now();
+    };
+    const isBounded = primings.size < MOST_IN_USE;
+    return isBounded ? (CACHE_SLOTS.find(isFree) ?? null) : null;
   }
 }

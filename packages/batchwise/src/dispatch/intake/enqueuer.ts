@@ -18,6 +18,9 @@ import { offerIntake } from "./in-transaction.ts";
 import { Intake, type RequestDefaults } from "./intake.ts";
 import { compareBodies } from "./repeated-ids.ts";
 
+/** The store's marks are read again after this time, in ms. */
+const MARKS_LAST_MS = 5_000;
+
 interface Put {
   readonly row: NewRequest;
   readonly answer: EnqueueResult;
@@ -32,6 +35,7 @@ export class Enqueuer {
   /** null if no account names cached prefixes. */
   readonly #placing: CachePlacing | null;
   #isShortTold = false;
+  #marksReadAt = Number.NEGATIVE_INFINITY;
   readonly #storeTogether: (request: NewRequest) => Promise<EnqueueResult>;
 
   constructor(runtime: Runtime, sealer: Sealer) {
@@ -154,12 +158,26 @@ export class Enqueuer {
   async #commit(given: NewRequest[]): Promise<EnqueueResult[]> {
     const { store, clock, limits } = this.#runtime;
     await limits.keep();
+    await this.#readMarks(given);
     const rows = this.#place(given);
-    const answers = await compareBodies(store, rows, await store.enqueue(rows, clock.now()));
+    const stored = store.enqueue(rows, clock.now()).catch((error: unknown) => {
+      this.#placing?.settle(given, []);
+      throw error;
+    });
+    const answers = await compareBodies(store, rows, await stored);
     this.#placing?.settle(given, answers);
     this.#sealer.onEnqueued(rows, answers);
     this.#tell(answers);
     return [...answers];
+  }
+
+  /** The loops read them in each turn; here they may not run. */
+  async #readMarks(rows: readonly NewRequest[]): Promise<void> {
+    const now = this.#runtime.clock.now();
+    if (this.#placing === null || Math.abs(now - this.#marksReadAt) < MARKS_LAST_MS) return;
+    if (rows.every((row) => this.#intake.prefixOf(row) === undefined)) return;
+    this.#marksReadAt = now;
+    await this.#runtime.readPauses();
   }
 
   /** Requests that share a cached prefix get lanes of their own. */

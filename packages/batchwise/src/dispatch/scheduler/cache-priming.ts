@@ -8,6 +8,7 @@ import type { BatchRow, LaneRow } from "../contract/rows.ts";
 import {
   afterLook,
   heldUntil,
+  isOver,
   isShared,
   lateBefore,
   type Priming,
@@ -77,7 +78,7 @@ export class CachePriming {
     if (cached === null) return null;
     const mark = primingMark(cached);
     const priming = this.#primingOf(mark);
-    const step = stepOf(priming, cached.role, now);
+    const step = stepOf(priming, cached.role, lane, now);
     if (step === "waits" && priming !== null) return heldUntil(priming, lane.deadlineAt);
     if (step !== "fills") return lane.ready > 0 ? now : (lane.deferredUntil ?? Number.POSITIVE_INFINITY);
     const rows: SlotRows = { ...this.#slots.get(mark), [cached.role]: lane };
@@ -88,7 +89,7 @@ export class CachePriming {
   held(lane: LaneRow, now: number): Held | null {
     const cached = cacheLaneOf(lane.lane);
     const priming = cached === null ? null : this.#primingOf(primingMark(cached));
-    if (cached === null || priming === null || stepOf(priming, cached.role, now) !== "waits") return null;
+    if (cached === null || priming === null || stepOf(priming, cached.role, lane, now) !== "waits") return null;
     const to = cacheLaneName({ ...cached, role: "late" });
     return { until: heldUntil(priming, lane.deadlineAt), before: lateBefore(priming, now), to };
   }
@@ -109,7 +110,7 @@ export class CachePriming {
     if (this.#sent.has(mark)) return "sent";
     const rows: SlotRows = this.#slots.get(mark) ?? {};
     const priming = this.#primingOf(mark);
-    const step = stepOf(priming, cached.role, now);
+    const step = stepOf(priming, cached.role, lane, now);
     const ahead = step === "fills" ? (isShared(rows) ? rows.first : undefined) : step === "sends" ? lane : undefined;
     const caching = serving.first.filter(({ cachedPrefix }) => cachedPrefix !== undefined);
     if (ahead === undefined || caching.length === 0) return "none";
@@ -140,7 +141,7 @@ export class CachePriming {
   warm(lane: LaneRow, serving: Serving<Account>, now: number): Serving<Account> {
     const cached = cacheLaneOf(lane.lane);
     const priming = cached === null ? null : this.#primingOf(primingMark(cached));
-    if (priming?.phase !== "open" || stepOf(priming, "rest", now) !== "open") return serving;
+    if (priming?.phase !== "open" || isOver(priming, now)) return serving;
     const warm = serving.first.filter(({ name }) => name === priming.account);
     return warm.length === 0 ? serving : { ...serving, first: warm };
   }

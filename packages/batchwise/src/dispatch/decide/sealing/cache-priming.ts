@@ -54,13 +54,19 @@ export function isOver({ until }: Priming, now: number): boolean {
  */
 export type CacheStep = "fills" | "sends" | "waits" | "open";
 
-export function stepOf(priming: Priming | null, role: CacheRole, now: number): CacheStep {
+export function stepOf(priming: Priming | null, role: CacheRole, lane: LaneRow | null, now: number): CacheStep {
   if (role === "late") return "open";
   if (priming === null) return "fills";
   if (priming.phase === "open" || isOver(priming, now)) return "open";
+  if (role !== "rest" && isNewer(lane, priming.since)) return "waits";
   if (role === "first" && priming.phase === "next") return "open";
   if (role !== priming.phase) return "waits";
   return priming.batches.length < MOST_AWAITED ? "sends" : "waits";
+}
+
+/** First requests that come later would make the others wait ever longer. */
+function isNewer(lane: LaneRow | null, time: number): boolean {
+  return lane !== null && lane.oldestAt !== null && lane.oldestAt > time;
 }
 
 /** The slot with one more batch of first requests, to be written before that is sealed. */
@@ -91,10 +97,11 @@ export interface SentFirst {
 export function afterLook(priming: Priming, rows: SlotRows, sent: SentFirst, now: number): Priming | null {
   const { phase } = priming;
   if (phase === "open") {
-    const isEmpty = rows.first === undefined && rows.next === undefined && rows.rest === undefined;
-    return isOver(priming, now) || isEmpty ? null : priming;
+    const openedAt = priming.until - CACHED_MS;
+    const isLeft = [rows.first, rows.next, rows.rest].some((row) => row !== undefined && !isNewer(row, openedAt));
+    return isLeft ? priming : null;
   }
-  const isSending = stepOf(priming, phase, now) === "sends" && (rows[phase]?.ready ?? 0) > 0;
+  const isSending = stepOf(priming, phase, rows[phase] ?? null, now) === "sends" && (rows[phase]?.ready ?? 0) > 0;
   if (!isOver(priming, now) && (isSending || !sent.haveEnded)) return priming;
   const account = sent.account === "" ? priming.account : sent.account;
   const isReplaced = phase === "first" && !sent.haveSucceeded && (rows.next?.ready ?? 0) > 0;

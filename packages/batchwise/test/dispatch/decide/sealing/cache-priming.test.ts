@@ -14,8 +14,8 @@ import {
 } from "../../../../src/dispatch/decide/sealing/cache-priming.ts";
 
 const NOW = 1_000_000_000;
-const row = (ready: number): LaneRow => ({
-  ...{ lane: "l", ready, bytes: ready, tokens: ready, oldestAt: NOW, readySince: NOW },
+const row = (ready: number, after = 0): LaneRow => ({
+  ...{ lane: "l", ready, bytes: ready, tokens: ready, oldestAt: NOW + after, readySince: NOW + after },
   ...{ deadlineAt: null, deferredUntil: null },
 });
 const waiting: SlotRows = { next: row(1), rest: row(9) };
@@ -41,15 +41,22 @@ test.each<[string, Priming, SlotRows, SentFirst, number, Priming | null]>([
   ["the hour is over", begun, waiting, running, CACHED_MS, { ...open, account: "", until: NOW + 2 * CACHED_MS }],
   ["requests are left while the cache lives", open, waiting, failed, 9, open],
   ["no request is left", open, {}, failed, 9, null],
-  ["the cache has died", open, waiting, failed, 5 + CACHED_MS, null],
+  ["the cache has died, and requests are left", open, waiting, failed, 5 + CACHED_MS, open],
+  ["only later requests are left", open, { first: row(1, 6), rest: row(9, 7) }, failed, 9, null],
+  ["only later first ones are not sent yet", begun, { ...waiting, first: row(3, 1) }, succeeded, 5, open],
 ])("what follows when %s", (_what, before, rows, sent, after, expected) => {
   expect(afterLook(before, rows, sent, NOW + after)).toEqual(expected);
 });
 
 test("a state that a wrong clock has written holds nobody back", () => {
   const wrong = withBatch(null, "k1", NOW + 24 * CACHED_MS);
-  expect(stepOf(wrong, "rest", NOW)).toBe("open");
+  expect(stepOf(wrong, "rest", null, NOW)).toBe("open");
   expect(afterLook(wrong, waiting, running, NOW)?.phase).toBe("open");
+});
+
+test("a first request that comes later does not make the others wait for it", () => {
+  expect(stepOf(begun, "first", row(1), NOW + 5)).toBe("sends");
+  expect(stepOf(begun, "first", row(1, 1), NOW + 5)).toBe("waits");
 });
 
 test("a request waits an hour, or half of the time to its deadline", () => {
