@@ -187,6 +187,7 @@ export { priceOf } from "./decide/price/price.ts";
 export { createDispatcher } from "./dispatcher.ts";
 export { type AccountFault, checkAccount } from "./ops/check-account.ts";
 export { type JobDefaults, keepJobDefaults } from "./ops/job-defaults.ts";
+export { type PriceLimit, type PriceLimitsQuery, readPriceLimits } from "./ops/read-price-limits.ts";
 export {
   lineOf,
   type ReadRequestsOptions,

@@ -1,11 +1,12 @@
 // `batchwise jobs inspect <name>`: shows the request, batch or job with this name. Reads only.
 
-import type { BatchRecord, Dispatcher, OutcomeRow, RequestRow, Store } from "batchwise/dispatch";
+import type { BatchRecord, Dispatcher, OutcomeRow, PriceLimit, RequestRow, Store } from "batchwise/dispatch";
 import type { StoreFlags } from "../common/arguments.ts";
 import { CommandError } from "../common/failures.ts";
 import { counted, dollars, listed, plural } from "../common/print.ts";
 import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
+import { jsonOf, limitText, pricesOf } from "./job-prices.ts";
 import { type JobSums, sumsEver, unsuccessfulNow, withEnds } from "./job-sums.ts";
 
 export function inspect(name: string, { store: url, json }: StoreFlags): Promise<void> {
@@ -96,13 +97,15 @@ function batchLines(batch: BatchRecord): [string, string][] {
 }
 
 async function jobOf(store: Store, dispatcher: Dispatcher, job: string): Promise<Found | null> {
-  const [ever] = sumsEver(await dispatcher.usage({ job }));
+  const usage = await dispatcher.usage({ job });
+  const [ever] = sumsEver(usage);
   if (ever === undefined || job === "") return null;
   const ends = await unsuccessfulNow(store, ever, Number.POSITIVE_INFINITY);
   const sums = withEnds(ever, ends);
+  const prices = await pricesOf(store, usage, { job });
   return {
-    json: { kind: "job", ...sums, errorCodes: Object.fromEntries(ends.codes) },
-    lines: jobLines(sums, ends.codes),
+    json: { kind: "job", ...sums, errorCodes: Object.fromEntries(ends.codes), prices: prices.map(jsonOf) },
+    lines: [...jobLines(sums, ends.codes), ...prices.map(priceLine)],
   };
 }
 
@@ -116,6 +119,12 @@ function jobLines(sums: JobSums, codes: ReadonlyMap<string, number>): [string, s
     ["cost", sums.cost === null ? "not known" : dollars(sums.cost)],
     ["error codes", codeList(codes) || "none"],
   ];
+}
+
+function priceLine(price: PriceLimit): [string, string] {
+  const { kind, name, spent, reserved } = price;
+  const whose = kind === "job" ? "" : `, of all jobs of the tenant ${name}`;
+  return ["limit", `${limitText(price)}, ${dollars(spent)} spent, ${dollars(reserved)} reserved${whose}`];
 }
 
 /** Most frequent first. */

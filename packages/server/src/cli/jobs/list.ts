@@ -1,10 +1,11 @@
-// `batchwise jobs list`: the jobs with their sums, waiting requests by model, and the newest
-// batches. Reads only.
+// `batchwise jobs list`: the jobs with their sums, limits of price, waiting requests by model, and
+// the newest batches. Reads only.
 
-import type { BatchRecord, DispatcherStats } from "batchwise/dispatch";
+import type { BatchRecord, DispatcherStats, PriceLimit } from "batchwise/dispatch";
 import { ago, counted, dollars, table } from "../common/print.ts";
 import { print, printJson } from "../common/terminal.ts";
 import { withStoreOf } from "../common/with-store.ts";
+import { jsonOf, limitText, pricesOf } from "./job-prices.ts";
 import { type JobSums, jobsNow } from "./job-sums.ts";
 import type { ListFlags } from "./jobs-flags.ts";
 
@@ -15,10 +16,15 @@ export function list({ store: url, json, limit }: ListFlags): Promise<void> {
   return withStoreOf(url, async (opened) => {
     const { dispatcher } = opened;
     const jobs = await jobsNow(opened, MOST_READS);
+    const prices = await pricesOf(opened.store, await dispatcher.usage());
     const stats = await dispatcher.stats();
     const batches = await dispatcher.batches({ limit });
-    if (json) printJson({ jobs, ...stats, newest: batches });
-    else print([...jobTable(jobs), "", ...laneTable(stats, Date.now()), "", ...batchTable(batches, Date.now())]);
+    if (json) {
+      printJson({ jobs, prices: prices.map(jsonOf), ...stats, newest: batches });
+      return;
+    }
+    const limits = prices.length === 0 ? [] : [...priceTable(prices), ""];
+    print([...jobTable(jobs), "", ...limits, ...laneTable(stats, Date.now()), "", ...batchTable(batches, Date.now())]);
   });
 }
 
@@ -33,6 +39,15 @@ function jobTable(jobs: readonly JobSums[]): string[] {
     ];
   });
   return table(head, rows, "No jobs.");
+}
+
+function priceTable(prices: readonly PriceLimit[]): string[] {
+  const head = ["PRICE OF", "NAME", "SPENT", "RESERVED", "LIMIT"];
+  const rows = prices.map((price) => {
+    const { kind, name, spent, reserved } = price;
+    return [kind, name === "" ? "(none)" : name, dollars(spent), dollars(reserved), limitText(price)];
+  });
+  return table(head, rows, "");
 }
 
 function laneTable({ lanes }: DispatcherStats, now: number): string[] {
