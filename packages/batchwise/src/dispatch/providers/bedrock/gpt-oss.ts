@@ -20,8 +20,7 @@ export const gptOss: Family = {
   /** The job names the model: "you can omit this field". */
   toInput({ model: _model, ...body }) {
     if (body.stream === true) throw refuse.invalid("`stream` is not possible in a batch");
-    checkTexts(body.messages);
-    return body;
+    return { ...body, messages: toMessages(body.messages) };
   },
   toAnswer(output, { recordId: customId, model }) {
     const choices = Array.isArray(output.choices) ? output.choices.map(withReasoningApart) : [];
@@ -41,13 +40,16 @@ function withReasoningApart(choice: Json): Json {
   return { ...source, message: { ...message, content, reasoning_content: reasoning } };
 }
 
-function checkTexts(messages: Json | undefined): void {
+/** Checks that all is text. Reasoning of earlier answers is left out. */
+function toMessages(messages: Json | undefined): readonly JsonObject[] {
   if (!Array.isArray(messages) || messages.length === 0) throw refuse.invalid("`messages` must be a non-empty array");
-  for (const [at, message] of messages.entries()) {
+  return messages.map((message, at) => {
     const source: JsonObject | null = jsonObject(message);
     if (source === null) throw refuse.invalid(`\`messages[${at}]\` must be an object`);
     const parts = partsOf(source.content, `messages[${at}]`, refuse);
     const odd = parts.findIndex(({ type }) => !TEXTS.has(type));
     if (odd >= 0) throw refuse.unsupported(`\`messages[${at}].content[${odd}]\`, which is no text,`);
-  }
+    const { reasoning_content: _reasoning, ...rest } = source;
+    return rest;
+  });
 }

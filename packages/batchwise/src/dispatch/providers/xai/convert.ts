@@ -15,7 +15,7 @@ import { toFailure } from "./classify.ts";
 
 /** Errors may come as words without a code: a bad parameter is not to look like an outage. */
 const OF_THE_REQUEST = /not support|invalid|malformed|must be|too long|exceeds/i;
-const OF_THE_SERVICE = /\brate\b|quota|timed? ?out|internal/i;
+const OF_THE_SERVICE = /\brate\b|quota|per (?:second|minute|hour|day)|timed? ?out|internal/i;
 /** In google.rpc.Code. */
 const INVALID_ARGUMENT = 3;
 

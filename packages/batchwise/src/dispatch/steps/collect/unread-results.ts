@@ -30,11 +30,13 @@ export function stillMissing(batch: BatchRow, read: ResultsRead): DispatchError 
   return new DispatchError(CODE, `${message} count as missing and are charged a try.`);
 }
 
-function shortfall({ key, account, remaining }: BatchRow, { lines, counted }: ResultsRead): string {
-  if ((counted ?? 0) <= lines) {
+function shortfall({ key, account, remaining }: BatchRow, { lines, counted, due }: ResultsRead): string {
+  const isCounted = (counted ?? 0) > lines;
+  if (!isCounted && lines === 0) {
     return `Batch ${key} at ${account} has ended, and neither results nor counts of its ${remaining} requests are there.`;
   }
-  return `The results of batch ${key} at ${account} have ${countOf(lines, "line")}, and the provider counts ${counted}.`;
+  const told = isCounted ? `, and the provider counts ${counted}` : ` of ${countOf(due ?? lines, "request")}`;
+  return `The results of batch ${key} at ${account} have ${countOf(lines, "line")}${told}.`;
 }
 
 /** The reads before that found too few lines; null for none. */

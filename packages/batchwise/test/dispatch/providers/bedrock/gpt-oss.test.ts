@@ -16,6 +16,15 @@ test("takes OpenAI's fields as they are, without the model, which the job names"
   expect(convert({ model, ...body })).toEqual(body);
 });
 
+test("leaves the reasoning of earlier answers out", () => {
+  const said = { role: "assistant", content: "Hello" };
+  expect(convert({ model, messages: [HI, { ...said, reasoning_content: "Hm." }, HI] }).messages).toEqual([
+    HI,
+    said,
+    HI,
+  ]);
+});
+
 test.each([
   ["a stream", { stream: true }, "`stream`"],
   ["an image", { messages: [{ role: "user", content: [IMAGE] }] }, "no text"],

@@ -85,12 +85,15 @@ test("results come in pages of a hundred, whose answers may be long, and one tha
 
 test("a batch whose file xAI is still reading when it looks done runs every request once", async () => {
   const { start, store, time, fake, client } = rig();
+  const told: string[] = [];
+  const onError = (error: unknown) => told.push(String(error));
   const half = (body: string): string =>
     body.replace(
       /"num_requests":4,"num_pending":\d,"num_success":\d/,
       '"num_requests":2,"num_pending":0,"num_success":2',
     );
-  const dispatcher = await start({ accounts: [xaiAccount({ client })], thresholds: { maxAgeMs: MINUTE } });
+  const thresholds = { maxAgeMs: MINUTE };
+  const dispatcher = await start({ accounts: [xaiAccount({ client })], thresholds, onError });
   await dispatcher.enqueueMany(["a", "b", "c", "d"].map(ask));
   fake.planNext({ runMs: 4 * HOUR });
   await drive(time, fake, async () => fake.batches().length === 1);
@@ -100,6 +103,7 @@ test("a batch whose file xAI is still reading when it looks done runs every requ
   await drive(time, fake, () => isAtRest(store, time.now()));
   expect((await dispatcher.stats()).outcomes.succeeded).toBe(4);
   expect([fake.calls("batches.create"), ...fake.runs().values()]).toEqual([1, 1, 1, 1, 1]);
+  expect(told[0]).toContain("have 2 lines of 4 requests");
   await dispatcher.stop();
 });
 

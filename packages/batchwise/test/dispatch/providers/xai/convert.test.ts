@@ -113,6 +113,7 @@ describe("a result", () => {
     [{ error: { code: 13, message: "Invalid state." } }, 500, "INTERNAL"],
     [{ error: "The model took too long: request timed out" }, 500, "UNKNOWN"],
     [{ error: "The team exceeds its rate limit" }, 500, "UNKNOWN"],
+    [{ error: "The prompt exceeds the team's tokens per minute" }, 500, "UNKNOWN"],
     [{}, 500, "UNKNOWN"],
   ])("%j has the status of its code", (result, statusCode, code) => {
     expect(read({ batch_result: result })).toMatchObject({ response: { statusCode }, error: { code } });
