@@ -42,13 +42,15 @@ const gemini = (fake: FakeProvider): Account => {
 const chat = { model: "m", max_tokens: 50, messages: [{ role: "user", content: "How many?" }] };
 const contents = [{ role: "user", parts: [{ text: "How many?" }] }];
 
-function rig(store: Store, account: (fake: FakeProvider) => Account, lines: FakeLine[] = []) {
+type FakeOptions = NonNullable<Parameters<typeof fakeProvider>[0]>;
+
+function rig(store: Store, account: (fake: FakeProvider) => Account, lines: FakeLine[] = [], more: FakeOptions = {}) {
   const time = virtualClock(START);
   const keep = (line: FakeLine) => {
     lines.push(line);
     return null;
   };
-  const fake = fakeProvider({ clock: time, faultOf: keep });
+  const fake = fakeProvider({ clock: time, faultOf: keep, ...more });
   const base = {
     ...{ store, accounts: [account(fake)], clock: time, random: seeded(1), onError: () => {} },
     ...{ thresholds: { maxAgeMs: 0 }, retry: { backoffMs: 1_000 } },
@@ -130,6 +132,29 @@ test("a line that would be too large goes again as it was", async () => {
   expect(lines.map(({ body }) => body)).toEqual([chat, chat, chat]);
 });
 
+const choice = { message: { role: "assistant", content: "Seven" }, finish_reason: "stop" };
+const seven = { status: 200, body: { choices: [choice] } };
+const tooLong = { status: 400, body: { error: { code: "context_length_exceeded", message: "It is too long." } } };
+
+test("a refusal of the longer line ends no request while tries are left: it goes again without the turns", async () => {
+  const store = memoryStore();
+  const answer = ({ body }: FakeLine) => ((body.messages as JsonObject[]).length > 1 ? tooLong : seven);
+  const { time, fake, start, lines } = rig(store, openai, [], { answer });
+  const dispatcher = await start({ check: () => WHY, reask: true, retry: { backoffMs: 1_000, attempts: 4 } });
+  await dispatcher.enqueue({ id: "a", body: chat });
+  const sizes: unknown[] = [];
+  for (const count of [0, 1, 2, 3]) {
+    await drive(time, fake, async () => (await store.requests({ ids: ["a"] }))[0]?.attempts === count);
+    const [{ bytes, tokens } = { bytes: 0, tokens: 0 }] = await store.requests({ ids: ["a"] });
+    sizes.push({ bytes, tokens });
+  }
+  await drive(time, fake, () => isAtRest(store, time.now()));
+  expect(lines.map(({ body }) => (body.messages as JsonObject[]).length)).toEqual([1, 3, 1, 3]);
+  expect(await dispatcher.result("a")).toMatchObject({ status: "failed", attempts: 4 });
+  expect(sizes).toEqual([sizes[0], sizes[1], sizes[0], sizes[1]]);
+  expect(sizes[1]).not.toEqual(sizes[0]);
+});
+
 test("without `reask` the same body goes again, and `reask` needs a check", async () => {
   const store = memoryStore();
   const { time, fake, start, lines } = rig(store, openai);
@@ -142,36 +167,43 @@ test("without `reask` the same body goes again, and `reask` needs a check", asyn
   await expect(start({ check: () => null, reask: "yes" as never })).rejects.toThrow(invalid);
 });
 
-test("a line that an account runs itself has the turns, too", async () => {
-  const time = virtualClock(START);
-  const runner = new SimRunner({ time, lineMs: () => 1_000 });
-  const store = memoryStore();
-  const plain = runner.account();
-  const sent: JsonObject[] = [];
-  const body = { choices: [{ message: { role: "assistant", content: "Seven" }, finish_reason: "stop" }] };
-  const account: Account = {
-    ...plain,
-    async *execute(lines, call, name) {
-      const kept = async function* (): AsyncGenerator<string> {
-        for await (const line of lines) {
-          sent.push((JSON.parse(line) as { body: JsonObject }).body);
-          yield line;
+test.each([
+  [false, [1, 3, 3]],
+  [true, [1, 3, 1]],
+])(
+  "a line that an account runs itself has the turns, too; refused for them (%s) it drops them",
+  async (refuses, counts) => {
+    const time = virtualClock(START);
+    const runner = new SimRunner({ time, lineMs: () => 1_000 });
+    const store = memoryStore();
+    const plain = runner.account();
+    const sent: JsonObject[] = [];
+    const account: Account = {
+      ...plain,
+      async *execute(lines, call, name) {
+        const kept = async function* (): AsyncGenerator<string> {
+          for await (const line of lines) {
+            sent.push((JSON.parse(line) as { body: JsonObject }).body);
+            yield line;
+          }
+        };
+        for await (const line of plain.execute?.(kept(), call, name) ?? []) {
+          const isRefused = refuses && ((sent.at(-1)?.messages ?? []) as JsonObject[]).length > 1;
+          const { status: statusCode, body } = isRefused ? tooLong : seven;
+          yield { ...line, response: { statusCode, body } };
         }
-      };
-      for await (const line of plain.execute?.(kept(), call, name) ?? []) {
-        yield { ...line, response: { statusCode: 200, body } };
-      }
-    },
-  };
-  const dispatcher = createDispatcher({
-    ...{ store, accounts: [account], clock: time, random: seeded(1), onError: () => {} },
-    ...{ thresholds: { maxAgeMs: 0 }, retry: { backoffMs: 1_000, attempts: 2 }, check: () => WHY, reask: true },
-  });
-  onTestFinished(() => dispatcher.stop());
-  await dispatcher.start();
-  await dispatcher.enqueue(ask("a"));
-  const result = dispatcher.result("a");
-  await time.advance(30 * 60_000);
-  expect(await result).toMatchObject({ status: "failed", attempts: 2 });
-  expect(sent.map(({ messages }) => (messages as JsonObject[]).length)).toEqual([1, 3]);
-});
+      },
+    };
+    const dispatcher = createDispatcher({
+      ...{ store, accounts: [account], clock: time, random: seeded(1), onError: () => {} },
+      ...{ thresholds: { maxAgeMs: 0 }, retry: { backoffMs: 1_000, attempts: 3 }, check: () => WHY, reask: true },
+    });
+    onTestFinished(() => dispatcher.stop());
+    await dispatcher.start();
+    await dispatcher.enqueue(ask("a"));
+    const result = dispatcher.result("a");
+    await time.advance(30 * 60_000);
+    expect(await result).toMatchObject({ status: "failed", attempts: 3 });
+    expect(sent.map(({ messages }) => (messages as JsonObject[]).length)).toEqual(counts);
+  },
+);

@@ -82,7 +82,8 @@ export type Correction = Pick<NewRequest, "digest" | "bytes" | "tokens" | "body"
 
 /** Turns for a request's next tries, as JSON, and its size with them. They replace earlier ones. */
 export interface Appended {
-  readonly turns: string;
+  /** null: without turns again. */
+  readonly turns: string | null;
   readonly bytes: number;
   readonly tokens: number;
 }

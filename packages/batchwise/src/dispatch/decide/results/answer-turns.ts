@@ -66,7 +66,7 @@ function ofResponse(answer: Loose, reason: string): Written | null {
   for (const item of objects(answer?.output)) {
     const { type, content, call_id = null, name = null, arguments: given = null } = item;
     const text = objects(content).map(textOf).join("");
-    if (type === "message" && text !== "") own.push({ role: "assistant", content: text });
+    if (type === "message" && isText(text)) own.push({ role: "assistant", content: text });
     if (type !== "function_call") continue;
     own.push({ type, call_id, name, arguments: given });
     results.push({ type: "function_call_output", call_id, output: reason });
@@ -106,11 +106,11 @@ function written(field: Written["field"], own: Turns, results: Turns, user?: Jso
 }
 
 function textOf({ text }: JsonObject): string {
-  return isText(text) ? text : "";
+  return typeof text === "string" ? text : "";
 }
 
 function isText(value: Json | undefined): value is string {
-  return typeof value === "string" && value !== "";
+  return typeof value === "string" && value.trim() !== "";
 }
 
 function objects(value: Json | undefined): JsonObject[] {

@@ -1,7 +1,8 @@
 // The turns with which a request goes again whose answer was refused, and the size of its line with
-// them.
+// them and without.
 
 import { DispatchError } from "../../contract/errors.ts";
+import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { Appended, RequestRow } from "../../contract/rows.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { turnsAfter, withTurns } from "../../decide/results/answer-turns.ts";
@@ -21,16 +22,34 @@ export function appendedTo(
   answer: JsonObject,
   why: string,
 ): Appended | null {
-  const { endpoint, model } = parseLane(row.lane);
-  const turns = turnsAfter(endpoint, answer, why);
+  const turns = turnsAfter(parseLane(row.lane).endpoint, answer, why);
   if (turns === null) return null;
-  const body = withTurns(row.body as string, turns);
+  const { serving, bytes, tokens } = measured(accounts, row.lane, withTurns(row.body as string, turns));
+  const { mostBytes, mostTokens } = lineLimits(thresholds, serving);
+  return bytes === null || bytes > mostBytes || tokens > mostTokens ? null : { turns, bytes, tokens };
+}
+
+/** The request goes again without its turns: what ended it may be about them. */
+export function withoutTurns(
+  { accounts }: Pick<ResolvedOptions, "accounts">,
+  row: Pick<RequestRow, "lane" | "body" | "bytes">,
+  { ord, code }: Settlement,
+  lane: string,
+  now: number,
+): Settlement {
+  const { bytes, tokens } = measured(accounts, row.lane, row.body as string);
+  const appended: Appended = { turns: null, bytes: bytes ?? row.bytes, tokens };
+  return { ord, kind: "requeue", code: code ?? "", charged: true, notBefore: now, lane, appended };
+}
+
+/** `bytes`: of the longest line; null where an account refuses the line. */
+function measured(accounts: ResolvedOptions["accounts"], lane: string, body: string) {
+  const { endpoint, model } = parseLane(lane);
   const bodyBytes = utf8Length(body);
   const tokens = tokensOf(JSON.parse(body) as JsonObject, bodyBytes === body.length);
   const serving = [...accounts.values()].filter((account) => serves(account, { endpoint, model }));
-  const { mostBytes, mostTokens } = lineLimits(thresholds, serving);
   const bytes = lengthOrNull(() => longestLine(serving, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes));
-  return bytes === null || bytes > mostBytes || tokens > mostTokens ? null : { turns, bytes, tokens };
+  return { serving, bytes, tokens };
 }
 
 /** null for a line that an account refuses. */

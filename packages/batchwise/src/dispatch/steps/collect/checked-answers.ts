@@ -4,6 +4,8 @@
 import type { ResultLine } from "../../contract/account.ts";
 import type { CheckedRequest } from "../../contract/checks.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import { laneProper } from "../../contract/lanes.ts";
+import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { RequestRow } from "../../contract/rows.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { answerText } from "../../decide/results/answer-text.ts";
@@ -13,7 +15,8 @@ import { shortened } from "../../format/stored-code.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { appendedTo } from "./ask-again.ts";
+import { appendedTo, withoutTurns } from "./ask-again.ts";
+import type { Failed } from "./held-failures.ts";
 
 /** When another process may take the batch. This one takes it again later. */
 const LEFT_MS = 1_000;
@@ -53,34 +56,60 @@ export async function checkLines(
   lines: readonly OrdLine[],
   pass: (line: CheckedLine) => void,
 ): Promise<DispatchError | null> {
-  const inOrder = lines.toSorted(([a], [b]) => a - b);
+  const byOrd = new Map(lines);
   let failed: DispatchError | null = null;
-  for (let from = 0; from < inOrder.length; ) {
-    const [fromOrd] = inOrder[from] as OrdLine;
-    const limit = neighbours(inOrder, from);
-    const rows = await runtime.store.requests({ batchKey: lease.batch.key, fromOrd, limit, bodies: true });
-    const byOrd = new Map(rows.map((row) => [row.ord as number, row]));
-    for (const [ord, line] of inOrder.slice(from, from + limit)) {
-      const row = byOrd.get(ord);
-      if (row === undefined) continue;
-      try {
-        pass(await checkOne(runtime, lease, { ...row, ord }, line));
-      } catch (error) {
-        if (!isCheckFailed(error)) throw error;
-        failed ??= error;
-      }
+  for await (const row of openRows(runtime, lease, [...byOrd.keys()])) {
+    try {
+      pass(await checkOne(runtime, lease, row, byOrd.get(row.ord) as ResultLine));
+    } catch (error) {
+      if (!isCheckFailed(error)) throw error;
+      failed ??= error;
     }
-    from += limit;
   }
   return failed;
 }
 
-/** How many lines from here on have ords in a row, at most a page: one read gets their bodies. */
-function neighbours(lines: readonly OrdLine[], from: number): number {
-  const [first] = lines[from] as OrdLine;
-  let count = 1;
-  while (count < PAGE && lines[from + count]?.[0] === first + count) count += 1;
-  return count;
+/**
+ * The failures, except that none ends a request with turns while tries are left: that goes again
+ * without them.
+ */
+export async function keepAsked(
+  runtime: Runtime,
+  lease: Lease,
+  failures: readonly Failed[],
+): Promise<readonly Failed[]> {
+  if (!isChecked(lease)) return failures;
+  const { options, clock } = runtime;
+  const mayGo = ({ settlement, member }: Failed): boolean =>
+    settlement.kind === "final" && member.attempts + 1 < options.retry.attempts;
+  const ending = new Map(failures.filter(mayGo).map(({ settlement }) => [settlement.ord, settlement]));
+  const lane = laneProper(lease.batch.lane);
+  const now = clock.now();
+  for await (const row of openRows(runtime, lease, [...ending.keys()])) {
+    if (row.turns === null) ending.delete(row.ord);
+    else ending.set(row.ord, withoutTurns(options, row, ending.get(row.ord) as Settlement, lane, now));
+  }
+  return failures.map((failed) => ({ ...failed, settlement: ending.get(failed.settlement.ord) ?? failed.settlement }));
+}
+
+/** Open members at these places, with their bodies. Places in a row are read together. */
+async function* openRows(
+  runtime: Runtime,
+  lease: Lease,
+  places: readonly number[],
+): AsyncGenerator<RequestRow & Member, void, undefined> {
+  const ords = places.toSorted((a, b) => a - b);
+  for (let from = 0; from < ords.length; ) {
+    const fromOrd = ords[from] as number;
+    let limit = 1;
+    while (limit < PAGE && ords[from + limit] === fromOrd + limit) limit += 1;
+    const rows = await runtime.store.requests({ batchKey: lease.batch.key, fromOrd, limit, bodies: true });
+    for (const row of rows) {
+      const ord = row.ord as number;
+      if (ord < fromOrd + limit) yield { ...row, ord };
+    }
+    from += limit;
+  }
 }
 
 /** True for the error of a check that threw, did not answer in time, or answered with nonsense. */

@@ -35,7 +35,7 @@ import { undoAdoption } from "../find/undo-adoption.ts";
 import { noteBadHour, noteSuccess, noteWithoutSuccess } from "../lane-health.ts";
 import { eachOpen } from "../open-members.ts";
 import { tellOfPause } from "../tell-of-pause.ts";
-import { checkLines, isChecked, leftToOthers } from "./checked-answers.ts";
+import { checkLines, isChecked, keepAsked, leftToOthers } from "./checked-answers.ts";
 import { endedBatch } from "./ended-batch.ts";
 import { HeldFailures } from "./held-failures.ts";
 import { collectFailed } from "./put-off.ts";
@@ -297,7 +297,7 @@ class Collection {
     this.#isBadHour ||= isBad;
     const again = await this.#blamedAgain();
     const wordsUntil = clock.now() + (this.#isPaused ? 0 : PAUSE_MS);
-    for (const failed of this.#failures.take()) {
+    for (const failed of await keepAsked(this.#runtime, this.#lease, this.#failures.take())) {
       const { settlement, cause, member } = failed;
       const isProviders = isBad && (cause === "overload" || cause === "fault");
       if (failed.blamesByWords) {

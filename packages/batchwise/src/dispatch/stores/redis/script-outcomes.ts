@@ -6,7 +6,8 @@ local function requeue(id, item, attempts, input)
   call('RPUSH', P .. 'h:' .. id, cjson.encode({ input.key, item.code, str(input.now) }))
   if given(item.appended) then
     call('HSET', rkey(id), 'bytes', str(item.appended.bytes), 'tokens', str(item.appended.tokens))
-    call('SET', P .. 'y:' .. id, item.appended.turns)
+    if given(item.appended.turns) then call('SET', P .. 'y:' .. id, item.appended.turns)
+    else call('DEL', P .. 'y:' .. id) end
   end
   makeReady(standing(id), input.now)
 end

@@ -133,7 +133,15 @@ const decisionCases: readonly StoreCase[] = [
     await store.amend({ kind: "fail", ids: ["b1-0"], payload: "{}", code: "c" }, [], NOW);
     const corrections = [{ digest: "new", bytes: 300, tokens: 30, body: "{}" }];
     await store.amend({ kind: "retry", ids: ["b1-0"], lanes: [first.lane], corrections }, [], NOW);
-    deepEqual((await read())[0], { body: "{}", turns: null, bytes: 300, tokens: 30 });
+    const plainAgain = { turns: null, bytes: 300, tokens: 30 };
+    deepEqual((await read())[0], { body: "{}", ...plainAgain });
+    const fourth = batchOf(await store.seal(sealInput(4)));
+    const places = await store.requests({ batchKey: fourth.key, fromOrd: 0, limit: 2 });
+    const ord = places.findIndex(({ id }) => id === "b1-0");
+    await store.settle(settleInput(fourth, [requeue(ord, { appended })]));
+    const fifth = batchOf(await store.seal(sealInput(5)));
+    await store.settle(settleInput(fifth, [requeue(0, { appended: plainAgain })]));
+    deepEqual((await read())[0], { body: "{}", ...plainAgain });
   }),
 
   storeCase("ends a requeued request with a pending cancel", async (store) => {

@@ -46,7 +46,7 @@ test("Responses goes on in its input, which may have been a text, without ids an
 
 test("Messages goes on with all blocks but empty texts, so that signatures of thinking stay", () => {
   const thinking = { type: "thinking", thinking: "…", signature: "s" };
-  const said = { content: [thinking, { type: "text", text: "" }, { type: "text", text: "a" }] };
+  const said = { content: [thinking, { type: "text", text: " \n" }, { type: "text", text: "a" }] };
   expect(asked("/v1/messages", said)?.messages).toEqual([
     { role: "assistant", content: [thinking, { type: "text", text: "a" }] },
     { role: "user", content: why },
