@@ -1,7 +1,8 @@
-// `npm run prove`: what takes more than a minute, a quiet machine, a million rows or a browser. One
-// file at a time.
+// `npm run prove`: what takes more than a minute, a quiet machine, a million rows or a browser, and
+// all cases of the tests of which `npm test` runs some. One file at a time.
 
 import { defineConfig } from "vitest/config";
+import { ofSomeCases } from "./scripts/test-files.ts";
 import config from "./vitest.config.ts";
 
 export default defineConfig({
@@ -19,6 +20,18 @@ export default defineConfig({
           hookTimeout: 300_000,
           maxWorkers: 1,
           fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "all-cases",
+          include: ofSomeCases,
+          env: { BATCHWISE_ALL_CASES: "1" },
+          testTimeout: 300_000,
+          maxWorkers: 1,
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
         },
       },
     ],

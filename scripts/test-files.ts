@@ -73,3 +73,8 @@ export const notQuick: string[] = [
   "packages/batchwise/test/onnx/text/truncation.test.ts",
   "packages/batchwise/test/types/misspelt-options.test.ts",
 ];
+
+/** `npm test` runs some of their cases, `npm run prove` all. */
+export const ofSomeCases: string[] = [
+  "packages/batchwise/test/dispatch/{bad-hour,official-clients,outage,stuck-batches,unread-results}.test.ts",
+];

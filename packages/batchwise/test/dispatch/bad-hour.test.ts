@@ -14,6 +14,7 @@ import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
 import type { DispatchRequest, JsonObject } from "../../src/dispatch/contract/types.ts";
 import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
+import { some } from "./support/breadth.ts";
 import { drive } from "./support/drive.ts";
 import { isAtRest, START, world } from "./support/world.ts";
 
@@ -87,7 +88,7 @@ const failing =
     plan: (): Partial<FakePlan> => (now() < START + end ? { failedShare, failedStatus } : {}),
   });
 
-describe.each(cases)("three hours at $name", (each) => {
+describe.each(some(2, cases))("three hours at $name", (each) => {
   test.each([
     ["in which every line meets 429", 429, 1],
     ["in which every line meets a 5xx", 500, 1],

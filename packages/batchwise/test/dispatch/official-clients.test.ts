@@ -15,6 +15,7 @@ import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
 import type { DispatchRequest, Outcome } from "../../src/dispatch/contract/types.ts";
 import { vertexInProcess } from "./providers/vertex/in-process.ts";
+import { some } from "./support/breadth.ts";
 import { drive } from "./support/drive.ts";
 import { isAtRest, START, seeded, world } from "./support/world.ts";
 
@@ -120,7 +121,7 @@ const textOf = ({ response }: Outcome): unknown => {
   return body?.choices?.[0]?.message?.content;
 };
 
-describe.each(cases)("at $name", (each) => {
+describe.each(some(3, cases))("at $name", (each) => {
   test("every request gets its own answer in OpenAI's shape", async () => {
     const { fake, outcomes } = await dispatchAll(each, {}, () => {});
     expect(outcomes.map(({ id }) => id).toSorted()).toEqual(names(50).toSorted());

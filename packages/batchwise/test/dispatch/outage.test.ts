@@ -9,6 +9,7 @@ import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
 import type { DispatchRequest } from "../../src/dispatch/contract/types.ts";
+import { some } from "./support/breadth.ts";
 import { drive } from "./support/drive.ts";
 import { isAtRest, START, seeded, world } from "./support/world.ts";
 
@@ -104,7 +105,7 @@ async function during(each: Outage, outageMs: number, count: number, maxRequests
   };
 }
 
-describe.each(outages)("two hours of $name", (each) => {
+describe.each(some(3, outages))("two hours of $name", (each) => {
   test.each([
     [200, 50],
     [3, 1],
@@ -121,7 +122,7 @@ describe.each(outages)("two hours of $name", (each) => {
   });
 });
 
-test.each(outages)("four days of $name put the requests aside, for a person to decide", async (each) => {
+test.each(some(2, outages))("four days of $name put the requests aside, for a person to decide", async (each) => {
   const { run, store, time, dispatcher, told, creates } = await during(each, 4 * DAY, 20, 10);
   await run(async () => time.now() >= START + 3.5 * DAY);
   const { outcomes, batches, inBatches } = await dispatcher.stats();

@@ -8,6 +8,7 @@ import { type FakeFault, type FakePlan, type FakeProvider, fakeProvider } from "
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
+import { some } from "./support/breadth.ts";
 import { drive } from "./support/drive.ts";
 import { isAtRest, world } from "./support/world.ts";
 
@@ -57,7 +58,7 @@ async function sent(account: (fake: FakeProvider) => Account, plan: Partial<Fake
 /** Its lines have run, and it never gets any further. */
 const ENDLESS: Partial<FakePlan> = { finalizeMs: 30 * DAY, cancelMs: 30 * DAY };
 
-describe.each(cases)("at $name, a batch that never ends", ({ account }) => {
+describe.each(some(2, cases))("at $name, a batch that never ends", ({ account }) => {
   test("is told of after 26 hours, then once a day, and asked for ever less often", async () => {
     const { fake, after, stuck, dispatcher } = await sent(account, ENDLESS);
     await after(25 * HOUR);
@@ -106,7 +107,7 @@ describe.each(cases)("at $name, a batch that never ends", ({ account }) => {
   });
 });
 
-describe.each(cases)("at $name, a batch that was let go while its cancel failed", ({ account }) => {
+describe.each(some(2, cases))("at $name, a batch that was let go while its cancel failed", ({ account }) => {
   const refusal = (times: number): FakeFault => {
     return { on: ["batches.cancel", "messages.cancel"], times, accept: false, reply: { status: 503 } };
   };
@@ -142,7 +143,7 @@ describe.each(cases)("at $name, a batch that was let go while its cancel failed"
   }, 30_000);
 });
 
-describe.each(cases)("at $name, a batch that is cancelled by its key", ({ account }) => {
+describe.each(some(2, cases))("at $name, a batch that is cancelled by its key", ({ account }) => {
   test("keeps the results of what has run, and the others end as cancelled", async () => {
     const { after, dispatcher, keyOf, rest, ends, fake } = await sent(account, { runMs: 4 * HOUR });
     await after(2.5 * HOUR);
@@ -171,7 +172,7 @@ describe.each(cases)("at $name, a batch that is cancelled by its key", ({ accoun
   });
 });
 
-describe.each(cases)("at $name", ({ account }) => {
+describe.each(some(2, cases))("at $name", ({ account }) => {
   const reads = ["batches.retrieve", "messages.retrieve"] as const;
 
   test("a batch that was put aside and is cancelled by its key ends, and so do its requests", async () => {

@@ -18,6 +18,7 @@ import {
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
+import { some } from "./support/breadth.ts";
 import { drive } from "./support/drive.ts";
 import { isAtRest, world } from "./support/world.ts";
 
@@ -142,7 +143,7 @@ const first =
   ({ index }: { readonly index: number }): Partial<FakePlan> =>
     index === 0 ? plan : {};
 
-describe.each([...cases, ...others])("at $name, where neither counts nor results are there yet", (each) => {
+describe.each(some(3, [...cases, ...others]))("at $name, where neither counts nor results are there yet", (each) => {
   const LAG = { resultsLagMs: 7 * MINUTE, countsLagMs: 7 * MINUTE };
 
   test("a batch that is done is read again, and nothing runs twice", async () => {
