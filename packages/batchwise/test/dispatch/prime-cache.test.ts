@@ -302,6 +302,36 @@ test("a process that only enqueues gives each later group its own first one", as
   await Promise.all([dispatcher.stop(), enqueuer.stop()]);
 });
 
+test("when the account of the first request is paused, the others go to another one", async () => {
+  const { start, rest, sizes, fake } = rig();
+  const client = new Anthropic({ apiKey: "key", baseURL: "http://fake.test", fetch: fake.fetch });
+  const accounts = ["one", "other"].map((name) => anthropicAccount({ client, name, primeCache: true }));
+  const dispatcher = await start({ accounts });
+  await dispatcher.enqueueMany(some(20));
+  await rest(async () => fake.batches().length === 1);
+  const [first] = await dispatcher.batches();
+  await dispatcher.pauseAccount(first?.account as string);
+  await rest(async () => fake.batches().length === 2);
+  const times = fake.batches().map(({ acceptedAt }) => acceptedAt);
+  expect(Math.max(...times) - Math.min(...times)).toBeLessThan(RUN_MS + 3 * MINUTE);
+  await dispatcher.resumeAccount(first?.account as string);
+  await rest();
+  expect(sizes()).toEqual([1, 19]);
+  await dispatcher.stop();
+});
+
+test("a first request that is canceled before it is sent leaves its place to the next", async () => {
+  const { start, rest, sizes } = rig();
+  const dispatcher = await start();
+  const asked = some(20);
+  await dispatcher.enqueueMany(asked);
+  await dispatcher.cancel(asked[0]?.id as string);
+  await rest();
+  expect(sizes()).toEqual([1, 18]);
+  expect(reads(await outcomesOf(dispatcher, asked.slice(1)))).toBe(18);
+  await dispatcher.stop();
+});
+
 test("a process that dies between the first request and the rest leaves the rest to another one", async () => {
   const { start, rest, sizes, fake, time } = rig();
   const process = new SimProcess(time);

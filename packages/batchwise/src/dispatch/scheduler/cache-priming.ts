@@ -7,9 +7,9 @@ import type { Account } from "../contract/account.ts";
 import type { BatchRow, LaneRow } from "../contract/rows.ts";
 import {
   afterLook,
+  firstOf,
   heldUntil,
   isOver,
-  isShared,
   lateBefore,
   type Priming,
   primingMark,
@@ -95,27 +95,21 @@ export class CachePriming {
   }
 
   /**
-   * For a lane that is due: sends the first requests of its slot ahead. `none`: the lane closes as
+   * For a lane that is due: sends the first requests of its slot ahead. False: the lane closes as
    * any other.
    */
-  async send(
-    lane: LaneRow,
-    serving: Serving<Account>,
-    ledgers: Ledgers,
-    now: number,
-  ): Promise<"sent" | "full" | "none"> {
+  async send(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, now: number): Promise<boolean> {
     const cached = cacheLaneOf(lane.lane);
-    if (cached === null) return "none";
+    if (cached === null) return false;
     const mark = primingMark(cached);
-    if (this.#sent.has(mark)) return "sent";
+    if (this.#sent.has(mark)) return true;
     const rows: SlotRows = this.#slots.get(mark) ?? {};
     const priming = this.#primingOf(mark);
     const step = stepOf(priming, cached.role, lane, now);
-    const ahead = step === "fills" ? (isShared(rows) ? rows.first : undefined) : step === "sends" ? lane : undefined;
+    const ahead = step === "fills" ? firstOf(rows) : step === "sends" ? lane : undefined;
     const caching = serving.first.filter(({ cachedPrefix }) => cachedPrefix !== undefined);
-    if (ahead === undefined || caching.length === 0) return "none";
-    if (await this.#sendAhead(mark, priming, ahead, caching, ledgers, now)) return "sent";
-    return caching.length < serving.first.length + serving.second.length ? "none" : "full";
+    if (ahead === undefined || caching.length === 0) return false;
+    return this.#sendAhead(mark, priming, ahead, caching, ledgers, now);
   }
 
   async #sendAhead(
@@ -131,19 +125,18 @@ export class CachePriming {
     // Another process may be first: its batch is awaited.
     if (!(await this.#change(mark, priming, announced))) return true;
     this.#sent.add(mark);
-    if (await this.#closer.close(lane, { first: caching, second: [] }, ledgers, key)) return true;
+    if (await this.#closer.closeAt(lane, caching, ledgers, key)) return true;
     this.#sent.delete(mark);
     await this.#change(mark, announced, priming);
     return false;
   }
 
-  /** Accounts of a lane that is due: the one whose cache has the prefixes, while it lives. */
-  warm(lane: LaneRow, serving: Serving<Account>, now: number): Serving<Account> {
+  /** For a lane that is due: the account whose cache has the prefixes, while it lives. */
+  warm(lane: LaneRow, { first }: Serving<Account>, now: number): Account | null {
     const cached = cacheLaneOf(lane.lane);
     const priming = cached === null ? null : this.#primingOf(primingMark(cached));
-    if (priming?.phase !== "open" || isOver(priming, now)) return serving;
-    const warm = serving.first.filter(({ name }) => name === priming.account);
-    return warm.length === 0 ? serving : { ...serving, first: warm };
+    if (priming?.phase !== "open" || isOver(priming, now)) return null;
+    return first.find(({ name }) => name === priming.account) ?? null;
   }
 
   #primingOf(mark: string): Priming | null {

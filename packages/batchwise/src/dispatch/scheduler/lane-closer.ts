@@ -66,12 +66,21 @@ export class LaneCloser {
 
   /**
    * Closes one batch of the lane at the best account that takes it. True when the lane should be
-   * looked at again. `key`: the batch's, if it was announced before; null: a new one.
+   * looked at again. `preferred`: is asked before the others that serve the lane.
    */
-  async close(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, key: string | null = null): Promise<boolean> {
-    let answer = await this.#ask(lane, serving.first, ledgers, key);
+  async close(
+    lane: LaneRow,
+    serving: Serving<Account>,
+    ledgers: Ledgers,
+    preferred: Account | null = null,
+  ): Promise<boolean> {
+    let answer = await this.#ask(lane, preferred === null ? serving.first : [preferred], ledgers);
+    if (answer.kind === "refused" && preferred !== null) {
+      const others = serving.first.filter((account) => account !== preferred);
+      answer = joined(answer.why, await this.#ask(lane, others, ledgers));
+    }
     if (answer.kind === "refused" && this.#leaves(lane, serving, answer.why)) {
-      answer = joined(answer.why, await this.#ask(lane, serving.second, ledgers, key));
+      answer = joined(answer.why, await this.#ask(lane, serving.second, ledgers));
     }
     if (answer.kind !== "refused") return answer.kind === "sealed";
     const { choices, refusals, noRoom, tooLarge } = answer.why;
@@ -84,8 +93,19 @@ export class LaneCloser {
     return true;
   }
 
+  /** Closes the announced batch `key` at one of these accounts. Ends nothing that none takes. */
+  async closeAt(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, key: string): Promise<boolean> {
+    const { kind } = await this.#ask(lane, accounts, ledgers, key);
+    return kind === "sealed";
+  }
+
   /** Seals the lane's next batch at the first of the accounts that takes it. */
-  async #ask(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, key: string | null): Promise<Answer> {
+  async #ask(
+    lane: LaneRow,
+    accounts: readonly Account[],
+    ledgers: Ledgers,
+    key: string | null = null,
+  ): Promise<Answer> {
     const choices: AccountChoice<Account>[] = [];
     const refusals: SealRefusal[] = [];
     const noRoom = new Map<string, NoRoom>();

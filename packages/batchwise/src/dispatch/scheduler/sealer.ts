@@ -140,7 +140,9 @@ export class Sealer {
     await limits.keep();
     const now = clock.now();
     const limit = Math.min(options.thresholds.maxRequests, MOST_PROBED);
-    const [probe, pauses] = await Promise.all([store.probe(limit, now), this.#runtime.readPauses()]);
+    const probe = await store.probe(limit, now);
+    // Read later than the lanes: requests sent ahead by another process are announced in a mark.
+    const pauses = await this.#runtime.readPauses();
     await noteLoops(this.#runtime, now);
     this.#probed = new Map(probe.lanes.map((lane) => [lane.lane, lane]));
     this.#closer.beginTurn();
@@ -191,11 +193,9 @@ export class Sealer {
     if (held !== null) return this.#hold(lane, look, held);
     const at = this.#needsProbe(lane, serving, now) ? now : this.closesAt(lane, now);
     if (look.kind === "wait" && at > now) return Math.min(deadlineAt, at, look.until);
-    const ahead = await this.#priming.send(lane, serving, ledgers, now);
     const isClosed =
-      ahead === "none"
-        ? await this.#closer.close(lane, this.#priming.warm(lane, serving, now), ledgers)
-        : ahead === "sent";
+      (await this.#priming.send(lane, serving, ledgers, now)) ||
+      (await this.#closer.close(lane, serving, ledgers, this.#priming.warm(lane, serving, now)));
     if (isClosed) this.#runtime.sealing.wake();
     else if (look.kind === "close" && deadlineAt < look.before) await this.#near.move(lane, look.before);
     else return Math.min(deadlineAt, openAgainAt(lane, serving, ledgers, now));

@@ -5,6 +5,7 @@
 import type { LaneRow, MarkRow } from "../../contract/rows.ts";
 import type { CacheLane, CacheRole } from "../../format/cache-lanes.ts";
 import { storedMessage } from "../../format/stored-code.ts";
+import { DEADLINE_LEAD_MS } from "./thresholds.ts";
 
 const MARK = "cache ";
 /** How long a one-hour block is cached, and the longest that requests wait for it, in ms. */
@@ -78,10 +79,14 @@ export function withBatch(priming: Priming | null, key: string, now: number): Pr
 /** The waiting requests of a slot, by role. */
 export type SlotRows = Partial<Record<CacheRole, LaneRow>>;
 
-/** True if it is worth a wait to send the first requests of the slot ahead. */
-export function isShared({ first, next, rest }: SlotRows): boolean {
+/**
+ * The requests to send ahead; undefined if that is not worth a wait. Those of `next` are sent if the
+ * first ones were canceled or have expired.
+ */
+export function firstOf({ first, next, rest }: SlotRows): LaneRow | undefined {
   const ready = [first, next, rest].map((row) => row?.ready ?? 0);
-  return (ready[0] as number) > 0 && ready.reduce((sum, some) => sum + some, 0) >= LEAST_SHARED;
+  if (ready.reduce((sum, some) => sum + some, 0) < LEAST_SHARED) return undefined;
+  return [first, next].find((row) => (row?.ready ?? 0) > 0);
 }
 
 /** The batches of the present phase, as far as they are known. */
@@ -109,12 +114,16 @@ export function afterLook(priming: Priming, rows: SlotRows, sent: SentFirst, now
   return { phase: "open", batches: [], account, since: priming.since, until: now + CACHED_MS };
 }
 
-/** Requests with an earlier deadline go without the cache: half of their time is over. */
+/**
+ * Requests with an earlier deadline go without the cache: half of their time is over, or all but the
+ * last minute.
+ */
 export function lateBefore({ since }: Priming, now: number): number {
-  return now + (now - since) + 1;
+  return now + Math.max(now - since, DEADLINE_LEAD_MS) + 1;
 }
 
 /** When a waiting lane must be looked at again. */
 export function heldUntil({ since, until }: Priming, deadlineAt: number | null): number {
-  return deadlineAt === null ? until : Math.min(until, since + (deadlineAt - since) / 2);
+  if (deadlineAt === null) return until;
+  return Math.min(until, since + (deadlineAt - since) / 2, deadlineAt - DEADLINE_LEAD_MS);
 }

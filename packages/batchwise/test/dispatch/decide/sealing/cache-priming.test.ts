@@ -3,8 +3,8 @@ import type { LaneRow } from "../../../../src/dispatch/contract/rows.ts";
 import {
   afterLook,
   CACHED_MS,
+  firstOf,
   heldUntil,
-  isShared,
   lateBefore,
   type Priming,
   type SentFirst,
@@ -26,9 +26,16 @@ const failed: SentFirst = { ...succeeded, haveSucceeded: false };
 const open: Priming = { phase: "open", batches: [], account: "a", since: NOW, until: NOW + 5 + CACHED_MS };
 
 test("eight requests with a first one among them are worth the wait", () => {
-  expect(isShared({ first: row(1), next: row(1), rest: row(6) })).toBe(true);
-  expect(isShared({ first: row(1), next: row(1), rest: row(5) })).toBe(false);
-  expect(isShared({ next: row(1), rest: row(90) })).toBe(false);
+  const [first, next] = [row(1), row(2)];
+  expect(firstOf({ first, next, rest: row(6) })).toBe(first);
+  expect(firstOf({ first, next, rest: row(4) })).toBe(undefined);
+  expect(firstOf({ rest: row(90) })).toBe(undefined);
+});
+
+test("where no first one is left, the next one goes ahead", () => {
+  const next = row(1);
+  expect(firstOf({ next, rest: row(90) })).toBe(next);
+  expect(firstOf({ first: row(0), next, rest: row(90) })).toBe(next);
 });
 
 test.each<[string, Priming, SlotRows, SentFirst, number, Priming | null]>([
@@ -59,9 +66,12 @@ test("a first request that comes later does not make the others wait for it", ()
   expect(stepOf(begun, "first", row(1, 1), NOW + 5)).toBe("waits");
 });
 
-test("a request waits an hour, or half of the time to its deadline", () => {
+test("a request waits an hour, or half of the time to its deadline, and not in its last minute", () => {
+  const minute = 60_000;
   expect(heldUntil(begun, null)).toBe(NOW + CACHED_MS);
-  expect(heldUntil(begun, NOW + 1_000)).toBe(NOW + 500);
-  expect(NOW + 1_000).toBeLessThan(lateBefore(begun, NOW + 500));
-  expect(NOW + 1_000).toBeGreaterThan(lateBefore(begun, NOW + 400));
+  expect(heldUntil(begun, NOW + 10 * minute)).toBe(NOW + 5 * minute);
+  expect(heldUntil(begun, NOW + 1.5 * minute)).toBe(NOW + 0.5 * minute);
+  expect(NOW + 10 * minute).toBeLessThan(lateBefore(begun, NOW + 5 * minute));
+  expect(NOW + 10 * minute).toBeGreaterThan(lateBefore(begun, NOW + 4 * minute));
+  expect(NOW + 1.5 * minute).toBeLessThan(lateBefore(begun, NOW + 0.5 * minute));
 });
