@@ -1,16 +1,20 @@
 // A store that the version before columns for health has written, ten minutes ago, with a batch in
 // every state: what it has to read as, and that a dispatcher goes on with all of it. The fixtures
 // were made by that version: sqlite/fixtures/schema-11.sql, and postgres-12.sql and redis-4.json of
-// the integration tests.
+// the integration tests. The same for the last version without limits of price, with one request of
+// a tenant more: schema-13.sql, postgres-14.sql and redis-5.json.
 
 import { expect, test } from "vitest";
+import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { customId, openaiLine } from "../../../src/dispatch/format/encode.ts";
+import { readPriceLimits } from "../../../src/dispatch/ops/read-price-limits.ts";
+import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 import { SimProvider } from "./sim-provider.ts";
-import { isAtRest, START, seeded } from "./world.ts";
+import { ask, isAtRest, START, seeded } from "./world.ts";
 
 const MINUTE = 60_000;
 const ENDPOINT = "/v1/chat/completions";
@@ -102,22 +106,7 @@ export function testOlderWork(open: () => Promise<Store>): void {
 
   test("is gone on with, and nothing is lost or run twice", async () => {
     const store = await open();
-    const time = virtualClock(T + 2 * MINUTE);
-    const sim = await provider(time);
-    await time.advance(8 * MINUTE);
-    const dispatcher = createDispatcher({
-      ...{ store, clock: time, random: seeded(7), onError: () => {}, accounts: [sim.account()] },
-      thresholds: { maxAgeMs: MINUTE },
-    });
-    await dispatcher.start();
-    const until = async (isDone: () => Promise<boolean>): Promise<void> => {
-      for (let steps = 0; !(await isDone()); steps += 1) {
-        if (steps > 1_000) throw new Error("It never came to rest.");
-        await time.advance(MINUTE);
-      }
-    };
-    await until(async () => (await store.probe(1, time.now())).inBatches === 2);
-    expect(await dispatcher.resume([olderKey("aside")])).toBe(1);
+    const { sim, dispatcher, until, time } = await resumed(store);
     await until(() => isAtRest(store, time.now()));
     const ids = [...NAMES.flatMap((name) => [`${name}-0`, `${name}-1`]), "waits-0"];
     const outcomes = await Promise.all(ids.map((id) => dispatcher.result(id)));
@@ -128,4 +117,63 @@ export function testOlderWork(open: () => Promise<Store>): void {
     expect(twice).toEqual([]);
     await store.close();
   });
+}
+
+/** `open` gives a store with the fixture of the last version without limits of price. */
+export function testPriceInOlderWork(open: () => Promise<Store>): void {
+  test("goes on beside a tenant whose new requests have a maxPrice, which holds until it is raised", async () => {
+    const store = await open();
+    const prices = { m: { input: 1_000, output: 1_000, batchDiscount: 0 } };
+    const under = (acme: number) => ({ prices, maxPrice: { tenants: { acme } } });
+    const { sim, dispatcher, until, time } = await resumed(store, under(0.1), async (first) => {
+      const bodies = Array.from({ length: 20 }, (_, n) => ({ ...ask(`new-${n}`).body, max_tokens: 10 }));
+      await first.enqueueMany(bodies.map((body, n) => ({ id: `new-${n}`, tenant: "acme", body })));
+    });
+    await until(async () => (await store.probe(1, time.now())).inBatches === 0);
+    const [at] = await readPriceLimits(store, { tenants: ["acme"] });
+    expect(at).toMatchObject({ limit: 0.1, reserved: 0 });
+    expect(at?.spent).toBeGreaterThan(0.05);
+    expect(at?.spent).toBeLessThanOrEqual(0.1);
+    const older = [...NAMES.flatMap((name) => [`${name}-0`, `${name}-1`]), "waits-0", "later-0"];
+    const ended = await store.outcomes({ ids: older });
+    expect(ended).toHaveLength(older.length);
+    expect((await store.find({ match: { states: ["ready"] }, after: 0, limit: 100 })).rows.length).toBeGreaterThan(5);
+    await dispatcher.stop();
+    const raised = createDispatcher({
+      ...{ store, clock: time, random: seeded(8), onError: () => {}, accounts: [sim.account()] },
+      ...{ thresholds: { maxAgeMs: MINUTE }, ...under(1) },
+    });
+    await raised.start();
+    await until(() => isAtRest(store, time.now()));
+    await raised.stop();
+    const ids = [...older, ...Array.from({ length: 20 }, (_, n) => `new-${n}`)].filter((id) => !id.startsWith("ended"));
+    expect(ids.filter((id) => sim.successes().get(id) !== 1)).toEqual([]);
+    await store.close();
+  });
+}
+
+/** Starts a dispatcher on a fixture, and resumes what was put aside once all else has gone on. */
+async function resumed(
+  store: Store,
+  options: Pick<DispatcherOptions, "prices" | "maxPrice"> = {},
+  begun: (dispatcher: Dispatcher) => Promise<void> = async () => {},
+) {
+  const time = virtualClock(T + 2 * MINUTE);
+  const sim = await provider(time);
+  await time.advance(8 * MINUTE);
+  const dispatcher = createDispatcher({
+    ...{ store, clock: time, random: seeded(7), onError: () => {}, accounts: [sim.account()] },
+    ...{ thresholds: { maxAgeMs: MINUTE }, ...options },
+  });
+  await dispatcher.start();
+  await begun(dispatcher);
+  const until = async (isDone: () => Promise<boolean>): Promise<void> => {
+    for (let steps = 0; !(await isDone()); steps += 1) {
+      if (steps > 1_000) throw new Error("It never came to rest.");
+      await time.advance(MINUTE);
+    }
+  };
+  await until(async () => (await store.probe(1, time.now())).inBatches === 2);
+  expect(await dispatcher.resume([olderKey("aside")])).toBe(1);
+  return { sim, dispatcher, until, time };
 }

@@ -1,11 +1,11 @@
-// Opening what the version before columns for health has left in a real server, with work in every
-// state.
+// Opening what the version before columns for health, and that before limits of price, has left in a
+// real server, with work in every state.
 
 import { readFileSync } from "node:fs";
 import { postgresStore } from "batchwise/dispatch/postgres";
 import { redisStore } from "batchwise/dispatch/redis";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { olderKey, testOlderWork } from "../../dispatch/support/older-work.ts";
+import { olderKey, testOlderWork, testPriceInOlderWork } from "../../dispatch/support/older-work.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
 import { poolAt, query } from "../services/postgres.ts";
 import { clientAt } from "../services/redis.ts";
@@ -15,15 +15,16 @@ const held = /an older batchwise works on 1 of its batches/;
 const waits = { code: "STORE_UNAVAILABLE", retryable: true, message: expect.stringMatching(held) };
 
 describe("in Postgres", () => {
-  async function loaded() {
+  async function loaded(fixture = "postgres-12.sql") {
     const place = await postgresPlace();
-    await query(place, read("postgres-12.sql"));
+    await query(place, read(fixture));
     const pool = poolAt(place);
     onTestFinished(() => pool.end());
     return pool;
   }
 
   testOlderWork(async () => postgresStore({ pool: await loaded() }));
+  testPriceInOlderWork(async () => postgresStore({ pool: await loaded("postgres-14.sql") }));
 
   test("waits while a process of the older version holds a batch, says so, and then goes on", async () => {
     const pool = await loaded();
@@ -47,14 +48,18 @@ describe("in Postgres", () => {
 });
 
 describe("in Redis", () => {
-  async function loaded() {
+  async function loaded(layout = 4) {
     const { port, prefix } = await redisPlace();
     const client = clientAt(port);
     onTestFinished(() => client.disconnect());
     const key = (name: string): string => `{${prefix}}:${name}`;
-    for (const [command, name, ...rest] of JSON.parse(read("redis-4.json")) as [string, string, ...string[]][]) {
+    for (const [command, name, ...rest] of JSON.parse(read(`redis-${layout}.json`)) as [
+      string,
+      string,
+      ...string[],
+    ][]) {
       // Ledgers are told to the server's run that wrote them; this one is another.
-      if (name === "epoch") await client.hset(key(name), "layout", 4);
+      if (name === "epoch") await client.hset(key(name), "layout", layout);
       else await client.call(command, key(name), ...rest);
     }
     return { client, prefix, key };
@@ -62,6 +67,10 @@ describe("in Redis", () => {
 
   testOlderWork(async () => {
     const { client, prefix } = await loaded();
+    return redisStore({ client, prefix });
+  });
+  testPriceInOlderWork(async () => {
+    const { client, prefix } = await loaded(5);
     return redisStore({ client, prefix });
   });
 
@@ -73,7 +82,7 @@ describe("in Redis", () => {
     await expect(store.enqueue([], 0)).rejects.toMatchObject(waits);
     await place.client.hset(batch, "leaseUntil", 0);
     await store.enqueue([], 0);
-    expect(await place.client.hget(key("epoch"), "layout")).toBe("5");
+    expect(await place.client.hget(key("epoch"), "layout")).toBe("6");
     await store.close();
   });
 });

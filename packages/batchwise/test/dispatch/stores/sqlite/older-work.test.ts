@@ -1,25 +1,27 @@
-// Opening a database of the schema before columns for health, with work in every state.
+// Opening a database of the schema before columns for health, and of that before limits of price, with
+// work in every state.
 
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, expect, test } from "vitest";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
-import { olderKey, testOlderWork } from "../../support/older-work.ts";
+import { olderKey, testOlderWork, testPriceInOlderWork } from "../../support/older-work.ts";
 import { makeFolder } from "./folder.ts";
 
 const folder = makeFolder();
 afterAll(() => folder.remove());
 
 /** `more`: what else the older version has done. */
-function loaded(more = ""): string {
+function loaded(more = "", fixture = "schema-11.sql"): string {
   const path = folder.file();
   const database = new DatabaseSync(path);
-  database.exec(readFileSync(new URL("fixtures/schema-11.sql", import.meta.url), "utf8") + more);
+  database.exec(readFileSync(new URL(`fixtures/${fixture}`, import.meta.url), "utf8") + more);
   database.close();
   return path;
 }
 
 testOlderWork(async () => sqliteStore({ path: loaded() }));
+testPriceInOlderWork(async () => sqliteStore({ path: loaded("", "schema-13.sql") }));
 
 test("waits while a process of the older version holds a batch, says so, and then goes on", async () => {
   const lease = (until: number): string =>
