@@ -28,8 +28,11 @@ export function offerIntake(runtime: Runtime, sealer: Sealer, check: Transaction
 async function storeIn(
   rows: readonly NewRequest[],
   within: WithinTransaction,
-  { clock }: Runtime,
+  runtime: Runtime,
 ): Promise<EnqueuedMany> {
+  const { clock, limits } = runtime;
+  // Not awaited: the caller may hold the last connection of the store's pool.
+  limits.keep().catch((error: unknown) => runtime.reportShared(error, { operation: "store" }));
   const answers: EnqueueResult[] = [];
   for (const some of chunks(rows)) {
     answers.push(...(await compareBodies(within, some, await within.enqueue(some, clock.now()))));

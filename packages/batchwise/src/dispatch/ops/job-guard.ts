@@ -3,10 +3,10 @@
 // seen.
 
 import { DispatchError } from "../contract/errors.ts";
-import { laneProper } from "../contract/lanes.ts";
 import type { BatchRow } from "../contract/rows.ts";
 import { KEY_KEEPS, type KeyRefusal } from "../decide/account-trouble.ts";
 import { LIVE } from "../decide/batch/life-cycle.ts";
+import { homeLane } from "../decide/sealing/open-requests.ts";
 import { servingOf } from "../decide/sealing/rank-accounts.ts";
 import { parseLane } from "../format/encode.ts";
 import { Loop } from "../runtime/loop.ts";
@@ -128,7 +128,7 @@ export class JobGuard {
     }
     const sent = await runtime.store.batches({ states: SENT, limit: MOST_BATCHES });
     const mayRead = ({ account }: BatchRow): boolean => refusals.get(account)?.blocksReads !== true;
-    if (sent.length === MOST_BATCHES || sent.some((row) => lanes.has(laneProper(row.lane)) && mayRead(row))) {
+    if (sent.length === MOST_BATCHES || sent.some((row) => lanes.has(homeLane(row.lane)) && mayRead(row))) {
       return "open";
     }
     return stuckError(

@@ -1,12 +1,14 @@
 // The lanes in which a job still has work.
 
+import { homeLane, openIn } from "../decide/sealing/open-requests.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** Lanes with requests of the job that have no outcome. */
+/** Lanes with requests of the job that have no outcome, each as `homeLane` names it. */
 export async function openLanes({ store }: Runtime, job: string): Promise<ReadonlySet<string>> {
-  const lanes = new Set<string>();
-  for (const { lane, requests, ended } of await store.usage({ job })) {
-    if (requests > ended.succeeded + ended.failed + ended.cancelled + ended.expired) lanes.add(lane);
+  const open = new Map<string, number>();
+  for (const row of await store.usage({ job })) {
+    const lane = homeLane(row.lane);
+    open.set(lane, (open.get(lane) ?? 0) + openIn(row));
   }
-  return lanes;
+  return new Set([...open].flatMap(([lane, requests]) => (requests > 0 ? [lane] : [])));
 }

@@ -3,9 +3,11 @@
 // meets a limit.
 
 import type { PriceLimitError } from "../contract/errors.ts";
-import { laneProper } from "../contract/lanes.ts";
 import { LIVE } from "../decide/batch/life-cycle.ts";
+import { homeLane } from "../decide/sealing/open-requests.ts";
+import { parseLane } from "../format/encode.ts";
 import { Loop } from "../runtime/loop.ts";
+import { leftOf } from "../runtime/price-limits.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { openLanes } from "./open-lanes.ts";
 
@@ -58,39 +60,53 @@ export class PriceGuard {
     if (limits.stops.size === 0 || runtime.isStopping) return Number.POSITIVE_INFINITY;
     const lanes = await this.#stoppedLanes();
     if (lanes === null) this.#stuckSince = null;
-    else if (this.#stuckSince === null) {
-      this.#stuckSince = limits.look;
-      runtime.sealing.wake();
-    } else {
-      const stops = lanes.map((lane) => limits.stops.get(lane));
-      const since = this.#stuckSince;
-      const [first] = stops;
-      if (first !== undefined && stops.every((stop) => stop !== undefined && stop.look > since)) {
-        onStuck(limits.errorOf(first.payer));
+    else {
+      const error = this.#stuckSince === null ? null : await this.#refused(lanes, this.#stuckSince);
+      if (error !== null) {
+        onStuck(error);
         return Number.POSITIVE_INFINITY;
       }
+      this.#stuckSince ??= limits.look;
+      runtime.sealing.wake();
     }
     this.#lookMs = Math.min(2 * this.#lookMs, LAST_LOOK_MS);
     return runtime.clock.now() + this.#lookMs;
   }
 
-  /** The lanes of the job; null if some request of it can run, or may be able to. */
+  /** The error to end with, if all lanes were refused after that look, with no less than now. */
+  async #refused(lanes: readonly string[], since: number): Promise<PriceLimitError | null> {
+    const { store, limits } = this.#input.runtime;
+    const stops = lanes.flatMap((lane) => limits.stops.get(lane) ?? []);
+    if (stops.length < lanes.length || stops.some(({ look }) => look <= since)) return null;
+    const rows = await store.payers([], [...new Set(stops.map(({ payer }) => payer.name))]);
+    const left = new Map(rows.map((row) => [row.name, leftOf(row)]));
+    if (stops.some(({ payer }) => leftOf(payer) < (left.get(payer.name) ?? 0))) {
+      // Another batch has given money back since.
+      this.#stuckSince = null;
+      return null;
+    }
+    const [first] = rows;
+    return first === undefined ? null : limits.errorOf(first);
+  }
+
+  /** The waiting lanes of the job; null if some request of it can run, or may be able to. */
   async #stoppedLanes(): Promise<readonly string[] | null> {
     const { runtime, job, produced } = this.#input;
     const { store, clock, limits } = runtime;
     if (!produced.isDone) return null;
     const open = await openLanes(runtime, job);
-    const isOurs = ({ lane }: { readonly lane: string }): boolean => open.has(laneProper(lane));
-    const live = await store.batches({ states: LIVE, limit: MOST_BATCHES });
-    if (live.length === MOST_BATCHES || live.some(isOurs)) return null;
+    const isOurs = ({ lane }: { readonly lane: string }): boolean => open.has(homeLane(lane));
+    const batches = await store.batches({ states: [...LIVE, "quarantined"], limit: MOST_BATCHES });
+    const live = batches.filter(({ state }) => state !== "quarantined");
+    if (batches.length === MOST_BATCHES || live.some(isOurs)) return null;
     const waiting = (await store.probe(1, clock.now())).lanes.filter(isOurs);
-    const seen = new Set(waiting.map(({ lane }) => laneProper(lane)));
-    if (open.size === 0 || seen.size < open.size) return null;
-    // Answers of other batches of the same payer may release money.
-    const stops = waiting.map(({ lane }) => limits.stops.get(lane));
-    const names = stops.flatMap((stop) => stop?.payer.name ?? []);
-    if (names.length < stops.length) return null;
-    const payers = await store.payers([], [...new Set(names)]);
-    return payers.some(({ reserved }) => reserved > 0) ? null : waiting.map(({ lane }) => lane);
+    const seen = new Set([...waiting, ...batches.filter(isOurs)].map(({ lane }) => homeLane(lane)));
+    if (waiting.length === 0 || seen.size < open.size) return null;
+    const stops = waiting.flatMap(({ lane }) => limits.stops.get(lane) ?? []);
+    if (stops.length < waiting.length) return null;
+    // Answers of other batches of the same payer may release money. A quarantined one gives none.
+    const names = new Set(stops.map(({ payer }) => payer.name));
+    const mayRelease = live.some(({ lane }) => parseLane(lane).payers.some((name) => names.has(name)));
+    return mayRelease ? null : waiting.map(({ lane }) => lane);
   }
 }

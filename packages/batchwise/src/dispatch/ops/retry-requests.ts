@@ -2,12 +2,14 @@
 // ordinary lane, not to the group of a split batch; those with a corrected body to the lane of that
 // body.
 
+import { DispatchError } from "../contract/errors.ts";
 import { laneProper } from "../contract/lanes.ts";
 import type { RetryFilter, RetryRequestsOptions } from "../contract/operations.ts";
 import type { NewRequest, RequestRow } from "../contract/rows.ts";
 import type { Amendment } from "../contract/store.ts";
 import type { DispatchRequest } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
+import { payersOf as limitedBy } from "../options/max-price.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { inParts, matching, withBodies } from "./find-requests.ts";
 
@@ -28,7 +30,7 @@ export async function retryRequests(
   let count = 0;
   for await (const rows of partsOf(runtime, which)) {
     const { store, sinks, clock, sealing } = runtime;
-    const change = body === undefined ? asTheyAre(rows) : await corrected(runtime, rows, body, rowOf);
+    const change = body === undefined ? asTheyAre(runtime, rows) : await corrected(runtime, rows, body, rowOf);
     const answers = await store.amend(change, sinks, clock.now());
     count += answers.filter(({ result }) => result === "changed").length;
     sealing.wake();
@@ -36,7 +38,10 @@ export async function retryRequests(
   return count;
 }
 
-function asTheyAre(rows: readonly RequestRow[]): Retry {
+/** Throws for a request that a limit of this process would not count: its row has no price. */
+function asTheyAre(runtime: Runtime, rows: readonly RequestRow[]): Retry {
+  const unpaid = rows.find((row) => mayRunAgain(row) && !payersOf(runtime, row).every((name) => isPayer(row, name)));
+  if (unpaid !== undefined) throw unpaidError(unpaid.id);
   return { kind: "retry", ids: rows.map(({ id }) => id), lanes: rows.map(({ lane }) => laneProper(lane)) };
 }
 
@@ -47,8 +52,8 @@ async function corrected(
   body: NonNullable<RetryRequestsOptions["body"]>,
   rowOf: RowOf,
 ): Promise<Retry> {
-  const ended = rows.filter(({ ended }) => ended !== null && ended.status !== "succeeded").map(({ id }) => id);
-  const payers = new Map(rows.map(({ id, lane }) => [id, parseLane(lane).payers]));
+  const ended = rows.filter(mayRunAgain).map(({ id }) => id);
+  const payers = new Map(rows.map((row) => [row.id, payersOf(runtime, row)]));
   const corrections: NewRequest[] = [];
   for (const request of await withBodies(runtime, ended)) {
     const { id, endpoint } = request;
@@ -57,6 +62,25 @@ async function corrected(
   }
   const [ids, lanes] = [corrections.map(({ id }) => id), corrections.map(({ lane }) => lane)];
   return { kind: "retry", ids, lanes, corrections: corrections.map(correctionOf) };
+}
+
+function mayRunAgain({ ended }: RequestRow): boolean {
+  return ended !== null && ended.status !== "succeeded";
+}
+
+/** Those of its lane, and those that have a limit by now. */
+function payersOf({ options }: Runtime, { lane, tenant, job }: RequestRow): readonly string[] {
+  const names = limitedBy(options.maxPrice, tenant, job).map(({ name }) => name);
+  return [...new Set([...parseLane(lane).payers, ...names])];
+}
+
+function isPayer({ lane }: RequestRow, name: string): boolean {
+  return parseLane(lane).payers.includes(name);
+}
+
+function unpaidError(id: string): DispatchError {
+  const what = `The request "${id}" was enqueued without the limit of its job or tenant, and would not count against it`;
+  return new DispatchError("PRICE_LIMIT", `${what}: give its body, \`retry(..., { body: ({ body }) => body })\`.`);
 }
 
 function correctionOf({ digest, bytes, tokens, body, price }: NewRequest): NonNullable<Retry["corrections"]>[number] {

@@ -7,9 +7,13 @@ import type { PayerChange, PayerRow } from "../contract/payers.ts";
 import type { Store } from "../contract/store.ts";
 import { amountOf, dollarsOf } from "../decide/price/amounts.ts";
 import { priceOf } from "../decide/price/price.ts";
+import { openIn } from "../decide/sealing/open-requests.ts";
 import { parseLane, payerName } from "../format/encode.ts";
 import type { Payer } from "../options/max-price.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
+
+/** Stands for the limit of a payer that the store does not know. */
+const UNKNOWN = -1;
 
 /** A lane whose next request costs more than is left of a limit. */
 export interface PriceStop {
@@ -58,35 +62,48 @@ export class PriceLimits {
     const known = new Set((await this.#store.payers([], [...this.#payers.keys()])).map(({ name }) => name));
     const changes: PayerChange[] = [];
     for (const payer of this.#payers.values()) {
-      const { name, limit } = payer;
-      changes.push({ name, limit, spent: known.has(name) ? 0 : await this.#spentBefore(payer) });
+      const { name, limit, kind } = payer;
+      const spent = known.has(name) && kind === "tenant" ? 0 : await this.#spentBefore(payer);
+      changes.push({ name, limit, spent });
     }
     await this.#store.payers(changes, []);
   }
 
-  /** What a payer has used before its first limit. Throws if some of it is still open. */
-  async #spentBefore({ kind, of }: Payer): Promise<number> {
+  /** What a payer has used so far. Throws if a job has open requests that it does not pay for. */
+  async #spentBefore({ kind, of, name }: Payer): Promise<number> {
     const rows = await this.#store.usage(kind === "job" ? { job: of } : { tenant: of });
-    let spent = 0;
+    let [spent, open] = [0, 0];
     for (const row of rows) {
-      const { succeeded, failed, cancelled, expired } = row.ended;
-      if (kind === "job" && row.requests > succeeded + failed + cancelled + expired) throw begunWithout(of);
-      spent += amountOf(priceOf(row, parseLane(row.lane).model, this.#options.prices) ?? 0);
+      const { model, payers } = parseLane(row.lane);
+      // Only the sum says what is open: a request may end in another lane than it began in.
+      if (!payers.includes(name)) open += openIn(row);
+      spent += amountOf(priceOf(row, model, this.#options.prices) ?? 0);
     }
+    if (kind === "job" && open > 0) throw begunWithout(of);
     return spent;
   }
 
   /** Notes that the lane waits for money. Returns the error to report, once for each limit. */
-  async stop(lane: string): Promise<PriceLimitError | null> {
-    const rows = await this.#store.payers([], parseLane(lane).payers);
+  async stop(lane: string): Promise<DispatchError | null> {
+    const { payers, model } = parseLane(lane);
+    const rows = await this.#store.payers([], payers);
     const [payer] = rows.toSorted((a, b) => leftOf(a) - leftOf(b));
-    if (payer === undefined) return null;
+    if (payer === undefined || rows.length < payers.length) return this.#unknown(payers, rows, model);
     this.#look += 1;
     this.stops.set(lane, { payer, look: this.#look });
     this.onStop();
     const isNew = this.#told.get(payer.name) !== payer.limit;
     this.#told.set(payer.name, payer.limit);
     return isNew ? this.errorOf(payer) : null;
+  }
+
+  /** The store has lost a limit, or never had it. The next turn writes those of this process. */
+  #unknown(names: readonly string[], known: readonly PayerRow[], model: string): DispatchError | null {
+    const unknown = names.filter((name) => known.every((row) => row.name !== name));
+    if (unknown.some((name) => this.#payers.has(name))) this.#kept = null;
+    const isNew = unknown.some((name) => !this.#payers.has(name) && this.#told.get(name) !== UNKNOWN);
+    for (const name of unknown) this.#told.set(name, UNKNOWN);
+    return isNew ? unknownLimit(model) : null;
   }
 
   /** The lane has a batch again. */
@@ -121,13 +138,18 @@ export async function refuseForgottenLimit(
 ): Promise<void> {
   if (maxPrice !== null && maxPrice.job !== null) return;
   const [known] = await store.payers([], [payerName("job", job)]);
-  if (known === undefined || known.limit === Number.POSITIVE_INFINITY) return;
+  if (known === undefined) return;
   const before = `An earlier run gave the job "${job}" a \`maxPrice\` of ${dollarsOf(known.limit)}`;
   throw new DispatchError("PRICE_LIMIT", `${before}: give one again, or Infinity to lift it.`);
 }
 
-function leftOf({ limit, spent, reserved }: PayerRow): number {
+export function leftOf({ limit, spent, reserved }: PayerRow): number {
   return limit - spent - reserved;
+}
+
+function unknownLimit(model: string): DispatchError {
+  const what = `Requests for the model "${model}" wait: the store does not know the limit of a job or tenant that pays for them`;
+  return new DispatchError("PRICE_LIMIT", `${what}. Start a process that has it in its \`maxPrice\`.`);
 }
 
 function begunWithout(job: string): DispatchError {
