@@ -74,7 +74,7 @@ test.each([
   [100, 500],
 ])("requests of %i bytes are read for their upload %i at a time", async (bytes, atOnce) => {
   const limits: number[] = [];
-  const members = Array.from({ length: 1_000 }, (_, ord) => ({ ord, body: "{}" }));
+  const members = Array.from({ length: 1_000 }, (_, ord) => ({ ord, body: "{}", turns: null }));
   const store = {
     requests: async (query: RequestQuery) => {
       const { fromOrd, limit } = query as Extract<RequestQuery, { batchKey: string }>;
