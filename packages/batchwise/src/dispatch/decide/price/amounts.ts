@@ -10,7 +10,8 @@ const LEAST_OUTPUT = 1_000;
 
 /** Rounded up: a reservation is never below its price. */
 export function amountOf(dollars: number): number {
-  return Math.min(Math.ceil(dollars * A_DOLLAR), Number.MAX_SAFE_INTEGER);
+  // A custom account may count tokens that are no numbers.
+  return Math.max(0, Math.min(Math.ceil(dollars * A_DOLLAR) || 0, Number.MAX_SAFE_INTEGER));
 }
 
 /** A limit: `Infinity` stays. */

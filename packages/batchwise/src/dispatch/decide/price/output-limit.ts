@@ -23,9 +23,14 @@ export function mostOutputOf(endpoint: Endpoint, body: JsonObject): number | nul
     inner.flatMap((object) => names.map((name) => object[name])).find((value) => value !== undefined && value !== null);
   const most = find(LIMITS);
   const answers = find(ANSWERS) ?? 1;
-  if (typeof most !== "number" || typeof answers !== "number") return null;
+  // -1 is "no limit" at many servers.
+  if (!isCount(most) || !isCount(answers)) return null;
   // A completion answers each prompt of a list.
   return most * answers * (endpoint === "/v1/completions" ? inputsOf(body.prompt) : 1);
+}
+
+function isCount(value: Json | undefined): value is number {
+  return typeof value === "number" && value > 0 && value < Infinity;
 }
 
 function isObject(value: Json | undefined): value is JsonObject {

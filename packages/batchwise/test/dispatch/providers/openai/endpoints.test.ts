@@ -160,6 +160,8 @@ describe("estimates", () => {
     expect(mostOutputOf("/v1/responses", { max_output_tokens: 5 })).toBe(5);
     expect(mostOutputOf("/v1/completions", { max_tokens: 5, n: 2, prompt: ["a", "b", "c"] })).toBe(30);
     expect(mostOutputOf("/v1/moderations", {})).toBe(0);
+    expect(mostOutputOf("/v1/chat/completions", { max_tokens: -1 })).toBeNull();
+    expect(mostOutputOf("/v1/chat/completions", { max_tokens: 5, n: 0 })).toBeNull();
     expect(mostOutputOf("/v1/images/generations", { n: 2 })).toBeNull();
   });
 });
