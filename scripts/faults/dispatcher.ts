@@ -72,9 +72,9 @@ export const dispatcherFaults: readonly Fault[] = [
   },
   {
     name: "sends what was closed before its account was paused",
-    file: "dispatch/steps/wait-for-operator.ts",
-    find: "return pauses.accounts.has(account.name) || isLanePaused(pauses, batch.lane);",
-    replace: "return account.name === batch.key || isLanePaused(pauses, batch.lane);",
+    file: "dispatch/decide/batch/before-submit.ts",
+    find: "return pauses.accounts.has(account) || isLanePaused(pauses, lane);",
+    replace: "return account === lane || isLanePaused(pauses, lane);",
   },
   {
     name: "adopts whatever an operator names, unverified",
@@ -91,8 +91,8 @@ export const dispatcherFaults: readonly Fault[] = [
   {
     name: "fails a tail while the fallback account that would take it is away",
     file: "dispatch/scheduler/lane-closer.ts",
-    find: "const tail = tailOf(lane, accounts.length, asked.refusals);",
-    replace: "const tail = tailOf(lane, serving.first.length, asked.refusals);",
+    find: "const tail = tailOf(lane, accounts.length, refusals);",
+    replace: "const tail = tailOf(lane, serving.first.length, refusals);",
   },
   {
     name: "leaves waiting requests to an account that is paused until their deadlines",

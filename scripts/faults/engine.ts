@@ -60,8 +60,8 @@ const packing: readonly Fault[] = [
   {
     name: "reads on in a line past the entries of another",
     file: "core/queue/merged-reader.ts",
-    find: "if (rank >= rival.key) break;",
-    replace: "if (rank >= Infinity) break;",
+    find: ".reader.ahead(this.#next.size > 1 ? 1 : most);",
+    replace: ".reader.ahead(most);",
   },
   {
     name: "opens too few lines",
@@ -90,8 +90,8 @@ const packing: readonly Fault[] = [
   {
     name: "shares a batch between keys",
     file: "core/queue/queue.ts",
-    find: "if (key === undefined || !this.#isKeyed) {",
-    replace: "if (key === undefined || this.#isKeyed) {",
+    find: "const key = this.#isKeyed ? of : undefined;",
+    replace: "const key = this.#isKeyed ? undefined : of;",
   },
 ];
 
@@ -99,8 +99,8 @@ const waiting: readonly Fault[] = [
   {
     name: "holds from the newest item on",
     file: "core/policy/choose-lane.ts",
-    find: "oldestAt: lane.oldestAt(),",
-    replace: "oldestAt: now,",
+    find: "oldestAt: () => lane.oldestAt(),",
+    replace: "oldestAt: () => now,",
   },
   {
     name: "holds a full queue",
@@ -280,8 +280,8 @@ const leaving: readonly Fault[] = [
   {
     name: "leaves a timer behind",
     file: "core/engine/scheduler.ts",
-    find: "this.#wake.clear();\n    return false;",
-    replace: "return false;",
+    find: "else this.#wake.clear();",
+    replace: "",
   },
   {
     name: "counts the expired as cancelled",
@@ -301,8 +301,8 @@ const running: readonly Fault[] = [
   {
     name: "runs one batch too many",
     file: "core/engine/slots.ts",
-    find: "if (this.#busy < concurrency && this.#queued.length === 0) return true;",
-    replace: "if (this.#busy <= concurrency && this.#queued.length === 0) return true;",
+    find: "return this.#busy < this.#services.options.concurrency;",
+    replace: "return this.#busy <= this.#services.options.concurrency;",
   },
   {
     name: "leaks the slot of a batch that failed",
@@ -380,7 +380,7 @@ const running: readonly Fault[] = [
   {
     name: "settles a caller twice",
     file: "core/run/settle.ts",
-    find: "entry.recipient = null;\n  batch.noteSettled(1);",
+    find: "entry.recipient = null;\n      batch.noteSettled(1);",
     replace: "batch.noteSettled(1);",
   },
   {

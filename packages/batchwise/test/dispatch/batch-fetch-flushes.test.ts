@@ -1,4 +1,5 @@
-// Batches of `batchFetch`: when they close, in which process, and what a store that is away changes.
+// Batches of `batchFetch`: when they close, in which process, and how a store that is away delays
+// that.
 
 import { batchFetch, createDispatcher, DispatchError } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";

@@ -1,5 +1,5 @@
-// Opening what the version before columns for health, and that before limits of price, has left in a
-// real server, with work in every state.
+// Opening what the version before columns for health, and that before limits of price, has left in
+// a real server, with work in every state.
 
 import { readFileSync } from "node:fs";
 import { postgresStore } from "batchwise/dispatch/postgres";

@@ -80,8 +80,8 @@ export function withBatch(priming: Priming | null, key: string, now: number): Pr
 export type SlotRows = Partial<Record<CacheRole, LaneRow>>;
 
 /**
- * The requests to send ahead; undefined if that is not worth a wait. Those of `next` are sent if the
- * first ones were canceled or have expired.
+ * The requests to send ahead; undefined if that is not worth a wait. Those of `next` are sent if
+ * the first ones were cancelled or have expired.
  */
 export function firstOf({ first, next, rest }: SlotRows): LaneRow | undefined {
   const ready = [first, next, rest].map((row) => row?.ready ?? 0);
@@ -115,8 +115,8 @@ export function afterLook(priming: Priming, rows: SlotRows, sent: SentFirst, now
 }
 
 /**
- * Requests with an earlier deadline go without the cache: half of their time is over, or all but the
- * last minute.
+ * Requests with an earlier deadline go without the cache: half of their time is over, or all but
+ * the last minute.
  */
 export function lateBefore({ since }: Priming, now: number): number {
   return now + Math.max(now - since, DEADLINE_LEAD_MS) + 1;

@@ -1,5 +1,5 @@
-// Opening a database of the schema before columns for health, and of that before limits of price, with
-// work in every state.
+// Opening a database of the schema before columns for health, and of that before limits of price,
+// with work in every state.
 
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
