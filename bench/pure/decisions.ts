@@ -13,7 +13,7 @@ const QUEUE = 10_000;
 const lane: LaneView = {
   size: 10,
   full: null,
-  oldestAt: NOW - 5,
+  oldestAt: () => NOW - 5,
   earliestDueAt: Number.POSITIVE_INFINITY,
   isFlushed: false,
 };

@@ -12,7 +12,10 @@ describe.each([openai, anthropic])("at $name", (service) => {
     await pass(5_000);
     await two.pauseAccount(service.account(fake).name);
     await two.enqueueMany([...requests(5, { job: "a" }, "later"), request("other", { job: "b" })]);
-    expect(await one.cancel({ job: "a" })).toEqual({ cancelled: 5, requested: 8, ended: 0, notFound: 0 });
+    // Without tags the second batch has another size than the first, so one request may wait.
+    const sent = (await store.batches({ limit: 2 })).reduce((sum, { requests: count }) => sum + count, 0);
+    expect(sent).toBeGreaterThan(6);
+    expect(await one.cancel({ job: "a" })).toEqual({ cancelled: 13 - sent, requested: sent, ended: 0, notFound: 0 });
     // Without the hurry, the next poll would come after minutes.
     await pass(5_000);
     expect(fake.batches().map(({ state }) => state)).toEqual(["cancelling", "cancelling"]);
