@@ -7,7 +7,7 @@ import type { Store } from "../../src/dispatch/contract/store.ts";
 import type { DispatchRequest } from "../../src/dispatch/contract/types.ts";
 import { payerName } from "../../src/dispatch/format/encode.ts";
 import { all, HOUR, jobWorld, MINUTE } from "./support/job-world.ts";
-import { SimProvider } from "./support/sim-provider.ts";
+import { SIM_LIMITS, SimProvider } from "./support/sim-provider.ts";
 import { world } from "./support/world.ts";
 
 /** A tenth of a cent for each token. */
@@ -105,6 +105,21 @@ test("a batch that waits for a person holds no job open that has reached its lim
   expect(error).toBeInstanceOf(PriceLimitError);
   expect((error as PriceLimitError).reserved).toBeGreaterThan(0);
   expect(await store.batches({ states: ["quarantined"], limit: 10 })).not.toEqual([]);
+});
+
+test("an account that takes fewer requests gets what the limit pays for", async () => {
+  const { time, store, start, until } = world();
+  const provider = new SimProvider({ time, plan: () => ({ runMs: MINUTE }) });
+  const large = provider.account({ limits: { ...SIM_LIMITS, minRequests: 10 } }, { name: "large", weight: 100 });
+  const small = provider.account({}, { name: "small" });
+  const options = { prices, thresholds: { maxAgeMs: 0 }, maxPrice: { tenants: { acme: 0.1 } } };
+  const errors: unknown[] = [];
+  const dispatcher = await start({ ...options, accounts: [large, small], onError: (error) => errors.push(error) });
+  await dispatcher.enqueueMany(requests(30, { tenant: "acme" }));
+  await until(async () => limits(errors).length > 0, HOUR);
+  const names = (await store.batches({ limit: 100 })).map(({ account }) => account);
+  expect(new Set(names)).toEqual(new Set(["small"]));
+  await dispatcher.stop();
 });
 
 test("a run after one with `maxPrice: Infinity` names a limit, too", async () => {

@@ -277,10 +277,11 @@ export interface Store {
    * released at `now`. Two seals never overshoot a ledger together, and no request is claimed
    * twice. Refusals write nothing. They are checked in this order: `blocked` (ledger's
    * `blockedUntil > now`), `empty`, `no_headroom` (the head fits the caps but not the ledger, or no
-   * batch or request is left on it), `head_too_large` (the head breaks a cap), `too_few` (fewer
-   * than minRequests fit), `price_limit` (so many fit, but fewer into what is left of each payer's
-   * limit). With `payers`, the prefix also fits into that: limit minus spent minus reserved, 0 for
-   * a payer that is not known.
+   * batch or request is left on it), `head_too_large` (the head breaks a cap),
+   * `price_limit` (minRequests wait, and the first so many cost more than is left of a payer's
+   * limit: no more of them are read, because that is asked again and again), `too_few` (fewer than
+   * minRequests fit). With `payers`, the prefix also fits into what is left: limit minus spent
+   * minus reserved, 0 for a payer that is not known.
    */
   seal(input: SealInput): Promise<SealResult>;
 

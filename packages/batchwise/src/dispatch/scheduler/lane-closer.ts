@@ -19,7 +19,7 @@ import {
   type Serving,
 } from "../decide/sealing/rank-accounts.ts";
 import type { NoRoom } from "../decide/sealing/shared-ledger.ts";
-import { isLeft, type SealRefusal, type Tail, tailOf } from "../decide/sealing/tail.ts";
+import { isLeft, lacksMoney, type SealRefusal, type Tail, tailOf } from "../decide/sealing/tail.ts";
 import { batchCaps, DEADLINE_LEAD_MS } from "../decide/sealing/thresholds.ts";
 import { parseLane, ulid } from "../format/encode.ts";
 import { errorEnding } from "../format/payload.ts";
@@ -43,7 +43,8 @@ interface Refused {
   readonly tooLarge: Refusal["head"];
 }
 
-type Answer = { readonly kind: "sealed" | "empty" } | { readonly kind: "refused"; readonly why: Refused };
+/** `unpaid`: the lane's next request costs more than its payers have left. */
+type Answer = { readonly kind: "sealed" | "empty" | "unpaid" } | { readonly kind: "refused"; readonly why: Refused };
 
 export class LaneCloser {
   readonly #runtime: Runtime;
@@ -82,10 +83,21 @@ export class LaneCloser {
     if (answer.kind === "refused" && this.#leaves(lane, serving, answer.why)) {
       answer = joined(answer.why, await this.#ask(lane, serving.second, ledgers));
     }
-    if (answer.kind !== "refused") return answer.kind === "sealed";
-    const { choices, refusals, noRoom, tooLarge } = answer.why;
-    this.#waiting.refused(lane, noRoom);
     const accounts = [...serving.first, ...serving.second];
+    if (answer.kind === "refused" && !lacksMoney(accounts.map(minimumOf), answer.why.refusals))
+      return this.#endLeft(lane, accounts, answer.why, ledgers);
+    if (answer.kind === "refused" || answer.kind === "unpaid") await this.#tellOfLimit(lane.lane);
+    return answer.kind === "sealed";
+  }
+
+  /** Ends what no account takes, ever. False if nothing has ended. */
+  async #endLeft(
+    lane: LaneRow,
+    accounts: readonly Account[],
+    { choices, refusals, noRoom, tooLarge }: Refused,
+    ledgers: Ledgers,
+  ): Promise<boolean> {
+    this.#waiting.refused(lane, noRoom);
     const tail = tailOf(lane, accounts.length, refusals);
     if (tail !== null) return this.#endTail(lane, tail, choices, ledgers);
     if (tooLarge === null || this.#fitsSomewhere(tooLarge, accounts)) return false;
@@ -124,13 +136,9 @@ export class LaneCloser {
         return { kind: "sealed" };
       }
       if (result.reason === "empty") return { kind: "empty" };
-      if (result.reason === "price_limit") {
-        await this.#tellOfLimit(lane.lane);
-        return { kind: "empty" };
-      }
+      const { name: account, minRequests } = minimumOf(choice.account);
+      if (result.reason === "price_limit" && minRequests === 1) return { kind: "unpaid" };
       if (result.reason === "head_too_large") tooLarge = result.head;
-      const { name: account, capabilities } = choice.account;
-      const { minRequests } = capabilities.limits;
       // What is kept for another lane is booked, as far as this one can tell.
       const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
       const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
@@ -211,7 +219,7 @@ export class LaneCloser {
     const caps = batchCaps(thresholds, limits, inputs);
     const movable = this.#runtime.mostBytes(choice.account.name);
     const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
-    const minRequests = Math.max(1, limits.minRequests);
+    const { minRequests } = minimumOf(choice.account);
     const avoidCounts = await this.#countsToAvoid(choice.account);
     await storeTime.measure();
     const begunAt = clock.monotonic();
@@ -300,6 +308,13 @@ export class LaneCloser {
     await store.amend({ kind: "fail", ids: [head.id], ...failure }, sinks, clock.now());
     this.#runtime.outcomesRecorded();
   }
+}
+
+function minimumOf({ name, capabilities: { limits } }: Account): {
+  readonly name: string;
+  readonly minRequests: number;
+} {
+  return { name, minRequests: Math.max(1, limits.minRequests) };
 }
 
 /** The second answer; where it is a refusal too, with what the first accounts said. */

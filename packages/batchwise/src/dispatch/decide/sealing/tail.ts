@@ -1,6 +1,6 @@
 // Decides whether the rest of a lane is a tail: requests that no account accepts, because they are
 // fewer than each account's minimum. A lane that only waits for capacity, for a pause to end or for
-// retries is no tail. Pure.
+// retries is no tail, and neither is one that waits for money. Pure.
 
 import type { SealResult } from "../../contract/store.ts";
 
@@ -27,9 +27,28 @@ type Left = { readonly ready: number; readonly deferredUntil: number | null };
  */
 export function isLeft(lane: Left, serving: number, refusals: readonly SealRefusal[]): boolean {
   if (refusals.length < serving || lane.deferredUntil !== null) return false;
-  return refusals.every(
-    ({ reason, minRequests, booked }) =>
-      reason === "head_too_large" || (reason === "too_few" && (lane.ready < minRequests || booked === 0)),
+  return refusals.every(({ reason, minRequests, booked }) => {
+    if (reason === "head_too_large") return true;
+    if (reason === "price_limit") return booked === 0;
+    return reason === "too_few" && (lane.ready < minRequests || booked === 0);
+  });
+}
+
+/**
+ * True if the lane waits for money alone: no account accepts as few requests as its payers can pay.
+ * `serving`: all accounts of the lane, with their minima.
+ */
+export function lacksMoney(
+  serving: readonly { readonly name: string; readonly minRequests: number }[],
+  refusals: readonly SealRefusal[],
+): boolean {
+  const unpaid = refusals.filter(({ reason }) => reason === "price_limit");
+  if (unpaid.length === 0) return false;
+  const least = Math.min(...unpaid.map(({ minRequests }) => minRequests));
+  const never = refusals.filter(({ reason }) => reason === "too_few" || reason === "head_too_large");
+  // An account that was not asked may still take fewer.
+  return serving.every(
+    ({ name, minRequests }) => minRequests >= least || never.some(({ account }) => account === name),
   );
 }
 

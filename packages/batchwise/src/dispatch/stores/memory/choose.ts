@@ -36,10 +36,11 @@ export function choose(
   const fitsCaps = head.bytes <= input.maxBytes && head.tokens <= input.maxTokens;
   if (fitsCaps && head.tokens > left.tokens) return refuse("no_headroom");
   if (!fitsCaps) return refuse("head_too_large");
-  const count = allowed(prefix(order, left, input), input.avoidCounts);
-  if (count < input.minRequests) return refuse("too_few");
-  const chosen = sum(order.slice(0, allowed(paid(order.slice(0, count), room), input.avoidCounts)));
-  return chosen.members.length < input.minRequests ? refuse("price_limit") : chosen;
+  const least = order.slice(0, input.minRequests);
+  if (least.length === input.minRequests && paid(least, room) < least.length) return refuse("price_limit");
+  const fitting = order.slice(0, prefix(order, left, input));
+  const count = allowed(paid(fitting, room), input.avoidCounts);
+  return count < input.minRequests ? refuse("too_few") : sum(order.slice(0, count));
 }
 
 /** How many of these the payers can pay, in order. */

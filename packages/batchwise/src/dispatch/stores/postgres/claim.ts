@@ -39,11 +39,11 @@ export async function seal(db: Connection, input: SealInput): Promise<SealResult
   const reason = headRefusal(head, left, input);
   if (lane === undefined || reason !== null) throw new Undo<SealResult>({ ok: false, reason: reason ?? "empty", head });
   const funds = input.payers === undefined ? null : await fundsOf(db, lane, left, input, input.payers);
+  if (funds?.isShort) throw new Undo<SealResult>({ ok: false, reason: "price_limit", head });
   const id = await insertBatch(db, input);
   const levels = await take(db, id, lane, { ...left, requests: funds?.requests ?? left.requests }, input);
   const total = levels.reduce((sum, { count }) => sum + count, 0);
-  const refused = funds?.isShort ? "price_limit" : "too_few";
-  if (total < input.minRequests) throw new Undo<SealResult>({ ok: false, reason: refused, head });
+  if (total < input.minRequests) throw new Undo<SealResult>({ ok: false, reason: "too_few", head });
   await book(db, id, lane, levels);
   // Requests that another transaction has locked meanwhile may have made room for dearer ones.
   if (
@@ -71,7 +71,7 @@ interface Funds {
   readonly room: number;
   /** How many of the first requests that pays for. */
   readonly requests: number;
-  /** True if enough for a batch wait, and that pays for fewer. */
+  /** True if enough for a batch wait, and that pays for fewer: then no more of them were read. */
   readonly isShort: boolean;
 }
 
@@ -83,16 +83,20 @@ async function fundsOf(
   payers: readonly string[],
 ): Promise<Funds> {
   const room = await db.follow(moneyLeft(postgres, payers));
-  const most = atMost(Math.min(input.maxRequests, left.requests));
-  const found = await db.get<{ all: number; paid: number }>(
-    `SELECT count(*) AS all, count(*) FILTER (WHERE price <= $4) AS paid FROM (
-       SELECT sum(r.price) OVER (ORDER BY c.priority DESC, c.rank, c.seq ROWS UNBOUNDED PRECEDING) AS price
-       FROM (SELECT priority, rank, seq ${CANDIDATES} LIMIT $3) c JOIN batchwise_request r ON r.seq = c.seq
-     ) summed`,
-    ...[lane, input.now, most, room],
-  );
-  const { all = 0, paid = 0 } = found ?? {};
-  return { room, requests: paid, isShort: paid < input.minRequests && all >= input.minRequests };
+  const summed = async (most: number): Promise<{ readonly all: number; readonly paid: number }> => {
+    const found = await db.get<{ all: number; paid: number }>(
+      `SELECT count(*) AS all, count(*) FILTER (WHERE price <= $4) AS paid FROM (
+         SELECT sum(r.price) OVER (ORDER BY c.priority DESC, c.rank, c.seq ROWS UNBOUNDED PRECEDING) AS price
+         FROM (SELECT priority, rank, seq ${CANDIDATES} LIMIT $3) c JOIN batchwise_request r ON r.seq = c.seq
+       ) summed`,
+      ...[lane, input.now, most, room],
+    );
+    return found ?? { all: 0, paid: 0 };
+  };
+  const least = await summed(input.minRequests);
+  if (least.all >= input.minRequests && least.paid < input.minRequests) return { room, requests: 0, isShort: true };
+  const { paid } = await summed(atMost(Math.min(input.maxRequests, left.requests)));
+  return { room, requests: paid, isShort: false };
 }
 
 async function insertBatch(db: Connection, input: SealInput): Promise<number> {

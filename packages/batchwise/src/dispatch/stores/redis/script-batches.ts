@@ -16,15 +16,29 @@ end
 
 local function mayGo(r, now) return not r.deadline or r.deadline > now end
 
-local function prefix(input, left)
-  local taken, bytes, tokens = {}, 0, 0
+-- True if enough for a batch wait and cost more than is left. Reads no more of them.
+local function isShort(input, room)
+  local count, price = 0, 0
+  eachReady(input.lane, input.now, function(r)
+    if not mayGo(r, input.now) then return true end
+    count, price = count + 1, price + num(rkey(r.id), 'price')
+    return count < input.minRequests
+  end)
+  return count >= input.minRequests and price > room
+end
+
+-- room: what is left of the payers' limits; nil without payers.
+local function prefix(input, left, room)
+  local taken, bytes, tokens, price = {}, 0, 0, 0
   local most = math.min(input.maxRequests, left.requests)
   local mostTokens = math.min(input.maxTokens, left.tokens)
   eachReady(input.lane, input.now, function(r)
     if not mayGo(r, input.now) then return true end
     if #taken + 1 > most or bytes + r.bytes > input.maxBytes or tokens + r.tokens > mostTokens then return false end
+    r.price = room and num(rkey(r.id), 'price') or 0
+    if room and price + r.price > room then return false end
     table.insert(taken, r)
-    bytes, tokens = bytes + r.bytes, tokens + r.tokens
+    bytes, tokens, price = bytes + r.bytes, tokens + r.tokens, price + r.price
     return true
   end)
   return taken
@@ -85,10 +99,11 @@ function methods.seal(input)
   local facts = head and { head.id, str(head.bytes), str(head.tokens) } or false
   local reason, left = refusal(input, head)
   if reason then return { reason, facts } end
-  local taken = shortened(prefix(input, left), input)
+  local room
+  if input.payers then room = moneyLeft(input.payers) end
+  if room and isShort(input, room) then return { 'price_limit', facts } end
+  local taken = shortened(prefix(input, left, room), input)
   if #taken < input.minRequests then return { 'too_few', facts } end
-  if input.payers then taken = shortened(affordable(taken, input.payers), input) end
-  if #taken < input.minRequests then return { 'price_limit', facts } end
   local bytes, tokens, deadline = claim(input, taken)
   local now = str(input.now)
   call('HSET', bkey(input.key), 'key', input.key, 'lane', input.lane, 'account', input.account, 'ledger', input.ledger,

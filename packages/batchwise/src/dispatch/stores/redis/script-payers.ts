@@ -21,18 +21,6 @@ local function pay(names, field, amount)
   end
 end
 
--- The first of these requests that the payers can pay, and their price.
-local function affordable(taken, names)
-  local room, price, paid = moneyLeft(names), 0, {}
-  for _, r in ipairs(taken) do
-    r.price = num(rkey(r.id), 'price')
-    if price + r.price > room then return paid end
-    price = price + r.price
-    table.insert(paid, r)
-  end
-  return paid
-end
-
 local function reserve(key, taken, names)
   local price = 0
   for _, r in ipairs(taken) do price = price + r.price end

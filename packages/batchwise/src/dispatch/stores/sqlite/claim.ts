@@ -36,10 +36,11 @@ export function seal(db: Connection, input: SealInput): SealResult {
   const head = lane === undefined ? null : headOf(db, lane, input.now);
   const reason = headRefusal(head, left, input);
   if (lane === undefined || reason !== null) return { ok: false, reason: reason ?? "empty", head };
+  const room = input.payers === undefined ? null : db.follow(moneyLeft(sqlite, input.payers));
+  if (room !== null && isShort(db, lane, room, input)) return { ok: false, reason: "price_limit", head };
   const fitting = prefix(db, lane, left, input);
-  if (fitting.count < input.minRequests) return { ok: false, reason: "too_few", head };
-  const sums = input.payers === undefined ? fitting : paid(db, lane, fitting, input, input.payers);
-  if (sums.count < input.minRequests) return { ok: false, reason: "price_limit", head };
+  const sums = room === null ? fitting : paid(db, lane, fitting, room, input);
+  if (sums.count < input.minRequests) return { ok: false, reason: "too_few", head };
   const batch = insertBatch(db, input, sums);
   moveMembers(db, batch, lane, sums.count, input.now);
   if (input.payers !== undefined) db.follow(reserve(sqlite, batch, input.payers));
@@ -86,9 +87,18 @@ function shortened(db: Connection, lane: number, all: Sums, count: number, { avo
   return left === all.count ? all : sum(db, lane, left, now);
 }
 
+/** True if enough for a batch wait and cost more than is left. Reads no more of them. */
+function isShort(db: Connection, lane: number, room: number, { minRequests, now }: SealInput): boolean {
+  const least = db.get<{ count: number; price: number | null }>(
+    `SELECT count(*) AS count, sum(r.price) AS price
+     FROM (SELECT seq ${CANDIDATES}) c JOIN batchwise_request r ON r.seq = c.seq`,
+    ...[lane, now, now, minRequests],
+  );
+  return least !== undefined && least.count >= minRequests && (least.price ?? 0) > room;
+}
+
 /** As many of these requests as their payers can pay. */
-function paid(db: Connection, lane: number, all: Sums, input: SealInput, payers: readonly string[]): Sums {
-  const room = db.follow(moneyLeft(sqlite, payers));
+function paid(db: Connection, lane: number, all: Sums, room: number, input: SealInput): Sums {
   const found = db.get<{ count: number }>(
     `SELECT count(*) AS count FROM (
        SELECT sum(r.price) OVER (ORDER BY c.priority DESC, c.rank, c.seq ROWS UNBOUNDED PRECEDING) AS price

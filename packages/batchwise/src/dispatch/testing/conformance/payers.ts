@@ -124,6 +124,17 @@ export const payerCases: readonly StoreCase[] = [
     },
   ),
 
+  storeCase("what the first minRequests cost is asked before how many fit under the caps", async (store) => {
+    await limit(store, 180);
+    await enqueued(store);
+    const small = { maxBytes: 200 };
+    const short = await store.seal(paidSeal(1, { ...small, minRequests: 4 }));
+    equal(short.ok ? "" : short.reason, "price_limit");
+    const few = await store.seal(paidSeal(2, { ...small, minRequests: 3 }));
+    equal(few.ok ? "" : few.reason, "too_few");
+    equal(batchOf(await store.seal(paidSeal(3, { ...small, minRequests: 2 }))).requests, 2);
+  }),
+
   storeCase("a settle books what its items cost; the last one releases the reservation", async (store) => {
     await limit(store, 1_000);
     await enqueued(store);

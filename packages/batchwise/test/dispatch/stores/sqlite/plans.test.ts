@@ -56,6 +56,20 @@ test("a probe and a seal walk through none of the requests that wait for their n
   }
 });
 
+test("a seal that money refuses sums up no batch, because that is asked each turn", async () => {
+  const { database, ran, close } = watched(":memory:");
+  const store = sqliteStore({ database });
+  await store.payers([{ name: "job", limit: 5, spent: 0 }], []);
+  await store.enqueue(
+    requests(20, "r").map((row) => ({ ...row, price: 6 })),
+    NOW,
+  );
+  ran.length = 0;
+  expect(await store.seal({ ...sealInput("k"), payers: ["job"] })).toMatchObject({ ok: false, reason: "price_limit" });
+  expect(ran.filter((sql) => /GROUP BY priority|ROWS UNBOUNDED/.test(sql))).toEqual([]);
+  close();
+});
+
 test("a prune finds by an index whether a group has requests, and goes over no others", async () => {
   const input = { before: NOW, batchesBefore: NOW, statuses: [], after: 0, limit: 100, now: NOW };
   const steps = await plansOf("batchwise_lane", (store) => store.prune(input));
