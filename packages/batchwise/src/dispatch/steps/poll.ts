@@ -145,7 +145,9 @@ function seenChanges(
   const ledger = ledgers.get(batch.ledger) ?? null;
   const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledger, batch, now) : null;
   const over = isTaken(batch, plan) ? outageOver(batch, ledgers.get(batch.account), now) : null;
-  const written = [accepted, over].filter((change) => change !== null);
+  // What shows that the account is paused proves nothing of its room.
+  const isPaused = plan.pauseAccountUntil !== null;
+  const written = isPaused ? [] : [accepted, over].filter((change) => change !== null);
   return {
     ...told,
     ...(hasEnded ? { releaseAt: now } : {}),

@@ -7,7 +7,7 @@ import { createTimeoutMs, type StepAccount } from "../batch/life-cycle.ts";
 import { type Plan, plan } from "../batch/plan.ts";
 import { ageOf, stuckAfter } from "../times/stuck.ts";
 import type { BatchCase } from "./batch-case.ts";
-import { afterBatchFailure } from "./failure.ts";
+import { afterBatchFailure, PAUSE_MS } from "./failure.ts";
 
 const MINUTE = 60_000;
 const POLL_GROWTH = 1.5;
@@ -41,8 +41,18 @@ export interface PollCase extends BatchCase {
  */
 export function afterPoll(at: PollCase, seen: ProviderBatch | null): Plan {
   if (seen === null) return afterVanished(at);
-  const decided = afterSeen(at, seen);
+  const decided = pausing(afterSeen(at, seen), seen.failure, at.now);
   return { ...decided, figures: { ...decided.figures, lostLooks: 0, lostSince: null } };
+}
+
+/**
+ * A batch that the provider ended, or is ending, for the account's credit or key says so of all
+ * others, also where it has results: no create has to find that out again.
+ */
+function pausing(decided: Plan, failure: Failure | null, now: number): Plan {
+  if (failure?.kind !== "authOrBilling" || decided.forget) return decided;
+  const { code, message } = failure;
+  return { ...decided, lastError: { code, message }, pauseAccountUntil: now + PAUSE_MS };
 }
 
 function afterSeen(at: PollCase, seen: ProviderBatch): Plan {

@@ -1,7 +1,7 @@
 // Converts xAI's batches, pages and results to our types. Batches have no state: counts and a
 // cancel tell it. Times are days ("2026-09-23") over REST. Trusts no type. Pure.
 
-import type { ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import type { Failure, ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject, Usage } from "../../contract/types.ts";
 import { errorIn } from "../../format/error-words.ts";
@@ -52,8 +52,15 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
     ran: isCounted && hasEnded ? ran : null,
     counts: isCounted ? { total, succeeded, failed } : null,
     resultRefs: hasEnded && ran > 0 ? [id] : [],
-    failure: state === "failed" ? toFailure(reason ?? "") : null,
+    failure: failureOf(state, reason),
   };
+}
+
+/** While requests are still pending, only a reason that is about the account. */
+function failureOf(state: ProviderState, reason: string | null): Failure | null {
+  if (reason === null) return null;
+  const failure = toFailure(reason);
+  return state === "failed" || failure.kind === "authOrBilling" ? failure : null;
 }
 
 /** A batch that xAI cancels has failed; counts stay at 0 where its file is to blame. */

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderBatch } from "../../../../src/dispatch/contract/account.ts";
 import type { BatchRow } from "../../../../src/dispatch/contract/rows.ts";
+import { PAUSE_MS } from "../../../../src/dispatch/decide/after/failure.ts";
 import { afterPoll } from "../../../../src/dispatch/decide/after/poll.ts";
 import { batchCase, batchRow, SEALED_AT } from "../../support/rows.ts";
 
@@ -14,6 +15,7 @@ const submitting = batchRow({
   providerFileId: "f",
 });
 const running = { ...submitting, state: "running", providerBatchId: "b", pollMs: 30_000 } as const;
+const CREDIT = { kind: "authOrBilling", code: "no_credit", message: "Your credit is used up." } as const;
 const LATE = NOW + 3_600_000;
 
 function seen(changes: Partial<ProviderBatch>): ProviderBatch {
@@ -35,6 +37,16 @@ describe("a poll", () => {
       "failed that has run some is collected, although no results are named yet",
       seen({ state: "failed", total: 10, settled: 4, ran: 4 }),
       { state: "collecting", forget: false },
+    ],
+    [
+      "failed for credit once some had run is collected, and pauses the account",
+      seen({ state: "failed", total: 10, settled: 4, ran: 4, failure: CREDIT }),
+      { state: "collecting", forget: false, pauseAccountUntil: NOW + PAUSE_MS, lastError: { code: "no_credit" } },
+    ],
+    [
+      "being cancelled for credit pauses the account, too",
+      seen({ state: "cancelling", failure: CREDIT }),
+      { state: "running", pauseAccountUntil: NOW + PAUSE_MS },
     ],
     [
       "failed without a reason is a whole failure",

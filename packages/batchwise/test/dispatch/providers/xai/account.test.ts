@@ -156,6 +156,33 @@ test("a batch that failed once some had run keeps their results, and the rest go
   await dispatcher.stop();
 });
 
+test.each([0, 2])(
+  "a batch that xAI stops for credit, with %i requests open, pauses the account before the next create",
+  async (open) => {
+    const { start, time, fake, client } = rig();
+    const told: string[] = [];
+    const onError = (error: unknown) => told.push(String(error));
+    const stopped = (body: string): string =>
+      body
+        .replace('"cancel_by_xai_message":null', '"cancel_by_xai_message":"Your team has insufficient credits."')
+        .replace(/"num_pending":\d/, `"num_pending":${open}`);
+    const accounts = [xaiAccount({ client })];
+    const dispatcher = await start({ accounts, thresholds: { maxAgeMs: MINUTE }, onError });
+    await dispatcher.enqueueMany(["a", "b", "c", "d"].map(ask));
+    fake.planNext({ runMs: 4 * HOUR });
+    await drive(time, fake, async () => fake.batches().length === 1);
+    await time.advance(2 * HOUR + 2 * MINUTE);
+    fake.inject({ on: "batches.retrieve", reply: { edit: stopped } });
+    fake.inject({ on: "batches.list", reply: { edit: stopped } });
+    await drive(time, fake, async () => told.length > 0);
+    await dispatcher.enqueueMany(["e", "f"].map(ask));
+    await time.advance(5 * MINUTE);
+    expect([fake.calls("files.create"), fake.calls("batches.create")]).toEqual([1, 1]);
+    expect(told.join()).toContain("insufficient credits");
+    await dispatcher.stop();
+  },
+);
+
 test("with cleanup the input is deleted, and the batch stays", async () => {
   const { start, store, time, fake, client } = rig();
   const dispatcher = await start({
