@@ -6,6 +6,7 @@ import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { geminiAccount } from "batchwise/dispatch/gemini";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeLine, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
+import { xaiAccount } from "batchwise/dispatch/xai";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
@@ -44,10 +45,14 @@ const groq = (fake: FakeProvider): Account =>
     service: "groq",
   });
 
+const xai = (fake: FakeProvider): Account =>
+  xaiAccount({ client: new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch }) });
+
 type Job = Partial<RunBatchOptions<DispatchRequest, string>>;
 
 /** Runs one request, and returns what the provider's model got, by digest of the fake. */
 async function sentBy(account: (fake: FakeProvider) => Account, request: DispatchRequest, job: Job = {}) {
+  const dialect = account === xai ? "xai" : "openai";
   const time = virtualClock(START);
   let body: JsonObject = {};
   const answer = '{"name":"Ada"}';
@@ -70,7 +75,7 @@ async function sentBy(account: (fake: FakeProvider) => Account, request: Dispatc
       },
     };
   };
-  const fake = fakeProvider({ clock: time, answer: keep });
+  const fake = fakeProvider({ clock: time, answer: keep, dialect });
   let outcome: unknown = null;
   const run = (async () => {
     const schema = schemaOf(() => strict);
@@ -126,6 +131,13 @@ test("a schema with an optional property is sent without `strict`, and not to Cl
   const { response_format } = await sentBy(openai, chat, { schema });
   expect(response_format).toMatchObject({ json_schema: { strict: false } });
   expect(await sentBy(anthropic, chat, { schema })).not.toHaveProperty("output_config");
+});
+
+test("xAI gets a schema that is strict, without bounds, and no other", async () => {
+  const bounded = { ...sent, properties: { name: { ...text, minLength: 2 } } };
+  const { response_format } = await sentBy(xai, chat, { schema: schemaOf(() => bounded) });
+  expect(response_format).toEqual({ type: "json_schema", json_schema: { ...named, strict: true } });
+  expect(await sentBy(xai, chat, { schema: schemaOf(() => given) })).not.toHaveProperty("response_format");
 });
 
 test("bounds go to OpenAI, and Claude gets the schema without them", async () => {

@@ -49,9 +49,11 @@ export interface Capabilities {
    * JSON schemas that it takes for answers: "any", or "strict" ones, whose objects are closed and
    * require all properties; these are sent without bounds such as `minimum`. Absent: none.
    */
-  readonly jsonSchemas?: "any" | "strict";
+  readonly jsonSchemas?: JsonSchemas;
   readonly limits: ProviderLimits;
 }
+
+export type JsonSchemas = "any" | "strict";
 
 /** Default limits, which the user overrides with `limits`; Infinity if there is none. */
 export interface ProviderLimits {
@@ -199,7 +201,10 @@ export interface ProviderBatch {
   readonly usage?: Usage | null;
   /** File ids or addresses of results, without "" and null. Empty if there are none. */
   readonly resultRefs: readonly string[];
-  /** Reason of a whole failure, if known; else null. Checked before `resultRefs`. */
+  /**
+   * Reason of a whole failure, if known; else null. Checked before `resultRefs`. One of the account
+   * (`authOrBilling`) pauses it, also before the batch has ended.
+   */
   readonly failure: Failure | null;
 }
 
@@ -332,6 +337,8 @@ export interface Account {
    * Pure. Absent: false.
    */
   isNamedByPlace?(model: string): boolean;
+  /** Where models differ: `capabilities.jsonSchemas` of this one; null for none. */
+  jsonSchemasOf?(model: string): JsonSchemas | null;
   /** Needed unless `maxInlineBytes` is Infinity. Called only for larger batches. */
   upload?(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }>;
   /**

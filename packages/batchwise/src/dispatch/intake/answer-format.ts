@@ -1,7 +1,7 @@
 // Asks for answers as a job's schema says, in the field that each endpoint has for it. A body with
 // a format or tools of its own stays as it is. Pure.
 
-import type { Account } from "../contract/account.ts";
+import type { Account, JsonSchemas } from "../contract/account.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
 import { isRecursive, isStrict, withoutBounds } from "../format/strict-schema.ts";
 
@@ -19,11 +19,16 @@ export function answerFormat(
   accounts: readonly Account[],
 ): AnswerFormat | null {
   if (given === null || given.type !== "object") return null;
-  const kinds = new Set(accounts.map(({ capabilities }) => capabilities.jsonSchemas));
+  const kinds = new Set(accounts.map((account) => takenBy(account, model)));
   const schema = sentSchema(given, model, kinds.has("strict"));
   const strict = isStrict(schema);
   const isTaken = !kinds.has("strict") || (strict && !isRecursive(schema));
-  return isTaken && !kinds.has(undefined) ? { schema, isStrict: strict } : null;
+  return isTaken && !kinds.has(null) ? { schema, isStrict: strict } : null;
+}
+
+function takenBy(account: Account, model: string): JsonSchemas | null {
+  if (account.jsonSchemasOf !== undefined) return account.jsonSchemasOf(model);
+  return account.capabilities.jsonSchemas ?? null;
 }
 
 /** OpenAI refuses bounds and formats for models that are fine-tuned. */

@@ -135,7 +135,14 @@ export const courses = {
 } satisfies Record<string, () => Course>;
 export type CourseName = keyof typeof courses;
 
-const PURE: ReadonlySet<string> = new Set(["encodeLine", "checkBody", "isNamedByPlace", "classify", "secrets"]);
+const PURE: ReadonlySet<string> = new Set([
+  "encodeLine",
+  "checkBody",
+  "isNamedByPlace",
+  "jsonSchemasOf",
+  "classify",
+  "secrets",
+]);
 const STREAMS: ReadonlySet<string> = new Set(["results", "execute", "listFiles"]);
 
 /** The same object; `check` is called before each call of it, with its name, and may throw. */

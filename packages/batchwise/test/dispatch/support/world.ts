@@ -142,7 +142,7 @@ const never = (): Promise<never> => new Promise(() => {});
 
 type Method = (...given: readonly unknown[]) => unknown;
 export type Around = (name: string, call: () => Promise<unknown>, given: readonly unknown[]) => Promise<unknown>;
-const PURE = ["encodeLine", "checkBody", "isNamedByPlace", "cachedPrefix", "classify", "secrets"];
+const PURE = ["encodeLine", "checkBody", "isNamedByPlace", "jsonSchemasOf", "cachedPrefix", "classify", "secrets"];
 
 export const storeDown = (): DispatchError => new DispatchError("STORE_UNAVAILABLE", "The store does not answer.");
 

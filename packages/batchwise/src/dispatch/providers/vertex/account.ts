@@ -12,6 +12,7 @@ import type {
   CleanupInput,
   CreateInput,
   Failure,
+  JsonSchemas,
   LineRequest,
   ListPage,
   Operation,
@@ -94,6 +95,14 @@ class VertexAccount extends AccountFields implements Account {
 
   isNamedByPlace(model: string): boolean {
     return this.#models.familyOf(model) === "embedding";
+  }
+
+  /**
+   * Gemini alone: for Claude an organization has to allow them first, and what batches of open
+   * models do with one is not documented.
+   */
+  jsonSchemasOf(model: string): JsonSchemas | null {
+    return this.#models.familyOf(model) === "gemini" ? "any" : null;
   }
 
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {

@@ -29,6 +29,7 @@ export const vertexCapabilities: Capabilities = {
   list: { paged: true, pageSize: 100, newestFirst: false },
   listsFiles: true,
   ledgerScope: "account",
+  jsonSchemas: "any",
   limits: {
     // Both for Gemini:
     // cloud.google.com/vertex-ai/generative-ai/docs/multimodal/batch-prediction-gemini

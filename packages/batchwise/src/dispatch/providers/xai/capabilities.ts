@@ -17,6 +17,8 @@ export const xaiCapabilities: Capabilities = {
   list: { paged: true, pageSize: 100, newestFirst: false },
   listsFiles: true,
   ledgerScope: "account",
+  /** docs.x.ai/docs/guides/structured-outputs: no bounds of texts and arrays, no `allOf`. */
+  jsonSchemas: "strict",
   limits: {
     /** Larger ones "may be throttled for processing stability". */
     maxRequests: 100_000,

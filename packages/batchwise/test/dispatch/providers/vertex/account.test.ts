@@ -6,6 +6,7 @@ import type { ObjectStorage } from "batchwise/dispatch";
 import { vertexAccount } from "batchwise/dispatch/vertex";
 import { describe, expect, test } from "vitest";
 import type { Account, BatchName, CallOptions, ProviderBatch } from "../../../../src/dispatch/contract/account.ts";
+import { type AnswerFormat, answerFormat, withFormat } from "../../../../src/dispatch/intake/answer-format.ts";
 import { inputOf } from "../account-suite.ts";
 import { openVertex, vertexClient } from "./vertex-case.ts";
 
@@ -46,6 +47,27 @@ test("input and output lie in folders of the prefix, and the ids come back in la
   expect(await results(account, done)).toEqual(["EFGHJKMNPQRS_0000000", "EFGHJKMNPQRS_0000001"]);
   for (const object of [`folder/input/${KEY}-1.jsonl`, `${folder}/predictions.jsonl`]) {
     expect(textOf(gcs.read("bucket", object))).toContain('"labels":{"batchwise_id":"efghjkmnpqrs_0000000"}');
+  }
+});
+
+test("a job's schema goes to Gemini in its own field, and not to Claude and open models", async () => {
+  const { account } = await openVertex();
+  const schema = {
+    type: "object",
+    properties: { a: { type: "string" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const format = answerFormat(schema, name.model, [account]);
+  const messages = [{ role: "user", content: "Hi" }];
+  const body = withFormat(name.endpoint, { model: name.model, messages }, format as AnswerFormat);
+  const line = account.encodeLine({ customId: "E_1", endpoint: name.endpoint, body: JSON.stringify(body) });
+  expect(JSON.parse(line).request.generationConfig).toEqual({
+    responseMimeType: "application/json",
+    responseJsonSchema: schema,
+  });
+  for (const model of ["claude-haiku-4-5", "meta/llama-3.3-70b-instruct-maas"]) {
+    expect(answerFormat(schema, model, [account])).toBeNull();
   }
 });
 
