@@ -3,6 +3,7 @@
 
 import { expect, test } from "vitest";
 import { DispatchError, PriceLimitError } from "../../src/dispatch/contract/errors.ts";
+import type { BatchQuery } from "../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../src/dispatch/contract/store.ts";
 import type { DispatchRequest } from "../../src/dispatch/contract/types.ts";
 import { payerName } from "../../src/dispatch/format/encode.ts";
@@ -119,6 +120,58 @@ test("an account that takes fewer requests gets what the limit pays for", async 
   await until(async () => limits(errors).length > 0, HOUR);
   const names = (await store.batches({ limit: 100 })).map(({ account }) => account);
   expect(new Set(names)).toEqual(new Set(["small"]));
+  await dispatcher.stop();
+});
+
+test("while answers of the job are awaited, the limit is looked at each ten seconds, and at once when it changes", async () => {
+  const { run, settle, store, time } = jobWorld({ plan: { runMs: 10 * MINUTE } });
+  const begunAt = time.now();
+  let looks = 0;
+  const watching = new Proxy(store, {
+    get: (object, name) => {
+      const value: unknown = Reflect.get(object, name);
+      if (name !== "batches" || typeof value !== "function")
+        return typeof value === "function" ? value.bind(object) : value;
+      return (query: BatchQuery) => {
+        if (query.states?.includes("quarantined") && query.states.includes("running")) looks += 1;
+        return value.call(object, query);
+      };
+    },
+  });
+  const job = run({ store: watching, requests: requests(30), prices, maxPrice: 0.2 });
+  expect(await settle(all(job)).catch((one: unknown) => one)).toBeInstanceOf(PriceLimitError);
+  expect(looks).toBeGreaterThan(3);
+  expect(looks).toBeLessThan((1.1 * (time.now() - begunAt)) / 10_000 + 20);
+});
+
+test("the limits of many tenants are written in tens", async () => {
+  const { store, start } = world();
+  let [open, most] = [0, 0];
+  const watching = new Proxy(store, {
+    get: (object, name) => {
+      const value: unknown = Reflect.get(object, name);
+      if (typeof value !== "function") return value;
+      return async (...given: unknown[]) => {
+        open += name === "usage" ? 1 : 0;
+        most = Math.max(most, open);
+        await Promise.resolve();
+        const result = await value.apply(object, given);
+        open -= name === "usage" ? 1 : 0;
+        return result;
+      };
+    },
+  });
+  const tenants = Object.fromEntries(Array.from({ length: 25 }, (_, n) => [`t${n}`, n + 1]));
+  const accounts = [new SimProvider({ time: world().time }).account()];
+  const dispatcher = await start({ store: watching, accounts, prices, maxPrice: { tenants } });
+  await dispatcher.enqueueMany(requests(1, { tenant: "t3" }));
+  expect(most).toBe(10);
+  expect(
+    await store.payers(
+      [],
+      Object.keys(tenants).map((of) => payerName("tenant", of)),
+    ),
+  ).toHaveLength(25);
   await dispatcher.stop();
 });
 

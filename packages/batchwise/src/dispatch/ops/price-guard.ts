@@ -59,6 +59,7 @@ export class PriceGuard {
     const { limits } = runtime;
     if (limits.stops.size === 0 || runtime.isStopping) return Number.POSITIVE_INFINITY;
     const lanes = await this.#stoppedLanes();
+    const isNew = lanes !== null && this.#stuckSince === null;
     if (lanes === null) this.#stuckSince = null;
     else {
       const error = this.#stuckSince === null ? null : await this.#refused(lanes, this.#stuckSince);
@@ -69,7 +70,8 @@ export class PriceGuard {
       this.#stuckSince ??= limits.look;
       runtime.sealing.wake();
     }
-    this.#lookMs = Math.min(2 * this.#lookMs, LAST_LOOK_MS);
+    // The sealer, just woken, is asked soon.
+    this.#lookMs = isNew ? FIRST_LOOK_MS : Math.min(2 * this.#lookMs, LAST_LOOK_MS);
     return runtime.clock.now() + this.#lookMs;
   }
 

@@ -12,6 +12,8 @@ import { parseLane, payerName } from "../format/encode.ts";
 import type { Payer } from "../options/max-price.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 
+/** Payers whose usage is read together. */
+const READ_AT_ONCE = 10;
 /** Stands for the limit of a payer that the store does not know. */
 const UNKNOWN = -1;
 
@@ -33,7 +35,7 @@ export class PriceLimits {
   readonly #told: Map<string, number> = new Map();
   /** By lane. */
   readonly stops: Map<string, PriceStop> = new Map();
-  /** Called after each stop. */
+  /** Called after each stop of a lane with other figures than its last one. */
   onStop: () => void = () => {};
 
   constructor(options: Pick<ResolvedOptions, "maxPrice" | "prices">, store: Store) {
@@ -61,10 +63,13 @@ export class PriceLimits {
   async #write(): Promise<void> {
     const known = new Set((await this.#store.payers([], [...this.#payers.keys()])).map(({ name }) => name));
     const changes: PayerChange[] = [];
-    for (const payer of this.#payers.values()) {
+    const change = async (payer: Payer): Promise<PayerChange> => {
       const { name, limit, kind } = payer;
-      const spent = known.has(name) && kind === "tenant" ? 0 : await this.#spentBefore(payer);
-      changes.push({ name, limit, spent });
+      return { name, limit, spent: known.has(name) && kind === "tenant" ? 0 : await this.#spentBefore(payer) };
+    };
+    const payers = [...this.#payers.values()];
+    for (let from = 0; from < payers.length; from += READ_AT_ONCE) {
+      changes.push(...(await Promise.all(payers.slice(from, from + READ_AT_ONCE).map(change))));
     }
     await this.#store.payers(changes, []);
   }
@@ -89,9 +94,10 @@ export class PriceLimits {
     const rows = await this.#store.payers([], payers);
     const [payer] = rows.toSorted((a, b) => leftOf(a) - leftOf(b));
     if (payer === undefined || rows.length < payers.length) return this.#unknown(payers, rows, model);
+    const before = this.stops.get(lane)?.payer;
     this.#look += 1;
     this.stops.set(lane, { payer, look: this.#look });
-    this.onStop();
+    if (before === undefined || !isSame(before, payer)) this.onStop();
     const isNew = this.#told.get(payer.name) !== payer.limit;
     this.#told.set(payer.name, payer.limit);
     return isNew ? this.errorOf(payer) : null;
@@ -104,6 +110,14 @@ export class PriceLimits {
     const isNew = unknown.some((name) => !this.#payers.has(name) && this.#told.get(name) !== UNKNOWN);
     for (const name of unknown) this.#told.set(name, UNKNOWN);
     return isNew ? unknownLimit(model) : null;
+  }
+
+  /** True if the lane waits for money, and no more is left than when that was found. */
+  async isStopped(lane: string): Promise<boolean> {
+    const payer = this.stops.get(lane)?.payer;
+    if (payer === undefined) return false;
+    const [row] = await this.#store.payers([], [payer.name]);
+    return row !== undefined && leftOf(row) <= leftOf(payer);
   }
 
   /** The lane has a batch again. */
@@ -141,6 +155,11 @@ export async function refuseForgottenLimit(
   if (known === undefined) return;
   const before = `An earlier run gave the job "${job}" a \`maxPrice\` of ${dollarsOf(known.limit)}`;
   throw new DispatchError("PRICE_LIMIT", `${before}: give one again, or Infinity to lift it.`);
+}
+
+function isSame(one: PayerRow, other: PayerRow): boolean {
+  const { name, limit, spent, reserved } = one;
+  return name === other.name && limit === other.limit && spent === other.spent && reserved === other.reserved;
 }
 
 export function leftOf({ limit, spent, reserved }: PayerRow): number {
