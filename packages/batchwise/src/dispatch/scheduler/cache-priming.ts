@@ -8,8 +8,10 @@ import type { BatchRow, LaneRow } from "../contract/rows.ts";
 import {
   afterLook,
   firstOf,
+  hasNext,
   heldUntil,
   isOver,
+  isSending,
   lateBefore,
   type Priming,
   primingMark,
@@ -42,8 +44,8 @@ export class CachePriming {
   readonly #closer: LaneCloser;
   /** The waiting requests of each slot, by name of the mark. */
   #slots: Map<string, SlotRows> = new Map();
-  /** Slots of which this turn has sent first requests. */
-  readonly #sent: Set<string> = new Set();
+  /** Slots of which this turn has tried to send first requests, and whether some account took them. */
+  readonly #sent: Map<string, boolean> = new Map();
 
   constructor(runtime: Runtime, closer: LaneCloser) {
     this.#runtime = runtime;
@@ -54,14 +56,31 @@ export class CachePriming {
   async beginTurn(lanes: readonly LaneRow[], now: number): Promise<void> {
     this.#sent.clear();
     this.#slots = slotsOf(lanes);
+    const looked: { readonly mark: string; readonly priming: Priming; readonly rows: SlotRows }[] = [];
     for (const [mark, priming] of this.#runtime.lastPauses.primings) {
-      const rows = this.#slots.get(mark) ?? {};
-      const sent = await this.#look(priming, now);
-      const next = afterLook(priming, rows, sent, now);
+      const rows = await this.#payable(priming, this.#slots.get(mark) ?? {});
+      if (!isSending(priming, rows, now)) looked.push({ mark, priming, rows });
+    }
+    const batches = await this.#batchesOf(looked.flatMap(({ priming }) => priming.batches));
+    for (const { mark, priming, rows } of looked) {
+      const next = afterLook(priming, rows, await this.#look(priming, rows, batches, now), now);
       if (next === priming) continue;
-      if (next?.phase === "open") await this.#joinRest(rows);
+      if (next?.phase === "open") await this.#joinRest(this.#slots.get(mark) ?? {});
       await this.#change(mark, priming, next);
     }
+  }
+
+  /** Without first requests that wait for money: the others do not wait for those. */
+  async #payable({ phase }: Priming, rows: SlotRows): Promise<SlotRows> {
+    const lane = phase === "open" ? undefined : rows[phase]?.lane;
+    if (lane === undefined || !(await this.#runtime.limits.isStopped(lane))) return rows;
+    return { ...rows, [phase]: undefined };
+  }
+
+  async #batchesOf(keys: readonly string[]): Promise<ReadonlyMap<string, BatchRow>> {
+    if (keys.length === 0) return new Map();
+    const batches = await this.#runtime.store.batches({ keys, limit: keys.length });
+    return new Map(batches.map((batch) => [batch.key, batch]));
   }
 
   /** No first request is to be replaced: those kept for that go with the rest. */
@@ -102,14 +121,19 @@ export class CachePriming {
     const cached = cacheLaneOf(lane.lane);
     if (cached === null) return false;
     const mark = primingMark(cached);
-    if (this.#sent.has(mark)) return true;
+    const tried = this.#sent.get(mark);
+    if (tried !== undefined) return tried;
     const rows: SlotRows = this.#slots.get(mark) ?? {};
     const priming = this.#primingOf(mark);
     const step = stepOf(priming, cached.role, lane, now);
     const ahead = step === "fills" ? firstOf(rows) : step === "sends" ? lane : undefined;
     const caching = serving.first.filter(({ cachedPrefix }) => cachedPrefix !== undefined);
     if (ahead === undefined || caching.length === 0) return false;
-    return this.#sendAhead(mark, priming, ahead, caching, ledgers, now);
+    // Most refusals are known before: an announcement that is withdrawn costs two writes a turn.
+    const mayGo = await this.#closer.mayTake(ahead, caching, ledgers);
+    const isSent = mayGo && (await this.#sendAhead(mark, priming, ahead, caching, ledgers, now));
+    this.#sent.set(mark, isSent);
+    return isSent;
   }
 
   async #sendAhead(
@@ -124,9 +148,7 @@ export class CachePriming {
     const announced = withBatch(priming, key, now);
     // Another process may be first: its batch is awaited.
     if (!(await this.#change(mark, priming, announced))) return true;
-    this.#sent.add(mark);
     if (await this.#closer.closeAt(lane, caching, ledgers, key)) return true;
-    this.#sent.delete(mark);
     await this.#change(mark, announced, priming);
     return false;
   }
@@ -150,14 +172,16 @@ export class CachePriming {
     return primingValue(this.#primingOf(mark)) === value;
   }
 
-  async #look({ phase, batches: keys }: Priming, now: number): Promise<SentFirst> {
-    if (phase === "open" || keys.length === 0) return { haveEnded: true, haveSucceeded: false, account: "" };
-    const batches = await this.#runtime.store.batches({ keys, limit: keys.length });
-    const missing = keys.filter((key) => !batches.some((batch) => batch.key === key));
+  async #look(priming: Priming, rows: SlotRows, known: ReadonlyMap<string, BatchRow>, now: number): Promise<SentFirst> {
+    const batches = priming.batches.flatMap((key) => known.get(key) ?? []);
+    const missing = priming.batches.filter((key) => !known.has(key));
     const isOpen = missing.some((key) => timeOfKey(key) + ANNOUNCED_MS > now) || batches.some(isRunning);
     if (isOpen) return { haveEnded: false, haveSucceeded: false, account: "" };
     let haveSucceeded = missing.length === 0;
-    for (const batch of batches) haveSucceeded &&= (await this.#succeeded(batch)) === batch.requests;
+    // Nothing would go in place of a failed one.
+    if (hasNext(priming, rows)) {
+      for (const batch of batches) haveSucceeded &&= (await this.#succeeded(batch)) === batch.requests;
+    }
     return { haveEnded: true, haveSucceeded, account: batches[0]?.account ?? "" };
   }
 

@@ -105,6 +105,14 @@ export class LaneCloser {
     return true;
   }
 
+  /** False if no account has room, or the lane waits for money, as far as that is known. */
+  async mayTake(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<boolean> {
+    const now = this.#runtime.clock.now();
+    const open = this.#open(lane, accounts, ledgers, now);
+    if (rankAccounts(open, parseLane(lane.lane), ledgers, now).length === 0) return false;
+    return !(await this.#runtime.limits.isStopped(lane.lane));
+  }
+
   /** Closes the announced batch `key` at one of these accounts. Ends nothing that none takes. */
   async closeAt(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, key: string): Promise<boolean> {
     const { kind } = await this.#ask(lane, accounts, ledgers, key);
@@ -125,12 +133,9 @@ export class LaneCloser {
     const { thresholds } = this.#runtime.options;
     const name = parseLane(lane.lane);
     const now = this.#runtime.clock.now();
-    // As last read: a probe that was sent in this turn counts.
-    const opennessAt = ({ name: account }: Account): Openness =>
-      opennessOf(this.#runtime.lastPauses, { ...name, account }, now);
-    const open = accounts.filter((account) => opennessAt(account) !== "closed" && !isOnTrial(account, ledgers, now));
+    const open = this.#open(lane, accounts, ledgers, now);
     for (const choice of rankAccounts(open, name, ledgers, now)) {
-      const result = await this.#seal(lane.lane, choice, opennessAt(choice.account) === "probe", key);
+      const result = await this.#seal(lane.lane, choice, this.#opennessAt(lane, choice.account, now) === "probe", key);
       if (result.ok) {
         this.#sealed(lane, choice, result.batch, ledgers);
         return { kind: "sealed" };
@@ -152,6 +157,16 @@ export class LaneCloser {
       noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
     }
     return { kind: "refused", why: { choices, refusals, noRoom, tooLarge } };
+  }
+
+  #open(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, now: number): Account[] {
+    const isClosed = (account: Account): boolean => this.#opennessAt(lane, account, now) === "closed";
+    return accounts.filter((account) => !isClosed(account) && !isOnTrial(account, ledgers, now));
+  }
+
+  /** As last read: a probe that was sent in this turn counts. */
+  #opennessAt({ lane }: LaneRow, { name: account }: Account, now: number): Openness {
+    return opennessOf(this.#runtime.lastPauses, { ...parseLane(lane), account }, now);
   }
 
   /** No account takes what may not be paid: the lane waits. */

@@ -2,13 +2,14 @@
 // prefixes, and that none of them waits for ever, whatever fails.
 
 import { afterAll, describe, expect, test } from "vitest";
+import type { Store } from "../../../src/dispatch/contract/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { sqliteStore } from "../../../src/dispatch/stores/sqlite/index.ts";
 import { makeFolder, watched } from "../stores/sqlite/folder.ts";
 import { asking, caching, sealedWithin } from "../support/cached-prefixes.ts";
-import { SimProvider } from "../support/sim-provider.ts";
-import { isAtRest, SimProcess, seeded, world } from "../support/world.ts";
+import { SIM_LIMITS, SimProvider } from "../support/sim-provider.ts";
+import { ask, isAtRest, SimProcess, seeded, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -33,6 +34,59 @@ describe("many prefixes", () => {
     const sealed = await sealedWithin(memoryStore(), 200, 10, () => 0);
     expect(sealed).toMatchObject({ lanes: 3, sizes: [200, 200, 1_600] });
   });
+});
+
+/** Notes the calls that a store gets. */
+function noted(store: Store): { readonly store: Store; readonly calls: (readonly [name: string, input: unknown])[] } {
+  const calls: (readonly [string, unknown])[] = [];
+  const watching = new Proxy(store, {
+    get: (object, name) => {
+      const value: unknown = Reflect.get(object, name);
+      if (typeof value !== "function") return value;
+      return (...given: unknown[]) => {
+        calls.push([String(name), given[0]]);
+        return value.apply(object, given);
+      };
+    },
+  });
+  return { store: watching, calls };
+}
+
+test("one turn reads the batches of all first requests at once, however many groups wait", async () => {
+  const { time, store, start } = world();
+  const { store: watching, calls } = noted(store);
+  const provider = new SimProvider({ time, plan: () => ({ runMs: 50 * MINUTE }) });
+  const dispatcher = await start({
+    ...{ store: watching, accounts: [provider.account({}, caching)], thresholds: { maxAgeMs: MINUTE } },
+  });
+  for (const group of ["a", "b", "c"]) {
+    await dispatcher.enqueueMany(asking(group, 0, 20));
+    await time.advance(5 * MINUTE);
+  }
+  calls.length = 0;
+  await time.advance(20 * MINUTE);
+  const reads = calls.flatMap(([name, input]) => (name === "batches" && "keys" in (input as object) ? [input] : []));
+  expect(reads).toContainEqual({ keys: [expect.any(String), expect.any(String), expect.any(String)], limit: 3 });
+  // Other loops read some batches, too, but not one in each turn.
+  expect(reads.length).toBeLessThan(1.5 * calls.filter(([name]) => name === "probe").length);
+  await dispatcher.stop();
+});
+
+test("first requests that no account has room for are not announced and withdrawn, turn after turn", async () => {
+  const { time, store, start } = world();
+  const { store: watching, calls } = noted(store);
+  const provider = new SimProvider({ time, plan: () => ({ runMs: 2 * HOUR }) });
+  const account = provider.account({ limits: { ...SIM_LIMITS, maxEnqueuedBatches: 1 } }, caching);
+  const dispatcher = await start({ store: watching, accounts: [account], thresholds: { maxAgeMs: MINUTE } });
+  await dispatcher.enqueueMany([ask("plain")]);
+  await time.advance(5 * MINUTE);
+  await dispatcher.enqueueMany(asking("p", 0, 20));
+  await time.advance(HOUR);
+  const written = calls.filter(([name, input]) => name === "marks" && JSON.stringify(input).includes('"cache '));
+  expect(written).toEqual([]);
+  await time.advance(5 * HOUR);
+  await dispatcher.stop();
+  expect((await store.batches({ limit: 9 })).map(({ requests }) => requests).toSorted()).toEqual([1, 1, 19]);
 });
 
 /** Several prefixes, deadlines, failures, cancels, and a process that dies. */

@@ -98,6 +98,19 @@ export interface SentFirst {
   readonly account: string;
 }
 
+/** True while more first requests of the phase are to be sent: nothing else is decided then. */
+export function isSending(priming: Priming, rows: SlotRows, now: number): boolean {
+  const { phase } = priming;
+  if (phase === "open" || isOver(priming, now)) return false;
+  const row = rows[phase] ?? null;
+  return row !== null && row.ready > 0 && stepOf(priming, phase, row, now) === "sends";
+}
+
+/** True if requests are there to go in place of first ones that have failed. */
+export function hasNext({ phase }: Priming, { next }: SlotRows): boolean {
+  return phase === "first" && (next?.ready ?? 0) > 0;
+}
+
 /** The slot's next state: the same object if it does not change, null if it fills again. */
 export function afterLook(priming: Priming, rows: SlotRows, sent: SentFirst, now: number): Priming | null {
   const { phase } = priming;
@@ -106,10 +119,9 @@ export function afterLook(priming: Priming, rows: SlotRows, sent: SentFirst, now
     const isLeft = [rows.first, rows.next, rows.rest].some((row) => row !== undefined && !isNewer(row, openedAt));
     return isLeft ? priming : null;
   }
-  const isSending = stepOf(priming, phase, rows[phase] ?? null, now) === "sends" && (rows[phase]?.ready ?? 0) > 0;
-  if (!isOver(priming, now) && (isSending || !sent.haveEnded)) return priming;
+  if (isSending(priming, rows, now) || (!isOver(priming, now) && !sent.haveEnded)) return priming;
   const account = sent.account === "" ? priming.account : sent.account;
-  const isReplaced = phase === "first" && !sent.haveSucceeded && (rows.next?.ready ?? 0) > 0;
+  const isReplaced = !sent.haveSucceeded && hasNext(priming, rows);
   if (isReplaced && !isOver(priming, now)) return { ...priming, phase: "next", batches: [], account };
   return { phase: "open", batches: [], account, since: priming.since, until: now + CACHED_MS };
 }

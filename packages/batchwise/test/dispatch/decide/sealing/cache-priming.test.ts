@@ -4,7 +4,9 @@ import {
   afterLook,
   CACHED_MS,
   firstOf,
+  hasNext,
   heldUntil,
+  isSending,
   lateBefore,
   type Priming,
   type SentFirst,
@@ -53,6 +55,19 @@ test.each<[string, Priming, SlotRows, SentFirst, number, Priming | null]>([
   ["only later first ones are not sent yet", begun, { ...waiting, first: row(3, 1) }, succeeded, 5, open],
 ])("what follows when %s", (_what, before, rows, sent, after, expected) => {
   expect(afterLook(before, rows, sent, NOW + after)).toEqual(expected);
+});
+
+test("first requests are sent before anything else is decided, until the hour is over", () => {
+  expect(isSending(begun, { ...waiting, first: row(3) }, NOW)).toBe(true);
+  expect(isSending(begun, { ...waiting, first: row(3) }, NOW + CACHED_MS)).toBe(false);
+  expect(isSending(begun, waiting, NOW)).toBe(false);
+  expect(isSending(open, { first: row(3) }, NOW)).toBe(false);
+});
+
+test("only where a next one waits it matters whether the first ones succeeded", () => {
+  expect(hasNext(begun, waiting)).toBe(true);
+  expect(hasNext(begun, { rest: row(9) })).toBe(false);
+  expect(hasNext({ ...begun, phase: "next" }, waiting)).toBe(false);
 });
 
 test("a state that a wrong clock has written holds nobody back", () => {
