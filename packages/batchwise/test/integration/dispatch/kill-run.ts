@@ -13,6 +13,8 @@ import { localAccount } from "../../../src/dispatch/providers/local/index.ts";
 import { mistralAccount } from "../../../src/dispatch/providers/mistral/index.ts";
 import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
 import { vertexAccount } from "../../../src/dispatch/providers/vertex/index.ts";
+import { voyageAccount } from "../../../src/dispatch/providers/voyage/index.ts";
+import { xaiAccount } from "../../../src/dispatch/providers/xai/index.ts";
 import { gcsStorage, s3Storage } from "../../../src/dispatch/storage/index.ts";
 import { openStore, type Place } from "./open-store.ts";
 
@@ -25,10 +27,16 @@ export type Service =
   | "gemini"
   | "local"
   | "mistral"
+  | "xai"
+  | "voyage"
+  | (typeof RECORDS)[number]
   /** OpenAI, and Anthropic as the fallback account. All requests have deadlines. */
   | "fallback"
   | keyof typeof BEDROCK_MODELS
   | keyof typeof VERTEX_MODELS;
+
+/** Services of OpenAI's shape that are a record each. */
+export const RECORDS = ["doubleword", "dashscope", "deepinfra", "novita", "siliconflow"] as const;
 
 /** A model of each family at Bedrock. */
 const BEDROCK_MODELS = {
@@ -36,6 +44,7 @@ const BEDROCK_MODELS = {
   "bedrock-nova": "us.amazon.nova-lite-v1:0",
   "bedrock-llama": "us.meta.llama3-3-70b-instruct-v1:0",
   "bedrock-titan": "amazon.titan-embed-text-v2:0",
+  "bedrock-gpt-oss": "openai.gpt-oss-120b-1:0",
 } as const;
 
 /** The same at Vertex AI. */
@@ -132,8 +141,10 @@ async function accountOf({ service, url, storageUrl, leaseMs }: KillWork): Promi
     return openaiAccount({ client, service, ...times });
   }
   const baseURL = service === "groq" ? `${url}/openai/v1` : `${url}/v1`;
-  const named = service === "fallback" ? "openai" : service;
-  return openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL }), service: named, ...times });
+  const client = new OpenAI({ apiKey: "key", baseURL });
+  if (service === "xai") return xaiAccount({ client, ...times });
+  if (service === "voyage") return voyageAccount({ client, ...times });
+  return openaiAccount({ client, service: service === "fallback" ? "openai" : service, ...times });
 }
 
 async function accountsOf(work: KillWork, failpoint: (name: string) => void): Promise<Account[]> {
@@ -177,7 +188,7 @@ async function report(store: Store): Promise<KillReport> {
 
 function bodiesFor(service: Service): (content: string) => JsonObject {
   const model = isAtBedrock(service) ? BEDROCK_MODELS[service] : "m";
-  if (service === "bedrock-titan") return (input) => ({ model, input });
+  if (service === "bedrock-titan" || service === "voyage") return (input) => ({ model, input });
   return (content) => ({ model, max_tokens: 9, messages: [{ role: "user", content }] });
 }
 
