@@ -21,14 +21,15 @@ export interface CacheLane {
   readonly role: CacheRole;
 }
 
-const CACHED = /^([a-h])-(first|next|rest|late)$/;
+/** The last mark of a lane without a group. */
+const CACHED = /^\S+#([a-h])-(first|next|rest|late) {2}/;
 
 /** null for other lanes, parts of split batches and urgent requests: these wait for no other. */
 export function cacheLaneOf(name: string): CacheLane | null {
-  const lane = parseLane(name);
-  if (lane.cached === "" || lane.group !== "" || lane.urgent) return null;
-  const [, slot, role] = CACHED.exec(lane.cached) ?? [];
+  const [, slot, role] = CACHED.exec(name) ?? [];
   if (slot === undefined || role === undefined) return null;
+  const lane = parseLane(name);
+  if (lane.urgent) return null;
   return { base: laneName({ ...lane, cached: "" }), slot: slot as CacheSlot, role: role as CacheRole };
 }
 

@@ -6,7 +6,7 @@ import type { CachedPrefix } from "../contract/cached-prefix.ts";
 import type { NewRequest } from "../contract/rows.ts";
 import type { EnqueueResult } from "../contract/store.ts";
 import { CACHED_MS, isOver, LEAST_SHARED, type Primings, primingMark } from "../decide/sealing/cache-priming.ts";
-import { CACHE_SLOTS, type CacheRole, type CacheSlot, cacheLaneName } from "../format/cache-lanes.ts";
+import { CACHE_SLOTS, type CacheRole, type CacheSlot, cacheLaneName, cacheLaneOf } from "../format/cache-lanes.ts";
 import { inLane } from "./intake.ts";
 
 /** Prefixes that are counted; the oldest are forgotten. */
@@ -66,7 +66,8 @@ export class CachePlacing {
     for (const [index, row] of rows.entries()) {
       const prefix = this.#input.prefixOf(row);
       if (prefix === undefined || answers[index] === "stored") continue;
-      if (this.#placed.get(row)?.lane.includes("-first ")) this.#prefixes.delete(`${prefix.digest} ${row.lane}`);
+      const placed = cacheLaneOf(this.#placed.get(row)?.lane ?? "");
+      if (placed?.role === "first") this.#prefixes.delete(`${prefix.digest} ${row.lane}`);
     }
   }
 
