@@ -105,8 +105,6 @@ async function insert(
   const stored = await insertRows(db, ranked);
   await keep(db, [...shares.values()]);
   const ids = new Set(stored.map(({ id }) => id));
-  const priced = fresh.filter(({ request: { id, price = 0 } }) => price > 0 && ids.has(id));
-  if (priced.length > 0) await keepPrices(db, priced);
   const usage = new UsageSums();
   for (const { request } of fresh) if (ids.has(request.id)) usage.requested(request);
   await keepUsage(db, usage);
@@ -118,11 +116,12 @@ function insertRows(db: Connection, rows: readonly Ranked[]): Promise<{ id: stri
   return db.all<{ id: string }>(
     `WITH input AS (
        SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::float8[],
-         $8::float8[], $9::bigint[], $10::bigint[], $11::text[], $12::text[], $13::text[]) WITH ORDINALITY
-         AS t (id, digest, lane, priority, rank, tenant, now, deadline_at, bytes, tokens, metadata, body, job, n)
+         $8::float8[], $9::bigint[], $10::bigint[], $11::text[], $12::text[], $13::text[], $14::bigint[]) WITH ORDINALITY
+         AS t (id, digest, lane, priority, rank, tenant, now, deadline_at, bytes, tokens, metadata, body, job, price, n)
      ), added AS (
-       INSERT INTO batchwise_request (id, lane, priority, rank, tenant, job, created_at, deadline_at, bytes, tokens)
-       SELECT id, lane, priority, rank, tenant, job, now, deadline_at, bytes, tokens FROM input ORDER BY n
+       INSERT INTO batchwise_request
+         (id, lane, priority, rank, tenant, job, created_at, deadline_at, bytes, tokens, price)
+       SELECT id, lane, priority, rank, tenant, job, now, deadline_at, bytes, tokens, price FROM input ORDER BY n
        ON CONFLICT (id) DO NOTHING RETURNING *
      ), bodies AS (
        INSERT INTO batchwise_body (seq, digest, metadata, body)
@@ -135,15 +134,7 @@ function insertRows(db: Connection, rows: readonly Ranked[]): Promise<{ id: stri
     ...[column((row) => row.priority), column((row) => row.rank), column((row) => row.tenant)],
     ...[column((row) => row.now), column((row) => row.deadlineAt), column((row) => row.bytes)],
     ...[column((row) => row.tokens), column((row) => row.metadata), column((row) => row.body)],
-    column((row) => row.job),
-  );
-}
-
-async function keepPrices(db: Connection, priced: readonly { readonly request: NewRequest }[]): Promise<void> {
-  await db.run(
-    `UPDATE batchwise_request r SET price = p.price FROM unnest($1::text[], $2::bigint[]) AS p (id, price)
-     WHERE r.id = p.id`,
-    ...[priced.map(({ request }) => request.id), priced.map(({ request }) => request.price ?? 0)],
+    ...[column((row) => row.job), column((row) => row.price ?? 0)],
   );
 }
 

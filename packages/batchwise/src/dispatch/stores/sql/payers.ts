@@ -1,6 +1,6 @@
 // What payers may spend, have spent and have reserved: a row for each. A batch keeps its payers and
-// what it has reserved with each of them, until its last member is settled. Guarantees that rows
-// are locked in the order of their names, so that two transactions never deadlock.
+// what it has reserved with each of them, until its last member is settled. Guarantees that several
+// rows are locked in the order of their names, so that two transactions never deadlock.
 
 import type { Settlement } from "../../contract/outcome-rows.ts";
 import type { PayerChange, PayerRow } from "../../contract/payers.ts";
@@ -55,7 +55,11 @@ export function* charge(
   if (spent === 0 && released === 0) return;
   const names = JSON.parse(payers) as string[];
   const among = dialect.among("name", "text");
-  yield* all(`SELECT name FROM batchwise_payer WHERE ${among} ORDER BY name ${dialect.lock("batchwise_payer")}`, names);
+  if (names.length > 1)
+    yield* all(
+      `SELECT name FROM batchwise_payer WHERE ${among} ORDER BY name ${dialect.lock("batchwise_payer")}`,
+      names,
+    );
   const sets = "spent = spent + ?, reserved = reserved - ?";
   yield* run(`UPDATE batchwise_payer SET ${sets} WHERE ${among}`, spent, released, names);
 }

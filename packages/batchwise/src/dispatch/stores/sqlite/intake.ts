@@ -29,8 +29,8 @@ const ROWS_A_STATEMENT = 10;
  * transaction is rolled back instead.
  */
 const REQUESTS = `INSERT OR FAIL INTO batchwise_request
-  (seq, id, lane, priority, rank, tenant, job, created_at, deadline_at, bytes, tokens) VALUES `;
-const REQUEST = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  (seq, id, lane, priority, rank, tenant, job, created_at, deadline_at, bytes, tokens, price) VALUES `;
+const REQUEST = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const UNLESS_KNOWN = " ON CONFLICT (id) DO NOTHING";
 const BODIES = "INSERT OR FAIL INTO batchwise_body (seq, digest, metadata, body) VALUES ";
 const BODY = "(?, ?, ?, ?)";
@@ -107,11 +107,11 @@ class Intake {
     const bodies: SqliteValue[] = [];
     let seq = this.#next;
     for (const [n, request] of requests.entries()) {
-      const { id, digest, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body } = request;
+      const { id, digest, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body, price = 0 } = request;
       const share = this.#share(request);
       const rank = Math.max(share.claimed, finished.get(share) ?? share.finished);
       finished.set(share, rank + Math.max(1, tokens));
-      rows.push(seq, id, share.lane, priority, rank, tenant, job, times[n] as number, deadlineAt, bytes, tokens);
+      rows.push(seq, id, share.lane, priority, rank, tenant, job, times[n] as number, deadlineAt, bytes, tokens, price);
       bodies.push(seq, digest, metadata, body);
       seq += 1;
     }
@@ -122,9 +122,6 @@ class Intake {
     }
     this.#db.run(sql.bodies, ...bodies);
     for (const [share, rank] of finished) share.finished = rank;
-    for (const [n, { price = 0 }] of requests.entries()) {
-      if (price > 0) this.#db.run("UPDATE batchwise_request SET price = ? WHERE seq = ?", price, this.#next + n);
-    }
     this.#next = seq;
     for (const request of requests) this.#usage.requested(request);
     return true;

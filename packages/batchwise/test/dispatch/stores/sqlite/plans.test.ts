@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import type { RequestMatch } from "../../../../src/dispatch/contract/rows.ts";
 import type { Store } from "../../../../src/dispatch/index.ts";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
+import { final } from "../../../../src/dispatch/testing/conformance/case.ts";
 import { NOW, requests, sealInput, watched } from "./folder.ts";
 
 /** The steps that SQLite plans on a table for a call of the store. */
@@ -54,6 +55,26 @@ test("a probe and a seal walk through none of the requests that wait for their n
       );
     }
   }
+});
+
+test("prices cost no statements of their own, and one payer is charged without being read before", async () => {
+  const { database, ran, close } = watched(":memory:");
+  const store = sqliteStore({ database });
+  await store.payers([{ name: "job", limit: 500, spent: 0 }], []);
+  ran.length = 0;
+  await store.enqueue(
+    requests(21, "r").map((row) => ({ ...row, price: 6 })),
+    NOW,
+  );
+  expect(ran.filter((sql) => sql.startsWith("UPDATE batchwise_request"))).toEqual([]);
+  const sealed = await store.seal({ ...sealInput("k"), payers: ["job"] });
+  const fence = sealed.ok ? sealed.batch.fence : 0;
+  ran.length = 0;
+  const items = Array.from({ length: 21 }, (_, ord) => ({ ...final(ord), price: 5 }));
+  await store.settle({ key: "k", fence, items, sinks: [], cancelledPayload: "{}", cancelledCode: "c", now: NOW });
+  expect(ran.filter((sql) => /SELECT name FROM batchwise_payer/.test(sql))).toEqual([]);
+  expect(await store.payers([], ["job"])).toMatchObject([{ spent: 105, reserved: 0 }]);
+  close();
 });
 
 test("a seal that money refuses sums up no batch, because that is asked each turn", async () => {
