@@ -2,10 +2,11 @@
 
 import { DispatchError } from "../../contract/errors.ts";
 
-/** A later version has written it. */
-export function newerSchema(found: number, known: number): DispatchError {
+/** A later version has written it. `cause`: what failed, if a process was using it meanwhile. */
+export function newerSchema(found: number, known: number, cause?: unknown): DispatchError {
   const message = `The database has schema ${found}, newer than this batchwise knows (${known}).`;
-  return new DispatchError("STORE_SCHEMA", message);
+  const advice = "A later version has upgraded it: start this process anew with that version.";
+  return new DispatchError("STORE_SCHEMA", `${message} ${advice}`, cause);
 }
 
 /** Batches that processes of an earlier version hold, and until when. */

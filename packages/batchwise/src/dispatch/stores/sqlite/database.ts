@@ -113,6 +113,7 @@ export function runAll(db: Connection, statements: readonly Statement[]): void {
   for (const { sql, values } of statements) db.run(sql, ...values.map(bind));
 }
 
+const GENERIC = 1;
 const PERM = 3;
 const BUSY = 5;
 const LOCKED = 6;
@@ -120,10 +121,23 @@ const READ_ONLY = 8;
 const CORRUPT = 11;
 const FULL = 13;
 const CANNOT_OPEN = 14;
+const SCHEMA = 17;
 const AUTH = 23;
 const NOT_A_DATABASE = 26;
 const NAMES: Readonly<Record<string, number>> = {
-  ...{ PERM, BUSY, LOCKED, READONLY: READ_ONLY, CORRUPT, FULL, CANTOPEN: CANNOT_OPEN, AUTH, NOTADB: NOT_A_DATABASE },
+  ...{
+    ERROR: GENERIC,
+    PERM,
+    BUSY,
+    LOCKED,
+    READONLY: READ_ONLY,
+    CORRUPT,
+    FULL,
+    CANTOPEN: CANNOT_OPEN,
+    SCHEMA,
+    AUTH,
+    NOTADB: NOT_A_DATABASE,
+  },
 };
 
 /** SQLite's primary result code in an error of any driver; undefined if there is none. */
@@ -140,6 +154,12 @@ function resultCode(error: unknown): number | undefined {
 /** The file, or one beside it, cannot be opened. */
 export function isUnopened(error: unknown): boolean {
   return resultCode(error) === CANNOT_OPEN;
+}
+
+/** The tables may be others than the statement needs. */
+export function mayBeOfTables(error: unknown): boolean {
+  const code = resultCode(error);
+  return code === undefined || code === GENERIC || code === SCHEMA;
 }
 
 /** Another connection holds the lock: a retry may succeed. */

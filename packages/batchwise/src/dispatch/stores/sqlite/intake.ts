@@ -34,6 +34,7 @@ const REQUEST = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 const UNLESS_KNOWN = " ON CONFLICT (id) DO NOTHING";
 const BODIES = "INSERT OR FAIL INTO batchwise_body (seq, digest, metadata, body) VALUES ";
 const BODY = "(?, ?, ?, ?)";
+const SHARE = "INSERT OR REPLACE INTO batchwise_share (lane, priority, tenant, finished) VALUES (?, ?, ?, ?)";
 const ONE = { requests: `${REQUESTS}${REQUEST}${UNLESS_KNOWN}`, bodies: `${BODIES}${BODY}` };
 const MANY = {
   requests: `${REQUESTS}${repeated(REQUEST)}${UNLESS_KNOWN}`,
@@ -131,14 +132,15 @@ class Intake {
   finish(): void {
     if (this.#next === this.#first) return;
     this.#db.run(
-      `INSERT OR FAIL INTO batchwise_ready
-       SELECT lane, 0, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
+      `INSERT OR FAIL INTO batchwise_ready (
+         lane, later, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
+       ) SELECT lane, 0, priority, rank, seq, bytes, tokens, not_before, deadline_at, created_at
        FROM batchwise_request WHERE seq >= ?`,
       this.#first,
     );
     for (const { lane, priority, tenant, finished } of this.#shares.values()) {
       const share = [lane, priority, tenant, finished];
-      this.#db.run("INSERT OR REPLACE INTO batchwise_share VALUES (?, ?, ?, ?)", ...share);
+      this.#db.run(SHARE, ...share);
     }
     runAll(this.#db, this.#usage.statements());
   }

@@ -3,6 +3,7 @@
 // the first two and touch neither the request's row nor its texts, so a seal costs the same however
 // many requests have ended.
 
+import type { DispatchError } from "../../contract/errors.ts";
 import { type Held, heldByOlder, LONGEST_LEASE_MS, newerSchema } from "../sql/schema-errors.ts";
 import type { Connection } from "./database.ts";
 
@@ -273,6 +274,15 @@ export function migrate(db: Connection): void {
     db.exec("CREATE TABLE IF NOT EXISTS batchwise_schema (version INTEGER NOT NULL)");
     db.exec(`DELETE FROM batchwise_schema; INSERT INTO batchwise_schema VALUES (${STEPS.length})`);
   });
+}
+
+/**
+ * Why a statement failed, where a later version has changed the tables since this connection was
+ * opened; else null.
+ */
+export function changedSince(db: Connection, cause: unknown): DispatchError | null {
+  const version = versionOf(db);
+  return version > STEPS.length ? newerSchema(version, STEPS.length, cause) : null;
 }
 
 /** By the clock of this machine, which the older processes share. */

@@ -64,7 +64,7 @@ function requeue(db: Connection, batch: number, items: readonly Requeue[], now: 
       "UPDATE batchwise_request SET lane = ?, not_before = ?, attempts = attempts + ? WHERE seq = ?",
       ...[ids.get(lane) ?? 0, notBefore, charged ? 1 : 0, seq],
     );
-    db.run("INSERT INTO batchwise_history VALUES (?, ?, ?, ?)", seq, batch, code, now);
+    db.run("INSERT INTO batchwise_history (seq, batch, code, at) VALUES (?, ?, ?, ?)", seq, batch, code, now);
     if (appended !== undefined) append(db, seq, appended);
   }
   const seqs = items.map(({ seq }) => seq);

@@ -24,7 +24,7 @@ import { withOutcomes } from "../sql/outcomes.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";
 import type { Steps } from "../sql/steps.ts";
 import { seal } from "./claim.ts";
-import { type Connection, isBusy, isUnopened, type SqliteDatabase, storeError } from "./database.ts";
+import { type Connection, isBusy, isUnopened, mayBeOfTables, type SqliteDatabase, storeError } from "./database.ts";
 import { bookAndTake } from "./deliveries.ts";
 import { sqlite } from "./dialect.ts";
 import { endWaiting } from "./endings.ts";
@@ -40,6 +40,7 @@ import {
 import { readProbe } from "./probe.ts";
 import { Pruning } from "./prune.ts";
 import { SameFile } from "./same-file.ts";
+import { changedSince } from "./schema.ts";
 import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
 
@@ -162,7 +163,15 @@ class SqliteStore extends SqlStore implements Store {
 
   #toldError(error: unknown): DispatchError {
     const { path } = this.#options;
-    return path !== null && isUnopened(error) ? whyNotOpened(path, error) : storeError(error);
+    if (path !== null && isUnopened(error)) return whyNotOpened(path, error);
+    const told = storeError(error);
+    const db = this.#connection;
+    if (told === error || db === null || !mayBeOfTables(error)) return told;
+    try {
+      return changedSince(db, error) ?? told;
+    } catch {
+      return told;
+    }
   }
 
   #open(): Connection {

@@ -3,10 +3,10 @@
 
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
 import { olderKey, testOlderWork, testPriceInOlderWork } from "../../support/older-work.ts";
-import { makeFolder } from "./folder.ts";
+import { makeFolder, NOW, requests } from "./folder.ts";
 
 const folder = makeFolder();
 afterAll(() => folder.remove());
@@ -49,4 +49,30 @@ test("of a later version is refused in words", async () => {
   const path = loaded("UPDATE batchwise_schema SET version = 99;");
   const refused = { code: "STORE_SCHEMA", message: expect.stringContaining("schema 99, newer than this batchwise") };
   await expect(sqliteStore({ path }).probe(1, 0)).rejects.toMatchObject(refused);
+});
+
+describe("a process that stays connected while a later version upgrades the file", () => {
+  test.each([
+    ["adds columns", "ALTER TABLE batchwise_body ADD COLUMN x; ALTER TABLE batchwise_share ADD COLUMN x;", null],
+    ["renames a column", "ALTER TABLE batchwise_body RENAME COLUMN body TO text;", "STORE_SCHEMA"],
+  ])("that %s goes on, or is told to start anew", async (_what, step, code) => {
+    const path = folder.file();
+    const store = sqliteStore({ path });
+    await store.enqueue(requests(1, "a"), NOW);
+    const later = new DatabaseSync(path);
+    later.exec(`${step} ALTER TABLE batchwise_ready ADD COLUMN x; UPDATE batchwise_schema SET version = 99;`);
+    later.close();
+    const failure = await store.enqueue(requests(1, "b"), NOW).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    if (code === null) expect(failure).toBeNull();
+    else
+      expect(failure).toMatchObject({
+        code,
+        retryable: false,
+        message: expect.stringContaining("start this process anew"),
+      });
+    await store.close();
+  });
 });
