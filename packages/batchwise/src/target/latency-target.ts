@@ -15,6 +15,7 @@ import { RunTimeModel } from "../core/policy/run-time-model.ts";
 import type { Entry } from "../core/queue/entry.ts";
 import type { Lane } from "../core/queue/lane.ts";
 import { lateOf } from "./let-go.ts";
+import { SlowSizes } from "./slow-sizes.ts";
 
 /** No item is refused for time before this many batches have ended. */
 const FIRST_BATCHES = 3;
@@ -42,6 +43,7 @@ const byUrgency = (a: Lane, b: Lane): number => priorityOf(b) - priorityOf(a) ||
 class TargetRule implements LatencyTarget {
   readonly #view: TargetView;
   readonly #model: RunTimeModel = new RunTimeModel();
+  readonly #slow: SlowSizes = new SlowSizes();
   /** The mean cost of an item. */
   #itemCost = 1;
   /** Items of the next batch. */
@@ -89,6 +91,7 @@ class TargetRule implements LatencyTarget {
    */
   #upper(items: number): number {
     const cost = items * this.#itemCost;
+    if (cost <= this.#trial) return this.#model.upper(Math.min(cost, this.#trial / 2));
     const isProbe = this.#refusedShare > 0.05 && this.#ended % PROBED >= PROBED / 2;
     return this.#model.upper(isProbe ? Math.min(cost, Math.max(this.#model.largest, cost / 2)) : cost);
   }
@@ -102,8 +105,13 @@ class TargetRule implements LatencyTarget {
       if (concurrency > 2) cost = Math.min(cost, 0.7 * model.capacity(concurrency, this.#targetMs));
       if (hasRefused && this.#ended % PROBED === 0) cost = Math.min(cost, model.unknownBelow(cost));
     }
-    cost = Math.min(cost, this.#safe, maxBatchCost) / this.#itemCost;
+    cost = Math.min(Math.max(cost, this.#trial), this.#safe, maxBatchCost) / this.#itemCost;
     this.#cap = Math.max(1, Math.floor(Math.min(maxBatchSize, cost)));
+  }
+
+  /** Up to this cost the next batch may run although it is expected to be late. */
+  get #trial(): number {
+    return this.#slow.trial(this.#options.concurrency);
   }
 
   get maxBatchCost(): number {
@@ -229,10 +237,19 @@ class TargetRule implements LatencyTarget {
       this.#largest = Math.max(this.#largest, cost);
       // Items of no cost say nothing of the others.
       if (cost > 0) this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
-      if (this.#ended > 1) this.#model.record(cost, callMs);
+      if (this.#ended > 1) this.#learn(cost, callMs, refused > 0);
     }
     // Smaller batches are far from the cap.
     if (failure !== null || refused > 0 || 2 * size >= this.#cap) this.#chooseCap(refused > 0);
+  }
+
+  #learn(cost: number, callMs: number, hasRefused: boolean): void {
+    const { concurrency } = this.#options;
+    const expectedMs = this.#model.predict(cost);
+    if (hasRefused && this.#slow.record(cost, callMs, expectedMs, concurrency)) {
+      this.#model.forgetAbove(this.#slow.largest);
+    }
+    this.#model.record(cost, callMs);
   }
 
   #failedAt(cost: number): void {

@@ -1,8 +1,11 @@
-// What a reader of the target's rule found: each of these refused callers for long at little load.
+// Faults of the target's rule: each of these refused callers for long.
 
 import { type BatchOptions, createBatcher } from "batchwise";
+import { simulate } from "batchwise/simulate";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { expect, test } from "vitest";
+import { RunTimeModel } from "../../src/core/policy/run-time-model.ts";
+import { normal, randomOf } from "../../src/simulate/random.ts";
 
 type Options = BatchOptions<number, number>;
 
@@ -157,4 +160,30 @@ test("times that fall with the size give no fixed time below zero", async () => 
     await clock.advance(1_000);
   }
   expect(batcher.stats().learned?.target?.fixedMs).toBeGreaterThanOrEqual(0);
+});
+
+test("times of sizes that seldom run are still right after many batches of other sizes", () => {
+  const model = new RunTimeModel();
+  const random = randomOf(1, 0);
+  const run = (size: number): void => model.record(size, (10 + 0.1 * size) * Math.exp(0.1 * normal(random)));
+  for (let batch = 0; batch < 20; batch += 1) for (const size of [1, 30]) run(size);
+  for (let batch = 0; batch < 50_000; batch += 1) run(8 + (batch % 8));
+  expect(model.predict(1) / 10.1).toBeCloseTo(1, 0);
+  expect(model.predict(30) / 13).toBeCloseTo(1, 0);
+});
+
+test("large batches are used again when they are no longer slow, in overload, too", async () => {
+  let answered = 0;
+  const recoveredAt = 16_000;
+  const runMs = ({ size, atMs }: { readonly size: number; readonly atMs: number }): number => {
+    if (atMs > recoveredAt) answered += size;
+    return 10 + 0.1 * size + (atMs > 2_000 && atMs < 8_000 && size > 5 ? 500 : 0);
+  };
+  await simulate({
+    arrivals: { kind: "poisson", perSecond: 3_000 },
+    service: { kind: "function", runMs, noise: 0.1 },
+    options: { targetLatencyMs: 50 },
+    durationMs: recoveredAt + 2_000,
+  });
+  expect(answered).toBeGreaterThan(5_000);
 });

@@ -73,17 +73,29 @@ export class RunTimeModel {
     const known = this.#classes.get(key) ?? { weight: 0, cost, ms: 0 };
     this.#classes.set(key, known);
     // The first of a class may have stalled, and no batch of its size might run again to show it.
-    let mean = this.largest > 0 ? Math.min(ms, STALLED * this.predict(cost)) : ms;
+    let mean = (this.largest > 0 ? Math.min(ms, STALLED * this.predict(cost)) : ms) / this.#speed;
     if (known.weight >= 2) {
-      const expected = this.predict(cost);
-      const log = bounded(Math.log(ms / expected), 3);
-      if (this.#follow(log)) return;
-      mean = expected * Math.exp(bounded(log, 2.5 * this.#deviation));
+      // Its own mean: the prediction is above it where a smaller class is slower.
+      const expected = (this.#speed * known.ms * this.predict(cost)) / this.predict(known.cost);
+      const change = bounded(ms / expected - 1, 2.5 * this.#deviation);
+      if (this.#follow(bounded(Math.log(ms / expected), 3), change)) return;
+      mean = known.ms * (1 + change);
     }
     this.largest = Math.max(this.largest, cost);
     known.weight = Math.min(known.weight + 1, REMEMBERED);
     known.cost += (cost - known.cost) / known.weight;
-    known.ms += (mean / this.#speed - known.ms) / known.weight;
+    known.ms += (mean - known.ms) / known.weight;
+    this.#order();
+  }
+
+  /** Forgets the times of larger batches. */
+  forgetAbove(cost: number): void {
+    for (const [key, known] of this.#classes) if (known.cost > cost) this.#classes.delete(key);
+    this.largest = Math.min(this.largest, cost);
+    this.#order();
+  }
+
+  #order(): void {
     let most = 0;
     this.#points = [...this.#classes.values()].sort((a, b) => a.cost - b.cost);
     this.#points = this.#points.map((point) => {
@@ -92,15 +104,19 @@ export class RunTimeModel {
     });
   }
 
-  /** Follows the speed and the spread. True where the speed has jumped. */
-  #follow(log: number): boolean {
+  /**
+   * Follows the speed and the spread. True where the speed has jumped. The speed and the mean of a
+   * class move by the same `change`. Otherwise one drifts against the other, and with it away from
+   * the means of sizes that seldom run.
+   */
+  #follow(log: number, change: number): boolean {
     const spread = this.#deviation;
     const differs = Math.abs(log) > DIFFERENT * spread ? Math.sign(log) : 0;
     if (differs * this.#agreed <= 0) this.#agreed = this.#agreedLog = 0;
     this.#agreed += differs;
     this.#agreedLog += log;
     const hasJumped = Math.abs(this.#agreed) === AGREED;
-    this.#speed *= Math.exp(hasJumped ? this.#agreedLog / AGREED : bounded(log, 2 * spread) / 32);
+    this.#speed *= hasJumped ? Math.exp(this.#agreedLog / AGREED) : 1 + change / 32;
     if (hasJumped) this.#agreed = 0;
     else this.#deviation *= Math.exp(STEP * ((Math.abs(log) > spread ? 1 : 0) - 0.317));
     return hasJumped;
