@@ -51,3 +51,27 @@ test.each(schemas)(
     expect([...sent]).toEqual([strict]);
   },
 );
+
+test("zod and arktype word one type differently, and a job goes on from one to the other", async () => {
+  const store = memoryStore();
+  const alike: readonly OutputSchema<object>[] = [
+    z.object({ name: z.string().nullable(), kind: z.literal("a"), tags: z.array(z.string()) }),
+    type({ tags: "string[]", kind: "'a'", name: "string | null" }),
+  ];
+  const answer = JSON.stringify({ name: null, kind: "a", tags: [] });
+  for (const schema of alike) {
+    const fake = fakeProvider({
+      plan: TIMES,
+      answer: () => {
+        const choices = [{ index: 0, message: { role: "assistant", content: answer }, finish_reason: "stop" }];
+        return { status: 200, body: { id: "chatcmpl-1", object: "chat.completion", model: "m", choices } };
+      },
+    });
+    const client = new OpenAI({ apiKey: "k", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+    const requests = [{ id: "a", body: { model: "gpt-5-mini", messages: [{ role: "user", content: "Who?" }] } }];
+    const accounts = [openaiAccount({ client, pollMs: 20 })];
+    for await (const { value } of runBatch({ store, accounts, job: "alike", requests, schema })) {
+      expect(value).toEqual({ name: null, kind: "a", tags: [] });
+    }
+  }
+});

@@ -1,5 +1,6 @@
 // The JSON schema of a job, as it is sent with its requests.
 
+import { createHash } from "node:crypto";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
@@ -12,6 +13,7 @@ import { expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
 import type { OutputSchema } from "../../src/dispatch/contract/checks.ts";
 import type { DispatchRequest, JsonObject } from "../../src/dispatch/contract/types.ts";
+import { canonicalJson } from "../../src/dispatch/format/canonical.ts";
 import type { RunBatchOptions } from "../../src/dispatch/options/run-batch-options.ts";
 import { runBatch } from "../../src/dispatch/run-batch.ts";
 import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
@@ -201,6 +203,24 @@ test("another schema of a job is a change of its defaults", async () => {
     code: "DEFAULTS_CHANGED",
     message: expect.stringContaining("`schema`"),
   });
+});
+
+test("a library that words the same schema in another way changes nothing", async () => {
+  const store = memoryStore();
+  await sentBy(openai, { id: "a", ...chat }, { store });
+  const { $schema: _version, ...reworded } = { ...strict, $comment: "Anew.", required: ["name", "name"] };
+  await sentBy(openai, { id: "a", ...chat }, { store, schema: schemaOf(() => reworded) });
+});
+
+test("a job whose schema was recorded in its library's own words goes on", async () => {
+  const store = memoryStore();
+  await sentBy(openai, { id: "a", ...chat }, { store });
+  const schema = { ...sent, properties: { name: { anyOf: [text, { type: "null" }] } } };
+  const [mark] = await store.marks([], START);
+  const digest = createHash("sha256").update(canonicalJson(schema)).digest("hex").slice(0, 16);
+  const value = JSON.stringify({ at: START, fields: { schema: digest } });
+  await store.marks([{ name: mark?.name ?? "", expected: mark?.value ?? null, value }], START);
+  await sentBy(openai, { id: "a", ...chat }, { store, schema: schemaOf(() => schema) });
 });
 
 test("a body has one identity with and without a schema", async () => {

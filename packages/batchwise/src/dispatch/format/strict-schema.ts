@@ -152,8 +152,8 @@ export function withoutBounds(schema: JsonObject, others: readonly string[] = []
   );
 }
 
-/** Changes a schema and all schemas in it. */
-function mapped(schema: JsonObject, change: (whole: JsonObject) => JsonObject): JsonObject {
+/** Changes a schema and all schemas in it, inner ones first. */
+export function mapped(schema: JsonObject, change: (whole: JsonObject) => JsonObject): JsonObject {
   const inner = (value: Json | undefined): Json | undefined => {
     const whole = objectOf(value);
     return whole === null ? value : mapped(whole, change);

@@ -8,6 +8,7 @@ import type { MarkChange, MarkRow } from "../contract/rows.ts";
 import type { Store } from "../contract/store.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
 import { canonicalJson } from "../format/canonical.ts";
+import { canonicalSchema } from "../format/canonical-schema.ts";
 import { storedMessage } from "../format/stored-code.ts";
 
 const PREFIX = "job defaults ";
@@ -58,11 +59,15 @@ export async function keepJobDefaults(
 ): Promise<void> {
   const { job, requestDefaults, schema, onChange = "refuse" } = given;
   const name = storedMessage(PREFIX + job);
-  const fields = digestsOf(schema === undefined ? requestDefaults : { ...requestDefaults, [SCHEMA]: schema });
+  const fields = digestsOf(
+    schema === undefined ? requestDefaults : { ...requestDefaults, [SCHEMA]: canonicalSchema(schema) },
+  );
+  // An earlier version recorded the schema in its library's own wording.
+  const asWorded = schema === undefined ? null : digestOf(schema);
   for (;;) {
     const marks = await store.marks([], now);
     const present = marks.find((mark) => mark.name === name)?.value ?? null;
-    const changed = present === null ? [] : changedFields((JSON.parse(present) as Kept).fields, fields);
+    const changed = present === null ? [] : changedFields((JSON.parse(present) as Kept).fields, fields, asWorded);
     if (changed.length > 0 && onChange === "refuse" && (await hasRequests(store, job)))
       throw changedError(job, changed);
     const value = JSON.stringify({ at: now, fields } satisfies Kept);
@@ -91,9 +96,9 @@ function digestOf(value: Json): string {
 }
 
 /** An earlier version did not record schemas: where there is none, it is not known. */
-function changedFields(before: Digests, now: Digests): string[] {
+function changedFields(before: Digests, now: Digests, asWorded: string | null): string[] {
   const fields = new Set([...Object.keys(before), ...Object.keys(now)]);
-  if (before[SCHEMA] === undefined) fields.delete(SCHEMA);
+  if (before[SCHEMA] === undefined || before[SCHEMA] === asWorded) fields.delete(SCHEMA);
   return [...fields].filter((field) => before[field] !== now[field]).sort();
 }
 
