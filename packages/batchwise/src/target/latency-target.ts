@@ -33,6 +33,11 @@ const EARLY_MS = 2;
 const READ_AHEAD = 4;
 /** A lane is cut to the room that there is when it is this many times as long. */
 const OVERFULL = 1.1;
+/**
+ * While no slot is free, items are let go in steps of this part of the target, and share an error:
+ * in overload one by one would take most of the batcher's time.
+ */
+const SHED_STEP = 0.01;
 /** The refused part of arrivals is averaged over about this many batches. */
 const RATED = 8;
 
@@ -58,7 +63,9 @@ class TargetRule implements LatencyTarget {
   #pause = FIRST_PAUSE;
   /** True while the queue may hold items of several priorities, lanes or tenants. */
   #isMixed = false;
-  #error: { readonly at: number; readonly error: Error } | null = null;
+  #error: { readonly until: number; readonly error: Error } | null = null;
+  /** Not before this time are further items let go, unless a slot is free. */
+  #shedAgainAt = 0;
   /** Refused before the last batch ended, and which part of the latest arrivals that is. */
   #refusedBefore = 0;
   #refusedShare = 0;
@@ -167,6 +174,7 @@ class TargetRule implements LatencyTarget {
   shed(now: number): number {
     const { queue } = this.#view;
     if (queue.size === 0 || this.#ended < FIRST_BATCHES) return Infinity;
+    if (now < this.#shedAgainAt && !this.#isFree) return this.#shedAgainAt;
     const firstAt = this.#startAt(now);
     if (!this.#isMixed) {
       const lateAt = this.#latestStart(queue.oldestAt(), queue.size);
@@ -176,7 +184,10 @@ class TargetRule implements LatencyTarget {
     let nextAt = Infinity;
     for (const lane of [...queue.lanes()].sort(byUrgency)) {
       const late = this.#lateIn(lane, startAt, now, startAt === firstAt);
-      if (late.length > 0) this.#view.letGo(late, this.#refusal(now, late.length));
+      if (late.length > 0) {
+        this.#shedAgainAt = now + SHED_STEP * this.#targetMs;
+        this.#view.letGo(late, this.#refusal(now, late.length));
+      }
       if (lane.size === 0) continue;
       const lateAt = this.#latestStart(lane.oldestAt(), lane.size) - startAt + firstAt;
       if (lateAt > now) nextAt = Math.min(nextAt, lateAt);
@@ -205,15 +216,15 @@ class TargetRule implements LatencyTarget {
 
   // Refusals.
 
-  /** One error for all that is refused at one moment. */
+  /** One error for all that is refused within a step. */
   #refusal(now: number, count: number): Error {
     this.#refused += count;
-    if (this.#error?.at === now) return this.#error.error;
+    if (this.#error !== null && now < this.#error.until) return this.#error.error;
     const untilMs = this.#startAt(now) - now + this.#predict(Math.min(this.#cap, this.#view.queue.size || 1));
     // In overload all that can be served is: arrivals over capacity are one over the rest.
     const share = Math.max(0.05, Math.min(1, 1.9 - 1 / (1 - this.#refusedShare)));
     const error = overloadedError(this.#view.services.name, this.#targetMs, Math.ceil(untilMs / share));
-    this.#error = { at: now, error };
+    this.#error = { until: now + SHED_STEP * this.#targetMs, error };
     return error;
   }
 
