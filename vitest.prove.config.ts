@@ -5,6 +5,8 @@ import { defineConfig } from "vitest/config";
 import { ofSomeCases } from "./scripts/test-files.ts";
 import config from "./vitest.config.ts";
 
+const services = "packages/batchwise/test/integration/services/global-setup.ts";
+
 export default defineConfig({
   resolve: config.resolve ?? {},
   test: {
@@ -15,7 +17,7 @@ export default defineConfig({
         test: {
           name: "prove",
           include: ["{packages,compat}/*/prove/**/*.test.ts"],
-          globalSetup: "packages/batchwise/test/integration/services/global-setup.ts",
+          globalSetup: services,
           testTimeout: 1_800_000,
           hookTimeout: 300_000,
           maxWorkers: 1,
@@ -28,6 +30,7 @@ export default defineConfig({
           name: "all-cases",
           include: ofSomeCases,
           env: { BATCHWISE_ALL_CASES: "1" },
+          globalSetup: services,
           testTimeout: 300_000,
           maxWorkers: 1,
           fileParallelism: false,

@@ -18,7 +18,7 @@ export const ownProcess: string[] = [
   "packages/*/test/**/*{memory,contexts,context-stores,timers}.test.ts",
   "packages/batchwise/test/abuse/**/*.test.ts",
   "packages/batchwise/test/core/time/**/*.test.ts",
-  "packages/batchwise/test/core/{forget,lifecycle,quadratic,waits}.test.ts",
+  "packages/batchwise/test/core/{callable,forget,lifecycle,quadratic,waits}.test.ts",
 ];
 
 /** Files that measure durations or times: nothing else runs meanwhile. */
@@ -26,7 +26,7 @@ export const alone: string[] = [
   "packages/batchwise/test/integration/{event-loop,gather}.test.ts",
   "packages/batchwise/test/integration/limits/redis-limiter-fleet.test.ts",
   "packages/batchwise/test/integration/threads/{share-batcher,thread-handler}.test.ts",
-  "packages/server/test/integration/http-{fairness,large-bodies,urgency}.test.ts",
+  "packages/server/test/integration/http-{large-bodies,urgency}.test.ts",
 ];
 
 /** Files that take ten seconds or more, longest first. */
@@ -62,7 +62,7 @@ export const slow: string[] = [
  */
 export const notQuick: string[] = [
   "bench/**/*.test.ts",
-  "packages/batchwise/test/core/{callable,quadratic}.test.ts",
+  "packages/batchwise/test/core/quadratic.test.ts",
   "packages/batchwise/test/dispatch/{bad-hour,comparison,idle-calls,official-clients,outage,providers}.test.ts",
   "packages/batchwise/test/dispatch/{run-batch,stuck-batches,unread-results}.test.ts",
   "packages/batchwise/test/dispatch/providers/local/{handler,server}.test.ts",
@@ -76,5 +76,9 @@ export const notQuick: string[] = [
 
 /** `npm test` runs some of their cases, `npm run prove` all. */
 export const ofSomeCases: string[] = [
+  "packages/batchwise/test/core/learned-cost.test.ts",
   "packages/batchwise/test/dispatch/{bad-hour,official-clients,outage,stuck-batches,unread-results}.test.ts",
+  "packages/batchwise/test/dispatch/protocol.test.ts",
+  "packages/batchwise/test/dispatch/steps/each-call.test.ts",
+  "packages/batchwise/test/integration/dispatch/hostile.test.ts",
 ];

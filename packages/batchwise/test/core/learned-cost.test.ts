@@ -5,14 +5,15 @@
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
+import { some } from "../dispatch/support/breadth.ts";
 import { type Load, MIXES, type Mix, serveOften, type Times } from "./support/closed-loop.ts";
 import { miniLmMs } from "./support/encoder-times.ts";
 
 const MODELS: Readonly<Record<string, Times>> = {
   "an encoder of MiniLM's shape": miniLmMs,
-  "a tiny encoder": (rows, tokens) => 0.052 + 0.00444 * rows * tokens + 8.1e-6 * rows * tokens ** 2,
   "a handler that costs by call alone": (rows, tokens) => 20 + 1e-6 * rows * tokens,
   "a handler that costs by token alone": (rows, tokens) => 0.05 * rows * tokens,
+  "a tiny encoder": (rows, tokens) => 0.052 + 0.00444 * rows * tokens + 8.1e-6 * rows * tokens ** 2,
 };
 
 async function medianOf(load: Load, options: BatchOptions<number, number>): Promise<number> {
@@ -51,7 +52,7 @@ async function shareOfBest(load: Load): Promise<number> {
 
 const of = <Value>(values: Readonly<Record<string, Value>>, name: string): Value => values[name] as Value;
 
-describe.each(Object.keys(MODELS))("with %s", (model) => {
+describe.each(some(3, Object.keys(MODELS)))("with %s", (model) => {
   const timesAfter = (): Times => of(MODELS, model);
 
   test.each(Object.keys(MIXES))("it finds a budget as good as the best in 200 batches of %s items", async (mix) => {
@@ -59,12 +60,14 @@ describe.each(Object.keys(MODELS))("with %s", (model) => {
     expect(await shareOfBest(load)).toBeGreaterThan(0.97);
   });
 
-  test.each([
-    ["short", "long"],
-    ["long", "short"],
-    ["mixed", "short"],
-    ["long", "mixed"],
-  ])("it is so again 100 batches after the items have changed from %s to %s", async (before, after) => {
+  test.each(
+    some(2, [
+      ["short", "long"],
+      ["long", "short"],
+      ["mixed", "short"],
+      ["long", "mixed"],
+    ] as const),
+  )("it is so again 100 batches after the items have changed from %s to %s", async (before, after) => {
     const mixAfter = (batches: number): Mix => of(MIXES, batches < 400 ? before : after);
     expect(await shareOfBest({ timesAfter, mixAfter, skipped: 500, measured: 600 })).toBeGreaterThan(0.97);
   });

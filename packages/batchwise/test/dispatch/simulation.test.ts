@@ -11,7 +11,7 @@ const only = process.env.SEED;
  * A third of a second each; `npm run prove -- dispatch-simulation` runs the next 500. Run some
  * thousands after a change of the protocol: `SEEDS=5000`.
  */
-const RUNS = Number(process.env.SEEDS ?? 40);
+const RUNS = Number(process.env.SEEDS ?? 20);
 const A_TEST = 20;
 
 const starts =

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { Violation } from "./model.ts";
 import { runWorld } from "./run-world.ts";
 
-const GROUPS = 10;
+const GROUPS = 5;
 const WORLDS_A_GROUP = 200;
 
 const replayed = process.env.BATCHWISE_SEED;

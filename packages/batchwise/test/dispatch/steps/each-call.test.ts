@@ -4,6 +4,7 @@
 // a batch. `EVERY=1` throws at every call, not only at the first ones.
 
 import { expect, test } from "vitest";
+import { runsAllCases } from "../support/breadth.ts";
 import { begin, type CourseName, courses, isOver, type Kind, kinds } from "../support/thrown.ts";
 
 const MINUTE = 60_000;
@@ -18,6 +19,11 @@ type Run = Awaited<ReturnType<typeof begin>>;
 function atMost(call: string): number {
   if (process.env.EVERY !== undefined) return Number.POSITIVE_INFINITY;
   return OF_LOOPS.includes(call) ? 1 : 2;
+}
+
+/** Every kind under `npm run prove`; otherwise each call throws one, and the kinds take turns. */
+function kindsIn(turn: number): readonly Kind[] {
+  return runsAllCases ? allKinds : allKinds.slice(turn % allKinds.length).slice(0, 1);
 }
 
 /** Runs to the end and returns all faults. */
@@ -58,9 +64,11 @@ test.each(names)(
     expect(await faultsAtEnd(plain)).toEqual([]);
     expect(always.map(([, call]) => call)).toEqual(expect.arrayContaining([...plain.calls.keys()]));
     const found: Record<string, string[]> = {};
+    let turn = names.indexOf(name);
     for (const [call, count] of plain.calls) {
       for (let number = 0; number < Math.min(count, atMost(call)); number += 1) {
-        for (const kind of allKinds) {
+        turn += 1;
+        for (const kind of kindsIn(turn)) {
           const run = await begin(name, (at, n) => (at === call && n === number ? kinds[kind]() : null));
           await run.operated;
           const faults = await faultsAtEnd(run);

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memoryStore } from "batchwise/dispatch";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { runsAllCases } from "../../dispatch/support/breadth.ts";
 import { postgresPlace, redisPlace } from "../services/kept.ts";
 import { FAMILIES, type Family } from "./hostile/families.ts";
 import type { Fault } from "./hostile/fault.ts";
@@ -76,11 +77,11 @@ type Row = readonly [name: string, fault: Fault, row: number];
 const siblingsOf = ({ service }: Family): readonly Family[] => FAMILIES.filter((other) => other.service === service);
 
 /**
- * Faults of lines have to do with the family. All others are the provider's: each meets one family
- * of each provider.
+ * Faults of lines have to do with the family, and meet every one under `npm run prove`. All others
+ * are the provider's: each meets one family of each provider.
  */
 function rowsOf(family: Family, faults: readonly Fault[]): readonly Row[] {
-  const siblings = faults === LINE_FAULTS ? [family] : siblingsOf(family);
+  const siblings = faults === LINE_FAULTS && runsAllCases ? [family] : siblingsOf(family);
   const own = faults.filter((_, row) => siblings[row % siblings.length] === family);
   const { name } = family.service;
   return own.filter(({ only = name }) => only === name).map((fault) => [fault.name, fault, faults.indexOf(fault)]);
