@@ -8,8 +8,7 @@
 import type { Caps, PackedBatch, Waiting } from "../core/policy/caps.ts";
 import type { RunTimes } from "../core/policy/run-times.ts";
 import type { Entry } from "../core/queue/entry.ts";
-import type { EntryReader } from "../core/queue/fifo.ts";
-import type { Line } from "../core/queue/lane.ts";
+import { lineOf } from "../core/queue/lane.ts";
 import { groupAround, groupByLength } from "./group-by-length.ts";
 
 /**
@@ -29,10 +28,10 @@ export interface LengthCaps extends Caps {
   readonly runTimes?: RunTimes | null;
 }
 
-export function packByLength(lane: Waiting, caps: LengthCaps, now: number, lastSequence: number): PackedBatch {
+export function packByLength(lane: Waiting, caps: LengthCaps, now: number, upTo: number): PackedBatch {
   const { size } = lane;
   const { maxBatchSize, maxBatchCost, fixedCost = 0, share = maxBatchCost } = caps;
-  const window = windowOf(lane.reader(lastSequence), Math.min(WIDEST, Math.max(NARROWEST, Math.ceil(size / 2))));
+  const window = windowOf(lane, upTo, Math.min(WIDEST, Math.max(NARROWEST, Math.ceil(size / 2))));
   const padded = window.length * longestOf(window);
   const isWhole = window.length === size && size <= maxBatchSize && padded <= maxBatchCost;
   const required = requiredOf(window, isWhole, () => now + 2 * (caps.runTimes?.leadMs ?? Infinity));
@@ -45,7 +44,6 @@ export function packByLength(lane: Waiting, caps: LengthCaps, now: number, lastS
   const isCostly = padded >= maxBatchCost && maxBatchCost < Infinity;
   return {
     entries,
-    reader: new ChosenReader(lane.reader(lastSequence), entries),
     cost: entries.length * longestOf(entries),
     full: entries.length >= maxBatchSize ? "size" : isCostly ? "cost" : null,
   };
@@ -55,14 +53,15 @@ export function packByLength(lane: Waiting, caps: LengthCaps, now: number, lastS
  * The first entries, only of the first ranks if these are enough. An entry that was passed over
  * comes first.
  */
-function windowOf(reader: EntryReader, width: number): Entry[] {
-  const window: Entry[] = [];
-  for (; reader.entry !== null && window.length < width; reader.advance(1)) {
-    const isOfAnother = window.length >= NARROWEST && reader.entry.holder !== window.at(-1)?.holder;
-    if (isOfAnother) break;
-    window.push(reader.entry);
-  }
-  const { oldest = null, passedOver = null } = lineOf(window) ?? {};
+function windowOf(lane: Waiting, upTo: number, width: number): Entry[] {
+  const window = lane.first(width, upTo);
+  const end = window.findIndex(
+    (entry, index) => index >= NARROWEST && lineOf(entry) !== lineOf(window[index - 1] as Entry),
+  );
+  if (end !== -1) window.length = end;
+  const [first] = window;
+  if (first === undefined) return window;
+  const { oldest, passedOver } = lineOf(first);
   if (passedOver === null || passedOver !== oldest) return window;
   return [passedOver, ...window.filter((entry) => entry !== passedOver)];
 }
@@ -89,38 +88,4 @@ function dueAt({ recipient }: Entry): number {
 
 function longestOf(entries: readonly Entry[]): number {
   return Math.max(0, ...entries.map(({ cost }) => cost));
-}
-
-/** The line in which the first entry waits. */
-function lineOf(entries: readonly Entry[]): Line | undefined {
-  return entries[0]?.holder as Line | undefined;
-}
-
-/**
- * Takes entries in order, except passed-over ones, and others out of order, for which their tenants
- * are charged.
- */
-class ChosenReader {
-  readonly #reader: EntryReader | null = null;
-  readonly #outOfTurn: readonly Entry[];
-  readonly #line: Line | undefined;
-  readonly #passedOver: Entry | null;
-
-  constructor(reader: EntryReader, entries: readonly Entry[]) {
-    this.#line = lineOf(entries);
-    const oldest = this.#line?.oldest ?? null;
-    this.#passedOver = oldest !== null && entries.includes(oldest) ? null : oldest;
-    const { entry } = reader;
-    const isInTurn = entry !== null && entries.includes(entry);
-    this.#outOfTurn = isInTurn ? entries.filter((other) => other !== entry) : entries;
-    if (!isInTurn) return;
-    reader.advance(1);
-    this.#reader = reader;
-  }
-
-  commit(): void {
-    this.#reader?.commit();
-    for (const entry of this.#outOfTurn) (entry.holder as Line).charge(entry);
-    if (this.#line !== undefined) this.#line.passedOver = this.#passedOver;
-  }
 }

@@ -26,9 +26,9 @@ class PaddedPacker implements Packer {
   /** Learned per key; created with the first batch, null after too many keys. */
   #byKey: Map<string, RunCosts> | null | undefined = undefined;
 
-  pack(lane: Waiting, caps: LengthCaps, now: number, lastSequence: number): PackedBatch {
+  pack(lane: Waiting, caps: LengthCaps, now: number, upTo: number): PackedBatch {
     const isByLength = caps.order === "length" && typeof caps.batchCost !== "function";
-    return isByLength ? packByLength(lane, caps, now, lastSequence) : pack(lane, caps, lastSequence);
+    return isByLength ? packByLength(lane, caps, now, upTo) : pack(lane, caps, upTo);
   }
 
   record(batch: EndedBatch, callMs: number): void {

@@ -9,7 +9,6 @@ import { overloadedError } from "../core/contract/errors.ts";
 import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
 import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/latency-target.ts";
-import { pack } from "../core/policy/pack.ts";
 import type { EndedBatch } from "../core/policy/packer.ts";
 import { RunTimeModel } from "../core/policy/run-time-model.ts";
 import type { Entry } from "../core/queue/entry.ts";
@@ -41,9 +40,8 @@ const SHED_STEP = 0.01;
 /** The refused part of arrivals is averaged over about this many batches. */
 const RATED = 8;
 
-const priorityOf = (lane: Lane): number => lane.byRank.first?.value.priority ?? 0;
 /** About the order in which lanes are served. */
-const byUrgency = (a: Lane, b: Lane): number => priorityOf(b) - priorityOf(a) || a.oldestAt() - b.oldestAt();
+const byUrgency = (a: Lane, b: Lane): number => b.priority - a.priority || a.oldestAt() - b.oldestAt();
 
 class TargetRule implements LatencyTarget {
   readonly #view: TargetView;
@@ -205,7 +203,7 @@ class TargetRule implements LatencyTarget {
     if (!isOver && !isLate(lane.oldestAt(), lane.size)) return [];
     const isFifo = lane.byRank.size === 1 && this.#options.fairBy === undefined;
     for (let most = isFifo && !isOver ? READ_AHEAD : Infinity; ; most *= 4) {
-      const { entries } = pack(lane, { maxBatchSize: most, maxBatchCost: Infinity, batchCost: "sum" }, Infinity);
+      const entries = lane.first(most, Infinity);
       const behind = lane.size - entries.length;
       // Something always runs.
       const mustRun = isFirst && this.#isFree && !isHeld;

@@ -3,8 +3,8 @@
 import { type BatchOptions, createBatcher } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { expect, test } from "vitest";
-import { Flushes } from "../../src/core/queue/flush.ts";
 import { range } from "../support.ts";
+import { Kit } from "./support/queue-kit.ts";
 
 const ITEMS = 10_000;
 const FEWER = 2_500;
@@ -130,13 +130,10 @@ test("thousands of open flushes are not quadratic", async () => {
   const fastestFlushes = (count: number): Promise<number> =>
     fastestOf(async () => {
       const done: number[] = [];
-      const flushes = new Flushes();
-      for (const at of range(count)) flushes.add(undefined, at, at + 1, [], () => done.push(at));
-      for (const at of range(count)) {
-        flushes.entryLeft(undefined, at);
-        flushes.endDone(undefined);
-      }
-      expect([done.length, flushes.isEmpty]).toEqual([count, true]);
+      const kit = new Kit();
+      for (const id of range(count)) kit.push({ id, at: id }).flush(undefined, [], () => done.push(id));
+      for (const id of range(count)) kit.leave(id);
+      expect([done.length, kit.queue.isFlushed]).toEqual([count, false]);
     });
   const few = await fastestFlushes(10_000);
   expect(await fastestFlushes(10_000 * TIMES_AS_MANY)).toBeLessThan(30 * few);

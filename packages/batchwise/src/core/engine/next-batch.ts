@@ -113,10 +113,10 @@ export class NextBatch implements ChoiceState {
 
   /** True if waiting items are certain to wait for the gate: a look before would delay callers. */
   waitsForGate(slots: Slots): boolean {
-    const { size, flushes } = this.#queue;
+    const { size, isFlushed } = this.#queue;
     const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#services.options;
     const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
-    if (size === 0 || mayBeFull || !flushes.isEmpty || this.isDraining) return false;
+    if (size === 0 || mayBeFull || isFlushed || this.isDraining) return false;
     return this.#admission.blocked === 0 && slots.next === undefined;
   }
 
@@ -141,17 +141,17 @@ export class NextBatch implements ChoiceState {
     const { maxBatchSize, batchCost, maxWaitMs, maxBatchCost: most } = this.#services.options;
     const maxBatchCost = Math.min(most, this.target?.maxBatchCost ?? Infinity);
     if (maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
-    if (this.packer !== FIFO || batchCost !== "sum" || !this.#queue.flushes.isEmpty) return null;
+    if (this.packer !== FIFO || batchCost !== "sum") return null;
     const entries = this.#queue.arrivals(Math.min(maxBatchSize, maxBatchCost));
     if (entries === null) return null;
     const cost = entries.length;
     const full = cost >= maxBatchSize || this.isQueueFull ? "size" : cost >= maxBatchCost ? "cost" : null;
-    return { entries, reader: null, cost, full };
+    return { entries, cost, full };
   }
 
   /** The next batch of a lane, for one of so many free slots; null while the limiter says no. */
   pack(lane: Lane, freeSlots: number, now: number): PackedBatch | null {
-    const upTo = this.isFlushOnly ? lane.flushedUpTo : Infinity;
+    const upTo = this.isFlushOnly ? (lane.flushes?.upTo ?? -1) : Infinity;
     const waiting = this.isFlushOnly ? lane.size : this.#queue.size;
     const state = { freeSlots, waiting, runTimes: this.#times };
     const caps = this.#limited(this.packer.capsOf(lane, this.#services.options, state));

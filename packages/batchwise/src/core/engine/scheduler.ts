@@ -221,7 +221,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.next.record(batch, batch.callMs);
     this.#gathering.ended(batch);
     batch.report(runMs);
-    this.#queue.flushes.batchEnded(batch.key, batch.flushes);
+    for (const flush of batch.flushes) flush.release();
     this.#slotFreed();
   }
 
@@ -362,10 +362,8 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   }
 
   #send(packed: PackedBatch, reason: BatchReason, key: string | undefined, now: number): void {
-    const flushes = this.#queue.flushes.batchStarted(key, packed.entries);
     const batch = new Batch(packed, reason, key, now, this.#around);
-    batch.flushes = flushes;
-    this.#queue.take(packed, batch);
+    batch.flushes = this.#queue.take(packed.entries, batch);
     batch.holdsSlot = this.slots.add(batch);
     this.#limiter?.use(packed.cost);
     batch.begin();

@@ -54,9 +54,9 @@ function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, n
   if (queue.hot.size === 0) return { lane: null, wakeAt, notReady: NONE };
   const notReady: Lane[] = [];
   const isFlushOnly = state.isPaused || state.gate === "turn" || hasWaitedForPass(queue, state);
-  if (isFlushOnly && queue.flushes.isEmpty) return { lane: null, wakeAt, notReady };
+  if (isFlushOnly && !queue.isFlushed) return { lane: null, wakeAt, notReady };
   for (const lane of queue.hot) {
-    if (isFlushOnly && lane.flushed === 0) continue;
+    if (isFlushOnly && lane.flushes === null) continue;
     const { reason } = judge(lane, options, state, now);
     if (reason !== null) return { lane, reason, notReady };
     if (!state.isPaused) notReady.push(lane);
@@ -82,7 +82,7 @@ function judge(lane: Lane, options: ResolvedOptions, state: ChoiceState, now: nu
     full: fullness(lane, options, state, now),
     oldestAt: () => lane.oldestAt(),
     earliestDueAt: lane.earliestDueAt,
-    isFlushed: lane.flushed > 0,
+    isFlushed: lane.flushes !== null,
   };
   return decide(view, state, now);
 }

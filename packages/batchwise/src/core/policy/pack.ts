@@ -6,25 +6,24 @@
 // alone. longest-fit.ts handles cost functions.
 
 import type { Entry } from "../queue/entry.ts";
-import type { EntryReader } from "../queue/fifo.ts";
 import type { MeasuredEntries } from "../queue/measured-entries.ts";
 import { itemsOf, measureBatch, measured, orSum } from "./batch-cost.ts";
-import type { Caps, Full, PackedBatch, Waiting } from "./caps.ts";
+import type { Caps, PackedBatch, Waiting } from "./caps.ts";
 import { longestFit, startsWith } from "./longest-fit.ts";
 import type { Packer } from "./packer.ts";
 
-/** Packs the next batch of a lane, from entries up to this moment's sequence. */
-export function pack(lane: Waiting, caps: Caps, lastSequence: number): PackedBatch {
+/** Packs the next batch of a lane, from entries of moments up to this sequence. */
+export function pack(lane: Waiting, caps: Caps, upTo: number): PackedBatch {
   const { batchCost } = caps;
-  if (typeof batchCost === "function") return packMeasured(lane, { ...caps, batchCost }, lastSequence);
-  return take(lane.reader(lastSequence), caps);
+  if (typeof batchCost === "function") return packMeasured(lane, { ...caps, batchCost }, upTo);
+  return packInOrder(lane, caps, upTo);
 }
 
 /** Takes entries in order and learns nothing: the caps are the options as given. */
 export const FIFO: Packer = {
   limits: (options) => options,
   capsOf: (_lane, options) => options,
-  pack: (lane, caps, _now, lastSequence) => pack(lane, caps, lastSequence),
+  pack: (lane, caps, _now, upTo) => pack(lane, caps, upTo),
   record: () => {},
   stats: () => null,
 };
@@ -34,26 +33,22 @@ interface MeasuredCaps extends Caps {
 }
 
 /** Packs by the user's function. The lane caches its results. */
-function packMeasured(lane: Waiting, caps: MeasuredCaps, lastSequence: number): PackedBatch {
+function packMeasured(lane: Waiting, caps: MeasuredCaps, upTo: number): PackedBatch {
   const { batchCost, maxBatchCost, maxBatchSize } = caps;
-  const read = (count: number): PackedBatch => {
-    const uncapped = { ...caps, maxBatchCost: Infinity, maxBatchSize: Math.min(count, maxBatchSize) };
-    return take(lane.reader(lastSequence), uncapped);
-  };
+  const read = (count: number): Entry[] => lane.first(Math.min(count, maxBatchSize), upTo);
   const costOf = (items: unknown[]): number => measured(batchCost, items);
   if (maxBatchCost === Infinity) {
-    const whole = read(maxBatchSize);
-    return { ...whole, cost: orSum(costOf(itemsOf(whole.entries)), whole.cost) };
+    const entries = read(maxBatchSize);
+    const cost = orSum(costOf(itemsOf(entries)), measureBatch(entries, "sum"));
+    return { entries, cost, full: entries.length >= maxBatchSize ? "size" : null };
   }
-  const fit = fitOf(lane, (count) => read(count).entries, maxBatchCost, costOf);
+  const fit = fitOf(lane, read, maxBatchCost, costOf);
   lane.measured = fit;
   const { count, cost, isCut } = fit;
-  const batch = read(count);
   // If the cost function has submitted entries that go first, the batch stays as it was measured.
   const entries = fit.entries.slice(0, count);
-  const cut = startsWith(batch.entries, entries) ? batch : { entries, reader: null };
   const full = !isCut && count >= maxBatchSize ? "size" : isCut || cost >= maxBatchCost ? "cost" : null;
-  return { ...cut, cost: orSum(cost, measureBatch(entries, "sum")), full };
+  return { entries, cost: orSum(cost, measureBatch(entries, "sum")), full };
 }
 
 /**
@@ -71,50 +66,33 @@ function fitOf(
   return known.isCut ? known : longestFit(read, cap, costOf, known);
 }
 
-/** A batch during packing. */
-interface Draft {
-  entries: Entry[];
-  cost: number;
-  /** Cost of its most expensive entry. */
-  largest: number;
-  full: Full;
-}
+/** With a cap on cost, so many entries are read first, and each time as many more. */
+const FIRST_READ = 64;
 
 /** The first entries that fit by their sum, or padded. */
-function take(reader: EntryReader, caps: Caps): PackedBatch {
-  const batch: Draft = { entries: [], cost: 0, largest: 0, full: null };
-  while (reader.entry !== null && batch.full === null) {
-    const ahead = reader.ahead(caps.maxBatchSize - batch.entries.length);
-    const count = addFitting(ahead, batch, caps);
-    if (count > 0) reader.advance(count);
-    if (count < ahead.length) {
-      batch.full = "cost";
-      ahead.length = count;
-    }
-    // Readers of several lines or tenants may return single entries.
-    if (count === 1) batch.entries.push(ahead[0] as Entry);
-    else batch.entries = batch.entries.length === 0 ? ahead : batch.entries.concat(ahead);
-    if (batch.entries.length >= caps.maxBatchSize) batch.full = "size";
+function packInOrder(lane: Waiting, { maxBatchSize, maxBatchCost, batchCost }: Caps, upTo: number): PackedBatch {
+  for (let most = maxBatchCost < Infinity ? FIRST_READ : Infinity; ; most *= 4) {
+    const read = Math.min(most, maxBatchSize);
+    const entries = lane.first(read, upTo);
+    const { count, cost } = fitting(entries, maxBatchCost, batchCost === "padded");
+    const isCut = count < entries.length;
+    if (!isCut && read < maxBatchSize && entries.length === read) continue;
+    entries.length = count;
+    const isFull = isCut || cost >= maxBatchCost;
+    return { entries, cost, full: count >= maxBatchSize ? "size" : isFull ? "cost" : null };
   }
-  if (batch.full === null && batch.cost >= caps.maxBatchCost) batch.full = "cost";
-  return { entries: batch.entries, reader, cost: batch.cost, full: batch.full };
 }
 
-/** Adds the costs of these entries up to the first that does not fit. Returns how many fit. */
-function addFitting(ahead: readonly Entry[], batch: Draft, { maxBatchCost, batchCost }: Caps): number {
-  const { length } = batch.entries;
-  const isPadded = batchCost === "padded";
-  let { cost, largest } = batch;
-  let count = 0;
-  for (; count < ahead.length; count += 1) {
-    const own = (ahead[count] as Entry).cost;
-    const widest = isPadded && own > largest ? own : largest;
-    const whole = isPadded ? (length + count + 1) * widest : cost + own;
-    if (whole > maxBatchCost && length + count > 0) break;
+/** How many of these entries fit, at least one, and their cost. */
+function fitting(entries: readonly Entry[], maxBatchCost: number, isPadded: boolean): { count: number; cost: number } {
+  let cost = 0;
+  let largest = 0;
+  for (let count = 0; count < entries.length; count += 1) {
+    const own = (entries[count] as Entry).cost;
+    largest = own > largest ? own : largest;
+    const whole = isPadded ? (count + 1) * largest : cost + own;
+    if (whole > maxBatchCost && count > 0) return { count, cost };
     cost = whole;
-    largest = widest;
   }
-  batch.cost = cost;
-  batch.largest = largest;
-  return count;
+  return { count: entries.length, cost };
 }

@@ -49,8 +49,8 @@ export interface Packer {
   limits(options: ResolvedOptions): ResolvedOptions;
   /** The caps of a lane's next batch. */
   capsOf(lane: Lane, options: ResolvedOptions, state: PackingState): Caps;
-  /** The next batch of a lane, from the entries up to this moment's sequence. */
-  pack(lane: Waiting, caps: Caps, now: number, lastSequence: number): PackedBatch;
+  /** The next batch of a lane, from the entries of moments up to this sequence. */
+  pack(lane: Waiting, caps: Caps, now: number, upTo: number): PackedBatch;
   /** Learns from an ended batch with this duration of its last call. */
   record(batch: EndedBatch, callMs: number, options: ResolvedOptions): void;
   /** The learned cap for users; null if there is none. */

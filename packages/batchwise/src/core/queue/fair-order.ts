@@ -9,51 +9,41 @@
 // recent entries, so that its tenant yields too.
 
 import { Heap, HeapNode } from "../time/heap.ts";
-import type { Entry, EntryHolder } from "./entry.ts";
-import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
-import { MergedReader, type RankedLine } from "./merged-reader.ts";
+import type { Entry } from "./entry.ts";
+import { type Chunk, EntryList, type EntryOrder, type EntryOwner } from "./entry-list.ts";
+import { firstOf, merged, type Source } from "./merged.ts";
 
 /** Number of recent entries in the mean. */
 const REMEMBERED = 1024;
 /** Tenants without entries are kept up to this many, and as many as the others. */
 const KEPT_IDLE = 8;
 
-class Tenant implements RankedLine {
-  readonly fifo: Fifo;
+class Tenant extends EntryList implements Source {
   readonly #order: FairOrder;
   /** Its places among the waiting tenants. The key of the first is its virtual start. */
   readonly byStart: HeapNode<Tenant> = new HeapNode<Tenant>(this);
   readonly byAge: HeapNode<Tenant> = new HeapNode<Tenant>(this);
 
-  constructor(order: FairOrder, holder: EntryHolder) {
+  constructor(order: FairOrder, line: EntryOwner) {
+    super(line);
     this.#order = order;
-    this.fifo = new Fifo(holder);
   }
 
-  reader(lastSequence: number): EntryReader {
-    return this.fifo.reader(lastSequence);
-  }
-
-  rankOf(_next: Entry | null, gone: Entry | null, rank: number): number {
+  rankOf(_next: Entry, gone: Entry | null, rank: number): number {
     return gone === null ? rank : rank + this.#order.chargeOf(gone);
   }
 
   tieOf(): number {
     return this.#order.nextTurn();
   }
-
-  taken(rank: number, tie: number): void {
-    this.#order.served(this, rank, tie);
-  }
 }
 
 export class FairOrder implements EntryOrder {
-  readonly #holder: EntryHolder;
+  readonly #line: EntryOwner;
   /** Waiting tenants, and those whose start still counts. */
   readonly #tenants: Map<string, Tenant> = new Map();
   readonly #byStart: Heap<Tenant> = new Heap();
   readonly #byAge: Heap<Tenant> = new Heap();
-  #size = 0;
   /** Recent entries: their count and total cost. */
   #count = 0;
   #cost = 0;
@@ -62,51 +52,50 @@ export class FairOrder implements EntryOrder {
   #turns = 0;
   #pruneAt = KEPT_IDLE;
 
-  constructor(holder: EntryHolder) {
-    this.#holder = holder;
-  }
-
-  get size(): number {
-    return this.#size;
+  constructor(line: EntryOwner) {
+    this.#line = line;
   }
 
   get oldest(): Entry | null {
-    return this.#byAge.first?.value.fifo.oldest ?? null;
+    return this.#byAge.first?.value.oldest ?? null;
   }
 
-  push(entry: Entry): boolean {
+  add(entry: Entry): void {
     if (this.#count === REMEMBERED) {
       this.#count /= 2;
       this.#cost /= 2;
     }
-    this.#size += 1;
     this.#count += 1;
     this.#cost += entry.cost;
     const tenant = this.#tenants.get(entry.tenant) ?? this.#add(entry.tenant);
-    tenant.fifo.push(entry);
+    tenant.add(entry);
     if (tenant.byStart.index === -1) {
       this.#byStart.add(tenant.byStart, Math.max(tenant.byStart.key, this.#now()), this.nextTurn());
     }
-    this.#byAge.put(tenant.byAge, (tenant.fifo.oldest as Entry).moment.at);
-    return this.oldest === entry;
+    this.#byAge.put(tenant.byAge, (tenant.oldest as Entry).moment.at);
   }
 
-  pushAll(entries: readonly Entry[], count: number): void {
-    for (const entry of entries.slice(0, count)) this.push(entry);
-  }
-
-  left(entries: readonly Entry[], from: number, end: number): void {
-    this.#size -= end - from;
+  remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void {
+    /** In order of their last entries. */
+    const byTenant = new Map<Tenant, Entry[]>();
     for (let index = from; index < end; index += 1) {
-      const tenant = this.#tenants.get((entries[index] as Entry).tenant);
-      // An earlier part of the batch, whose reader has read the rest too, may have dropped all
-      // tenants.
-      if (tenant === undefined) continue;
-      const { fifo, byStart, byAge } = tenant;
-      fifo.left(entries, index, index + 1);
-      // The tenant may have left with its first entry in this range.
-      if (byStart.index === -1) continue;
-      const { oldest } = fifo;
+      const entry = entries[index] as Entry;
+      const tenant = (entry.holder as Chunk).list as Tenant;
+      const own = byTenant.get(tenant) ?? [];
+      own.push(entry);
+      byTenant.delete(tenant);
+      byTenant.set(tenant, own);
+    }
+    const { size } = this.#byStart;
+    for (const [tenant, own] of byTenant) {
+      const { byStart, byAge } = tenant;
+      if (isServed) {
+        const start = own.reduce((sum, entry) => sum + this.chargeOf(entry), byStart.key);
+        this.#virtualTime += (start - byStart.key) / size;
+        this.#byStart.move(byStart, start, this.nextTurn());
+      }
+      tenant.remove(own, 0, own.length);
+      const { oldest } = tenant;
       if (oldest !== null) {
         this.#byAge.move(byAge, oldest.moment.at);
         continue;
@@ -122,14 +111,12 @@ export class FairOrder implements EntryOrder {
     this.#virtualTime = 0;
   }
 
-  /** Charges the tenant of an entry that is taken out of order. */
-  charge(entry: Entry): void {
-    const tenant = this.#tenants.get(entry.tenant);
-    if (tenant !== undefined) this.served(tenant, tenant.byStart.key + this.chargeOf(entry), this.nextTurn());
+  first(most: number, upTo: number): Entry[] {
+    return firstOf(this.each(upTo), most);
   }
 
-  reader(lastSequence: number): EntryReader {
-    return new MergedReader(this.#byStart, lastSequence);
+  each(upTo: number): Iterator<Entry> {
+    return merged(this.#byStart, upTo);
   }
 
   /** The charge of a tenant for an entry. */
@@ -142,13 +129,6 @@ export class FairOrder implements EntryOrder {
   nextTurn(): number {
     this.#turns += 1;
     return this.#turns;
-  }
-
-  /** Advances the start of a waiting tenant whose entries are taken. */
-  served({ byStart }: Tenant, start: number, turn: number): void {
-    const cost = start - byStart.key;
-    if (cost > 0) this.#virtualTime += cost / this.#byStart.size;
-    this.#byStart.move(byStart, start, turn);
   }
 
   /** The virtual time, never behind the smallest start. */
@@ -165,7 +145,7 @@ export class FairOrder implements EntryOrder {
       }
       this.#pruneAt = 2 * this.#tenants.size + KEPT_IDLE;
     }
-    const tenant = new Tenant(this, this.#holder);
+    const tenant = new Tenant(this, this.#line);
     this.#tenants.set(name, tenant);
     return tenant;
   }

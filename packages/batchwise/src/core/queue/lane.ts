@@ -3,25 +3,26 @@
 
 import { Earliest } from "../time/earliest.ts";
 import { Heap, HeapNode } from "../time/heap.ts";
-import type { Entry, EntryHolder } from "./entry.ts";
+import type { Entry } from "./entry.ts";
+import { type Chunk, EntryList, type EntryOrder, type EntryOwner } from "./entry-list.ts";
 import { FairOrder } from "./fair-order.ts";
-import { type EntryOrder, type EntryReader, Fifo } from "./fifo.ts";
+import type { Marks } from "./flush.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
-import { MergedReader, type RankedLine } from "./merged-reader.ts";
+import { firstOf, merged, type Source } from "./merged.ts";
 import type { Rank } from "./rank.ts";
 
-export class Line implements EntryHolder, RankedLine {
-  readonly isWaiting = true;
+export class Line implements EntryOwner, Source {
   readonly lane: Lane;
   readonly priority: number;
   readonly isSmall: boolean;
   readonly #rank: Rank;
+  /** Empty if tenants share the line. */
+  readonly list: EntryList = new EntryList(this);
   readonly #order: EntryOrder;
   /** Its places by rank among the lines of its lane, and by age among those of all lanes. */
   readonly #byRank: HeapNode<Line> = new HeapNode<Line>(this);
   readonly #byAge: HeapNode<Line> = new HeapNode<Line>(this);
-  #cost = 0;
-  /** With `order: "length"`: the oldest entry, if the last batch did not take it. */
+  /** The oldest entry, if the last batch did not take it. */
   passedOver: Entry | null = null;
 
   constructor(lane: Lane, { priority, isSmall }: Pick<Entry, "priority" | "isSmall">, rank: Rank, isFair: boolean) {
@@ -29,15 +30,7 @@ export class Line implements EntryHolder, RankedLine {
     this.priority = priority;
     this.isSmall = isSmall;
     this.#rank = rank;
-    this.#order = isFair ? new FairOrder(this) : new Fifo(this);
-  }
-
-  get size(): number {
-    return this.#order.size;
-  }
-
-  get cost(): number {
-    return this.#cost;
+    this.#order = isFair ? new FairOrder(this) : this.list;
   }
 
   /**
@@ -46,90 +39,87 @@ export class Line implements EntryHolder, RankedLine {
   isFor({ priority, facts }: Entry): boolean {
     // `===` between booleans is slow.
     const isSmall = facts.isSmall ? this.isSmall : !this.isSmall;
-    return priority === this.priority && isSmall && facts.key === this.lane.key && this.size > 0;
-  }
-
-  push(entry: Entry): void {
-    entry.holder = this;
-    this.#cost += entry.cost;
-    if (this.#order.push(entry)) this.#noteOldest(entry);
-    this.lane.added(entry);
-  }
-
-  /**
-   * Adds the first `count` of these entries, which are plain and have this line as their holder.
-   */
-  pushAll(entries: Entry[], count: number): void {
-    this.#order.pushAll(entries, count);
-    this.#cost += count;
-    this.lane.size += count;
-    this.#noteOldest(this.oldest);
+    return priority === this.priority && isSmall && facts.key === this.lane.key && this.oldest !== null;
   }
 
   get oldest(): Entry | null {
     return this.#order.oldest;
   }
 
-  /** Submit time of its oldest entry; Infinity if it is empty. */
-  oldestAt(): number {
-    return this.oldest?.moment.at ?? Infinity;
+  add(entry: Entry): void {
+    const { oldest } = this;
+    this.#order.add(entry);
+    if (this.oldest !== oldest) this.#noteOldest();
   }
 
-  reader(lastSequence: number): EntryReader {
-    return this.#order.reader(lastSequence);
+  /** Adds a chunk of its list with plain entries, none older than a waiting one. */
+  link(chunk: Chunk): void {
+    const { oldest } = this;
+    this.list.link(chunk);
+    if (this.oldest !== oldest) this.#noteOldest();
   }
 
-  rankOf(next: Entry | null, _gone: Entry | null, rank: number): number {
-    return next === null ? rank : next.moment.at - this.#rank.leadMs;
-  }
-
-  tieOf(next: Entry | null): number {
-    return next === null ? 0 : next.moment.at;
-  }
-
-  /** Its place follows from the entries that leave. */
-  taken(): void {}
-
+  /** An entry leaves early. */
   left(entry: Entry): void {
-    entry.holder = null;
     this.lane.left(entry);
-    this.noteLeft([entry], 0, 1, entry.cost);
-  }
-
-  /** Charges an entry that is taken out of order. Call before removing it. */
-  charge(entry: Entry): void {
-    this.#order.charge(entry);
+    this.remove([entry], 0, 1, false);
+    this.lane.noteLeft(1, entry.cost);
   }
 
   raise(entry: Entry, priority: number): void {
-    if (priority > entry.priority) this.lane.owner.raise(entry, priority);
+    this.lane.owner.raise(entry, priority);
   }
 
   noteDeadline(entry: Entry): void {
     this.lane.noteDeadline(entry);
   }
 
-  /** Called after the entries of `[from, end)`, of this total cost, have changed their holder. */
-  noteLeft(entries: readonly Entry[], from: number, end: number, cost: number): void {
-    this.#order.left(entries, from, end);
-    this.#cost = this.size === 0 ? 0 : this.#cost - cost;
-    this.#noteOldest(this.oldest);
-    this.lane.noteLeft(end - from);
+  /** Removes the entries of `[from, end)` for a batch. */
+  take(entries: readonly Entry[], from: number, end: number): void {
+    const { oldest } = this;
+    this.remove(entries, from, end, true);
+    this.passedOver = this.oldest === oldest ? oldest : null;
+  }
+
+  remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void {
+    this.#order.remove(entries, from, end, isServed);
+    this.#noteOldest();
+  }
+
+  first(most: number, upTo: number): Entry[] {
+    return this.#order.first(most, upTo);
+  }
+
+  each(upTo: number): Iterator<Entry> {
+    return this.#order.each(upTo);
+  }
+
+  rankOf({ moment }: Entry): number {
+    return moment.at - this.#rank.leadMs;
+  }
+
+  tieOf({ moment }: Entry): number {
+    return moment.at;
   }
 
   /** Updates its places. Only a line with entries is in a heap. */
-  #noteOldest(oldest: Entry | null): void {
-    const { lane } = this;
+  #noteOldest(): void {
+    const { lane, oldest } = this;
     if (oldest === null) {
       lane.byRank.remove(this.#byRank);
       lane.owner.byAge.remove(this.#byAge);
     } else {
       const { at } = oldest.moment;
-      lane.byRank.put(this.#byRank, this.rankOf(oldest, null, 0), at, this.#rank.tier);
+      lane.byRank.put(this.#byRank, this.rankOf(oldest), at, this.#rank.tier);
       lane.owner.byAge.put(this.#byAge, at);
     }
     lane.owner.noteRank(lane);
   }
+}
+
+/** The line in which an entry waits. */
+export function lineOf({ holder }: Entry): Line {
+  return (holder as Chunk).line as Line;
 }
 
 /** Empty lines are kept for reuse up to this many, and as many as there are others. */
@@ -139,8 +129,6 @@ const KEPT_EMPTY = 8;
 export interface LaneOwner {
   /** Lines with entries, by the age of their oldest entry. */
   readonly byAge: Heap<Line>;
-  /** An entry of the lane leaves, for a batch or early. */
-  left(lane: Lane, entry: Entry): void;
   /** Called when the entries that left in one step have been counted. */
   noteLeft(lane: Lane, count: number): void;
   /** The lane's earliest deadline has changed. */
@@ -169,11 +157,12 @@ export class Lane {
   readonly rankNode: HeapNode<Lane> = new HeapNode<Lane>(this);
   readonly deadlineNode: HeapNode<Lane> = new HeapNode<Lane>(this);
   size = 0;
+  /** Sum of its entries' costs. */
+  cost = 0;
   /** Results of the cost function for the first entries. Null after one of them has left. */
   measured: MeasuredEntries | null = null;
-  /** The flush: the last covered moment's sequence, and how many covered entries still wait. */
-  flushedUpTo = -1;
-  flushed = 0;
+  /** Made with its first flush. */
+  flushes: Marks | null = null;
 
   constructor(key: string | undefined, owner: LaneOwner) {
     this.key = key;
@@ -187,49 +176,45 @@ export class Lane {
 
   open(line: Line): Line {
     if (this.#lines.size >= 2 * this.byRank.size + KEPT_EMPTY) {
-      for (const [key, { size }] of this.#lines) if (size === 0) this.#lines.delete(key);
+      for (const [key, { oldest }] of this.#lines) if (oldest === null) this.#lines.delete(key);
     }
     this.#lines.set(lineKey(line), line);
     return line;
   }
 
-  lines(): Iterable<Line> {
-    return this.#lines.values();
-  }
-
-  get cost(): number {
-    let cost = 0;
-    for (const line of this.lines()) cost += line.cost;
-    return cost;
-  }
-
   /** Submit time of the oldest entry of all lines; Infinity if the lane is empty. */
   oldestAt(): number {
     let oldestAt = Infinity;
-    for (const line of this.lines()) oldestAt = Math.min(oldestAt, line.oldestAt());
+    for (const { oldest } of this.#lines.values()) oldestAt = Math.min(oldestAt, oldest?.moment.at ?? Infinity);
     return oldestAt;
   }
 
-  /** Reads the entries up to this moment's sequence, in dispatch order. */
-  reader(lastSequence: number): EntryReader {
+  /** The priority of its first entry. */
+  get priority(): number {
+    return this.byRank.first?.value.priority ?? 0;
+  }
+
+  /** The next entries, at most `most`, of moments up to this sequence. Changes nothing. */
+  first(most: number, upTo: number): Entry[] {
     const { first, size } = this.byRank;
-    return first !== undefined && size === 1
-      ? first.value.reader(lastSequence)
-      : new MergedReader(this.byRank, lastSequence);
+    return first !== undefined && size === 1 ? first.value.first(most, upTo) : firstOf(merged(this.byRank, upTo), most);
   }
 
-  added(entry: Entry): void {
+  added({ cost }: Entry): void {
     this.size += 1;
-    if (this.#deadlines !== null) this.noteDeadline(entry);
+    this.cost += cost;
   }
 
+  /** Call for each entry that leaves, for a batch or early. */
   left(entry: Entry): void {
+    this.flushes?.left(entry);
     if (this.#deadlines?.remove(entry)) this.owner.noteDeadline(this);
-    this.owner.left(this, entry);
   }
 
-  noteLeft(count: number): void {
+  /** Call when so many entries, of this total cost, have left in one step. */
+  noteLeft(count: number, cost: number): void {
     this.size -= count;
+    this.cost = this.size === 0 ? 0 : this.cost - cost;
     this.measured = null;
     this.owner.noteLeft(this, count);
   }
@@ -239,10 +224,7 @@ export class Lane {
     this.#deadlines = isKept ? new Earliest() : null;
     this.owner.noteDeadline(this);
     if (!isKept) return;
-    for (const line of this.lines()) {
-      const reader = line.reader(Infinity);
-      for (; reader.entry !== null; reader.advance(1)) this.noteDeadline(reader.entry);
-    }
+    for (const entry of this.first(Infinity, Infinity)) this.noteDeadline(entry);
   }
 
   /** Call when a waiting entry's earliest deadline may have changed. */

@@ -3,19 +3,10 @@
 
 import { Heap } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
-import type { EntryReader } from "./fifo.ts";
-import { type FlushedBatch, Flushes } from "./flush.ts";
-import { Lane, type LaneOwner, Line } from "./lane.ts";
+import { Chunk, LONGEST_CHUNK } from "./entry-list.ts";
+import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
+import { Lane, type LaneOwner, Line, lineOf } from "./lane.ts";
 import { rankOf } from "./rank.ts";
-
-/**
- * A batch plan: these entries in this order, and the reader that has read them; null if they are
- * taken out of order.
- */
-export interface BatchPlan {
-  readonly entries: readonly Entry[];
-  readonly reader: Pick<EntryReader, "commit"> | null;
-}
 
 export interface QueueOptions {
   /** Tenants share batches. */
@@ -28,9 +19,6 @@ export interface QueueOptions {
 /** A plain entry. */
 const PLAIN: Pick<Entry, "priority" | "isSmall"> = { priority: 0, isSmall: false };
 
-const NO_ROOM: Entry[] = [];
-/** Replaces a taken arrival. */
-const GONE: Entry = null as never;
 const NO_LANES: ReadonlySet<Lane> = new Set();
 
 export class Queue implements LaneOwner {
@@ -42,23 +30,20 @@ export class Queue implements LaneOwner {
   /** Lanes by the rank of their first entries. */
   readonly #byRank: Heap<Lane> = new Heap();
   readonly byAge: Heap<Line> = new Heap();
-  readonly flushes: Flushes = new Flushes();
+  /** Lanes with entries that a flush covers. */
+  #flushedLanes = 0;
   #keepsDeadlines = false;
   /** Lanes with deadlines, the earliest first. */
   #byDeadline: Heap<Lane> | null = null;
   #hot: Set<Lane> | null = null;
   /** Recently used lines, by the last bits of their priority. */
   readonly #recent: Line[] = [];
-  /** The line of the arrivals. */
-  #plain: Line | null = null;
-  /**
-   * Array for plain entries, and how many have come. They move to their line when its order is
-   * needed.
-   */
-  #arrivals: Entry[] = NO_ROOM;
-  #arrived = 0;
   /** Number of entries in lines. */
   #placed = 0;
+  /** Plain entries that came last. They move to their line when their order is needed. */
+  #arrivals: Chunk | null = null;
+  /** How many may wait as arrivals. */
+  #room = 0;
   /** Increases whenever an entry has left, for a batch or early. */
   departures = 0;
 
@@ -70,7 +55,7 @@ export class Queue implements LaneOwner {
 
   /** Number of waiting entries. */
   get size(): number {
-    return this.#placed + this.#arrived;
+    return this.#placed + (this.#arrivals?.entries.length ?? 0);
   }
 
   push(entry: Entry): Lane {
@@ -81,82 +66,80 @@ export class Queue implements LaneOwner {
       line = this.#lineOf(this.#lane(entry.key), entry);
       this.#recent[priority & 7] = line;
     }
+    const { lane } = line;
     this.#placed += 1;
-    line.push(entry);
-    return line.lane;
+    lane.added(entry);
+    line.add(entry);
+    if (this.#keepsDeadlines) lane.noteDeadline(entry);
+    return lane;
   }
 
-  /**
-   * Takes an array of plain entries with capacity for more: the first `arrived` places are filled.
-   * The queue keeps the array.
-   */
-  receive(arrivals: Entry[], arrived: number): void {
+  /** Lets up to `most` plain entries arrive, none older than a waiting one. */
+  makeRoom(most: number): void {
     this.endRoom();
-    const line = this.#lineOf(this.#lane(undefined), PLAIN);
-    for (let index = 0; index < arrived; index += 1) (arrivals[index] as Entry).holder = line;
-    this.#plain = line;
-    this.#arrivals = arrivals;
-    this.#arrived = arrived;
+    this.#room = Math.min(most, LONGEST_CHUNK);
+    this.#arrivals = new Chunk(this.#lineOf(this.#lane(undefined), PLAIN).list);
   }
 
-  /** Adds a plain entry. Returns false if the array is full or closed. */
+  /** Adds a plain entry, which cannot leave by itself. Returns false if there is no room. */
   arrive(entry: Entry): boolean {
-    if (this.#arrived === this.#arrivals.length) return false;
-    entry.holder = this.#plain;
-    this.#arrivals[this.#arrived] = entry;
-    this.#arrived += 1;
+    const arrivals = this.#arrivals;
+    if (arrivals === null || arrivals.entries.length >= this.#room) return false;
+    entry.holder = arrivals;
+    arrivals.entries.push(entry);
     return true;
   }
 
   /** The plain arrivals, if no other entry waits and they are at most `most`. */
-  arrivals(most: number): Entry[] | null {
-    const arrived = this.#arrived;
-    return arrived === 0 || arrived > most || this.#placed > 0 ? null : this.#arrivals.slice(0, arrived);
+  arrivals(most: number): readonly Entry[] | null {
+    const entries = this.#arrivals?.entries;
+    return entries === undefined || this.#placed > 0 || entries.length > most ? null : entries;
   }
 
-  /** Takes all entries that `arrivals` returned, and keeps the array for later ones. */
-  #takeArrivals(entries: readonly Entry[], holder: EntryHolder): void {
-    this.departures += 1;
-    this.#arrived = 0;
-    for (let index = 0; index < entries.length; index += 1) {
-      (entries[index] as Entry).holder = holder;
-      this.#arrivals[index] = GONE;
-    }
-  }
-
-  /** Closes the array for plain entries and moves those that came to their line. */
+  /** Ends the room for plain entries and moves those that came to their line. */
   endRoom(): void {
     const arrivals = this.#arrivals;
-    if (arrivals === NO_ROOM) return;
-    const arrived = this.#arrived;
-    this.#arrivals = NO_ROOM;
-    this.#arrived = 0;
-    if (arrived === 0) return;
-    this.#placed += arrived;
-    this.#plain?.pushAll(arrivals, arrived);
+    this.#arrivals = null;
+    if (arrivals === null || arrivals.entries.length === 0) return;
+    const { length } = arrivals.entries;
+    const line = arrivals.line as Line;
+    this.#placed += length;
+    line.lane.size += length;
+    line.lane.cost += length;
+    line.link(arrivals);
+  }
+
+  /** Adds plain entries, none older than a waiting one. The queue may keep the array. */
+  pushAll(entries: Entry[]): void {
+    for (let from = 0; from < entries.length; from += LONGEST_CHUNK) {
+      this.makeRoom(0);
+      const arrivals = this.#arrivals as Chunk;
+      arrivals.entries =
+        from === 0 && entries.length <= LONGEST_CHUNK ? entries : entries.slice(from, from + LONGEST_CHUNK);
+      for (const entry of arrivals.entries) entry.holder = arrivals;
+    }
   }
 
   /** Moves a waiting entry to the line of a higher priority, at the place of its age. */
   raise(entry: Entry, priority: number): void {
     this.endRoom();
-    const line = entry.holder as Line;
+    const line = lineOf(entry);
+    const { lane } = line;
+    line.remove([entry], 0, 1, false);
     entry.priority = priority;
-    this.#placed += 1;
-    this.#lineOf(line.lane, entry).push(entry);
-    line.noteLeft([entry], 0, 1, entry.cost);
-  }
-
-  left(lane: Lane, { moment }: Entry): void {
-    if (this.flushes.isEmpty) return;
-    if (moment.sequence <= lane.flushedUpTo) lane.flushed -= 1;
-    this.flushes.entryLeft(lane.key, moment.sequence);
+    this.#lineOf(lane, entry).add(entry);
+    lane.measured = null;
+    this.departures += 1;
   }
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
     this.#placed -= count;
     if (lane.size === 0) this.#forget(lane);
-    if (!this.flushes.isEmpty) this.flushes.endDone(lane.key);
+    if (lane.flushes?.release() === true) {
+      lane.flushes = null;
+      this.#flushedLanes -= 1;
+    }
   }
 
   noteRank({ rankNode, byRank: { first } }: Lane): void {
@@ -216,49 +199,65 @@ export class Queue implements LaneOwner {
 
   /** Its submit time; Infinity if no entry waits. */
   oldestAt(): number {
-    const arrivedAt = this.#arrived > 0 ? (this.#arrivals[0] as Entry).moment.at : Infinity;
-    return Math.min(arrivedAt, this.byAge.first?.key ?? Infinity);
+    return this.byAge.first?.key ?? this.#arrivals?.entries[0]?.moment.at ?? Infinity;
   }
 
-  /** Takes the entries of a batch, from lines or arrivals, and gives them to their new holder. */
-  take({ entries, reader }: BatchPlan, holder: EntryHolder): void {
-    if (this.#placed === 0) {
-      this.#takeArrivals(entries, holder);
-      return;
-    }
-    reader?.commit();
-    const isWatched = this.#keepsDeadlines || !this.flushes.isEmpty;
-    for (let from = 0; from < entries.length; ) {
-      const line = (entries[from] as Entry).holder as Line;
-      const { lane } = line;
-      let end = from;
-      let cost = 0;
-      for (; end < entries.length; end += 1) {
-        const entry = entries[end] as Entry;
-        if (entry.holder !== line) break;
-        if (isWatched) lane.left(entry);
-        entry.holder = holder;
-        cost += entry.cost;
-      }
-      line.noteLeft(entries, from, end, cost);
-      from = end;
-    }
+  /** True if a flush covers waiting entries. */
+  get isFlushed(): boolean {
+    return this.#flushedLanes > 0;
   }
 
   /**
-   * Marks the waiting entries, in all lanes or in that of a key, as flushed: those up to the moment
-   * `upTo`. `done` is called when all have settled.
+   * Takes the entries of a batch of one lane and gives them to their new holder. Returns the
+   * flushes that await the batch from now on.
    */
-  flush(key: string | undefined, upTo: number, resting: readonly FlushedBatch[], done: () => void): void {
-    let waiting = 0;
+  take(entries: readonly Entry[], holder: EntryHolder): readonly Flush[] {
+    if (this.#placed === 0) this.#takeArrivals(entries, holder);
+    if (this.#placed === 0 || entries.length === 0) return NO_FLUSHES;
+    const { lane } = lineOf(entries[0] as Entry);
+    const flushes = lane.flushes?.batchStarted(entries) ?? NO_FLUSHES;
+    const isWatched = this.#keepsDeadlines || lane.flushes !== null;
+    let cost = 0;
+    for (let from = 0; from < entries.length; ) {
+      const line = lineOf(entries[from] as Entry);
+      let end = from;
+      for (; end < entries.length; end += 1) {
+        const entry = entries[end] as Entry;
+        if (lineOf(entry) !== line) break;
+        if (isWatched) lane.left(entry);
+        cost += entry.cost;
+      }
+      line.take(entries, from, end);
+      for (; from < end; from += 1) (entries[from] as Entry).holder = holder;
+    }
+    lane.noteLeft(entries.length, cost);
+    return flushes;
+  }
+
+  #takeArrivals(entries: readonly Entry[], holder: EntryHolder): void {
+    this.departures += 1;
+    if (this.#arrivals !== null) this.#arrivals.entries = [];
+    for (let index = 0; index < entries.length; index += 1) (entries[index] as Entry).holder = holder;
+  }
+
+  /**
+   * Flushes the waiting entries, in all lanes or in that of a key: those up to the moment `upTo`.
+   * `done` is called when these and the pausing batches have settled.
+   */
+  flush(key: string | undefined, upTo: number, pausing: readonly FlushedBatch[], done: () => void): void {
+    const flush = new Flush(upTo, done);
     for (const lane of key === undefined ? this.lanes() : [this.#lanes.get(key)]) {
-      if (lane === undefined) continue;
-      waiting += lane.size;
-      lane.flushed = lane.size;
-      lane.flushedUpTo = upTo;
+      if (lane === undefined || lane.size === 0) continue;
+      if (lane.flushes === null) this.#flushedLanes += 1;
+      lane.flushes ??= new Marks();
+      lane.flushes.add(flush, lane.size);
       this.markHot(lane);
     }
-    this.flushes.add(key, upTo, waiting, resting, done);
+    for (const batch of pausing) {
+      flush.await();
+      batch.flushes = [...batch.flushes, flush];
+    }
+    flush.release();
   }
 
   /** Removes all waiting entries, the oldest first. */
@@ -266,7 +265,7 @@ export class Queue implements LaneOwner {
     const all: Entry[] = [];
     for (let entry = this.oldest; entry !== null; entry = this.oldest) {
       all.push(entry);
-      this.take({ entries: [entry], reader: null }, holder);
+      for (const flush of this.take([entry], holder)) flush.release();
     }
     return all;
   }

@@ -11,7 +11,7 @@ import { itemsOf, measureBatch } from "../policy/batch-cost.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { EndedBatch } from "../policy/packer.ts";
 import { type Entry, type EntryHolder, liveOf } from "../queue/entry.ts";
-import type { Flush } from "../queue/flush.ts";
+import { type Flush, NO_FLUSHES } from "../queue/flush.ts";
 import type { CallingBatch, SelfCalls } from "../submit/self-calls.ts";
 import { Timeout } from "../time/deadlines.ts";
 import { Call } from "./call.ts";
@@ -19,8 +19,6 @@ import { runStages, type StagedBatch } from "./handler.ts";
 import { type RecoveringBatch, Recovery } from "./recovery.ts";
 import { answer, failEntries, type SettledBatch } from "./settle.ts";
 import type { BatchSurroundings } from "./surroundings.ts";
-
-const NO_FLUSHES: readonly Flush[] = [];
 
 export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringBatch, SettledBatch, StagedBatch {
   readonly isWaiting = false;

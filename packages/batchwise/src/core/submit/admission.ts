@@ -8,7 +8,6 @@ import { mayBeReady } from "../policy/choose-lane.ts";
 import type { LatencyTarget } from "../policy/latency-target.ts";
 import { pack } from "../policy/pack.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
-import { roomFor } from "../queue/fifo.ts";
 import type { Lane } from "../queue/lane.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Moment, Turn } from "../time/turn.ts";
@@ -88,15 +87,14 @@ export class Admission {
   /** The same for a plain entry. */
   acceptPlain(entry: Entry): void {
     if (this.#queue.arrive(entry)) return;
-    const room = this.#plainRoom();
-    if (room > 0) this.#queue.receive(roomFor(this.#queue.size, room), 0);
+    this.#queue.makeRoom(this.#plainRoom());
     if (!this.#queue.arrive(entry)) this.accept(entry);
   }
 
   /** The same for plain entries: those that fit at once, and the others one by one. */
   acceptAll(entries: Entry[]): void {
     const others = entries.splice(this.#plainRoom());
-    this.#queue.receive(entries, entries.length);
+    this.#queue.pushAll(entries);
     for (const entry of others) this.accept(entry);
   }
 
@@ -106,7 +104,7 @@ export class Admission {
     if (outside === null || outside.size === 0 || this.#free() <= 0) return;
     const caps = { maxBatchSize: this.#free(), maxBatchCost: Infinity, batchCost: "sum" } as const;
     const next = pack(outside.oldestLane as Lane, caps, Infinity);
-    outside.take(next, IN_BETWEEN);
+    outside.take(next.entries, IN_BETWEEN);
     let was: Moment | null = null;
     let moment: Moment | null = null;
     for (const entry of next.entries) {

@@ -49,9 +49,9 @@ class Lanes {
   verdict(lane: Lane, state: ChoiceState): Verdict {
     const packed = pack(lane, this.options, NEVER).full;
     const isKnown = this.options.batchCost === "sum" || (state.maxWaitMs > 0 && state.gate === "open");
-    const { size, earliestDueAt, flushed } = lane;
+    const { size, earliestDueAt, flushes } = lane;
     const full = size >= this.options.maxBatchSize ? "size" : isKnown ? packed : null;
-    const view = { size, full, earliestDueAt, isFlushed: flushed > 0 };
+    const view = { size, full, earliestDueAt, isFlushed: flushes !== null };
     return decide({ ...view, oldestAt: () => lane.oldestAt() }, state, this.now);
   }
 
@@ -67,7 +67,9 @@ class Lanes {
       queue.markCold(lane);
     }
     const mayGo =
-      state.gate === "open" || state.isPaused ? ready : ready.filter((lane) => lane === urgent || lane.flushed > 0);
+      state.gate === "open" || state.isPaused
+        ? ready
+        : ready.filter((lane) => lane === urgent || lane.flushes !== null);
     if (choice.lane === null) {
       expect(mayGo).toEqual([]);
       const wakes = [...verdicts.values()].map((verdict) => (verdict.reason === null ? verdict.wakeAt : NEVER));
@@ -77,8 +79,8 @@ class Lanes {
     expect(mayGo).toContain(choice.lane);
     if (ready.includes(urgent)) expect(choice.lane).toBe(urgent);
     expect(verdicts.get(choice.lane)).toEqual({ reason: choice.reason });
-    const last = state.isPaused ? choice.lane.flushedUpTo : NEVER;
-    queue.take(pack(choice.lane, this.options, last), otherHolder());
+    const last = state.isPaused ? (choice.lane.flushes?.upTo ?? -1) : NEVER;
+    queue.take(pack(choice.lane, this.options, last).entries, otherHolder());
   }
 }
 

@@ -3,15 +3,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Entry } from "../../../src/core/queue/entry.ts";
-import { roomFor } from "../../../src/core/queue/fifo.ts";
 import { range } from "../../support.ts";
 import { entryOf, Kit } from "../support/queue-kit.ts";
 
-/** Adds an arrival; first gives the queue a new array if there is no capacity, as a submit does. */
+/** Adds an arrival; first gives room if there is none, as a submit does. */
 function arrive({ queue }: Kit, id: number, most = Infinity): void {
   const entry = entryOf({ id });
   if (queue.arrive(entry)) return;
-  queue.receive(roomFor(queue.size, most), 0);
+  queue.makeRoom(most);
   expect(queue.arrive(entry)).toBe(true);
 }
 
@@ -36,7 +35,7 @@ class Pair {
     this.#waiting.push(...ids);
     if (how === "push") this.#kit.push(...ids.map((id) => ({ id })));
     else if (how === "arrive") for (const id of ids) arrive(this.#kit, id);
-    else this.#kit.queue.receive(entriesOf(ids), count);
+    else this.#kit.queue.pushAll(entriesOf(ids));
   }
 
   end(): void {
@@ -51,7 +50,7 @@ function entriesOf(ids: readonly number[]): Entry[] {
 
 describe("plain entries", () => {
   test("wait in the order in which they came, whichever way they came in", () => {
-    const way = fc.constantFrom("arrive", "push", "receive", "look", "take");
+    const way = fc.constantFrom("arrive", "push", "pushAll", "look", "take");
     fc.assert(
       fc.property(fc.array(fc.tuple(way, fc.integer({ min: 1, max: 40 })), { maxLength: 40 }), (steps) => {
         const pair = new Pair();
@@ -65,12 +64,23 @@ describe("plain entries", () => {
   test("find no more room than was given, and none after a look at their order", () => {
     const { queue } = new Kit();
     expect(queue.arrive(entryOf({ id: 0 }))).toBe(false);
-    queue.receive(roomFor(0, 2), 0);
+    queue.makeRoom(2);
     expect(range(3).map((id) => queue.arrive(entryOf({ id })))).toEqual([true, true, false]);
-    queue.receive(roomFor(0), 0);
+    queue.makeRoom(9);
     expect(queue.size).toBe(2);
     expect(queue.oldest?.item).toBe(0);
     expect(queue.arrive(entryOf({ id: 3 }))).toBe(false);
+  });
+
+  test("are younger than what waits in lines", () => {
+    const kit = new Kit().push({ id: 1, at: 5 });
+    kit.queue.makeRoom(9);
+    expect(kit.queue.arrive(entryOf({ id: 2, at: 6 }))).toBe(true);
+    expect([kit.queue.oldestAt(), kit.queue.size]).toEqual([5, 2]);
+    expect(kit.take({ maxBatchSize: 1 })).toEqual([1]);
+    kit.queue.makeRoom(9);
+    expect(kit.queue.arrive(entryOf({ id: 3, at: 7 }))).toBe(true);
+    expect(kit.queue.oldestAt()).toBe(6);
   });
 
   test("are not lost where ranks without entries are dropped before the next look", () => {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { FailedOutcome } from "../../../src/core/contract/outcome.ts";
 import type { Entry } from "../../../src/core/queue/entry.ts";
-import type { Line } from "../../../src/core/queue/lane.ts";
+import { lineOf } from "../../../src/core/queue/lane.ts";
 import { Queue } from "../../../src/core/queue/queue.ts";
 import type { ResultCache } from "../../../src/core/submit/cache.ts";
 import { Caller } from "../../../src/core/submit/callers.ts";
@@ -110,7 +110,7 @@ describe("equal callers", () => {
     join(NEVER, 2);
     expect(entry.priority).toBe(3);
     join(NEVER, 7);
-    expect([entry.priority, (entry.holder as Line).priority]).toEqual([7, 7]);
+    expect([entry.priority, lineOf(entry).priority]).toEqual([7, 7]);
     expect(queue.size).toBe(1);
   });
 

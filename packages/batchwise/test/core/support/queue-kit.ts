@@ -4,7 +4,6 @@
 import type { Caps, PackedBatch } from "../../../src/core/policy/caps.ts";
 import { pack } from "../../../src/core/policy/pack.ts";
 import { Entry, type EntryHolder } from "../../../src/core/queue/entry.ts";
-import type { EntryReader } from "../../../src/core/queue/fifo.ts";
 import type { FlushedBatch } from "../../../src/core/queue/flush.ts";
 import { Queue } from "../../../src/core/queue/queue.ts";
 import type { Recipient } from "../../../src/core/queue/recipient.ts";
@@ -53,8 +52,7 @@ export const uncapped: Caps = {
   batchCost: "sum",
 };
 
-const NO_READER: EntryReader = { entry: null, ahead: () => [], advance: () => {}, commit: () => {} };
-const NOTHING = { size: 0, measured: null, reader: () => NO_READER };
+const NOTHING = { size: 0, measured: null, first: () => [] };
 
 export interface KitOptions {
   readonly isFair?: boolean;
@@ -111,7 +109,7 @@ export class Kit {
   take(caps: Partial<Caps> = {}): unknown[] {
     const plan = this.plan(caps);
     const items = plan.entries.map(({ item }) => item);
-    this.queue.take(plan, otherHolder());
+    this.queue.take(plan.entries, otherHolder());
     return items;
   }
 
@@ -121,11 +119,4 @@ export class Kit {
     while (this.queue.size > 0) batches.push(this.take(caps));
     return batches;
   }
-}
-
-/** All items of a reader. */
-export function itemsOf(reader: { readonly entry: Entry | null; advance(count: number): void }): unknown[] {
-  const items: unknown[] = [];
-  for (; reader.entry !== null; reader.advance(1)) items.push(reader.entry.item);
-  return items;
 }

@@ -1,14 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Entry } from "../../../src/core/queue/entry.ts";
-import { Fifo } from "../../../src/core/queue/fifo.ts";
+import { type Chunk, EntryList } from "../../../src/core/queue/entry-list.ts";
 import { range } from "../../support.ts";
-import { entryOf, itemsOf, otherHolder } from "../support/queue-kit.ts";
+import { entryOf } from "../support/queue-kit.ts";
 
-/** A fifo, and a plain list as its model. */
+/** An entry list, and a plain array as its model. */
 class Pair {
-  readonly holder = otherHolder();
-  readonly fifo: Fifo = new Fifo(this.holder);
+  readonly entries: EntryList = new EntryList(null as never);
   list: Entry[] = [];
   #pushed = 0;
 
@@ -16,33 +15,27 @@ class Pair {
   push(at: number, sequence = 0): Entry {
     const entry = entryOf({ id: this.#pushed, at, sequence });
     this.#pushed += 1;
-    entry.holder = this.holder;
-    this.fifo.push(entry);
+    this.entries.add(entry);
     this.list.splice(this.list.findLastIndex(({ moment }) => moment.at <= at) + 1, 0, entry);
     return entry;
   }
 
   /** Removes entries, together or one by one. */
   remove(entries: readonly Entry[], isTogether: boolean): void {
-    if (isTogether) {
-      for (const entry of entries) entry.holder = null;
-      this.fifo.left(entries, 0, entries.length);
-    } else {
-      for (const [index, entry] of entries.entries()) {
-        entry.holder = null;
-        this.fifo.left(entries, index, index + 1);
-      }
-    }
+    if (isTogether) this.entries.remove(entries, 0, entries.length);
+    else for (const index of entries.keys()) this.entries.remove(entries, index, index + 1);
     const gone = new Set(entries);
     this.list = this.list.filter((entry) => !gone.has(entry));
   }
 
   check(): void {
-    expect(this.fifo.size).toBe(this.list.length);
-    expect(this.fifo.oldest).toBe(this.list[0] ?? null);
-    for (const lastSequence of [Number.POSITIVE_INFINITY, 1]) {
-      const seen = this.list.filter(({ moment }) => moment.sequence <= lastSequence).map(({ item }) => item);
-      expect(itemsOf(this.fifo.reader(lastSequence))).toEqual(seen);
+    expect(this.entries.oldest).toBe(this.list[0] ?? null);
+    for (const upTo of [Number.POSITIVE_INFINITY, 1]) {
+      const seen = this.list.filter(({ moment }) => moment.sequence <= upTo).map(({ item }) => item);
+      expect([...this.entries.each(upTo)].map(({ item }) => item)).toEqual(seen);
+      for (const most of [0, 1, 300, Number.POSITIVE_INFINITY]) {
+        expect(this.entries.first(most, upTo).map(({ item }) => item)).toEqual(seen.slice(0, most));
+      }
     }
   }
 }
@@ -75,7 +68,7 @@ function apply(pair: Pair, { kind, count, place, isTogether }: Step, time: numbe
   }
 }
 
-describe("a fifo", () => {
+describe("an entry list", () => {
   test("is a list by age, whatever is pushed, put in by age, taken from the front and removed from the middle", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40, size: "max" }), (steps) => {
@@ -93,41 +86,15 @@ describe("a fifo", () => {
     );
   });
 
-  test("reading changes nothing, and a reader that has begun sees what is pushed behind it", () => {
-    const pair = new Pair();
-    for (const at of range(3)) pair.push(at);
-    const reader = pair.fifo.reader(Number.POSITIVE_INFINITY);
-    for (const _index of range(3)) reader.advance(1);
-    expect(reader.entry).toBeNull();
-    reader.advance(0);
-    const late = pair.push(3);
-    reader.advance(0);
-    expect(reader.entry).toBe(late);
-    pair.check();
-  });
-
   test.each([
     ["left early", 1],
     ["were taken from the front", 0],
-  ])("forgets those who %s: they are not more than those who wait, and a few", (_how, from) => {
+  ])("keeps nothing of those who %s", (_how, from) => {
     const pair = new Pair();
     const all = range(10_000).map((at) => pair.push(at));
     pair.remove(all.slice(from, -1), false);
-    expect(goneIn(pair.fifo, all.slice(from, -1))).toBeLessThan(200);
+    const chunks = new Set(pair.list.map(({ holder }) => holder as Chunk));
+    expect([...chunks].flatMap(({ entries }) => entries)).toEqual(pair.list);
     pair.check();
   });
 });
-
-/** How many of these dead entries a reader still skips. */
-function goneIn(fifo: Fifo, gone: readonly Entry[]): number {
-  const met = new Set<Entry>();
-  for (const entry of gone) {
-    const get = (): null => {
-      met.add(entry);
-      return null;
-    };
-    Object.defineProperty(entry, "holder", { get });
-  }
-  itemsOf(fifo.reader(Number.POSITIVE_INFINITY));
-  return met.size;
-}
