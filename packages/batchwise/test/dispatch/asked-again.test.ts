@@ -155,6 +155,44 @@ test("a refusal of the longer line ends no request while tries are left: it goes
   expect(sizes[1]).not.toEqual(sizes[0]);
 });
 
+test("so it is after a retry by an operator, whose tries are counted anew", async () => {
+  const store = memoryStore();
+  const answer = ({ body }: FakeLine) => ((body.messages as JsonObject[]).length > 1 ? tooLong : seven);
+  const { time, fake, start, lines } = rig(store, openai, [], { answer });
+  const dispatcher = await start({ check: () => WHY, reask: true, retry: { backoffMs: 1_000, attempts: 2 } });
+  await dispatcher.enqueue({ id: "a", body: chat });
+  await drive(time, fake, () => isAtRest(store, time.now()));
+  expect(lines.map(({ body }) => (body.messages as JsonObject[]).length)).toEqual([1, 3]);
+  await dispatcher.retry(["a"]);
+  await drive(time, fake, () => isAtRest(store, time.now()));
+  expect(lines.map(({ body }) => (body.messages as JsonObject[]).length)).toEqual([1, 3, 3, 1]);
+});
+
+test("bodies of requests that fail in their first try are not read for turns: they have none", async () => {
+  const readsWith = async (options: Partial<DispatcherOptions>): Promise<number> => {
+    const store = memoryStore();
+    let reads = 0;
+    const watching = new Proxy(store, {
+      get: (object, name) => {
+        const value: unknown = Reflect.get(object, name);
+        if (name !== "requests") return typeof value === "function" ? value.bind(object) : value;
+        return (query: { readonly bodies?: boolean }) => {
+          if (query.bodies) reads += 1;
+          return object.requests(query as never);
+        };
+      },
+    });
+    const refused = { status: 400, body: { error: { message: "No.", code: "invalid_request" } } };
+    const { time, fake, start } = rig(watching, openai, [], { answer: () => refused });
+    const dispatcher = await start(options);
+    await dispatcher.enqueueMany([ask("a"), ask("b"), ask("c")]);
+    await drive(time, fake, () => isAtRest(store, time.now()));
+    expect((await dispatcher.stats()).outcomes.failed).toBe(3);
+    return reads;
+  };
+  expect(await readsWith({ check: () => null })).toBe(await readsWith({}));
+});
+
 test("without `reask` the same body goes again, and `reask` needs a check", async () => {
   const store = memoryStore();
   const { time, fake, start, lines } = rig(store, openai);

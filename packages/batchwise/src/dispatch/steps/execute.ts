@@ -26,7 +26,7 @@ import { type Disposal, EXPIRED } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import { failureOf, onAbort } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { withoutTurns } from "./collect/ask-again.ts";
+import { kept } from "./collect/ask-again.ts";
 import { checkOne, isChecked, isCheckFailed, leftToOthers } from "./collect/checked-answers.ts";
 import { isPaused } from "./gate.ts";
 import { placeOf } from "./lane-health.ts";
@@ -290,8 +290,7 @@ class Execution {
     const failed = this.failures.failed({ ...member, ord }, line);
     if (failed === null) return;
     const { options, clock } = this.#runtime;
-    const mayGo = failed.kind === "final" && member.turns !== null && member.attempts + 1 < options.retry.attempts;
-    this.#add(mayGo ? withoutTurns(options, member, failed, this.#lane, clock.now()) : failed);
+    this.#add(kept(failed, member, options, this.#lane, clock.now()));
   }
 
   async #takeChecked(line: ResultLine): Promise<void> {

@@ -23,8 +23,8 @@ export async function eachOpen(
   const batchKey = lease.batch.key;
   for (let fromOrd = 0; ; ) {
     const page = await runtime.store.requests({ batchKey, fromOrd, limit: PAGE, history });
-    for (const { ord, attempts, cancelRequested, deadlineAt, history } of page) {
-      visit({ ord: ord as number, attempts, cancelRequested, deadlineAt, history });
+    for (const { ord, attempts, generation, cancelRequested, deadlineAt, history } of page) {
+      visit({ ord: ord as number, attempts, generation, cancelRequested, deadlineAt, history });
       fromOrd = (ord as number) + 1;
     }
     if (page.length < PAGE) return;

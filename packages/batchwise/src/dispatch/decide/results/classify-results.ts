@@ -19,6 +19,8 @@ export interface Member {
   readonly ord: number;
   /** Charged tries so far, without this one. */
   readonly attempts: number;
+  /** How often it was retried after an outcome, which sets its tries back to 0. */
+  readonly generation: number;
   readonly cancelRequested: boolean;
 }
 

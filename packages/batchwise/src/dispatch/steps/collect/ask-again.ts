@@ -29,8 +29,29 @@ export function appendedTo(
   return bytes === null || bytes > mostBytes || tokens > mostTokens ? null : { turns, bytes, tokens };
 }
 
-/** The request goes again without its turns: what ended it may be about them. */
-export function withoutTurns(
+/** True if a failure would end a request that may have turns, while tries are left. */
+export function mayKeep(
+  { kind }: Settlement,
+  { attempts, generation }: Pick<RequestRow, "attempts" | "generation">,
+  { retry }: Pick<ResolvedOptions, "retry">,
+): boolean {
+  // Turns follow an answer, which was a try.
+  const isFirst = attempts === 0 && generation === 0;
+  return kind === "final" && !isFirst && attempts + 1 < retry.attempts;
+}
+
+/** The failure; a request with turns goes again without them, because what ended it may be about them. */
+export function kept(
+  failed: Settlement,
+  row: Pick<RequestRow, "lane" | "body" | "bytes" | "turns" | "attempts" | "generation">,
+  options: Pick<ResolvedOptions, "accounts" | "retry">,
+  lane: string,
+  now: number,
+): Settlement {
+  return row.turns !== null && mayKeep(failed, row, options) ? withoutTurns(options, row, failed, lane, now) : failed;
+}
+
+function withoutTurns(
   { accounts }: Pick<ResolvedOptions, "accounts">,
   row: Pick<RequestRow, "lane" | "body" | "bytes">,
   { ord, code }: Settlement,

@@ -15,7 +15,7 @@ import { shortened } from "../../format/stored-code.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import { readFor } from "../../runtime/provider-calls.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { appendedTo, withoutTurns } from "./ask-again.ts";
+import { appendedTo, kept, mayKeep } from "./ask-again.ts";
 import type { Failed } from "./held-failures.ts";
 
 /** When another process may take the batch. This one takes it again later. */
@@ -80,14 +80,12 @@ export async function keepAsked(
 ): Promise<readonly Failed[]> {
   if (!isChecked(lease)) return failures;
   const { options, clock } = runtime;
-  const mayGo = ({ settlement, member }: Failed): boolean =>
-    settlement.kind === "final" && member.attempts + 1 < options.retry.attempts;
-  const ending = new Map(failures.filter(mayGo).map(({ settlement }) => [settlement.ord, settlement]));
+  const some = failures.filter(({ settlement, member }) => mayKeep(settlement, member, options));
+  const ending = new Map(some.map(({ settlement }) => [settlement.ord, settlement]));
   const lane = laneProper(lease.batch.lane);
   const now = clock.now();
   for await (const row of openRows(runtime, lease, [...ending.keys()])) {
-    if (row.turns === null) ending.delete(row.ord);
-    else ending.set(row.ord, withoutTurns(options, row, ending.get(row.ord) as Settlement, lane, now));
+    ending.set(row.ord, kept(ending.get(row.ord) as Settlement, row, options, lane, now));
   }
   return failures.map((failed) => ({ ...failed, settlement: ending.get(failed.settlement.ord) ?? failed.settlement }));
 }

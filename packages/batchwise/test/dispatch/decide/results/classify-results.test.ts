@@ -41,11 +41,16 @@ describe("a line that is no success", () => {
     ["with a code that will not change fails", line(null, "content_policy_violation"), 0, false, final("failed")],
     ["of a request that wants out goes back, to end there", line(400), 2, true, back("told", 4_000)],
   ])("%s", (_name, given, attempts, cancelRequested, expected) => {
-    expect(classifyFailure({ ord: 4, attempts, cancelRequested }, given, rules, NOW)).toMatchObject(expected);
+    expect(classifyFailure({ ord: 4, attempts, generation: 0, cancelRequested }, given, rules, NOW)).toMatchObject(expected);
   });
 
   test("keeps the provider's words", () => {
-    const decision = classifyFailure({ ord: 0, attempts: 0, cancelRequested: false }, line(400), rules, NOW);
+    const decision = classifyFailure(
+      { ord: 0, attempts: 0, generation: 0, cancelRequested: false },
+      line(400),
+      rules,
+      NOW,
+    );
     const payload = decision.kind === "final" ? (JSON.parse(decision.payload) as object) : {};
     expect(payload).toMatchObject({ response: { statusCode: 400 }, error: { code: "told", message: "Why." } });
   });
