@@ -195,6 +195,20 @@ test.each([
   },
 );
 
+test("a schema is looked through once for each model, however the models of a job alternate", async () => {
+  const asked: string[] = [];
+  const counted = (fake: FakeProvider): Account => {
+    const jsonSchemasOf = (model: string) => {
+      asked.push(model);
+      return "strict" as const;
+    };
+    return Object.assign(openai(fake), { jsonSchemasOf });
+  };
+  const requests = Array.from({ length: 12 }, (_, n) => ({ body: { ...chat.body, model: n % 2 === 0 ? "m" : "o" } }));
+  await sentBy(counted, chat, { requests });
+  expect(asked).toEqual(["m", "o"]);
+});
+
 test("another schema of a job is a change of its defaults", async () => {
   const store = memoryStore();
   await sentBy(openai, { id: "a", ...chat }, { store });

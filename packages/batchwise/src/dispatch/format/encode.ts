@@ -154,6 +154,11 @@ export function laneName({
   return `${marks.join("#").replace(/#+$/, "")} ${group} ${model}`;
 }
 
+/** The same for requests that go at once because of their deadlines: they wait for no others. */
+export function urgentLane(lane: LaneName): string {
+  return laneName({ ...lane, group: "", urgent: true, cached: "" });
+}
+
 /**
  * A short mark for the groups that the accounts put a request in. Equal groups have equal marks; ""
  * if there are none.

@@ -2,8 +2,8 @@
 // Their base64 is never counted as text. The figures are those that providers document for common
 // models. Pure.
 
-import type { JsonObject } from "../contract/types.ts";
 import { imageSize } from "./image-size.ts";
+import { jsonObject } from "./json-object.ts";
 
 /** OpenAI's tokens for an image in low detail. */
 const TOKENS_IN_LOW_DETAIL = 85;
@@ -146,5 +146,5 @@ function bytesOf(base64: string): number {
 }
 
 function objectOf(value: unknown): Part {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  return jsonObject(value) ?? {};
 }

@@ -4,6 +4,7 @@
 
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchLine, DispatchRequest, JsonObject } from "../contract/types.ts";
+import { isJsonObject } from "./json-object.ts";
 import { shortened } from "./stored-code.ts";
 
 const LINE_FIELDS = ["custom_id", "method", "url", "body"];
@@ -31,7 +32,7 @@ function parsed(text: string, line: number): JsonObject {
     const reason = cause instanceof Error ? ` (${cause.message.replace(/ \(line 1 column \d+\)$/, "")})` : "";
     throw refusal(line, "JSON", `${shortened(text, SHOWN)}${hint === "" ? reason : hint}`, cause);
   }
-  if (isObject(value)) return value;
+  if (isJsonObject(value)) return value;
   throw refusal(line, "one JSON object", Array.isArray(value) ? "a list" : shortened(text, SHOWN));
 }
 
@@ -63,7 +64,7 @@ function bare(value: JsonObject, line: number): DispatchRequest {
 }
 
 function bodyOf({ body }: JsonObject, line: number): JsonObject {
-  if (isObject(body)) return body;
+  if (isJsonObject(body)) return body;
   throw refusal(line, "an object as `body`", shown(body));
 }
 
@@ -86,8 +87,4 @@ function shown(value: unknown): string {
 
 function listed(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(", ");
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

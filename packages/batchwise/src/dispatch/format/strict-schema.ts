@@ -3,6 +3,7 @@
 // https://platform.openai.com/docs/guides/structured-outputs
 
 import type { Json, JsonObject } from "../contract/types.ts";
+import { jsonObject } from "./json-object.ts";
 
 const KEYWORDS: ReadonlySet<string> = new Set([
   ...["type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const"],
@@ -51,7 +52,7 @@ class Rules {
   }
 
   #meets(schema: Json | undefined, depth: number): boolean {
-    const whole = objectOf(schema);
+    const whole = jsonObject(schema);
     if (whole === null || depth > DEEPEST) return false;
     if (whole.$ref !== undefined) return Object.keys(whole).length === 1;
     const parts = partsOf(whole);
@@ -60,8 +61,8 @@ class Rules {
 
   /** False for an enum that is too long by itself. */
   #count({ properties, $defs, definitions, enum: listed, const: constant }: JsonObject): boolean {
-    this.#properties += Object.keys(objectOf(properties) ?? {}).length;
-    const names = [properties, $defs, definitions].flatMap((parts) => Object.keys(objectOf(parts) ?? {}));
+    this.#properties += Object.keys(jsonObject(properties) ?? {}).length;
+    const names = [properties, $defs, definitions].flatMap((parts) => Object.keys(jsonObject(parts) ?? {}));
     const values = Array.isArray(listed) ? listed : [];
     const characters = charactersOf(values);
     this.#enumValues += values.length;
@@ -88,7 +89,7 @@ function hasKnownKeywords(whole: JsonObject): boolean {
 /** Closed, with all properties required. */
 function isWholeObject({ properties, required, additionalProperties }: JsonObject): boolean {
   const needed: readonly Json[] = Array.isArray(required) ? required : [];
-  const names = Object.keys(objectOf(properties) ?? {});
+  const names = Object.keys(jsonObject(properties) ?? {});
   return additionalProperties === false && names.every((name) => needed.includes(name));
 }
 
@@ -96,7 +97,7 @@ function isWholeObject({ properties, required, additionalProperties }: JsonObjec
 export function isRecursive(schema: JsonObject): boolean {
   const done = new Set<string>();
   const reaches = (part: Json | undefined, open: readonly string[]): boolean => {
-    const whole = objectOf(part);
+    const whole = jsonObject(part);
     if (whole === null) return false;
     const ref = typeof whole.$ref === "string" ? whole.$ref : null;
     if (ref !== null && open.includes(ref)) return true;
@@ -112,11 +113,11 @@ export function isRecursive(schema: JsonObject): boolean {
 function targetOf(schema: JsonObject, ref: string): Json | undefined {
   const names = ref.split("/").slice(1);
   const spelled = names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
-  return spelled.reduce<Json | undefined>((part, name) => objectOf(part)?.[name], schema);
+  return spelled.reduce<Json | undefined>((part, name) => jsonObject(part)?.[name], schema);
 }
 
 function partsOf({ properties, $defs, definitions, anyOf, items }: JsonObject): readonly (Json | undefined)[] {
-  const named = [properties, $defs, definitions].flatMap((parts) => Object.values(objectOf(parts) ?? {}));
+  const named = [properties, $defs, definitions].flatMap((parts) => Object.values(jsonObject(parts) ?? {}));
   return [...named, ...(Array.isArray(anyOf) ? anyOf : []), ...(items === undefined ? [] : [items])];
 }
 
@@ -132,7 +133,7 @@ export function closed(schema: JsonObject): JsonObject {
   );
   let isCombined = false;
   const shut = mapped(readable, (whole) => {
-    const isObject = objectOf(whole.properties) !== null;
+    const isObject = jsonObject(whole.properties) !== null;
     const combiners = isObject ? [...COMBINED, ...SHARED] : COMBINED;
     isCombined ||= combiners.some((keyword) => whole[keyword] !== undefined);
     const isOpen = whole.type === "object" && isObject && whole.additionalProperties === undefined;
@@ -155,19 +156,15 @@ export function withoutBounds(schema: JsonObject, others: readonly string[] = []
 /** Changes a schema and all schemas in it, inner ones first. */
 export function mapped(schema: JsonObject, change: (whole: JsonObject) => JsonObject): JsonObject {
   const inner = (value: Json | undefined): Json | undefined => {
-    const whole = objectOf(value);
+    const whole = jsonObject(value);
     return whole === null ? value : mapped(whole, change);
   };
   const entries = Object.entries(schema).map(([keyword, value]) => {
     if (Array.isArray(value) && LISTS.includes(keyword)) return [keyword, value.map((part) => inner(part) ?? null)];
     if (SINGLE.includes(keyword)) return [keyword, inner(value)];
-    const parts = NAMED.includes(keyword) ? objectOf(value) : null;
+    const parts = NAMED.includes(keyword) ? jsonObject(value) : null;
     if (parts === null) return [keyword, value];
     return [keyword, Object.fromEntries(Object.entries(parts).map(([name, part]) => [name, inner(part)]))];
   });
   return change(Object.fromEntries(entries) as JsonObject);
-}
-
-function objectOf(value: Json | undefined): JsonObject | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }

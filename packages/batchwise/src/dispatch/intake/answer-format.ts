@@ -3,6 +3,7 @@
 
 import type { Account, JsonSchemas } from "../contract/account.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
+import { jsonObject } from "../format/json-object.ts";
 import { isRecursive, isStrict, withoutBounds } from "../format/strict-schema.ts";
 
 /** A JSON schema to send with requests. */
@@ -85,5 +86,5 @@ function isGiven(value: Json | undefined): boolean {
 }
 
 function objectOf(value: Json | undefined): JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
+  return jsonObject(value) ?? {};
 }

@@ -183,15 +183,15 @@ export class Enqueuer {
   /** Requests that share a cached prefix get lanes of their own. */
   #place(rows: NewRequest[]): NewRequest[] {
     if (this.#placing === null) return rows;
-    const short = rows.find((row) => (this.#intake.prefixOf(row)?.lastsMs ?? CACHED_MS) < CACHED_MS);
-    if (short !== undefined) this.#tellOfShortCache(short);
+    if (!this.#isShortTold) this.#tellOfShortCache(rows);
     return this.#placing.place(rows);
   }
 
-  #tellOfShortCache({ id }: NewRequest): void {
-    if (this.#isShortTold) return;
+  #tellOfShortCache(rows: readonly NewRequest[]): void {
+    const short = rows.find((row) => (this.#intake.prefixOf(row)?.lastsMs ?? CACHED_MS) < CACHED_MS);
+    if (short === undefined) return;
     this.#isShortTold = true;
-    const what = `The request "${id}" has \`cache_control\` for five minutes, and a batch takes longer`;
+    const what = `The request "${short.id}" has \`cache_control\` for five minutes, and a batch takes longer`;
     const way = 'Write `ttl: "1h"` where others are to read it';
     const told = `${what}: no other request will read that cache, and none waits for it. ${way}. Reported once.`;
     this.#runtime.report(new DispatchError("CACHE_TOO_SHORT", told), { operation: "work" });

@@ -15,6 +15,7 @@ import { serves } from "../decide/sealing/rank-accounts.ts";
 import { tokensOf } from "../format/body-tokens.ts";
 import { digestOf, laneName, parseLane, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../format/encode.ts";
 import { inputsOf, laneInputs } from "../format/inputs.ts";
+import { isJsonObject } from "../format/json-object.ts";
 import { type Payer, payersOf } from "../options/max-price.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { type AnswerFormat, answerFormat, withFormat } from "./answer-format.ts";
@@ -31,6 +32,8 @@ const LATEST_TIME = 8.64e15;
 const NO_DIGEST = "";
 
 const CHAT = "/v1/chat/completions";
+/** Routes that are kept: of so many models, unless a caller makes up names. */
+const MOST_ROUTES = 1_000;
 
 export type IntakeOptions = Pick<
   ResolvedOptions,
@@ -72,7 +75,9 @@ export class Intake {
   /** All endpoints that any account lists. */
   readonly #endpoints: ReadonlySet<string>;
   readonly #prefixes: WeakMap<NewRequest, CachedPrefix> = new WeakMap();
-  /** The last route. Consecutive requests mostly share it. */
+  /** By endpoint, inputs and model. */
+  readonly #routes: Map<string, Route> = new Map();
+  /** The last one. Consecutive requests mostly share it. */
   #last: Route | null = null;
 
   /** `newId` generates an id for a request without one. */
@@ -92,11 +97,11 @@ export class Intake {
     defaults?: RequestDefaults,
     refused: (row: NewRequest, error: DispatchError) => void = throwRefusal,
   ): NewRequest {
-    if (!isObject(given)) throw invalid(`A request must be an object with a \`body\`, got ${describe(given)}.`);
+    if (!isJsonObject(given)) throw invalid(`A request must be an object with a \`body\`, got ${describe(given)}.`);
     const isLine = "custom_id" in given;
     const request = isLine ? fromLine(given as BatchLine) : (given as DispatchRequest);
     refuseUnknownFields(given, isLine);
-    if (!isObject(request.body))
+    if (!isJsonObject(request.body))
       throw invalid(`A request's \`body\` must be a JSON object, got ${describe(request.body)}.`);
     const givenId = checkId(request.id ?? defaults?.id);
     const id = givenId ?? this.#newId();
@@ -120,10 +125,9 @@ export class Intake {
     const { priority, tenant, job, deadlineAt } = checkOptional(request, defaults?.job);
     const digest = givenId === undefined ? NO_DIGEST : digestOf(endpoint, callerBody);
     const metadata = metadataOf(request.metadata);
-    const fields = { id, digest, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body };
+    const fields = { id, digest, lane, priority, tenant, job, deadlineAt, bytes, tokens, metadata, body };
     const payers = payersOf(this.#options.maxPrice, tenant, job);
-    const plain = new Row({ ...fields, lane });
-    const row = payers.length === 0 ? plain : this.paid(plain, namesOf(payers), merged);
+    const row = payers.length === 0 ? new Row(fields) : this.paid(fields, namesOf(payers), merged);
     if (mistake !== null) refused(row, refusal(mistake));
     else this.#keepPrefix(row, found.caching, endpoint, merged);
     return row;
@@ -161,7 +165,11 @@ export class Intake {
     const last = this.#last;
     const inputs = laneInputs(given);
     if (last !== null && last.model === model && last.endpoint === endpoint && last.inputs === inputs) return last;
-    const next = route(this.#options, endpoint, checkModel(model, id), inputs);
+    const name = checkModel(model, id);
+    const key = `${endpoint} ${inputs} ${name}`;
+    const next = this.#routes.get(key) ?? route(this.#options, endpoint, name, inputs);
+    if (this.#routes.size >= MOST_ROUTES) this.#routes.clear();
+    this.#routes.set(key, next);
     this.#last = next;
     return next;
   }
@@ -183,7 +191,7 @@ class Row implements NewRequest {
   readonly tokens: number;
   readonly metadata: string | null;
   readonly body: string;
-  declare readonly price?: number;
+  readonly price: number;
 
   constructor({
     id,
@@ -197,7 +205,7 @@ class Row implements NewRequest {
     tokens,
     metadata,
     body,
-    price,
+    price = 0,
   }: NewRequest) {
     this.id = id;
     this.digest = digest;
@@ -210,7 +218,7 @@ class Row implements NewRequest {
     this.tokens = tokens;
     this.metadata = metadata;
     this.body = body;
-    if (price !== undefined) this.price = price;
+    this.price = price;
   }
 }
 
@@ -346,7 +354,7 @@ const MOST_METADATA_BYTES = 16_384;
 
 function metadataOf(metadata: DispatchRequest["metadata"]): string | null {
   if (metadata === undefined) return null;
-  if (isObject(metadata) && Object.values(metadata).every((value) => typeof value === "string")) {
+  if (isJsonObject(metadata) && Object.values(metadata).every((value) => typeof value === "string")) {
     const text = JSON.stringify(metadata);
     if (utf8Length(text) > MOST_METADATA_BYTES) throw metadataError(utf8Length(text), MOST_METADATA_BYTES);
     return text;
@@ -362,10 +370,6 @@ function storable(what: string, text: string): string {
   if (text.includes("\0")) throw invalid(`A request's ${what} must not have a NUL character in it.`);
   if (/\p{Surrogate}/u.test(text)) throw invalid(`A request's ${what} must be Unicode: it has half a surrogate pair.`);
   return text;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function throwRefusal(_row: NewRequest, error: DispatchError): void {

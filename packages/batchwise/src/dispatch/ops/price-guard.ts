@@ -4,10 +4,10 @@
 
 import type { PriceLimitError } from "../contract/errors.ts";
 import { LIVE } from "../decide/batch/life-cycle.ts";
+import { leftOf } from "../decide/price/amounts.ts";
 import { homeLane } from "../decide/sealing/open-requests.ts";
 import { parseLane } from "../format/encode.ts";
 import { Loop } from "../runtime/loop.ts";
-import { leftOf } from "../runtime/price-limits.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { openLanes } from "./open-lanes.ts";
 

@@ -4,7 +4,7 @@
 import { aString, check } from "../../core/contract/validate.ts";
 import type { PriceFigures } from "../contract/errors.ts";
 import type { Store } from "../contract/store.ts";
-import { dollarsOf } from "../decide/price/amounts.ts";
+import { figuresOf } from "../decide/price/amounts.ts";
 import { payerName } from "../format/encode.ts";
 import { checkNames, listOf } from "../options/call-options.ts";
 
@@ -54,8 +54,7 @@ export async function readPriceLimits(store: Pick<Store, "payers">, query: Price
     for (const { kind, name, payer } of part) {
       const row = known.get(payer);
       if (row === undefined) continue;
-      const { limit, spent, reserved } = row;
-      limits.push({ kind, name, limit: dollarsOf(limit), spent: dollarsOf(spent), reserved: dollarsOf(reserved) });
+      limits.push({ kind, name, ...figuresOf(row) });
     }
   }
   return limits;

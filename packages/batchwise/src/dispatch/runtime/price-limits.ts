@@ -5,7 +5,7 @@
 import { DispatchError, type PriceFigures, PriceLimitError } from "../contract/errors.ts";
 import type { PayerChange, PayerRow } from "../contract/payers.ts";
 import type { Store } from "../contract/store.ts";
-import { amountOf, dollarsOf } from "../decide/price/amounts.ts";
+import { amountOf, dollarsOf, figuresOf, leftOf } from "../decide/price/amounts.ts";
 import { priceOf } from "../decide/price/price.ts";
 import { openIn } from "../decide/sealing/open-requests.ts";
 import { parseLane, payerName } from "../format/encode.ts";
@@ -140,10 +140,6 @@ export class PriceLimits {
   }
 }
 
-function figuresOf({ limit, spent, reserved }: PayerRow): PriceFigures {
-  return { limit: dollarsOf(limit), spent: dollarsOf(spent), reserved: dollarsOf(reserved) };
-}
-
 /** Throws where an earlier run has given the job a limit, and this one gives none. */
 export async function refuseForgottenLimit(
   store: Pick<Store, "payers">,
@@ -160,10 +156,6 @@ export async function refuseForgottenLimit(
 function isSame(one: PayerRow, other: PayerRow): boolean {
   const { name, limit, spent, reserved } = one;
   return name === other.name && limit === other.limit && spent === other.spent && reserved === other.reserved;
-}
-
-export function leftOf({ limit, spent, reserved }: PayerRow): number {
-  return limit - spent - reserved;
 }
 
 function unknownLimit(model: string): DispatchError {

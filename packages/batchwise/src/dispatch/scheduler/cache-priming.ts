@@ -44,7 +44,7 @@ export class CachePriming {
   readonly #closer: LaneCloser;
   /** The waiting requests of each slot, by name of the mark. */
   #slots: Map<string, SlotRows> = new Map();
-  /** Slots of which this turn has tried to send first requests, and whether some account took them. */
+  /** Slots of which this turn has tried to send first requests, and whether they were taken. */
   readonly #sent: Map<string, boolean> = new Map();
 
   constructor(runtime: Runtime, closer: LaneCloser) {

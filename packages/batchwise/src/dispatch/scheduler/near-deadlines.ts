@@ -8,7 +8,7 @@ import { halfTime, LEAST_TRIAL_MS, outlookOf } from "../decide/sealing/deadlines
 import type { Pauses } from "../decide/sealing/pauses.ts";
 import type { Serving } from "../decide/sealing/rank-accounts.ts";
 import { DEADLINE_LEAD_MS } from "../decide/sealing/thresholds.ts";
-import { laneName, parseLane } from "../format/encode.ts";
+import { parseLane, urgentLane } from "../format/encode.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Ledgers } from "./lane-closer.ts";
 
@@ -61,11 +61,7 @@ export class NearDeadlines {
   }
 
   /** Moves some of them, by default to the urgent lane; the sealer looks again at once. */
-  async move(
-    lane: LaneRow,
-    before: number,
-    to: string = laneName({ ...parseLane(lane.lane), group: "", urgent: true, cached: "" }),
-  ): Promise<void> {
+  async move(lane: LaneRow, before: number, to: string = urgentLane(parseLane(lane.lane))): Promise<void> {
     const { store, clock, sinks, sealing } = this.#runtime;
     const change = { kind: "move", lane: lane.lane, to, before, limit: MOVED_AT_ONCE } as const;
     const moved = await store.amend(change, sinks, clock.now());

@@ -9,7 +9,7 @@ import type { OutcomeError } from "../contract/types.ts";
 import { canaryGroup, restGroup, splitGroup } from "../decide/batch/plan.ts";
 import { servingOf } from "../decide/sealing/rank-accounts.ts";
 import { DEADLINE_LEAD_MS } from "../decide/sealing/thresholds.ts";
-import { laneName, parseLane } from "../format/encode.ts";
+import { laneName, parseLane, urgentLane } from "../format/encode.ts";
 import { type Disposal, errorEnding, parseDisposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -123,7 +123,7 @@ export function disposalOf(batch: BatchRow, disposal: Settled, now: number): (or
 /** A request that would wait past its deadline goes at once to an account for urgent requests. */
 export function inTime(item: Settlement, deadlineAt: number | null): Settlement {
   if (item.kind !== "requeue" || deadlineAt === null || item.notBefore < deadlineAt - DEADLINE_LEAD_MS) return item;
-  return { ...item, notBefore: 0, lane: laneName({ ...parseLane(item.lane), group: "", urgent: true, cached: "" }) };
+  return { ...item, notBefore: 0, lane: urgentLane(parseLane(item.lane)) };
 }
 
 function refused(ord: number, { code, message }: OutcomeError): Settlement {

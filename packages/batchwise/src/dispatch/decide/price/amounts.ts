@@ -1,7 +1,9 @@
 // Amounts that stores keep for payers: whole billionths of a US dollar. Pure.
 
 import type { PricedTokens, PriceTable } from "../../contract/cost.ts";
+import type { PriceFigures } from "../../contract/errors.ts";
 import type { Settlement } from "../../contract/outcome-rows.ts";
+import type { PayerRow } from "../../contract/payers.ts";
 import { priceOf } from "./price.ts";
 
 const A_DOLLAR = 1_000_000_000;
@@ -21,6 +23,15 @@ export function limitOf(dollars: number): number {
 
 export function dollarsOf(amount: number): number {
   return amount / A_DOLLAR;
+}
+
+/** In dollars. */
+export function figuresOf({ limit, spent, reserved }: PayerRow): PriceFigures {
+  return { limit: dollarsOf(limit), spent: dollarsOf(spent), reserved: dollarsOf(reserved) };
+}
+
+export function leftOf({ limit, spent, reserved }: PayerRow): number {
+  return limit - spent - reserved;
 }
 
 /**

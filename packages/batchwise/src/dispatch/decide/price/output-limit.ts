@@ -2,6 +2,7 @@
 
 import type { Endpoint, Json, JsonObject } from "../../contract/types.ts";
 import { inputsOf } from "../../format/inputs.ts";
+import { isJsonObject } from "../../format/json-object.ts";
 
 /** Endpoints without output tokens. */
 const SILENT: readonly Endpoint[] = ["/v1/embeddings", "/v1/moderations"];
@@ -18,7 +19,7 @@ const INNER: readonly string[] = ["generationConfig", "generation_config", "infe
 /** In tokens; null if the body sets no limit. 0 for embeddings and moderations. */
 export function mostOutputOf(endpoint: Endpoint, body: JsonObject): number | null {
   if (SILENT.includes(endpoint)) return 0;
-  const inner = [body, ...INNER.map((name) => body[name])].filter(isObject);
+  const inner = [body, ...INNER.map((name) => body[name])].filter(isJsonObject);
   const find = (names: readonly string[]): Json | undefined =>
     inner.flatMap((object) => names.map((name) => object[name])).find((value) => value !== undefined && value !== null);
   const most = find(LIMITS);
@@ -31,8 +32,4 @@ export function mostOutputOf(endpoint: Endpoint, body: JsonObject): number | nul
 
 function isCount(value: Json | undefined): value is number {
   return typeof value === "number" && value > 0 && value < Infinity;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

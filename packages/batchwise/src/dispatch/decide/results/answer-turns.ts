@@ -3,6 +3,7 @@
 // line. Both functions are pure, so that a line is the same in every process.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { jsonObject } from "../../format/json-object.ts";
 
 type Loose = { readonly [name: string]: Json | undefined } | null | undefined;
 type Turns = readonly JsonObject[];
@@ -47,7 +48,7 @@ const WRITERS: Readonly<Record<string, (answer: Loose, reason: string) => Writte
 
 /** A call of a tool needs its result, so the reason is the result of each. */
 function ofChat(answer: Loose, reason: string): Written | null {
-  const { content, tool_calls } = object(objects(answer?.choices)[0]?.message) ?? {};
+  const { content, tool_calls } = jsonObject(objects(answer?.choices)[0]?.message) ?? {};
   const calls = objects(tool_calls);
   if (calls.length === 0 && !isText(content)) return null;
   const assistant: JsonObject = {
@@ -87,9 +88,9 @@ function ofMessage(answer: Loose, reason: string): Written | null {
 
 /** The parts as they are: some have signatures. */
 function ofGemini(answer: Loose, reason: string): Written | null {
-  const { parts } = object(objects(answer?.candidates)[0]?.content) ?? {};
+  const { parts } = jsonObject(objects(answer?.candidates)[0]?.content) ?? {};
   const own = objects(parts);
-  const calls = own.map(({ functionCall }) => object(functionCall)).filter((call) => call !== null);
+  const calls = own.map(({ functionCall }) => jsonObject(functionCall)).filter((call) => call !== null);
   if (calls.length === 0 && !own.some(({ text }) => isText(text))) return null;
   const results = calls.map(({ id, name = null }) => ({
     functionResponse: { ...(id === undefined ? {} : { id }), name, response: { error: reason } },
@@ -114,9 +115,5 @@ function isText(value: Json | undefined): value is string {
 }
 
 function objects(value: Json | undefined): JsonObject[] {
-  return Array.isArray(value) ? value.map(object).filter((item) => item !== null) : [];
-}
-
-function object(value: Json | undefined): JsonObject | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
+  return Array.isArray(value) ? value.map(jsonObject).filter((item) => item !== null) : [];
 }

@@ -1,7 +1,8 @@
 // Reads the errors of official clients by shape, so that it works for all SDKs and versions. Pure.
 
-import type { JsonObject } from "../../contract/types.ts";
 import { statusOf, wordsOf } from "../../format/client-error.ts";
+
+export { jsonObject } from "../../format/json-object.ts";
 
 const LONGEST_WAIT_MS = 3_600_000;
 
@@ -56,11 +57,6 @@ function awsCode({ $metadata, name }: { readonly [key: string]: unknown }): stri
 
 export function objectOf(value: unknown): { readonly [key: string]: unknown } {
   return typeof value === "object" && value !== null ? (value as { readonly [key: string]: unknown }) : {};
-}
-
-/** The value as a JSON object, or null if it is none. */
-export function jsonObject(value: unknown): JsonObject | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 }
 
 export function text(value: unknown): string | null {

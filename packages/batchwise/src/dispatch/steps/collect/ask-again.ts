@@ -40,7 +40,10 @@ export function mayKeep(
   return kind === "final" && !isFirst && attempts + 1 < retry.attempts;
 }
 
-/** The failure; a request with turns goes again without them, because what ended it may be about them. */
+/**
+ * The failure; a request with turns goes again without them, because what ended it may be about
+ * them.
+ */
 export function kept(
   failed: Settlement,
   row: Pick<RequestRow, "lane" | "body" | "bytes" | "turns" | "attempts" | "generation">,

@@ -10,7 +10,7 @@ import { LEAST_TRIAL_MS, outlookOf, type Prospect } from "../../decide/sealing/d
 import { maySendAt } from "../../decide/sealing/outage.ts";
 import { servingOf } from "../../decide/sealing/rank-accounts.ts";
 import { DEADLINE_LEAD_MS } from "../../decide/sealing/thresholds.ts";
-import { laneName, parseLane } from "../../format/encode.ts";
+import { parseLane, urgentLane } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { eachOpen } from "../open-members.ts";
@@ -48,7 +48,7 @@ export async function moveUrgent(runtime: Runtime, lease: Lease): Promise<boolea
   if (!isRescued || batch.deadlineAt >= lateBefore) return false;
   const { late, next } = await lateMembers(runtime, lease, lateBefore, await trialSize(runtime, lease, own));
   const back = { kind: "requeue", code: CODE, charged: false, notBefore: 0 } as const;
-  const urgent = laneName({ ...lane, group: "", urgent: true, cached: "" });
+  const urgent = urgentLane(lane);
   const items = late.map((ord): Settlement => ({ ...back, ord, lane: urgent }));
   if (late.length > 0) await forgetFile(lease);
   for (let from = 0; from < items.length; from += CHUNK) {

@@ -41,7 +41,7 @@ local function store(q, key, rank, now)
     use(r, 'requests', 1)
   end
   if r.deadline then call('HSET', key, 'deadlineAt', str(r.deadline)) end
-  if given(q.price) then call('HSET', key, 'price', str(q.price)) end
+  if given(q.price) and q.price > 0 then call('HSET', key, 'price', str(q.price)) end
   arrive(r)
   makeReady(r, now)
 end

@@ -41,7 +41,9 @@ describe("a line that is no success", () => {
     ["with a code that will not change fails", line(null, "content_policy_violation"), 0, false, final("failed")],
     ["of a request that wants out goes back, to end there", line(400), 2, true, back("told", 4_000)],
   ])("%s", (_name, given, attempts, cancelRequested, expected) => {
-    expect(classifyFailure({ ord: 4, attempts, generation: 0, cancelRequested }, given, rules, NOW)).toMatchObject(expected);
+    expect(classifyFailure({ ord: 4, attempts, generation: 0, cancelRequested }, given, rules, NOW)).toMatchObject(
+      expected,
+    );
   });
 
   test("keeps the provider's words", () => {
