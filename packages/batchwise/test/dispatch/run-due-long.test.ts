@@ -1,6 +1,8 @@
 // Work that is longer than a run of `runDue`, and work of others.
 
 import { expect, test } from "vitest";
+import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
+import { sqliteStore } from "../../src/dispatch/stores/sqlite/index.ts";
 import { finish, MINUTE, names, place, SECOND } from "./support/due-place.ts";
 import { ended } from "./support/due-runs.ts";
 
@@ -107,6 +109,43 @@ test("a sweep that is longer than a run is reported, and waits ten minutes befor
   await tick();
   expect(lists).toBe(2);
   expect(here.errors).toHaveLength(1);
+});
+
+test.each([
+  ["memory", () => memoryStore()],
+  ["SQLite", () => sqliteStore({ path: ":memory:" })],
+])("a sweep of ten pages, of which a run has time for one, ends after some runs: %s", async (_name, open) => {
+  const cursors: (string | null)[] = [];
+  const store = open();
+  const here = place({
+    store,
+    account: (provider, sleep) => {
+      const plain = provider.account();
+      const list = { paged: true, pageSize: 1, newestFirst: false };
+      return {
+        ...plain,
+        capabilities: { ...plain.capabilities, list },
+        list: async ({ cursor }) => {
+          cursors.push(cursor);
+          await sleep(7 * SECOND);
+          const page = Number(cursor ?? 0);
+          return { batches: [], next: page < 9 ? String(page + 1) : null };
+        },
+      };
+    },
+  });
+  const { dispatcher } = here.process();
+  for (let runs = 0; runs < 20; runs += 1) {
+    await ended(here.time, dispatcher.runDue({ maxMs: 10 * SECOND }));
+    await here.time.advance(SECOND);
+  }
+  // A call that was cut off is made again.
+  expect([...new Set(cursors)]).toEqual([null, "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
+  expect(cursors.length).toBeLessThanOrEqual(20);
+  expect(here.errors).toEqual([]);
+  const marks = (await store.marks([], here.time.now())).map(({ name }) => name);
+  expect(marks.filter((name) => name.startsWith("sweep place"))).toEqual([]);
+  await store.close();
 });
 
 test("`flush()` counts for the runs of its own process", async () => {

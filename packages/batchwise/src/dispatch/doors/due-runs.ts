@@ -17,6 +17,7 @@ import type { Flushes } from "../scheduler/flushes.ts";
 import { Sealer } from "../scheduler/sealer.ts";
 import { Workers } from "../scheduler/workers.ts";
 import { sweeper } from "../steps/sweep/sweep.ts";
+import { sweepPlaces } from "../steps/sweep/sweep-place.ts";
 import { dueReport } from "./due-report.ts";
 import { Loops } from "./loops.ts";
 
@@ -199,10 +200,12 @@ class DueRun {
     return async () => {
       if (!(await takeDuty(runtime, DUTY, SWEEP_EVERY_MS))) return Number.POSITIVE_INFINITY;
       const begunAt = runtime.clock.monotonic();
+      const before = await sweepPlaces(runtime);
       await sweep();
       if (!runtime.isStopping) return Number.POSITIVE_INFINITY;
-      // One that had a run to itself gets no further in the next: it keeps the duty.
-      if (runtime.budget?.isWhole(runtime.clock.monotonic() - begunAt) === true) tellOfSweep(runtime);
+      const isWhole = runtime.budget?.isWhole(runtime.clock.monotonic() - begunAt) === true;
+      // One that had a run to itself and got no further will not in the next: it keeps the duty.
+      if (isWhole && (await sweepPlaces(runtime)) === before) tellOfSweep(runtime);
       else await giveDutyBack(runtime, DUTY);
       return Number.POSITIVE_INFINITY;
     };
@@ -210,7 +213,7 @@ class DueRun {
 }
 
 function tellOfSweep(runtime: Runtime): void {
-  const message = "The sweep did not end in the time of a run: give one run an hour a longer `maxMs`.";
+  const message = "The sweep got no further in the time of a run: give one run an hour a longer `maxMs`.";
   if (!runtime.troubles.isNewWord(message)) return;
   runtime.report(new DispatchError("RUN_TOO_SHORT", message), { operation: "list" });
 }

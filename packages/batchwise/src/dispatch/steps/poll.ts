@@ -204,7 +204,7 @@ export async function listSeen(runtime: Runtime, account: Account, leases: reado
   const { budget, clock } = runtime;
   const until = budget === null ? Number.POSITIVE_INFINITY : clock.monotonic() + budget.leftMs * LIST_SHARE;
   const limitMs = (): number => Math.min(account.requestTimeoutMs, until - clock.monotonic());
-  for await (const batches of pages(runtime, account, oldest, [runtime.stopping.signal], { limitMs })) {
+  for await (const { batches } of pages(runtime, account, oldest, [runtime.stopping.signal], { limitMs })) {
     for (const seen of batches) {
       const lease = wanted.get(seen.id);
       if (lease === undefined) continue;

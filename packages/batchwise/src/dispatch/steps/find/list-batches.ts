@@ -13,6 +13,8 @@ interface PageOptions {
   readonly onCall?: () => void;
   /** The limit of the next call, in ms, where it is not the account's. */
   readonly limitMs?: () => number;
+  /** The cursor of the first page. Default: the list's beginning. */
+  readonly from?: string | null;
 }
 
 /**
@@ -24,15 +26,15 @@ export async function* pages(
   account: Account,
   since: number,
   cuts: readonly AbortSignal[],
-  { onCall, limitMs = () => runtime.timeFor(account.requestTimeoutMs) }: PageOptions = {},
-): AsyncGenerator<readonly ProviderBatch[]> {
+  { onCall, limitMs = () => runtime.timeFor(account.requestTimeoutMs), from = null }: PageOptions = {},
+): AsyncGenerator<ListPage> {
   const { newestFirst, pageSize: limit } = account.capabilities.list;
-  let cursor: string | null = null;
+  let cursor: string | null = from;
   for (let count = 0; count < MOST_PAGES; count += 1) {
     const ask = { cursor, limit };
     onCall?.();
     const page: ListPage = await bounded(runtime, limitMs(), cuts, (call) => account.list(ask, call));
-    yield page.batches;
+    yield page;
     const isPast = newestFirst && page.batches.some((seen) => isOlder(seen, since));
     if (page.next === null || isPast) return;
     cursor = page.next;
@@ -61,6 +63,6 @@ async function listBack(
   cuts: readonly AbortSignal[],
 ): Promise<ProviderBatch[]> {
   const listed: ProviderBatch[] = [];
-  for await (const batches of pages(runtime, account, since, cuts)) listed.push(...batches);
+  for await (const { batches } of pages(runtime, account, since, cuts)) listed.push(...batches);
   return listed;
 }

@@ -4,7 +4,7 @@
 // gave up, or sent by a process that slept. Deletes uploads that no batch uses. Leaves alone
 // whatever carries no tag of a batch in this store.
 
-import { type Account, hasEnded, type ProviderBatch } from "../../contract/account.ts";
+import { type Account, type CallOptions, hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/rows.ts";
 import { isTagged } from "../../decide/batch/adoption.ts";
 import { CLOCK_SKEW_MS, UNRESOLVED } from "../../decide/batch/life-cycle.ts";
@@ -20,6 +20,7 @@ import { cancelExtra } from "../find/reconcile.ts";
 import { parseFileName } from "../submit/batch-input.ts";
 import { cancelLate } from "./late-cancels.ts";
 import { findLost } from "./lost-batches.ts";
+import { SweepPlace } from "./sweep-place.ts";
 import { inTurn, type Swept } from "./sweep-turns.ts";
 
 const BACK_MS = 24 * 3_600_000;
@@ -27,6 +28,8 @@ const KEYS_AT_ONCE = 500;
 const ROWS_OF_AN_ACCOUNT = 2_000;
 /** More batches than these are looked for in the list, which shows many in one call. */
 const FOUND_ONE_BY_ONE = 10;
+/** A run's share for the list of files: the rest is for deleting them. */
+const LIST_SHARE = 1 / 2;
 /** As accounts ask for them. */
 const FILES_A_CALL = 1_000;
 
@@ -63,10 +66,17 @@ async function sweepOf(runtime: Runtime, account: Account): Promise<number> {
 }
 
 async function sweep(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
+  const place = await SweepPlace.read(runtime, account.name);
   try {
-    await sweepBatches(runtime, account, swept);
+    if (!place.isAtFiles) await sweepBatches(runtime, account, swept, place);
+    place.reach("files", null);
     await sweepFiles(runtime, account, swept);
+    place.forget();
+  } catch (error) {
+    if (!runtime.isStopping) place.forget();
+    throw error;
   } finally {
+    await place.keep();
     const { lists, others, duplicates, filesDeleted } = swept;
     const told = { account: account.name, calls: lists + others, duplicates, filesDeleted };
     runtime.events.emit("sweep", () => told);
@@ -89,41 +99,52 @@ export function isDuplicate(batch: BatchRow, seen: ProviderBatch): boolean {
   return seen.id !== batch.providerBatchId && !batch.orphans.some((orphan) => orphan.providerBatchId === seen.id);
 }
 
-async function sweepBatches(runtime: Runtime, account: Account, swept: Swept): Promise<void> {
+async function sweepBatches(runtime: Runtime, account: Account, swept: Swept, place: SweepPlace): Promise<void> {
   const { tag } = account.capabilities;
   if (tag !== "metadata" && tag !== "inputFile") return;
   const since = runtime.clock.now() - BACK_MS - CLOCK_SKEW_MS;
   // Looked for before the rows are read: a batch that its row does not know yet is then still
   // unresolved.
-  const listed = await recent(runtime, account, since, swept);
-  const rows = tag === "metadata" ? await rowsByKey(runtime, listed) : await rowsByFile(runtime, account);
-  for (const seen of listed) {
-    const name = tag === "metadata" ? seen.tag?.key : seen.inputFileId;
-    const row = name === undefined || name === null ? undefined : rows.get(name);
-    if (row !== undefined && isDuplicate(row, seen)) await stop(runtime, account, row.key, seen, swept);
+  for await (const listed of recent(runtime, account, since, swept, place)) {
+    const rows = tag === "metadata" ? await rowsByKey(runtime, listed) : await rowsByFile(runtime, account);
+    for (const seen of listed) {
+      const name = tag === "metadata" ? seen.tag?.key : seen.inputFileId;
+      const row = name === undefined || name === null ? undefined : rows.get(name);
+      if (row !== undefined && isDuplicate(row, seen)) await stop(runtime, account, row.key, seen, swept);
+    }
   }
 }
 
 /**
- * What the provider has of this account since then: by tag where that takes few calls, else from
- * the list.
+ * What the provider has of this account since then, from the place on: by tag where that takes few
+ * calls, else page by page of the list.
  */
-async function recent(runtime: Runtime, account: Account, since: number, swept: Swept): Promise<ProviderBatch[]> {
+async function* recent(
+  runtime: Runtime,
+  account: Account,
+  since: number,
+  swept: Swept,
+  place: SweepPlace,
+): AsyncGenerator<readonly ProviderBatch[]> {
   const cuts = [runtime.stopping.signal];
-  const count = (): void => {
+  const onCall = (): void => {
     swept.lists += 1;
   };
-  const found: ProviderBatch[] = [];
   const few = await fewSent(runtime, account, since);
   if (few === null) {
-    for await (const page of pages(runtime, account, since, cuts, { onCall: count })) found.push(...page);
-    return found;
+    for await (const page of pages(runtime, account, since, cuts, { onCall, from: place.after("listed") })) {
+      yield page.batches;
+      if (page.next !== null) place.reach("listed", page.next);
+    }
+    return;
   }
-  for (const row of few) {
-    count();
-    found.push(...(await findOrList(runtime, account, batchName(row), since, cuts)));
+  const done = place.after("found") ?? "";
+  for (const row of few.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+    if (row.key <= done) continue;
+    onCall();
+    yield await findOrList(runtime, account, batchName(row), since, cuts);
+    place.reach("found", row.key);
   }
-  return found;
 }
 
 /**
@@ -169,6 +190,12 @@ async function stop(runtime: Runtime, account: Account, key: string, seen: Provi
   await underLeases(runtime, [key], work, [account.name]);
 }
 
+interface OwnFile {
+  readonly fileId: string;
+  readonly key: string;
+  readonly attempt: number;
+}
+
 /**
  * Deletes uploads of batches of this store that have ended, or that an earlier attempt left behind.
  */
@@ -176,18 +203,25 @@ async function sweepFiles(runtime: Runtime, account: Account, swept: Swept): Pro
   const { listFiles, deleteFile } = account;
   if (!account.capabilities.listsFiles || listFiles === undefined || deleteFile === undefined) return;
   const cuts = [runtime.stopping.signal];
-  const ours = await bounded(runtime, runtime.timeFor(account.requestTimeoutMs), cuts, async (call) => {
-    const found: { readonly fileId: string; readonly key: string; readonly attempt: number }[] = [];
+  const ours: OwnFile[] = [];
+  const read = async (call: CallOptions): Promise<void> => {
     swept.lists += 1;
     let seen = 0;
     for await (const { fileId, fileName } of listFiles.call(account, call)) {
       seen += 1;
       if (seen % FILES_A_CALL === 0) swept.lists += 1;
       const name = parseFileName(fileName);
-      if (name !== null) found.push({ fileId, ...name });
+      if (name !== null) ours.push({ fileId, ...name });
     }
-    return found;
-  });
+  };
+  const limitMs = runtime.timeFor(account.requestTimeoutMs);
+  const listMs = runtime.budget === null ? limitMs : Math.min(limitMs, runtime.budget.leftMs * LIST_SHARE);
+  // What is read before a failure is deleted, and stands in the way of no later sweep.
+  const failure = await bounded(runtime, listMs, cuts, read).then(
+    () => null,
+    (error: unknown) => ({ error }),
+  );
+  if (failure !== null && (runtime.isStopping || ours.length === 0)) throw failure.error;
   for (let from = 0; from < ours.length; from += KEYS_AT_ONCE) {
     const some = ours.slice(from, from + KEYS_AT_ONCE);
     const keys = [...new Set(some.map(({ key }) => key))];
@@ -202,6 +236,8 @@ async function sweepFiles(runtime: Runtime, account: Account, swept: Swept): Pro
       swept.filesDeleted += 1;
     }
   }
+  // A run that cut off its own list is no trouble of the account.
+  if (failure !== null && runtime.budget === null) throw failure.error;
 }
 
 /** True while a create may still name the file, or an upload of it be under way. Pure. */
