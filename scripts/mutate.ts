@@ -64,7 +64,7 @@ async function engineWorlds(): Promise<RunWorld> {
 }
 
 async function dispatcherWorlds(): Promise<RunWorld> {
-  const { simulate } = await import("../packages/batchwise/test/dispatch/support/simulation.ts");
+  const { simulate } = await import("../packages/batchwise/test/dispatch/support/simulation/simulation.ts");
   return async (seed) => {
     const report = Object.entries(await simulate(seed));
     return report.find(([, found]) => Array.isArray(found) && found.length > 0)?.[0];

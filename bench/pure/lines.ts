@@ -1,6 +1,6 @@
 /** The dispatcher's texts: names, lines of batch files, digests, and parsing of result files. */
 import * as encode from "../../packages/batchwise/src/dispatch/format/encode.ts";
-import { readJsonLines } from "../../packages/batchwise/src/dispatch/providers/shapes/read-lines.ts";
+import { readJsonLines } from "../../packages/batchwise/src/dispatch/providers/shapes/lines/read-lines.ts";
 import type { PureFunctions } from "./pure-functions.ts";
 
 const KEY = encode.ulid(1_700_000_000_000, () => 0.5);

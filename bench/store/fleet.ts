@@ -10,7 +10,7 @@ import {
   readFleetEnd,
   runFleet,
   tracesOfOnceEach,
-} from "../../packages/batchwise/test/integration/dispatch/fleet-run.ts";
+} from "../../packages/batchwise/test/integration/dispatch/processes/fleet-run.ts";
 import type { PostgresPlace } from "../../packages/batchwise/test/integration/services/postgres.ts";
 import type { Measurement } from "../harness/child.ts";
 import { BODY_BYTES, completion } from "./work.ts";

@@ -12,6 +12,9 @@ const manifestFile = `${library}/package.json`;
 /** Folders that group entries and are not a part of an entry's name. */
 const groupFolders = new Set(["providers", "stores"]);
 
+/** Folders whose entries have another name. */
+const namesOfFolders: Readonly<Record<string, string>> = { "dispatch-testing": "dispatch/testing" };
+
 /** Loaded in a browser instead of the entry: these files reach no `node:` module. */
 const browserFiles: Readonly<Record<string, string>> = { "./onnx": "onnx/browser" };
 
@@ -54,7 +57,8 @@ function readManifest(): Manifest {
 
 function nameOf(file: string): string {
   const folders = file.split("/").slice(0, -1);
-  return [".", ...folders.filter((folder) => !groupFolders.has(folder))].join("/");
+  const named = folders.filter((folder) => !groupFolders.has(folder));
+  return [".", ...named.map((folder) => namesOfFolders[folder] ?? folder)].join("/");
 }
 
 export function findEntries(): Entry[] {
@@ -97,7 +101,7 @@ function manifestParts(entries: readonly Entry[]): Manifest {
   const conditions = entries.map((entry) => [entry.name, conditionsOf(entry)]);
   const types = entries
     .filter(({ name }) => name !== ".")
-    .map(({ name, file }) => [name.slice("./".length), [`./dist/${file}.d.cts`]]);
+    .map(({ name, file }) => [name.slice(".//".length), [`./dist/${file}.d.cts`]]);
   return {
     exports: { ...Object.fromEntries(conditions), "./package.json": "./package.json" },
     typesVersions: { "*": Object.fromEntries(types) },

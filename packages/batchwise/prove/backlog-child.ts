@@ -5,7 +5,7 @@
 import OpenAI from "openai";
 import { createDispatcher } from "../src/dispatch/dispatcher.ts";
 import { openaiAccount } from "../src/dispatch/providers/openai/index.ts";
-import { openStore, type Place } from "../test/integration/dispatch/open-store.ts";
+import { openStore, type Place } from "../test/integration/dispatch/stores/open-store.ts";
 
 export interface BacklogWork {
   readonly place: Place;

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import OpenAI from "openai";
 import { expect, onTestFinished } from "vitest";
 import type { Dispatcher } from "../src/dispatch/contract/dispatcher.ts";
-import type { Store } from "../src/dispatch/contract/store.ts";
+import type { Store } from "../src/dispatch/contract/store/store.ts";
 import { createDispatcher } from "../src/dispatch/dispatcher.ts";
 import { openaiAccount } from "../src/dispatch/providers/openai/index.ts";
-import { type FakeProvider, fakeProvider } from "../src/dispatch/testing/index.ts";
+import { type FakeProvider, fakeProvider } from "../src/dispatch-testing/index.ts";
 
 export const SECOND = 1_000;
 /** Longest that a stop may take. Kubernetes kills after thirty. */

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Store } from "../src/dispatch/contract/store.ts";
+import type { Store } from "../src/dispatch/contract/store/store.ts";
 import { postgresStore } from "../src/dispatch/stores/postgres/index.ts";
 import { emptyDisk, fillDisk } from "../test/integration/services/ballast.ts";
 import { postgresPlace, startOwnPostgres } from "../test/integration/services/kept.ts";

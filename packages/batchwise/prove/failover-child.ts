@@ -8,7 +8,7 @@ import OpenAI from "openai";
 import type pg from "pg";
 import { createDispatcher } from "../src/dispatch/dispatcher.ts";
 import { openaiAccount } from "../src/dispatch/providers/openai/index.ts";
-import { openStore } from "../test/integration/dispatch/open-store.ts";
+import { openStore } from "../test/integration/dispatch/stores/open-store.ts";
 
 export interface FailoverWork {
   readonly name: string;

@@ -1,7 +1,7 @@
 // kill -9 at every named point of a batch's life, for every service and on every store.
 
 import { test } from "vitest";
-import { allDeaths, killer, titled } from "../test/integration/dispatch/kill-cases.ts";
+import { allDeaths, killer, titled } from "../test/integration/dispatch/processes/kill-cases.ts";
 
 const kill = killer();
 

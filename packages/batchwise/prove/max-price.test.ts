@@ -3,7 +3,7 @@
 import { sqliteStore } from "batchwise/dispatch/sqlite";
 import { test } from "vitest";
 import { memoryStore } from "../src/dispatch/stores/memory/memory-store.ts";
-import { simulatePrice } from "../test/dispatch/support/sim-price.ts";
+import { simulatePrice } from "../test/dispatch/support/simulation/sim-price.ts";
 
 test.each(Array.from({ length: 40 }, (_, n) => n + 1))("holds in memory, seed %i", async (seed) => {
   await simulatePrice(seed, memoryStore());

@@ -4,11 +4,11 @@
 
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Settlement } from "../src/dispatch/contract/outcome-rows.ts";
-import type { RequestMatch } from "../src/dispatch/contract/rows.ts";
-import type { Store } from "../src/dispatch/contract/store.ts";
+import type { Settlement } from "../src/dispatch/contract/store/outcome-rows.ts";
+import type { RequestMatch } from "../src/dispatch/contract/store/rows.ts";
+import type { Store } from "../src/dispatch/contract/store/store.ts";
 import { makeFolder, NOW, requests, sealInput } from "../test/dispatch/stores/sqlite/folder.ts";
-import { openStore, type Place } from "../test/integration/dispatch/open-store.ts";
+import { openStore, type Place } from "../test/integration/dispatch/stores/open-store.ts";
 import { postgresPlace, redisPlace } from "../test/integration/services/kept.ts";
 
 /** PROVE_ROWS=200000 for a first look. */

@@ -3,8 +3,8 @@
 import { invalidOption } from "../core/contract/validate.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
 import { partsOf } from "./dispatcher.ts";
-import { FetchDoor } from "./doors/fetch-door.ts";
-import { type BatchFetchOptions, batchFetchOptions } from "./options/batch-fetch-options.ts";
+import { type BatchFetchOptions, batchFetchOptions } from "./doors/fetch/batch-fetch-options.ts";
+import { FetchDoor } from "./doors/fetch/fetch-door.ts";
 
 /**
  * A `fetch` for a provider's client: model calls become requests of the dispatcher and are answered

@@ -3,8 +3,11 @@
 // of them may crash at any point. docs/dispatch-design.md says when a request runs twice.
 
 import { bindMethods } from "../core/contract/bind-methods.ts";
+import { Sealer } from "./batches/seal/sealer.ts";
+import { Workers } from "./batches/workers.ts";
 import type { Estimate } from "./contract/cost.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
+import type { DispatcherOptions } from "./contract/dispatcher-options.ts";
 import { DispatchError } from "./contract/errors.ts";
 import type { DispatcherEventName, DispatcherListener } from "./contract/events.ts";
 import type {
@@ -39,22 +42,29 @@ import type {
   PruneResult,
   RedeliverOptions,
 } from "./contract/types.ts";
-import { DueRuns } from "./doors/due-runs.ts";
-import { Loops } from "./doors/loops.ts";
+import { DueRuns } from "./doors/due/due-runs.ts";
+import { Loops } from "./doors/due/loops.ts";
 import { batchRecord } from "./format/payload.ts";
-import { Enqueuer } from "./intake/enqueuer.ts";
-import { type EstimateInput, estimate } from "./intake/estimator.ts";
-import { adopt } from "./ops/adopt.ts";
-import { abandon, cancelMembers } from "./ops/batch-control.ts";
-import { cancelMany, cancelOne } from "./ops/cancel-requests.ts";
-import { findRequests } from "./ops/find-requests.ts";
-import { heldUntil } from "./ops/held-until.ts";
-import { pauseAccount, pauseLane, resumeAccount, resumeLane } from "./ops/pausing.ts";
-import { pollNow } from "./ops/poll-now.ts";
-import { prune } from "./ops/prune.ts";
-import { type RowOf, retryRequests } from "./ops/retry-requests.ts";
-import { dispatcherStats } from "./ops/stats.ts";
-import { usageBy } from "./ops/usage.ts";
+import { adopt } from "./operate/adopt.ts";
+import { abandon, cancelMembers } from "./operate/batch-control.ts";
+import { cancelMany, cancelOne } from "./operate/cancel-requests.ts";
+import { findRequests } from "./operate/find-requests.ts";
+import { heldUntil } from "./operate/held-until.ts";
+import {
+  cancelWhich,
+  checkName,
+  laneRef,
+  pollFilter,
+  reasonOf,
+  requestsOptions,
+  retryOptions,
+  retryWhich,
+  usageFilter,
+} from "./operate/operator-options.ts";
+import { pauseAccount, pauseLane, resumeAccount, resumeLane } from "./operate/pausing.ts";
+import { pollNow } from "./operate/poll-now.ts";
+import { type RowOf, retryRequests } from "./operate/retry-requests.ts";
+import { dispatcherStats } from "./operate/stats.ts";
 import {
   abandonOptions,
   checkBatchFilter,
@@ -66,25 +76,15 @@ import {
   redeliverOptions,
   runDueOptions,
 } from "./options/call-options.ts";
-import type { DispatcherOptions } from "./options/dispatcher-options.ts";
-import {
-  cancelWhich,
-  checkName,
-  laneRef,
-  pollFilter,
-  reasonOf,
-  requestsOptions,
-  retryOptions,
-  retryWhich,
-  usageFilter,
-} from "./options/operator-options.ts";
 import { type ResolvedOptions, resolveOptions } from "./options/resolve-options.ts";
-import { readDeadLetters, redeliver } from "./outcomes/dead-letters.ts";
-import { OutcomeReader } from "./outcomes/outcome-reader.ts";
+import { Enqueuer } from "./requests/enqueue/enqueuer.ts";
+import { type EstimateInput, estimate } from "./requests/estimate/estimator.ts";
+import { readDeadLetters, redeliver } from "./requests/outcomes/dead-letters.ts";
+import { OutcomeReader } from "./requests/outcomes/outcome-reader.ts";
+import { prune } from "./requests/prune.ts";
+import { usageBy } from "./requests/usage.ts";
 import { refuseBrokenStore } from "./runtime/refuse-broken-store.ts";
 import { Runtime } from "./runtime/runtime.ts";
-import { Sealer } from "./scheduler/sealer.ts";
-import { Workers } from "./scheduler/workers.ts";
 
 const BATCHES_SHOWN = 100;
 

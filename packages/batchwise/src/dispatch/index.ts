@@ -1,6 +1,7 @@
 // The public API of "batchwise/dispatch": names only.
 
 export type { Clock } from "../core/time/clock.ts";
+export { type AccountFault, checkAccount } from "./accounts/check-account.ts";
 export { batchFetch } from "./batch-fetch.ts";
 export type {
   Account,
@@ -33,6 +34,13 @@ export type {
   PriceTable,
 } from "./contract/cost.ts";
 export type { Dispatcher } from "./contract/dispatcher.ts";
+export type {
+  DispatcherOptions,
+  ErrorContext,
+  MaxPrice,
+  RetryOptions,
+  WebhookOptions,
+} from "./contract/dispatcher-options.ts";
 export {
   DispatchError,
   type DispatchErrorCode,
@@ -98,6 +106,7 @@ export type {
   UsageFilter,
   UsageRecord,
 } from "./contract/operations.ts";
+export type { ObjectStorage, StoredObject } from "./contract/storage.ts";
 export type {
   DeliveryLogRow,
   DeliveryReport,
@@ -106,9 +115,9 @@ export type {
   OutcomeQuery,
   OutcomeRow,
   Settlement,
-} from "./contract/outcome-rows.ts";
-export type { PayerChange, PayerRow } from "./contract/payers.ts";
-export type { PruneInput, PruneStep } from "./contract/pruning.ts";
+} from "./contract/store/outcome-rows.ts";
+export type { PayerChange, PayerRow } from "./contract/store/payers.ts";
+export type { PruneInput, PruneStep } from "./contract/store/pruning.ts";
 export type {
   BatchChanges,
   BatchQuery,
@@ -131,8 +140,7 @@ export type {
   TokenCounts,
   UsageQuery,
   UsageRow,
-} from "./contract/rows.ts";
-export type { ObjectStorage, StoredObject } from "./contract/storage.ts";
+} from "./contract/store/rows.ts";
 export type {
   Amended,
   Amendment,
@@ -144,9 +152,9 @@ export type {
   SettleResult,
   Store,
   TransitionResult,
-} from "./contract/store.ts";
+} from "./contract/store/store.ts";
+export type { TransactionalStore, TransactionIntake, WithinTransaction } from "./contract/store/transactions.ts";
 export type { TagKind } from "./contract/tag-kind.ts";
-export type { TransactionalStore, TransactionIntake, WithinTransaction } from "./contract/transactions.ts";
 export type {
   BatchFilter,
   BatchLine,
@@ -182,35 +190,27 @@ export type {
   Thresholds,
   Usage,
 } from "./contract/types.ts";
-export { defaultPrices } from "./decide/price/default-prices.ts";
-export { priceOf } from "./decide/price/price.ts";
 export { createDispatcher } from "./dispatcher.ts";
-export { type AccountFault, checkAccount } from "./ops/check-account.ts";
-export { type JobDefaults, keepJobDefaults } from "./ops/job-defaults.ts";
-export { type PriceLimit, type PriceLimitsQuery, readPriceLimits } from "./ops/read-price-limits.ts";
+export type { BatchedCall, BatchFetchOptions, PendingCall } from "./doors/fetch/batch-fetch-options.ts";
+export type { ProviderWebhookOptions, SigningKey } from "./doors/webhook/provider-webhook-options.ts";
+export { type JobDefaults, keepJobDefaults } from "./jobs/job-defaults.ts";
+export type { RunBatchOptions } from "./jobs/run-batch-options.ts";
+export { defaultPrices } from "./prices/default-prices.ts";
+export { priceOf } from "./prices/price.ts";
+export { type PriceLimit, type PriceLimitsQuery, readPriceLimits } from "./prices/read-price-limits.ts";
+export { providerWebhook } from "./provider-webhook.ts";
 export {
   lineOf,
   type ReadRequestsOptions,
   readRequests,
   type TextSource,
   type WebReadable,
-} from "./ops/read-requests.ts";
+} from "./requests/files/read-requests.ts";
 export {
   type NodeWritable,
   type WebWritable,
   type WriteOutcomesOptions,
   writeOutcomes,
-} from "./ops/write-outcomes.ts";
-export type { BatchedCall, BatchFetchOptions, PendingCall } from "./options/batch-fetch-options.ts";
-export type {
-  DispatcherOptions,
-  ErrorContext,
-  MaxPrice,
-  RetryOptions,
-  WebhookOptions,
-} from "./options/dispatcher-options.ts";
-export type { ProviderWebhookOptions, SigningKey } from "./options/provider-webhook-options.ts";
-export type { RunBatchOptions } from "./options/run-batch-options.ts";
-export { providerWebhook } from "./provider-webhook.ts";
+} from "./requests/files/write-outcomes.ts";
 export { runBatch } from "./run-batch.ts";
 export { memoryStore } from "./stores/memory/memory-store.ts";

@@ -4,8 +4,8 @@ import { invalidOption } from "../core/contract/validate.ts";
 import type { Dispatcher } from "./contract/dispatcher.ts";
 import { DispatchError } from "./contract/errors.ts";
 import { partsOf } from "./dispatcher.ts";
-import { WebhookDoor } from "./doors/webhook-door.ts";
-import { type ProviderWebhookOptions, providerWebhookOptions } from "./options/provider-webhook-options.ts";
+import { type ProviderWebhookOptions, providerWebhookOptions } from "./doors/webhook/provider-webhook-options.ts";
+import { WebhookDoor } from "./doors/webhook/webhook-door.ts";
 
 /**
  * A handler for signed events of OpenAI and Gemini (Standard Webhooks; with `keySet`, also Gemini's

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";
 import type { Outcome } from "../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
-import { type SimOptions, SimProvider } from "./support/sim-provider.ts";
+import { type SimOptions, SimProvider } from "./support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, seeded, type World, world } from "./support/world.ts";
 
 const MINUTE = 60_000;

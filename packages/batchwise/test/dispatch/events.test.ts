@@ -7,8 +7,8 @@ import { type FakeFault, type FakeOptions, type FakePlan, fakeProvider } from "b
 import OpenAI from "openai";
 import { expect, test } from "vitest";
 import type { Dispatcher } from "../../src/dispatch/contract/dispatcher.ts";
+import type { DispatcherOptions } from "../../src/dispatch/contract/dispatcher-options.ts";
 import { type DispatcherEventName, type DispatcherEvents, EVENT_NAMES } from "../../src/dispatch/contract/events.ts";
-import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
 import { drive } from "./support/drive.ts";
 import { losingStore } from "./support/set-back.ts";
 import { ask, isAtRest, SimProcess, world } from "./support/world.ts";

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { Account, Failure } from "../../src/dispatch/contract/account.ts";
-import { type SimOptions, SimProvider } from "./support/sim-provider.ts";
+import { type SimOptions, SimProvider } from "./support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
 
 const MINUTE = 60_000;

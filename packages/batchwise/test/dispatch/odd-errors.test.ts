@@ -3,9 +3,9 @@
 
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
-import type { DispatcherOptions } from "../../src/dispatch/options/dispatcher-options.ts";
+import type { DispatcherOptions } from "../../src/dispatch/contract/dispatcher-options.ts";
 import { all, jobWorld, plain } from "./support/job-world.ts";
-import { SimProvider } from "./support/sim-provider.ts";
+import { SimProvider } from "./support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
 
 const MINUTE = 60_000;

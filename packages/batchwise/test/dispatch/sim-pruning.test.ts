@@ -1,11 +1,11 @@
 // The simulation's checks detect a prune that counts wrongly or deletes too much.
 
 import { expect, test } from "vitest";
-import type { PruneInput, PruneStep } from "../../src/dispatch/contract/pruning.ts";
-import type { Store } from "../../src/dispatch/contract/store.ts";
+import type { PruneInput, PruneStep } from "../../src/dispatch/contract/store/pruning.ts";
+import type { Store } from "../../src/dispatch/contract/store/store.ts";
 import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
-import { final, NOW, OK, request, sealed, settleInput } from "../../src/dispatch/testing/conformance/case.ts";
-import { PruningBooks } from "./support/sim-pruning.ts";
+import { final, NOW, OK, request, sealed, settleInput } from "../../src/dispatch-testing/conformance/store/case.ts";
+import { PruningBooks } from "./support/simulation/sim-pruning.ts";
 
 const INPUT: PruneInput = {
   ...{ before: NOW, statuses: ["succeeded", "cancelled"], batchesBefore: NOW, after: 0, limit: 10, now: NOW },

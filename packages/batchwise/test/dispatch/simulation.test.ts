@@ -3,8 +3,8 @@
 // is the number of seeds to run, from the first on.
 
 import { expect, test } from "vitest";
-import { NOTHING_WRONG } from "./support/nothing-wrong.ts";
-import { simulate } from "./support/simulation.ts";
+import { NOTHING_WRONG } from "./support/simulation/nothing-wrong.ts";
+import { simulate } from "./support/simulation/simulation.ts";
 
 const only = process.env.SEED;
 /**

@@ -3,11 +3,11 @@
 
 import { expect, test } from "vitest";
 import { DispatchError, type DispatchErrorCode } from "../../src/dispatch/contract/errors.ts";
-import type { Store } from "../../src/dispatch/contract/store.ts";
+import type { Store } from "../../src/dispatch/contract/store/store.ts";
 import { createDispatcher } from "../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../src/dispatch/stores/memory/memory-store.ts";
 import { virtualClock } from "../../src/testing/index.ts";
-import { SimProvider } from "./support/sim-provider.ts";
+import { SimProvider } from "./support/simulation/sim-provider.ts";
 import { ask, SimProcess, storeDown } from "./support/world.ts";
 
 const MINUTE = 60_000;

@@ -4,7 +4,7 @@
 
 import { expect, test } from "vitest";
 import { DispatchError } from "../../src/dispatch/contract/errors.ts";
-import { SimProvider } from "./support/sim-provider.ts";
+import { SimProvider } from "./support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, storeDown, type World, world } from "./support/world.ts";
 
 const SECOND = 1_000;

@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import type { Account } from "../../src/dispatch/contract/account.ts";
 import type { DispatchRequest } from "../../src/dispatch/contract/types.ts";
-import { SimProvider } from "./support/sim-provider.ts";
+import { SimProvider } from "./support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, type World, world } from "./support/world.ts";
 
 const MINUTE = 60_000;

@@ -5,7 +5,7 @@
 // event is repeated on purpose. An event may be lost in a crash, so exact sums are in `stats()` and
 // `usage()`. Times are ms since 1970 (`...At`) or durations in ms (`...Ms`).
 
-import type { TokenCounts } from "./rows.ts";
+import type { TokenCounts } from "./store/rows.ts";
 import type {
   BatchRecord,
   BatchState,

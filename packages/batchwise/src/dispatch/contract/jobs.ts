@@ -1,7 +1,7 @@
 // Types of `runBatch`: its requests, its outcomes and its progress.
 
 import type { PriceFigures } from "./errors.ts";
-import type { TokenCounts } from "./rows.ts";
+import type { TokenCounts } from "./store/rows.ts";
 import type { BatchLine, DispatchRequest, LoggedOutcome, OutcomeStatus } from "./types.ts";
 
 /** A request of `runBatch`: one for `enqueue`, or a line of a batch file. */

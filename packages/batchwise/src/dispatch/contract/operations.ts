@@ -1,7 +1,7 @@
 // Arguments and results of operator methods: requests by filter, counts, pauses, sums. Types only.
 // All times are ms since 1970.
 
-import type { TokenCounts } from "./rows.ts";
+import type { TokenCounts } from "./store/rows.ts";
 import type { BatchRecord, CancelResult, Endpoint, JsonObject, LaneRef, OutcomeStatus } from "./types.ts";
 
 /** `waiting` in its lane, `in_batch` as a member of an open batch, or how it ended. */

@@ -3,8 +3,8 @@
 // titles, descriptions, defaults and examples stay, since a model sees them. Pure.
 
 import type { Json, JsonObject } from "../contract/types.ts";
+import { mapped } from "../requests/check/strict-schema.ts";
 import { canonicalJson } from "./canonical.ts";
-import { mapped } from "./strict-schema.ts";
 
 const OLD_DEFINITIONS = "#/definitions/";
 const TYPES: readonly (readonly [string, (value: Json) => boolean])[] = [

@@ -3,7 +3,7 @@
 
 import { hash } from "node:crypto";
 import type { BatchName, LineRequest } from "../contract/account.ts";
-import type { BatchRow } from "../contract/rows.ts";
+import type { BatchRow } from "../contract/store/rows.ts";
 import type { Endpoint, JsonObject } from "../contract/types.ts";
 
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";

@@ -3,8 +3,8 @@
 
 import type { LineFault } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
-import type { OutcomeRow } from "../contract/outcome-rows.ts";
-import type { BatchRow, StoredEnding, TokenCounts } from "../contract/rows.ts";
+import type { OutcomeRow } from "../contract/store/outcome-rows.ts";
+import type { BatchRow, StoredEnding, TokenCounts } from "../contract/store/rows.ts";
 import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError, Usage } from "../contract/types.ts";
 import { parseLane } from "./encode.ts";
 import { storedTokens } from "./stored-code.ts";

@@ -2,7 +2,7 @@
 // tokens. Guarantees bounded texts that every database accepts, codes short enough for an index,
 // and whole numbers whose sums are exact. The payload keeps the provider's own message. Pure.
 
-import type { TokenCounts } from "../contract/rows.ts";
+import type { TokenCounts } from "../contract/store/rows.ts";
 
 const LONGEST = 256;
 const LONGEST_MESSAGE = 2_000;

@@ -15,6 +15,7 @@ import {
   refuseUnknown,
   unboundedIntegerFrom,
 } from "../../core/contract/validate.ts";
+import { TRANSITIONS } from "../batches/life-cycle.ts";
 import type { RunDueOptions } from "../contract/operations.ts";
 import type {
   BatchFilter,
@@ -24,7 +25,6 @@ import type {
   PruneOptions,
   RedeliverOptions,
 } from "../contract/types.ts";
-import { TRANSITIONS } from "../decide/batch/life-cycle.ts";
 
 const DEAD_LETTERS_SHOWN = 100;
 /** Of `runDue`: shorter runs have no time for a call. */

@@ -12,7 +12,7 @@ import {
   zeroOrMore,
 } from "../../core/contract/validate.ts";
 import type { Account } from "../contract/account.ts";
-import type { Store } from "../contract/store.ts";
+import type { Store } from "../contract/store/store.ts";
 
 const STORE_METHODS = [
   "enqueue",

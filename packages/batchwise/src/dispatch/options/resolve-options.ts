@@ -17,27 +17,27 @@ import {
   zeroOrMore,
 } from "../../core/contract/validate.ts";
 import type { Clock } from "../../core/time/clock.ts";
+import { STUCK_AFTER_MS } from "../batches/stuck.ts";
 import type { Account } from "../contract/account.ts";
 import type { OutputCheck } from "../contract/checks.ts";
 import type { PriceTable } from "../contract/cost.ts";
-import type { EndedBatch } from "../contract/events.ts";
-import type { Store } from "../contract/store.ts";
-import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
-import { STUCK_AFTER_MS } from "../decide/times/stuck.ts";
-import { checkAddress } from "../format/address.ts";
-import { checkMark, ulid } from "../format/encode.ts";
-import { storedCode } from "../format/stored-code.ts";
 import type {
   DispatchClock,
   DispatcherOptions,
   ErrorContext,
   RetryOptions,
   WebhookOptions,
-} from "./dispatcher-options.ts";
+} from "../contract/dispatcher-options.ts";
+import type { EndedBatch } from "../contract/events.ts";
+import type { Store } from "../contract/store/store.ts";
+import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
+import { checkAddress } from "../format/address.ts";
+import { checkMark, ulid } from "../format/encode.ts";
+import { storedCode } from "../format/stored-code.ts";
+import { type ResolvedMaxPrice, resolveMaxPrice } from "../prices/max-price.ts";
+import { resolvePrices } from "../prices/resolve-prices.ts";
 import { DISPATCHER_HINTS } from "./foreign-names.ts";
-import { type ResolvedMaxPrice, resolveMaxPrice } from "./max-price.ts";
 import { checkStore, nonEmptyString, resolveAccounts } from "./resolve-accounts.ts";
-import { resolvePrices } from "./resolve-prices.ts";
 
 /** The check of answers. */
 export interface ResolvedCheck {

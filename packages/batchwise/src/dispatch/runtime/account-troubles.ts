@@ -1,8 +1,6 @@
 // Account problems that this process knows from failed calls. Reports each one once until the
 // account works again, and keeps which keys are refused. Holds nothing that other processes need.
 
-import type { Failure, Operation } from "../contract/account.ts";
-import { DispatchError } from "../contract/errors.ts";
 import {
   type AccountTrouble,
   disproofOf,
@@ -11,16 +9,18 @@ import {
   type Success,
   troubleError,
   troubleOf,
-} from "../decide/account-trouble.ts";
+} from "../accounts/account-trouble.ts";
+import type { Failure, Operation } from "../contract/account.ts";
+import type { ErrorContext } from "../contract/dispatcher-options.ts";
+import { DispatchError } from "../contract/errors.ts";
 import { isMistake } from "../format/client-error.ts";
 import type { Secrets } from "../format/secrets.ts";
-import type { ErrorContext } from "../options/dispatcher-options.ts";
 
 type Report = (error: unknown, context: ErrorContext) => void;
 
 /**
- * Calls whose failure pauses the account in the store. steps/tell-of-pause.ts reports that and its
- * end.
+ * Calls whose failure pauses the account in the store. accounts/tell-of-pause.ts reports that and
+ * its end.
  */
 const PAUSING: ReadonlySet<Operation> = new Set(["upload", "create", "execute"]);
 

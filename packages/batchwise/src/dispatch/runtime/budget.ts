@@ -1,7 +1,7 @@
 // The time that one `runDue` has. Its calls end a little before that time does, so that what they
 // did is written within it. Loops that run until they are stopped have no budget.
 
-import type { DispatchClock } from "../options/dispatcher-options.ts";
+import type { DispatchClock } from "../contract/dispatcher-options.ts";
 
 /** Kept for the last writes: a tenth of the time, and at most so long. */
 const MOST_KEPT_MS = 1_000;

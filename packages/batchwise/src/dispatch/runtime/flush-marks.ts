@@ -1,9 +1,9 @@
 // Flushes of lanes, in marks of the store: a process without loops asks those with loops to send
 // what it has enqueued. They see it with their next look, within 30 s.
 
-import type { MarkChange, MarkRow } from "../contract/rows.ts";
-import { isFromWrongClock } from "../decide/times/wall-clock.ts";
+import type { MarkChange, MarkRow } from "../contract/store/rows.ts";
 import { storedMessage } from "../format/stored-code.ts";
+import { isFromWrongClock } from "./wall-clock.ts";
 
 const PREFIX = "flush ";
 /** A bound, because all marks are read together and often. */

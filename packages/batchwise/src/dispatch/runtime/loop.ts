@@ -2,7 +2,7 @@
 // never two at once. A turn that throws is reported and repeated after a pause; the loop continues.
 
 import { type Clock, Timer } from "../../core/time/clock.ts";
-import { backoff } from "../decide/times/backoff.ts";
+import { backoff } from "./backoff.ts";
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 30_000;

@@ -2,12 +2,12 @@
 // from the store at most once a minute, and only for requests with deadlines that a fallback
 // account also serves.
 
+import { opensAt, type Prospect } from "../accounts/deadlines.ts";
+import type { Pauses } from "../accounts/pauses.ts";
+import { turnaroundOf } from "../accounts/turnaround.ts";
 import type { Account } from "../contract/account.ts";
-import type { LedgerRow } from "../contract/rows.ts";
-import type { Store } from "../contract/store.ts";
-import { opensAt, type Prospect } from "../decide/sealing/deadlines.ts";
-import type { Pauses } from "../decide/sealing/pauses.ts";
-import { turnaroundOf } from "../decide/sealing/turnaround.ts";
+import type { LedgerRow } from "../contract/store/rows.ts";
+import type { Store } from "../contract/store/store.ts";
 import type { LaneName } from "../format/encode.ts";
 import type { SteadyClock } from "./steady-clock.ts";
 

@@ -5,7 +5,7 @@
 import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
 import { readable } from "../format/client-error.ts";
 import { secretsOf } from "../format/secrets.ts";
-import type { Lease } from "./lease.ts";
+import type { Lease } from "./lease/lease.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** The call took longer than its timeout, so its result is unknown. */

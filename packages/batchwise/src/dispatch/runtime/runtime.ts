@@ -3,28 +3,28 @@
 
 import { attempt } from "../../core/contract/thenable.ts";
 import { UnheardWarnings } from "../../core/contract/unheard-warnings.ts";
+import { NO_PAUSES, type Pauses, pausesOf } from "../accounts/pauses.ts";
+import { mostBytes, uploadSpeeds } from "../batches/submit/upload-speed.ts";
 import type { Account } from "../contract/account.ts";
+import type { ErrorContext } from "../contract/dispatcher-options.ts";
 import { DispatchError } from "../contract/errors.ts";
-import type { LedgerRow, MarkChange, MarkRow } from "../contract/rows.ts";
-import type { Store } from "../contract/store.ts";
-import { NO_PAUSES, type Pauses, pausesOf } from "../decide/sealing/pauses.ts";
-import { mostBytes, uploadSpeeds } from "../decide/times/upload-speed.ts";
+import type { LedgerRow, MarkChange, MarkRow } from "../contract/store/rows.ts";
+import type { Store } from "../contract/store/store.ts";
 import { readable, withInnermostCause, wordsOf } from "../format/client-error.ts";
 import { Secrets, secretsOf } from "../format/secrets.ts";
-import type { ErrorContext } from "../options/dispatcher-options.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
+import { PriceLimits } from "../prices/price-limits.ts";
 import { AccountTroubles } from "./account-troubles.ts";
 import type { Budget } from "./budget.ts";
-import { CheckedStore } from "./checked-store.ts";
 import { Events } from "./events.ts";
 import { flushMark, flushTimes } from "./flush-marks.ts";
 import { Loop } from "./loop.ts";
 import { loopsRanAt } from "./loops-mark.ts";
-import { OpenCalls } from "./open-calls.ts";
-import { PriceLimits } from "./price-limits.ts";
 import { Prospects } from "./prospects.ts";
 import { SteadyClock } from "./steady-clock.ts";
-import { StoreTime } from "./store-time.ts";
+import { CheckedStore } from "./store/checked-store.ts";
+import { OpenCalls } from "./store/open-calls.ts";
+import { StoreTime } from "./store/store-time.ts";
 
 export const CALLBACK_SINK = "callback";
 export const WEBHOOK_SINK = "webhook";

@@ -1,9 +1,9 @@
 // The dispatcher's clock: the user's, without steps of its wall time that have not lasted yet.
 // Guarantees that a wall clock that is wrong for less than ten minutes has no effect; a process
-// that starts meanwhile cannot know. decide/times/wall-clock.ts decides.
+// that starts meanwhile cannot know. runtime/wall-clock.ts decides.
 
-import { BELIEVED_AFTER_MS, lookAtClock, STEP_MS, type WallClock } from "../decide/times/wall-clock.ts";
-import type { DispatchClock } from "../options/dispatcher-options.ts";
+import type { DispatchClock } from "../contract/dispatcher-options.ts";
+import { BELIEVED_AFTER_MS, lookAtClock, STEP_MS, type WallClock } from "./wall-clock.ts";
 
 type OnStep = (message: string, isBelieved: boolean, steppedMs: number) => void;
 

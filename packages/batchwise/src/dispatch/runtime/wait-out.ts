@@ -1,8 +1,8 @@
 // Waits while the store does not answer, for callers that can repeat the failed call.
 
+import type { DispatchClock } from "../contract/dispatcher-options.ts";
 import { DispatchError } from "../contract/errors.ts";
-import { backoff } from "../decide/times/backoff.ts";
-import type { DispatchClock } from "../options/dispatcher-options.ts";
+import { backoff } from "./backoff.ts";
 import type { Runtime } from "./runtime.ts";
 
 const FIRST_PAUSE_MS = 500;

@@ -1,7 +1,7 @@
 // Lanes of requests that share a cache are told from all others.
 
 import { expect, test } from "vitest";
-import { cacheLaneName, cacheLaneOf } from "../../../src/dispatch/format/cache-lanes.ts";
+import { cacheLaneName, cacheLaneOf } from "../../../src/dispatch/batches/seal/cache-lanes.ts";
 import { laneName } from "../../../src/dispatch/format/encode.ts";
 
 const plain = {

@@ -1,7 +1,7 @@
 // Names, lines and counts that must be equal on every machine.
 
 import { expect, test } from "vitest";
-import { laneProper } from "../../../src/dispatch/contract/lanes.ts";
+import { laneProper } from "../../../src/dispatch/contract/store/lanes.ts";
 import * as encode from "../../../src/dispatch/format/encode.ts";
 
 const KEY = encode.ulid(1_700_000_000_000, () => 0.5);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { errorIn } from "../../../src/dispatch/format/error-words.ts";
 import { toResultLine as ofLocal } from "../../../src/dispatch/providers/local/answer.ts";
 import { toResultLine as ofMistral } from "../../../src/dispatch/providers/mistral/convert.ts";
-import { toResultLine as ofOpenAi } from "../../../src/dispatch/providers/shapes/openai-result.ts";
+import { toResultLine as ofOpenAi } from "../../../src/dispatch/providers/shapes/openai/openai-result.ts";
 
 test.each<[string, unknown, string | null, string | null]>([
   ["OpenAI's", { error: { code: "a", type: "b", message: "Why." } }, "a", "Why."],

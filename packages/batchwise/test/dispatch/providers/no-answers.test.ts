@@ -7,7 +7,7 @@ import * as bedrock from "../../../src/dispatch/providers/bedrock/convert.ts";
 import { answering } from "../../../src/dispatch/providers/bedrock/records.ts";
 import { type Answer as LocalAnswer, toResultLine as ofLocal } from "../../../src/dispatch/providers/local/answer.ts";
 import * as mistral from "../../../src/dispatch/providers/mistral/convert.ts";
-import { toResultLine as ofOpenAi } from "../../../src/dispatch/providers/shapes/openai-result.ts";
+import { toResultLine as ofOpenAi } from "../../../src/dispatch/providers/shapes/openai/openai-result.ts";
 import { familyOf } from "../../../src/dispatch/providers/vertex/family.ts";
 import { toProviderBatch } from "../../../src/dispatch/providers/vertex/job.ts";
 import * as vertex from "../../../src/dispatch/providers/vertex/results.ts";

@@ -5,7 +5,7 @@ import { resolveOptions } from "../../../src/dispatch/options/resolve-options.ts
 import { takeDuty } from "../../../src/dispatch/runtime/duty.ts";
 import { Runtime } from "../../../src/dispatch/runtime/runtime.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
-import { SimProvider } from "../support/sim-provider.ts";
+import { SimProvider } from "../support/simulation/sim-provider.ts";
 import { SimProcess, world } from "../support/world.ts";
 
 const MINUTE = 60_000;

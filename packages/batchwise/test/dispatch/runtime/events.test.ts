@@ -6,7 +6,7 @@ import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { Events } from "../../../src/dispatch/runtime/events.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { unreadable } from "../../abuse/objects.ts";
-import { SimProvider } from "../support/sim-provider.ts";
+import { SimProvider } from "../support/simulation/sim-provider.ts";
 import { ask, isAtRest, world } from "../support/world.ts";
 
 const step = (steppedMs: number) => () => ({ steppedMs, believed: true });

@@ -6,7 +6,7 @@ import { resolveOptions } from "../../../src/dispatch/options/resolve-options.ts
 import { bounded } from "../../../src/dispatch/runtime/provider-calls.ts";
 import { Runtime } from "../../../src/dispatch/runtime/runtime.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
-import { SimProvider } from "../support/sim-provider.ts";
+import { SimProvider } from "../support/simulation/sim-provider.ts";
 import { world } from "../support/world.ts";
 
 test.each<[string, () => Promise<never>]>([

@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import type { LoggedOutcome } from "../../../src/dispatch/contract/types.ts";
 import { losingStore } from "../support/set-back.ts";
-import { SimProvider } from "../support/sim-provider.ts";
+import { SimProvider } from "../support/simulation/sim-provider.ts";
 import { ask, isAtRest, world } from "../support/world.ts";
 
 const MINUTE = 60_000;

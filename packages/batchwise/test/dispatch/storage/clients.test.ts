@@ -2,7 +2,7 @@
 
 import { IdempotencyStrategy } from "@google-cloud/storage";
 import { describe, expect, test } from "vitest";
-import { readSdkError } from "../../../src/dispatch/providers/shapes/sdk-error.ts";
+import { readSdkError } from "../../../src/dispatch/providers/shapes/sdk/sdk-error.ts";
 import {
   call,
   failure,
@@ -11,7 +11,7 @@ import {
   pattern,
   put,
   readAll,
-} from "../../../src/dispatch/testing/conformance/storage/case.ts";
+} from "../../../src/dispatch-testing/conformance/storage/case.ts";
 import { openGcs, openS3 } from "./storage-cases.ts";
 
 describe.each([

@@ -1,8 +1,8 @@
 // Runs the store suite under vitest: one test a case, each on data of its own.
 
 import { afterEach, describe, test } from "vitest";
-import type { Store } from "../../../src/dispatch/contract/store.ts";
-import { storeConformance } from "../../../src/dispatch/testing/index.ts";
+import type { Store } from "../../../src/dispatch/contract/store/store.ts";
+import { storeConformance } from "../../../src/dispatch-testing/index.ts";
 
 /**
  * Data of one case. `open` may be called more than once; every store it gave out is closed before

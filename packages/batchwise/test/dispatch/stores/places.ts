@@ -1,8 +1,8 @@
 // Many tenants that come once each, and halves of split batches that return to their own lanes:
 // data that stores must drop.
 
-import type { PruneStep } from "../../../src/dispatch/contract/pruning.ts";
-import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { PruneStep } from "../../../src/dispatch/contract/store/pruning.ts";
+import type { Store } from "../../../src/dispatch/contract/store/store.ts";
 import { NOW, requests, sealInput } from "./sqlite/folder.ts";
 
 const ROUNDS = 50;

@@ -1,13 +1,13 @@
 // Requests that share cached prefixes, and an account that names the prefix of each.
 
+import { cacheLaneName } from "../../../src/dispatch/batches/seal/cache-lanes.ts";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
-import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { Store } from "../../../src/dispatch/contract/store/store.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import { cacheLaneName } from "../../../src/dispatch/format/cache-lanes.ts";
 import { laneName } from "../../../src/dispatch/format/encode.ts";
 import { sealInput } from "../stores/sqlite/folder.ts";
-import { SimProvider } from "./sim-provider.ts";
+import { SimProvider } from "./simulation/sim-provider.ts";
 import { ask, START } from "./world.ts";
 
 const HOUR = 3_600_000;

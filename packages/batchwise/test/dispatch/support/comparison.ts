@@ -5,7 +5,7 @@ import type { Account } from "../../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
-import { type Fate, SimProvider } from "./sim-provider.ts";
+import { type Fate, SimProvider } from "./simulation/sim-provider.ts";
 import { startUsualDispatcher, type UsualPlace } from "./usual-way.ts";
 import { ask, SimProcess, START, seeded } from "./world.ts";
 

@@ -4,13 +4,13 @@
 import { expect } from "vitest";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
+import type { DispatcherOptions } from "../../../src/dispatch/contract/dispatcher-options.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { virtualClock } from "../../../src/testing/index.ts";
 import { ended, leases } from "./due-runs.ts";
-import { type SimOptions, SimProvider } from "./sim-provider.ts";
+import { type SimOptions, SimProvider } from "./simulation/sim-provider.ts";
 import { ask, SimProcess, START, seeded } from "./world.ts";
 
 export const SECOND = 1_000;

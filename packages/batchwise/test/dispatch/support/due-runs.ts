@@ -1,6 +1,6 @@
 // Jobs that nothing but `runDue` drives, on the virtual clock.
 
-import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { Store } from "../../../src/dispatch/contract/store/store.ts";
 import type { VirtualClock } from "../../../src/testing/index.ts";
 
 /** Lets time pass until the run has ended, and says how long it took. */

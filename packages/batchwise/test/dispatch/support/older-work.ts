@@ -6,14 +6,14 @@
 
 import { expect, test } from "vitest";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
-import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
-import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { DispatcherOptions } from "../../../src/dispatch/contract/dispatcher-options.ts";
+import type { BatchRow } from "../../../src/dispatch/contract/store/rows.ts";
+import type { Store } from "../../../src/dispatch/contract/store/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { customId, openaiLine } from "../../../src/dispatch/format/encode.ts";
-import { readPriceLimits } from "../../../src/dispatch/ops/read-price-limits.ts";
-import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
+import { readPriceLimits } from "../../../src/dispatch/prices/read-price-limits.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
-import { SimProvider } from "./sim-provider.ts";
+import { SimProvider } from "./simulation/sim-provider.ts";
 import { ask, isAtRest, START, seeded } from "./world.ts";
 
 const MINUTE = 60_000;

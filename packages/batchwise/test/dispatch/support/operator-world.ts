@@ -8,8 +8,8 @@ import { type FakeOptions, type FakeProvider, fakeProvider } from "batchwise/dis
 import OpenAI from "openai";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
+import type { DispatcherOptions } from "../../../src/dispatch/contract/dispatcher-options.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
-import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
 import { drive } from "./drive.ts";
 import { isAtRest, type World, world } from "./world.ts";
 

@@ -6,7 +6,7 @@ import type { Capabilities } from "../../../src/dispatch/contract/account.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { virtualClock } from "../../../src/testing/index.ts";
-import { SimProvider } from "./sim-provider.ts";
+import { SimProvider } from "./simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, START, seeded } from "./world.ts";
 
 const CRASHES = ["never", "after-intent", "after-upload", "create-sent", "create-answered"] as const;

@@ -6,7 +6,7 @@ import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
-import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { Store } from "../../../src/dispatch/contract/store/store.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 import { drive } from "./drive.ts";

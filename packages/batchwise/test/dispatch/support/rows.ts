@@ -1,12 +1,12 @@
 // Rows for the table tests of the dispatcher: a batch as `seal` makes it, with whatever the row of
 // the table changes.
 
+import { type BatchCase, NO_EVIDENCE } from "../../../src/dispatch/batches/batch-case.ts";
+import type { StepAccount } from "../../../src/dispatch/batches/life-cycle.ts";
+import type { PollCase } from "../../../src/dispatch/batches/poll/after-poll.ts";
+import { STUCK_AFTER_MS } from "../../../src/dispatch/batches/stuck.ts";
 import type { ProviderBatch } from "../../../src/dispatch/contract/account.ts";
-import type { BatchRow } from "../../../src/dispatch/contract/rows.ts";
-import { type BatchCase, NO_EVIDENCE } from "../../../src/dispatch/decide/after/batch-case.ts";
-import type { PollCase } from "../../../src/dispatch/decide/after/poll.ts";
-import type { StepAccount } from "../../../src/dispatch/decide/batch/life-cycle.ts";
-import { STUCK_AFTER_MS } from "../../../src/dispatch/decide/times/stuck.ts";
+import type { BatchRow } from "../../../src/dispatch/contract/store/rows.ts";
 
 export const SEALED_AT = 1_000_000;
 

@@ -2,7 +2,7 @@
 // the next call.
 
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
-import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { Store } from "../../../src/dispatch/contract/store/store.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 
 export interface LosingStore extends Store {

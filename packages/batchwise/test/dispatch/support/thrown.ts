@@ -5,8 +5,8 @@
 import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { DispatchRequest, OutcomeStatus } from "../../../src/dispatch/contract/types.ts";
-import { type Fate, type SimOptions, SimProvider } from "./sim-provider.ts";
-import { SimRunner } from "./sim-runner.ts";
+import { type Fate, type SimOptions, SimProvider } from "./simulation/sim-provider.ts";
+import { SimRunner } from "./simulation/sim-runner.ts";
 import { ask, isAtRest, SimProcess, storeDown, type World, world } from "./world.ts";
 
 const MINUTE = 60_000;

@@ -4,11 +4,11 @@
 
 import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
+import type { DispatcherOptions } from "../../../src/dispatch/contract/dispatcher-options.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
-import type { Store } from "../../../src/dispatch/contract/store.ts";
+import type { Store } from "../../../src/dispatch/contract/store/store.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
-import type { DispatcherOptions } from "../../../src/dispatch/options/dispatcher-options.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type Clock, type VirtualClock, virtualClock } from "../../../src/testing/index.ts";
 

@@ -4,7 +4,7 @@
 import OpenAI from "openai";
 import { batchFetch, createDispatcher } from "../../../src/dispatch/index.ts";
 import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
-import { openStore, type Place } from "./open-store.ts";
+import { openStore, type Place } from "./stores/open-store.ts";
 
 export interface FetchCall {
   readonly url: string;

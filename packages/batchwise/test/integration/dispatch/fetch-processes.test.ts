@@ -12,7 +12,7 @@ import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
 import { scratchFolder } from "../../house/repository.ts";
 import { postgresPlace } from "../services/kept.ts";
 import type { FetchCall } from "./fetch-caller.ts";
-import type { Place } from "./open-store.ts";
+import type { Place } from "./stores/open-store.ts";
 
 const CALLS = 50;
 const folder = makeFolder();

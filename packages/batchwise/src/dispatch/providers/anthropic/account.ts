@@ -26,14 +26,14 @@ import { type AccountSettings, resolveAccountOptions } from "../shapes/account-o
 import { cachedPrefix } from "../shapes/anthropic/cached-prefix.ts";
 import { refuse } from "../shapes/anthropic/refuse.ts";
 import { toMessageParams } from "../shapes/anthropic/request.ts";
-import { isMissing } from "../shapes/classify-status.ts";
-import { rowsOf } from "../shapes/list-rows.ts";
-import { readJsonLines } from "../shapes/read-lines.ts";
-import { readResults } from "../shapes/read-results.ts";
-import { downloadSettings, followed, followerOf } from "../shapes/redirects.ts";
-import { callSettings } from "../shapes/sdk-call.ts";
-import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
-import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { rowsOf } from "../shapes/lines/list-rows.ts";
+import { readJsonLines } from "../shapes/lines/read-lines.ts";
+import { readResults } from "../shapes/lines/read-results.ts";
+import { isMissing } from "../shapes/sdk/classify-status.ts";
+import { downloadSettings, followed, followerOf } from "../shapes/sdk/redirects.ts";
+import { callSettings } from "../shapes/sdk/sdk-call.ts";
+import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk/sdk-client.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import {

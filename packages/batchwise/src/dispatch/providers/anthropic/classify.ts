@@ -1,8 +1,8 @@
 // Classifies Anthropic's errors. `details.error_code` is more precise than the type. Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
-import { classifyStatus } from "../shapes/classify-status.ts";
-import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { classifyStatus } from "../shapes/sdk/classify-status.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
 
 export function classify(error: unknown, operation: Operation): Failure {
   const read = readSdkError(error);

@@ -1,9 +1,9 @@
 // The part of the official `@anthropic-ai/sdk` client (1.0 and later) that the adapter calls, by
 // shape. Nothing is imported from the SDK, and its answers are read as unknown JSON.
 
-import type { DownloadSettings } from "../shapes/redirects.ts";
-import type { CallSettings } from "../shapes/sdk-call.ts";
-import { objectOf } from "../shapes/sdk-error.ts";
+import type { DownloadSettings } from "../shapes/sdk/redirects.ts";
+import type { CallSettings } from "../shapes/sdk/sdk-call.ts";
+import { objectOf } from "../shapes/sdk/sdk-error.ts";
 
 /** The body of a create. */
 export interface MessageBatchBody {

@@ -5,7 +5,7 @@ import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/ac
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject, OutcomeError } from "../../contract/types.ts";
 import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/anthropic/answer.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
 const COUNTS = ["processing", "succeeded", "errored", "canceled", "expired"] as const;
 

@@ -1,6 +1,6 @@
 // The entry "batchwise/dispatch/anthropic": names only.
 
-export type { CallSettings } from "../shapes/sdk-call.ts";
+export type { CallSettings } from "../shapes/sdk/sdk-call.ts";
 export { type AnthropicAccountOptions, anthropicAccount } from "./account.ts";
 export type {
   AnthropicClient,

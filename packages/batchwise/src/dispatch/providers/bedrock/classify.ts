@@ -2,8 +2,8 @@
 // several share the status 400 (API reference, "Errors" of CreateModelInvocationJob). Pure.
 
 import type { Failure, Operation } from "../../contract/account.ts";
-import { classifyStatus } from "../shapes/classify-status.ts";
-import { objectOf, readSdkError } from "../shapes/sdk-error.ts";
+import { classifyStatus } from "../shapes/sdk/classify-status.ts";
+import { objectOf, readSdkError } from "../shapes/sdk/sdk-error.ts";
 
 /**
  * The proper status of exceptions that come with a 400, or with the 301 of a bucket in another

@@ -5,7 +5,7 @@ import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { type Answered, answered, failed, noAnswer } from "../shapes/answered.ts";
 import { nativeAnswer as claudeMessage, isError } from "../shapes/anthropic/answer.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { MESSAGES } from "./capabilities.ts";
 import type { Family } from "./family.ts";
 

@@ -4,10 +4,10 @@
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";
-import { partsOf } from "../shapes/chat.ts";
-import { answeredOrNot } from "../shapes/no-answer.ts";
+import { partsOf } from "../shapes/openai/chat.ts";
+import { answeredOrNot } from "../shapes/openai/no-answer.ts";
 import { refusalsOf } from "../shapes/refusals.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import type { Family } from "./family.ts";
 
 const ENDPOINT = "/v1/chat/completions";

@@ -5,11 +5,11 @@
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";
-import { partsOf } from "../shapes/chat.ts";
-import { checkChatFields, checkSampling, limitOf } from "../shapes/chat-fields.ts";
-import { readDataUrl } from "../shapes/data-url.ts";
+import { partsOf } from "../shapes/openai/chat.ts";
+import { checkChatFields, checkSampling, limitOf } from "../shapes/openai/chat-fields.ts";
+import { readDataUrl } from "../shapes/openai/data-url.ts";
 import { checkFields, dropAbsent, refusalsOf } from "../shapes/refusals.ts";
-import { jsonObject, objectOf } from "../shapes/sdk-error.ts";
+import { jsonObject, objectOf } from "../shapes/sdk/sdk-error.ts";
 import type { Family } from "./family.ts";
 
 const refuse = refusalsOf("Llama");

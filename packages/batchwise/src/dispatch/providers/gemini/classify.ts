@@ -2,9 +2,9 @@
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
-import { classifyStatus } from "../shapes/classify-status.ts";
-import { failureOf, readGoogleError } from "../shapes/google-error.ts";
+import { failureOf, readGoogleError } from "../shapes/google/google-error.ts";
 import { pendingFile } from "../shapes/pending-file.ts";
+import { classifyStatus } from "../shapes/sdk/classify-status.ts";
 
 /** The uploaded file, which is kept for 48 hours, is gone. */
 const NO_FILE = /permission to access the File \S+ or it may not exist/i;

@@ -14,8 +14,8 @@ import {
   responseOf,
   type Transport,
   transportOf,
-} from "../shapes/google-client.ts";
-import { objectOf, text } from "../shapes/sdk-error.ts";
+} from "../shapes/google/google-client.ts";
+import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
 /** Batches and files are documented only for this version; @google/genai 3 defaults to "v1". */
 const API_VERSION = "v1beta";

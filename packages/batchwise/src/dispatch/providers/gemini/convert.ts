@@ -9,9 +9,9 @@ import { readTag } from "../shapes/batch-names.ts";
 import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
 import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
 import { count } from "../shapes/gemini/usage.ts";
-import { toState } from "../shapes/google-jobs.ts";
-import { noListError } from "../shapes/list-rows.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { toState } from "../shapes/google/google-jobs.ts";
+import { noListError } from "../shapes/lines/list-rows.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
 /**

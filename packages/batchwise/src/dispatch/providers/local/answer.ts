@@ -4,7 +4,7 @@
 import type { Failure, ResultLine } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { statusError } from "../../format/error-words.ts";
-import { answeredOrNot } from "../shapes/no-answer.ts";
+import { answeredOrNot } from "../shapes/openai/no-answer.ts";
 import { toUsage } from "../shapes/usage.ts";
 
 export type Answer =

@@ -5,7 +5,7 @@
 import { retryAfterMs } from "../../../core/contract/retry-after.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { messageIn } from "../../format/client-error.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import type { Answer } from "./answer.ts";
 import type { MakeCall } from "./line-runner.ts";
 

@@ -8,7 +8,7 @@ import type { CallOptions } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { wordsOf } from "../../format/client-error.ts";
-import { jsonObject, readSdkError } from "../shapes/sdk-error.ts";
+import { jsonObject, readSdkError } from "../shapes/sdk/sdk-error.ts";
 import { type Answer, Outage } from "./answer.ts";
 import type { LocalRequest, MakeCall } from "./line-runner.ts";
 

@@ -12,7 +12,7 @@ import {
 import type { AccountOptions, CallOptions } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { checkAddress } from "../../format/address.ts";
-import { checkKey, secretsInHeaders } from "../shapes/client-secrets.ts";
+import { checkKey, secretsInHeaders } from "../shapes/sdk/client-secrets.ts";
 import { localCapabilities } from "./capabilities.ts";
 import { handlerCall, type LocalHandler } from "./handler-call.ts";
 import { httpCall, httpCheck } from "./http-call.ts";

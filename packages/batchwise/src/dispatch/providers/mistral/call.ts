@@ -3,8 +3,8 @@
 // answer is used.
 
 import type { CallOptions } from "../../contract/account.ts";
-import { type Follower, UNREDIRECTED } from "../shapes/redirects.ts";
-import { objectOf } from "../shapes/sdk-error.ts";
+import { type Follower, UNREDIRECTED } from "../shapes/sdk/redirects.ts";
+import { objectOf } from "../shapes/sdk/sdk-error.ts";
 import type { MistralCallSettings, MistralDownloadSettings } from "./client.ts";
 
 /** Settings of a call. With a signal the client ignores `timeoutMs`, so the signal includes it. */

@@ -5,8 +5,8 @@ import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
 import { errorIn } from "../../format/error-words.ts";
-import { classifyStatus } from "../shapes/classify-status.ts";
-import { jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk-error.ts";
+import { classifyStatus } from "../shapes/sdk/classify-status.ts";
+import { jsonObject, objectOf, readSdkError, type SdkError, text } from "../shapes/sdk/sdk-error.ts";
 
 /** The limit of waiting requests in one workspace. */
 const ENQUEUED = /pending requests|too many (?:pending|batch)/i;

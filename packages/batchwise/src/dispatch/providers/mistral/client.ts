@@ -1,7 +1,7 @@
 // The part of the official `@mistralai/mistralai` client (2.0 and later) that the adapter calls, by
 // shape. Nothing is imported from the SDK, and its answers are read as unknown JSON.
 
-import type { Unredirected } from "../shapes/redirects.ts";
+import type { Unredirected } from "../shapes/sdk/redirects.ts";
 
 /** Settings of every call. The dispatcher controls retries and timeouts. */
 export interface MistralCallSettings {

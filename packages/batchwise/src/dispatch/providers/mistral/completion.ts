@@ -3,8 +3,8 @@
 // Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { jsonText } from "../shapes/exact-json.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { jsonText } from "../shapes/lines/exact-json.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
 const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([["model_length", "length"]]);
 

@@ -6,10 +6,10 @@ import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/ac
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject, OutcomeResponse } from "../../contract/types.ts";
 import { statusError } from "../../format/error-words.ts";
-import { noListError } from "../shapes/list-rows.ts";
-import { answeredOrNot } from "../shapes/no-answer.ts";
-import { responseOf, resultError } from "../shapes/openai-result.ts";
-import { objectOf, text } from "../shapes/sdk-error.ts";
+import { noListError } from "../shapes/lines/list-rows.ts";
+import { answeredOrNot } from "../shapes/openai/no-answer.ts";
+import { responseOf, resultError } from "../shapes/openai/openai-result.ts";
+import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { classifyJobErrors } from "./classify.ts";
 import { toAnswer } from "./completion.ts";

@@ -3,7 +3,7 @@
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { dropAbsent } from "../shapes/refusals.ts";
-import { objectOf } from "../shapes/sdk-error.ts";
+import { objectOf } from "../shapes/sdk/sdk-error.ts";
 import { invalid, refuseFields, unsupported } from "./refusal.ts";
 
 const EMBEDDINGS: readonly string[] = [

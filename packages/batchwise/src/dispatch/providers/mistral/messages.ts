@@ -2,9 +2,9 @@
 // Mistral's own types, `prefix`, and reasoning from our earlier answers. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { readDataUrl } from "../shapes/data-url.ts";
+import { readDataUrl } from "../shapes/openai/data-url.ts";
 import { dropAbsent } from "../shapes/refusals.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { invalid, isGiven, refuseFields, unsupported } from "./refusal.ts";
 import { ToolCallIds } from "./tool-call-ids.ts";
 

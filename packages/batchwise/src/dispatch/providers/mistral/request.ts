@@ -4,9 +4,9 @@
 // @mistralai/mistralai 2.7.0. Pure and deterministic.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
-import { checkChatFields } from "../shapes/chat-fields.ts";
+import { checkChatFields } from "../shapes/openai/chat-fields.ts";
 import { dropAbsent } from "../shapes/refusals.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toMessages } from "./messages.ts";
 import { invalid, isGiven, refuse, refuseFields, unsupported } from "./refusal.ts";
 

@@ -4,7 +4,7 @@
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { inputsOf } from "../../format/inputs.ts";
-import { objectOf, text } from "../shapes/sdk-error.ts";
+import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
 /** Rules for bodies that differ by service. */
 export interface BodyRules {

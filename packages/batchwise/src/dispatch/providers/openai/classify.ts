@@ -3,10 +3,10 @@
 
 import type { Failure, LineFault, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
-import { classifyStatus, isQuota } from "../shapes/classify-status.ts";
+import { tokenFigureIn } from "../shapes/openai/token-figure.ts";
 import { pendingFile, pendingIn } from "../shapes/pending-file.ts";
-import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
-import { tokenFigureIn } from "../shapes/token-figure.ts";
+import { classifyStatus, isQuota } from "../shapes/sdk/classify-status.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
 import { ExtrasError } from "./extras.ts";
 
 const TOKEN_LIMIT: ReadonlySet<string> = new Set(["token_limit_exceeded", "enqueued_token_limit_exceeded"]);

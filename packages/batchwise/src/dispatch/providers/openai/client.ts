@@ -2,8 +2,8 @@
 // Nothing is imported from the SDK, and its answers are read as unknown JSON. Azure's client and a
 // custom object of this shape fit too.
 
-import type { DownloadSettings, Unredirected } from "../shapes/redirects.ts";
-import type { CallSettings } from "../shapes/sdk-call.ts";
+import type { DownloadSettings, Unredirected } from "../shapes/sdk/redirects.ts";
+import type { CallSettings } from "../shapes/sdk/sdk-call.ts";
 
 /** A file that the SDK streams without reading it into memory first. */
 export interface UploadSource extends AsyncIterable<Uint8Array> {

@@ -2,7 +2,7 @@
 // have any case, ids may be null, absent or "", times may be seconds or text. Pure.
 
 import type { Failure, ProviderBatch, ProviderState } from "../../contract/account.ts";
-import { objectOf, text } from "../shapes/sdk-error.ts";
+import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { classifyBatchErrors } from "./classify.ts";
 

@@ -3,7 +3,7 @@
 
 import { expected, invalidOption, type Rule } from "../../../core/contract/validate.ts";
 import type { JsonObject } from "../../contract/types.ts";
-import { jsonObject } from "../shapes/sdk-error.ts";
+import { jsonObject } from "../shapes/sdk/sdk-error.ts";
 
 /** Fields to add, or a function that returns them. It must return the same for the same batch. */
 export type Extras<Facts> = JsonObject | ((batch: Facts) => JsonObject);

@@ -1,6 +1,6 @@
 // The entry "batchwise/dispatch/openai": names only.
 
-export type { CallSettings } from "../shapes/sdk-call.ts";
+export type { CallSettings } from "../shapes/sdk/sdk-call.ts";
 export { openaiAccount } from "./account.ts";
 export { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
 export type { BatchCreateBody, OpenAiClient, PageQuery, RawCall, UploadSource } from "./client.ts";

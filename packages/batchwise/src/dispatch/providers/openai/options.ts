@@ -5,8 +5,8 @@ import { aFunction, aString, check, invalidOption, objectWith, oneOf } from "../
 import type { AccountOptions, BatchInput, BatchName, CallOptions, Capabilities } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
-import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
-import { objectOf, text } from "../shapes/sdk-error.ts";
+import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk/sdk-client.ts";
+import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { type OpenAiService, type OpenAiServiceName, openaiServices } from "./capabilities.ts";
 import type { OpenAiClient } from "./client.ts";
 import { type Extras, resolveExtras } from "./extras.ts";

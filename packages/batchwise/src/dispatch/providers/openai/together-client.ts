@@ -1,8 +1,8 @@
 // Adapts Together's own client, `together-ai`, to OpenAI's shape. Its lists take only settings, and
 // its `files.upload` reads a file from disk, so files use its `post`, as the service's record says.
 
-import type { DownloadSettings } from "../shapes/redirects.ts";
-import type { CallSettings } from "../shapes/sdk-call.ts";
+import type { DownloadSettings } from "../shapes/sdk/redirects.ts";
+import type { CallSettings } from "../shapes/sdk/sdk-call.ts";
 import type { BatchCreateBody, OpenAiClient, RawCall } from "./client.ts";
 
 /** The part of `new Together()` of `together-ai` that the account calls. */

@@ -4,10 +4,10 @@
 
 import type { BatchInput, CallOptions } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
-import { chunksOf } from "../shapes/line-chunks.ts";
-import { bareFetch, UNREDIRECTED } from "../shapes/redirects.ts";
-import { callSettings } from "../shapes/sdk-call.ts";
-import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { chunksOf } from "../shapes/lines/line-chunks.ts";
+import { bareFetch, UNREDIRECTED } from "../shapes/sdk/redirects.ts";
+import { callSettings } from "../shapes/sdk/sdk-call.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
 import type { OpenAiClient, UploadSource } from "./client.ts";
 
 export type Upload = (input: BatchInput, call: CallOptions) => Promise<{ readonly fileId: string }>;

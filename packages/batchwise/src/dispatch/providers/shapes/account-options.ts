@@ -10,7 +10,7 @@ import {
   unboundedIntegerFrom,
 } from "../../../core/contract/validate.ts";
 import type { Account, AccountOptions, Capabilities, ProviderLimits } from "../../contract/account.ts";
-import { checkClientKeys, secretsOfClient } from "./client-secrets.ts";
+import { checkClientKeys, secretsOfClient } from "./sdk/client-secrets.ts";
 
 const COMMON = [
   "name",

@@ -2,7 +2,7 @@
 // Input includes cached tokens, output includes reasoning. Trusts no type. Pure.
 
 import type { Usage } from "../../contract/types.ts";
-import { jsonObject, objectOf } from "./sdk-error.ts";
+import { jsonObject, objectOf } from "./sdk/sdk-error.ts";
 
 const MOST_TOKENS = 1e9;
 const PARTS = ["prompt_tokens", "input_tokens", "completion_tokens", "output_tokens"];

@@ -2,8 +2,8 @@
 
 import type { Failure, Operation } from "../../contract/account.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
-import { classifyStatus } from "../shapes/classify-status.ts";
-import { failureOf, readGoogleError } from "../shapes/google-error.ts";
+import { failureOf, readGoogleError } from "../shapes/google/google-error.ts";
+import { classifyStatus } from "../shapes/sdk/classify-status.ts";
 
 /**
  * Messages of Google's auth library. Its answer has status 400, but the call itself was not sent.

@@ -4,7 +4,7 @@
 // is no list into an empty page.
 
 import type { CallOptions } from "../../contract/account.ts";
-import { LONGEST_MS } from "../shapes/google-client.ts";
+import { LONGEST_MS } from "../shapes/google/google-client.ts";
 
 /** Set on each call, so that a new default of the client has no effect. */
 export const API_VERSION = "v1beta1";

@@ -2,9 +2,9 @@
 
 import type { BatchName, ListPage, ProviderBatch, ProviderState } from "../../contract/account.ts";
 import { readTag } from "../shapes/batch-names.ts";
-import { toState } from "../shapes/google-jobs.ts";
-import { noListError } from "../shapes/list-rows.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { toState } from "../shapes/google/google-jobs.ts";
+import { noListError } from "../shapes/lines/list-rows.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toFailure } from "./classify.ts";
 
 /** A job may wait 72 hours, then run 24 (docs: batch-prediction-gemini, quotas and limits). */

@@ -6,7 +6,7 @@ import { openaiLine } from "../../format/encode.ts";
 import { toParamsElsewhere } from "../shapes/anthropic/elsewhere.ts";
 import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
 import { refusalsOf } from "../shapes/refusals.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { ENDPOINTS, GENERATE, MESSAGES } from "./capabilities.ts";
 import type { VertexFamily } from "./family.ts";
 import { toText } from "./texts.ts";

@@ -4,7 +4,7 @@ import { aFunction, check, finiteIntegerFrom, invalidOption, objectWith } from "
 import type { AccountOptions, Capabilities } from "../../contract/account.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
-import { checkIsClient, checkMethods } from "../shapes/sdk-client.ts";
+import { checkIsClient, checkMethods } from "../shapes/sdk/sdk-client.ts";
 import { ENDPOINTS, MOST_CLAUDE_BATCHES, MOST_TEXTS, vertexCapabilities } from "./capabilities.ts";
 import type { VertexClient } from "./client.ts";
 import { familyOf, publishedPath, type VertexFamily } from "./family.ts";

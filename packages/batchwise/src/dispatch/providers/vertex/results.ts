@@ -11,9 +11,9 @@ import {
 } from "../shapes/anthropic/answer.ts";
 import { chatAnswer, nativeAnswer } from "../shapes/gemini/answer.ts";
 import { embeddingAnswer } from "../shapes/gemini/embedding.ts";
-import { toResultLine as toOpenAiResult } from "../shapes/openai-result.ts";
-import { unconverted } from "../shapes/read-results.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { unconverted } from "../shapes/lines/read-results.ts";
+import { toResultLine as toOpenAiResult } from "../shapes/openai/openai-result.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { GENERATE, MESSAGES } from "./capabilities.ts";
 import type { VertexFamily } from "./family.ts";
 import { idOf } from "./lines.ts";

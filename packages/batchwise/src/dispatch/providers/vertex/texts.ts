@@ -8,7 +8,7 @@ import type { JsonObject } from "../../contract/types.ts";
 import { customId } from "../../format/encode.ts";
 import { toEmbedContentRequest } from "../shapes/gemini/embedding.ts";
 import { refusalsOf } from "../shapes/refusals.ts";
-import { objectOf, text } from "../shapes/sdk-error.ts";
+import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
 const { invalid } = refusalsOf("Vertex AI");
 

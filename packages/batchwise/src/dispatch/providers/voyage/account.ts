@@ -6,7 +6,7 @@ import type { Account } from "../../contract/account.ts";
 import { openaiAccount } from "../openai/account.ts";
 import type { OpenAiClient } from "../openai/client.ts";
 import type { OpenAiAccountOptions } from "../openai/options.ts";
-import { checkIsClient, checkNotAtOpenAi } from "../shapes/sdk-client.ts";
+import { checkIsClient, checkNotAtOpenAi } from "../shapes/sdk/sdk-client.ts";
 import { voyageService } from "./capabilities.ts";
 
 /** Options of `voyageAccount`. */

@@ -28,12 +28,18 @@ import { classify } from "../openai/classify.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { displayNameOf } from "../shapes/batch-names.ts";
-import { isMissing } from "../shapes/classify-status.ts";
-import { blobOf } from "../shapes/lines-blob.ts";
-import { readResults } from "../shapes/read-results.ts";
-import { callSettings } from "../shapes/sdk-call.ts";
-import { checkIsClient, checkMethods, checkNotAtOpenAi, checkSdkVersion, type SdkNeed } from "../shapes/sdk-client.ts";
-import { objectOf, readSdkError, text } from "../shapes/sdk-error.ts";
+import { blobOf } from "../shapes/lines/lines-blob.ts";
+import { readResults } from "../shapes/lines/read-results.ts";
+import { isMissing } from "../shapes/sdk/classify-status.ts";
+import { callSettings } from "../shapes/sdk/sdk-call.ts";
+import {
+  checkIsClient,
+  checkMethods,
+  checkNotAtOpenAi,
+  checkSdkVersion,
+  type SdkNeed,
+} from "../shapes/sdk/sdk-client.ts";
+import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
 import { xaiCapabilities } from "./capabilities.ts";
 import type { XaiClient, XaiGet } from "./client.ts";
 import { nextOf, rowsIn, toListPage, toProviderBatch, toResultLine } from "./convert.ts";

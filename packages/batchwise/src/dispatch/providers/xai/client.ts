@@ -2,7 +2,7 @@
 // account calls, by shape. xAI's batches have paths and answers of their own, so only the methods
 // for plain calls are used. Nothing is imported from the SDK; answers are read as unknown JSON.
 
-import type { CallSettings } from "../shapes/sdk-call.ts";
+import type { CallSettings } from "../shapes/sdk/sdk-call.ts";
 
 /** A GET, with the parameters of its address. */
 export interface XaiGet extends CallSettings {

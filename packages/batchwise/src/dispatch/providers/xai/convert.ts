@@ -7,9 +7,9 @@ import type { Endpoint, JsonObject, Usage } from "../../contract/types.ts";
 import { errorIn } from "../../format/error-words.ts";
 import { readTag } from "../shapes/batch-names.ts";
 import { errorAnswer } from "../shapes/gemini/answer.ts";
-import { noListError } from "../shapes/list-rows.ts";
-import { answeredOrNot } from "../shapes/no-answer.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk-error.ts";
+import { noListError } from "../shapes/lines/list-rows.ts";
+import { answeredOrNot } from "../shapes/openai/no-answer.ts";
+import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { toFailure } from "./classify.ts";
 

@@ -1,6 +1,6 @@
 // Matches requests with a filter. Pure.
 
-import type { RequestMatch } from "../../contract/rows.ts";
+import type { RequestMatch } from "../../contract/store/rows.ts";
 import type { MemoryRequest } from "./records.ts";
 
 /** True if the request matches all given fields. */

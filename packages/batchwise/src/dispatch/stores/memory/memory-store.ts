@@ -3,11 +3,11 @@
 // never overlap.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
-import { hasDigest, withDigest } from "../../contract/digests.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/payers.ts";
-import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
+import { hasDigest, withDigest } from "../../contract/store/digests.ts";
+import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -23,7 +23,7 @@ import type {
   RequestRow,
   UsageQuery,
   UsageRow,
-} from "../../contract/rows.ts";
+} from "../../contract/store/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -36,7 +36,7 @@ import type {
   SettleResult,
   Store,
   TransitionResult,
-} from "../../contract/store.ts";
+} from "../../contract/store/store.ts";
 import { Batches } from "./batches.ts";
 import { choose } from "./choose.ts";
 import { matches } from "./find.ts";

@@ -1,7 +1,7 @@
 // What payers may spend, have spent and have reserved. Knows no requests.
 
-import type { Settlement } from "../../contract/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/payers.ts";
+import type { Settlement } from "../../contract/store/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
 import type { MemoryBatch } from "./records.ts";
 
 type Payer = { -readonly [Field in keyof PayerRow]: PayerRow[Field] };

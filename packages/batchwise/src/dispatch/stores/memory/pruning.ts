@@ -1,9 +1,9 @@
 // Prunes old requests and keeps their ids and digests. Guarantees that nothing is deleted for which
 // a delivery waits, or that other rows still name.
 
-import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type { RequestRow } from "../../contract/rows.ts";
-import { withTombstones } from "../../contract/tombstone.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type { RequestRow } from "../../contract/store/rows.ts";
+import { withTombstones } from "../../contract/store/tombstone.ts";
 import type { Batches } from "./batches.ts";
 import type { OutcomeLog } from "./outcome-log.ts";
 import type { MemoryOutcome, MemoryRequest } from "./records.ts";

@@ -1,8 +1,8 @@
 // Records of the memory store: the contract's rows, writable, with a few internal fields. Data and
 // small pure helpers; memory-store.ts and its parts have the rules of changes.
 
-import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/outcome-rows.ts";
-import type { BatchRow, Ended, HistoryRow, RequestRow } from "../../contract/rows.ts";
+import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/store/outcome-rows.ts";
+import type { BatchRow, Ended, HistoryRow, RequestRow } from "../../contract/store/rows.ts";
 import type { Orphan } from "../../contract/types.ts";
 
 type Writable<Row> = { -readonly [Field in keyof Row]: Row[Field] };

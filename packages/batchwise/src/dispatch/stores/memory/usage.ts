@@ -1,7 +1,7 @@
 // Sums by tenant, job and lane. Guarantees that they only grow. Knows no requests.
 
-import { laneProper } from "../../contract/lanes.ts";
-import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";
+import { laneProper } from "../../contract/store/lanes.ts";
+import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/store/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 
 type Owner = Pick<UsageRow, "tenant" | "job" | "lane">;

@@ -2,8 +2,8 @@
 // order in the contract's header. Knows no batches, caps or ledgers. A lane is sorted when it is
 // read and stays sorted until it changes: arrivals are nearly sorted, so this is close to linear.
 
-import type { LaneRow, NewRequest } from "../../contract/rows.ts";
-import type { Amended, Amendment } from "../../contract/store.ts";
+import type { LaneRow, NewRequest } from "../../contract/store/rows.ts";
+import type { Amended, Amendment } from "../../contract/store/store.ts";
 import type { MemoryRequest } from "./records.ts";
 
 interface Lane {

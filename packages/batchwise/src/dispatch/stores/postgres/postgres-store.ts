@@ -5,9 +5,9 @@
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { DeliveryRow } from "../../contract/outcome-rows.ts";
-import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type { BatchRow, NewRequest, Probe } from "../../contract/rows.ts";
+import type { DeliveryRow } from "../../contract/store/outcome-rows.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type { BatchRow, NewRequest, Probe } from "../../contract/store/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -18,8 +18,8 @@ import type {
   SealResult,
   SettleInput,
   SettleResult,
-} from "../../contract/store.ts";
-import type { TransactionalStore, TransactionIntake } from "../../contract/transactions.ts";
+} from "../../contract/store/store.ts";
+import type { TransactionalStore, TransactionIntake } from "../../contract/store/transactions.ts";
 import type { BatchLine, DispatchRequest, EnqueuedMany } from "../../contract/types.ts";
 import { amend } from "../sql/amend.ts";
 import { GroupWalk } from "../sql/groups.ts";

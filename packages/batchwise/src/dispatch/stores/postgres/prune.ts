@@ -3,7 +3,7 @@
 // wait meanwhile. Outcomes locked by another transaction are skipped: they are being retried or
 // pruned.
 
-import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
 import type { GroupWalk } from "../sql/groups.ts";
 import { atMost } from "../sql/statement.ts";

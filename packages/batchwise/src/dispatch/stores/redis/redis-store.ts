@@ -5,9 +5,9 @@
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/payers.ts";
-import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
+import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -22,7 +22,7 @@ import type {
   RequestRow,
   UsageQuery,
   UsageRow,
-} from "../../contract/rows.ts";
+} from "../../contract/store/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -35,7 +35,7 @@ import type {
   SettleResult,
   Store,
   TransitionResult,
-} from "../../contract/store.ts";
+} from "../../contract/store/store.ts";
 import { type RedisStoreOptions, resolveRedisStoreOptions } from "./options.ts";
 import { batchRow, list, markRows, number, outcomeRow, payerRow, probeRow, requestRow, usageRow } from "./rows.ts";
 import { type Reply, Server } from "./server.ts";

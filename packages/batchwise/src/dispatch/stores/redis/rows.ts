@@ -1,7 +1,7 @@
 // The script's answers as the contract's rows.
 
-import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/outcome-rows.ts";
-import type { PayerRow } from "../../contract/payers.ts";
+import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/store/outcome-rows.ts";
+import type { PayerRow } from "../../contract/store/payers.ts";
 import type {
   BatchRow,
   Ended,
@@ -12,8 +12,8 @@ import type {
   Probe,
   RequestRow,
   UsageRow,
-} from "../../contract/rows.ts";
-import { tombstoneRow } from "../../contract/tombstone.ts";
+} from "../../contract/store/rows.ts";
+import { tombstoneRow } from "../../contract/store/tombstone.ts";
 import type { BatchState, Orphan, OutcomeStatus } from "../../contract/types.ts";
 import type { Reply } from "./server.ts";
 

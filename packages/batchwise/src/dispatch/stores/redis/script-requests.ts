@@ -46,7 +46,7 @@ local function store(q, key, rank, now)
   makeReady(r, now)
 end
 
--- The digests of a request, as contract/digests.ts keeps them.
+-- The digests of a request, as contract/store/digests.ts keeps them.
 local function hasDigest(known, digest)
   return known == digest or string.find('\\n' .. known .. '\\n', '\\n' .. digest .. '\\n', 1, true) ~= nil
 end

@@ -2,8 +2,8 @@
 // caller's transaction, also against other processes at the same moment; does not know their
 // members.
 
-import type { BatchChanges, BatchQuery, BatchRow, Probe } from "../../contract/rows.ts";
-import type { TransitionResult } from "../../contract/store.ts";
+import type { BatchChanges, BatchQuery, BatchRow, Probe } from "../../contract/store/rows.ts";
+import type { TransitionResult } from "../../contract/store/store.ts";
 import type { BatchState, Orphan } from "../../contract/types.ts";
 import { count } from "./counters.ts";
 import type { Dialect } from "./dialect.ts";

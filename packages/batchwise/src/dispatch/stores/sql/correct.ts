@@ -1,8 +1,8 @@
 // New bodies of retried requests. Their endings stay as history, so the batches in which they ended
 // stay.
 
-import { withDigest } from "../../contract/digests.ts";
-import type { Correction } from "../../contract/rows.ts";
+import { withDigest } from "../../contract/store/digests.ts";
+import type { Correction } from "../../contract/store/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Dialect } from "./dialect.ts";
 import { all, run, type Steps } from "./steps.ts";

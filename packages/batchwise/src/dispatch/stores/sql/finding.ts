@@ -1,7 +1,7 @@
 // Finds requests: where to look, and which match. A call looks at a bounded number of requests in
 // arrival order: those of the requested batch, code, job or states, which have indexes, or all.
 
-import type { FindQuery, FindResult, RequestMatch, RequestRow } from "../../contract/rows.ts";
+import type { FindQuery, FindResult, RequestMatch, RequestRow } from "../../contract/store/rows.ts";
 import type { Dialect } from "./dialect.ts";
 import { atMost, type Statement } from "./statement.ts";
 

@@ -6,7 +6,7 @@ import type {
   DeliveryState,
   OutcomeQuery,
   OutcomeRow,
-} from "../../contract/outcome-rows.ts";
+} from "../../contract/store/outcome-rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Dialect } from "./dialect.ts";
 import { atMost } from "./statement.ts";

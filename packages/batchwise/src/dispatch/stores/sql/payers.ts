@@ -2,8 +2,8 @@
 // what it has reserved with each of them, until its last member is settled. Guarantees that several
 // rows are locked in the order of their names, so that two transactions never deadlock.
 
-import type { Settlement } from "../../contract/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/payers.ts";
+import type { Settlement } from "../../contract/store/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
 import type { Dialect } from "./dialect.ts";
 import { NEVER } from "./ledgers.ts";
 import { all, get, run, type Steps } from "./steps.ts";

@@ -1,7 +1,7 @@
 // Reads requests as the contract's rows.
 
-import type { Ended, FindQuery, FindResult, HistoryRow, RequestQuery, RequestRow } from "../../contract/rows.ts";
-import { withTombstones } from "../../contract/tombstone.ts";
+import type { Ended, FindQuery, FindResult, HistoryRow, RequestQuery, RequestRow } from "../../contract/store/rows.ts";
+import { withTombstones } from "../../contract/store/tombstone.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Dialect } from "./dialect.ts";
 import { candidates, page } from "./finding.ts";

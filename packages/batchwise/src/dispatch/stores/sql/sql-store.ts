@@ -6,8 +6,8 @@ import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
 import { createBatcher } from "../../../makers/batch.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { OutcomeQuery, OutcomeRow } from "../../contract/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/payers.ts";
+import type { OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
 import type {
   BatchChanges,
   BatchQuery,
@@ -21,8 +21,8 @@ import type {
   RequestRow,
   UsageQuery,
   UsageRow,
-} from "../../contract/rows.ts";
-import type { EnqueueResult, TransitionResult } from "../../contract/store.ts";
+} from "../../contract/store/rows.ts";
+import type { EnqueueResult, TransitionResult } from "../../contract/store/store.ts";
 import { findBatches, transition } from "./batches.ts";
 import type { Dialect } from "./dialect.ts";
 import { changeMarks } from "./marks.ts";

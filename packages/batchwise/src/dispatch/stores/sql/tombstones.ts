@@ -1,6 +1,6 @@
 // Tombstones: rows of requests with only id and digest.
 
-import type { PruneInput } from "../../contract/pruning.ts";
+import type { PruneInput } from "../../contract/store/pruning.ts";
 import { atMost } from "./statement.ts";
 import { run, type Steps } from "./steps.ts";
 

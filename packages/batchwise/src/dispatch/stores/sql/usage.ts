@@ -2,8 +2,8 @@
 // identify a row. Guarantees that rows are written in one order, so that two transactions never
 // deadlock.
 
-import { laneProper } from "../../contract/lanes.ts";
-import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/rows.ts";
+import { laneProper } from "../../contract/store/lanes.ts";
+import type { TokenCounts, UsageQuery, UsageRow } from "../../contract/store/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Statement } from "./statement.ts";
 import { all, type Steps } from "./steps.ts";

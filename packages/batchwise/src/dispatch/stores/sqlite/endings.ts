@@ -1,7 +1,7 @@
 // Ends requests: writes an outcome with the next cursor and a delivery for each sink. Updates
 // counters and cursor once per transaction, which its caller opens.
 
-import type { StoredEnding } from "../../contract/rows.ts";
+import type { StoredEnding } from "../../contract/store/rows.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Ending } from "../sql/amend.ts";
 import { type Owner, UsageSums } from "../sql/usage.ts";

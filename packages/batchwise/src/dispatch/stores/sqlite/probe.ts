@@ -1,6 +1,6 @@
 // What there is to do, as one look at one state of the data. Reads only.
 
-import type { LaneRow, LedgerRow, Probe } from "../../contract/rows.ts";
+import type { LaneRow, LedgerRow, Probe } from "../../contract/store/rows.ts";
 import { batchFigures } from "../sql/batches.ts";
 import { type LaneSums, READY_LANES, reckoned, SAMPLE } from "../sql/lanes.ts";
 import { bookedOn } from "../sql/ledgers.ts";

@@ -4,7 +4,7 @@
 // some thousands of them twice and writes each page once. In between an outcome has no body and is
 // not visible. Each step runs inside the caller's transaction.
 
-import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";
 import { GroupWalk } from "../sql/groups.ts";
 import { atMost } from "../sql/statement.ts";

@@ -4,9 +4,9 @@
 // the event loop; waiting for another process's lock does not.
 
 import type { DispatchError } from "../../contract/errors.ts";
-import type { DeliveryRow } from "../../contract/outcome-rows.ts";
-import type { PruneInput, PruneStep } from "../../contract/pruning.ts";
-import type { BatchRow, Probe } from "../../contract/rows.ts";
+import type { DeliveryRow } from "../../contract/store/outcome-rows.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type { BatchRow, Probe } from "../../contract/store/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -18,7 +18,7 @@ import type {
   SettleInput,
   SettleResult,
   Store,
-} from "../../contract/store.ts";
+} from "../../contract/store/store.ts";
 import { amend } from "../sql/amend.ts";
 import { withOutcomes } from "../sql/outcomes.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";

@@ -3,8 +3,8 @@
 import type { FakeOptions } from "batchwise/dispatch/testing";
 import { virtualClock } from "batchwise/testing";
 import { beforeAll, describe, expect, test } from "vitest";
+import type { DispatcherOptions } from "../../../../src/dispatch/contract/dispatcher-options.ts";
 import type { DispatchRequest, Outcome } from "../../../../src/dispatch/contract/types.ts";
-import type { DispatcherOptions } from "../../../../src/dispatch/options/dispatcher-options.ts";
 import { drive } from "../../support/drive.ts";
 import { isAtRest, seeded, world } from "../../support/world.ts";
 import { localBedrock } from "./rig.ts";

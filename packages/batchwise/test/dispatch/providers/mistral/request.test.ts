@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { toChatRequest } from "../../../../src/dispatch/providers/mistral/request.ts";
-import { mistralFault } from "../../../../src/dispatch/testing/fake/mistral/bodies.ts";
+import { mistralFault } from "../../../../src/dispatch-testing/fake/mistral/bodies.ts";
 
 const hi = [{ role: "user", content: "Hi" }];
 const parameters = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };

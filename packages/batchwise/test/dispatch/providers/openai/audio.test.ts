@@ -6,8 +6,8 @@ import { openaiAccount, openaiServices } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { tokensOf } from "../../../../src/dispatch/format/body-tokens.ts";
 import { checkBody } from "../../../../src/dispatch/providers/openai/check-body.ts";
+import { tokensOf } from "../../../../src/dispatch/requests/estimate/body-tokens.ts";
 
 const AUDIO = ["/v1/audio/transcriptions", "/v1/audio/translations"] as const;
 const address = "https://example.com/a.wav";

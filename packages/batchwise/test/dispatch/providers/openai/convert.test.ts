@@ -4,8 +4,8 @@ import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { checkBody } from "../../../../src/dispatch/providers/openai/check-body.ts";
 import { classify, classifyBatchErrors } from "../../../../src/dispatch/providers/openai/classify.ts";
 import { nextOf, toProviderBatch } from "../../../../src/dispatch/providers/openai/convert.ts";
-import { rowsOf } from "../../../../src/dispatch/providers/shapes/list-rows.ts";
-import { toResultLine as lineOf } from "../../../../src/dispatch/providers/shapes/openai-result.ts";
+import { rowsOf } from "../../../../src/dispatch/providers/shapes/lines/list-rows.ts";
+import { toResultLine as lineOf } from "../../../../src/dispatch/providers/shapes/openai/openai-result.ts";
 
 const wire = {
   id: "batch_1",

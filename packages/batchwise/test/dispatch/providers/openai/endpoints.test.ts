@@ -6,10 +6,10 @@ import { type OpenAiAccountOptions, openaiAccount } from "batchwise/dispatch/ope
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI, { AzureOpenAI } from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { mostOutputOf } from "../../../../src/dispatch/decide/price/output-limit.ts";
-import { tokensOf } from "../../../../src/dispatch/format/body-tokens.ts";
 import { openaiServices } from "../../../../src/dispatch/providers/openai/capabilities.ts";
 import { checkBody } from "../../../../src/dispatch/providers/openai/check-body.ts";
+import { tokensOf } from "../../../../src/dispatch/requests/estimate/body-tokens.ts";
+import { mostOutputOf } from "../../../../src/dispatch/requests/estimate/output-limit.ts";
 
 const fake = fakeProvider({ plan: { validateMs: 0, runMs: 0, finalizeMs: 0 } });
 const azure = fakeProvider({ dialect: "azure", plan: { validateMs: 0, runMs: 0, finalizeMs: 0 } });

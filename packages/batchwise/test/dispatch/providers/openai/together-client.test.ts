@@ -7,7 +7,7 @@ import { openaiAccount, type TogetherClient } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { expect, onTestFinished, test } from "vitest";
-import type { CallSettings } from "../../../../src/dispatch/providers/shapes/sdk-call.ts";
+import type { CallSettings } from "../../../../src/dispatch/providers/shapes/sdk/sdk-call.ts";
 
 /** `listed` gets the settings of each list call. */
 function togetherAt(url: string, listed: unknown[] = []): TogetherClient {

@@ -6,7 +6,7 @@ import type { ObjectStorage } from "batchwise/dispatch";
 import { vertexAccount } from "batchwise/dispatch/vertex";
 import { describe, expect, test } from "vitest";
 import type { Account, BatchName, CallOptions, ProviderBatch } from "../../../../src/dispatch/contract/account.ts";
-import { type AnswerFormat, answerFormat, withFormat } from "../../../../src/dispatch/intake/answer-format.ts";
+import { type AnswerFormat, answerFormat, withFormat } from "../../../../src/dispatch/requests/check/answer-format.ts";
 import { inputOf } from "../account-suite.ts";
 import { openVertex, vertexClient } from "./vertex-case.ts";
 

@@ -5,8 +5,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
-import type { Settlement } from "../../../../src/dispatch/contract/outcome-rows.ts";
-import type { Store } from "../../../../src/dispatch/contract/store.ts";
+import type { Settlement } from "../../../../src/dispatch/contract/store/outcome-rows.ts";
+import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { type SqliteDatabase, sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
 import { makeFolder, NOW, requests, sealInput } from "./folder.ts";
 

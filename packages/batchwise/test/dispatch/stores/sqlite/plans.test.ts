@@ -2,10 +2,10 @@
 // or wait.
 
 import { expect, test } from "vitest";
-import type { RequestMatch } from "../../../../src/dispatch/contract/rows.ts";
+import type { RequestMatch } from "../../../../src/dispatch/contract/store/rows.ts";
 import type { Store } from "../../../../src/dispatch/index.ts";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
-import { final } from "../../../../src/dispatch/testing/conformance/case.ts";
+import { final } from "../../../../src/dispatch-testing/conformance/store/case.ts";
 import { NOW, requests, sealInput, watched } from "./folder.ts";
 
 /** The steps that SQLite plans on a table for a call of the store. */

@@ -3,8 +3,8 @@
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
-import type { PruneInput, PruneStep } from "../../../../src/dispatch/contract/pruning.ts";
-import type { Store } from "../../../../src/dispatch/contract/store.ts";
+import type { PruneInput, PruneStep } from "../../../../src/dispatch/contract/store/pruning.ts";
+import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
 import { makeFolder, NOW, requests, sealInput } from "./folder.ts";
 

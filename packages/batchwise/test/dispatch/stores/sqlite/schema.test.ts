@@ -5,7 +5,7 @@
 import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, test } from "vitest";
-import type { Store } from "../../../../src/dispatch/contract/store.ts";
+import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
 import { pruneAll } from "../places.ts";
 import { fill, minute, row, seal } from "./filled.ts";

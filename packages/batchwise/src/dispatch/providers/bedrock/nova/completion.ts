@@ -3,8 +3,8 @@
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, noAnswer } from "../../shapes/answered.ts";
-import { jsonText } from "../../shapes/exact-json.ts";
-import { jsonObject, objectOf, text } from "../../shapes/sdk-error.ts";
+import { jsonText } from "../../shapes/lines/exact-json.ts";
+import { jsonObject, objectOf, text } from "../../shapes/sdk/sdk-error.ts";
 import type { AnswerName } from "../family.ts";
 
 const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([

@@ -3,9 +3,9 @@
 // a test compares the lists with the official types. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { checkChatFields, checkSampling, limitOf, listOf, stopsOf } from "../../shapes/chat-fields.ts";
+import { checkChatFields, checkSampling, limitOf, listOf, stopsOf } from "../../shapes/openai/chat-fields.ts";
 import { checkFields, dropAbsent } from "../../shapes/refusals.ts";
-import { jsonObject, objectOf, text } from "../../shapes/sdk-error.ts";
+import { jsonObject, objectOf, text } from "../../shapes/sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 import { toNovaConversation } from "./turns.ts";
 

@@ -2,10 +2,10 @@
 // own, such as `{ video }`, which is kept. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../../shapes/chat.ts";
-import { readDataUrl } from "../../shapes/data-url.ts";
+import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../../shapes/openai/chat.ts";
+import { readDataUrl } from "../../shapes/openai/data-url.ts";
 import { checkFields, dropAbsent } from "../../shapes/refusals.ts";
-import { jsonObject, text } from "../../shapes/sdk-error.ts";
+import { jsonObject, text } from "../../shapes/sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 
 /** Cache marks, which are ignored: Nova caches the beginning of prompts automatically. */

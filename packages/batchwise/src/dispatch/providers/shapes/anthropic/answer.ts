@@ -4,7 +4,7 @@
 import type { JsonObject, OutcomeError } from "../../../contract/types.ts";
 import { isAccountTrouble } from "../../../format/account-blame.ts";
 import { type Answered, answered, failed, noAnswer } from "../answered.ts";
-import { objectOf, text } from "../sdk-error.ts";
+import { objectOf, text } from "../sdk/sdk-error.ts";
 import { toCompletion } from "./completion.ts";
 
 /** The HTTP status of an error type, so that one rule classifies the items of all providers. */

@@ -2,9 +2,9 @@
 // Claude's own (a document with citations, a search result), which is kept. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { readDataUrl } from "../data-url.ts";
+import { readDataUrl } from "../openai/data-url.ts";
 import { checkFields, dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);

@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import type { CachedPrefix } from "../../../contract/cached-prefix.ts";
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { jsonObject } from "../sdk-error.ts";
+import { jsonObject } from "../sdk/sdk-error.ts";
 
 const HOUR = 3_600_000;
 const FIVE_MINUTES = 300_000;

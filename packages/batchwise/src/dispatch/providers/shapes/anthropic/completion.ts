@@ -3,8 +3,8 @@
 // and calls do not express the whole content, `content_blocks` has it unchanged. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { jsonText } from "../exact-json.ts";
-import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { jsonText } from "../lines/exact-json.ts";
+import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 
 const FINISH_REASONS: ReadonlyMap<unknown, string> = new Map([
   ["end_turn", "stop"],

@@ -2,7 +2,7 @@
 // Anthropic's own API has. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { objectOf, text } from "../sdk-error.ts";
+import { objectOf, text } from "../sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 import { toMessageParams } from "./request.ts";
 

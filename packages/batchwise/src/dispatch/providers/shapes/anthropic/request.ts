@@ -3,9 +3,9 @@
 // other hints. A test compares the lists with the types of both SDKs. Pure and deterministic.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { checkChatFields, checkSampling, limitOf, stopsOf } from "../chat-fields.ts";
+import { checkChatFields, checkSampling, limitOf, stopsOf } from "../openai/chat-fields.ts";
 import { checkFields, dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf } from "../sdk-error.ts";
+import { jsonObject, objectOf } from "../sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 import { toToolChoice, toTools } from "./tools.ts";
 import { toConversation } from "./turns.ts";

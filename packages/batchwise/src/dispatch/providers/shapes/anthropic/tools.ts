@@ -2,9 +2,9 @@
 // 1.11). Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { listOf } from "../chat-fields.ts";
+import { listOf } from "../openai/chat-fields.ts";
 import { checkFields, dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 import { refuse } from "./refuse.ts";
 
 const FUNCTION: ReadonlySet<string> = new Set(["name", "description", "parameters", "strict", "cache_control"]);

@@ -3,9 +3,9 @@
 // support, except `LEFT_OUT`, which change no answer. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../chat.ts";
+import { type ChatShape, callsOf, type FunctionCall, partsOf, readChat } from "../openai/chat.ts";
 import { checkFields, dropAbsent } from "../refusals.ts";
-import { jsonObject, text } from "../sdk-error.ts";
+import { jsonObject, text } from "../sdk/sdk-error.ts";
 import { cacheMark, markLast, resultBlock, textBlock, userBlock } from "./blocks.ts";
 import { refuse } from "./refuse.ts";
 

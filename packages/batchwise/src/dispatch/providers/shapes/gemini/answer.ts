@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, failed, noAnswer } from "../answered.ts";
-import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 import { toUsage } from "../usage.ts";
 import { type AnswerFacts, blockedBy, candidatesOf, toCompletion } from "./completion.ts";
 import { toUsageBody } from "./usage.ts";

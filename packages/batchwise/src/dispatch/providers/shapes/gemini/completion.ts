@@ -3,9 +3,9 @@
 // type. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { jsonText } from "../exact-json.ts";
+import { jsonText } from "../lines/exact-json.ts";
 import { dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 import { toLogprobs } from "./logprobs.ts";
 import { toUsageBody } from "./usage.ts";
 

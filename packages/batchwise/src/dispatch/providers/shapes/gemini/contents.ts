@@ -3,7 +3,7 @@
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 import { checkKnown, isAbsent } from "./fields.ts";
 import type { Detail } from "./generation-config.ts";
 import { audioPart, detailOf, filePart, imagePart } from "./media.ts";

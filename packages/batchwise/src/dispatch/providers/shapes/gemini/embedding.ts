@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, failed } from "../answered.ts";
 import { dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 import { isAbsent } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 import { count } from "./usage.ts";

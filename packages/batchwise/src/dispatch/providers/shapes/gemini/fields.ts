@@ -2,7 +2,7 @@
 // on, omitted because the answer is the same, or refused by name; none is dropped silently. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { asksForNothing } from "../chat-fields.ts";
+import { asksForNothing } from "../openai/chat-fields.ts";
 import { checkFields as refuseFields } from "../refusals.ts";
 import { invalid, refuse, unsupported } from "./refusal.ts";
 

@@ -4,7 +4,7 @@
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf } from "../sdk-error.ts";
+import { jsonObject, objectOf } from "../sdk/sdk-error.ts";
 import { checkKnown, isAbsent } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 

@@ -1,7 +1,7 @@
 // Converts Gemini's LogprobsResult to `logprobs` of a choice in OpenAI's format. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { jsonObject, objectOf } from "../sdk-error.ts";
+import { jsonObject, objectOf } from "../sdk/sdk-error.ts";
 
 export function toLogprobs(result: Json | undefined): JsonObject | null {
   const { chosenCandidates, topCandidates } = objectOf(result);

@@ -2,9 +2,9 @@
 // address as an address. Pure.
 
 import type { JsonObject } from "../../../contract/types.ts";
-import { readDataUrl } from "../data-url.ts";
+import { readDataUrl } from "../openai/data-url.ts";
 import { dropAbsent } from "../refusals.ts";
-import { objectOf, text } from "../sdk-error.ts";
+import { objectOf, text } from "../sdk/sdk-error.ts";
 import { checkKnown } from "./fields.ts";
 import { invalid, unsupported } from "./refusal.ts";
 

@@ -4,10 +4,10 @@
 // (ai.google.dev/gemini-api/docs/thought-signatures). Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
-import { checkNumbers } from "../chat.ts";
-import { changedNumber } from "../exact-json.ts";
+import { changedNumber } from "../lines/exact-json.ts";
+import { checkNumbers } from "../openai/chat.ts";
 import { dropAbsent } from "../refusals.ts";
-import { jsonObject, objectOf, text } from "../sdk-error.ts";
+import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 import { checkKnown, isAbsent } from "./fields.ts";
 import { invalid, refuse, unsupported } from "./refusal.ts";
 

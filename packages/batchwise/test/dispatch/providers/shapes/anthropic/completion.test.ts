@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../../../../src/dispatch/contract/types.ts";
 import { toCompletion } from "../../../../../src/dispatch/providers/shapes/anthropic/completion.ts";
 import { toMessageParams } from "../../../../../src/dispatch/providers/shapes/anthropic/request.ts";
-import { paramsFault } from "../../../../../src/dispatch/testing/fake/anthropic/params.ts";
+import { paramsFault } from "../../../../../src/dispatch-testing/fake/anthropic/params.ts";
 
 const at = (value: unknown, path: string): unknown =>
   path.split(".").reduce<unknown>((inner, name) => (inner as JsonObject | undefined)?.[name], value);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../../../src/dispatch/contract/types.ts";
 import { toMessageParams } from "../../../../../src/dispatch/providers/shapes/anthropic/request.ts";
-import { paramsFault } from "../../../../../src/dispatch/testing/fake/anthropic/params.ts";
+import { paramsFault } from "../../../../../src/dispatch-testing/fake/anthropic/params.ts";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUg==";
 const weather = {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../../../../src/dispatch/contract/types.ts";
 import { toGenerateContentRequest } from "../../../../../src/dispatch/providers/shapes/gemini/request.ts";
-import { geminiFault, strangeName } from "../../../../../src/dispatch/testing/fake/gemini/params.ts";
+import { geminiFault, strangeName } from "../../../../../src/dispatch-testing/fake/gemini/params.ts";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUg==";
 const hi = [{ role: "user", content: "Hi" }];

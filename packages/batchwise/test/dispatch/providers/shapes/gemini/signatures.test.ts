@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../../../../src/dispatch/contract/types.ts";
 import { toCompletion } from "../../../../../src/dispatch/providers/shapes/gemini/completion.ts";
 import { toGenerateContentRequest } from "../../../../../src/dispatch/providers/shapes/gemini/request.ts";
-import { jsonObject, objectOf } from "../../../../../src/dispatch/providers/shapes/sdk-error.ts";
+import { jsonObject, objectOf } from "../../../../../src/dispatch/providers/shapes/sdk/sdk-error.ts";
 
 const image = { inlineData: { mimeType: "image/png", data: "AAAA" } };
 const functionCall = { id: "c", name: "now", args: {} };

@@ -1,0 +1,60 @@
+// Writes a Plan as one transition. A plan that leads to collecting keeps the lease; any other plan
+// gives it back until `nextAt`.
+
+import { outageText } from "../accounts/outage.ts";
+import type { BatchChanges, LedgerChanges } from "../contract/store/rows.ts";
+import type { Disposal } from "../format/payload.ts";
+import type { Lease } from "../runtime/lease/lease.ts";
+import type { Plan } from "./plan.ts";
+
+export async function applyPlan(lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<void> {
+  const write = (now: number): BatchChanges => ({ ...changesOf(lease, plan, now), ...more });
+  if (plan.state === "collecting") await lease.write(write);
+  else await lease.end(write);
+}
+
+function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchChanges {
+  const { state, nextAt, figures, disposal, lastError } = plan;
+  return {
+    ...figures,
+    state,
+    nextAt,
+    ...(lastError === undefined ? {} : { lastError: lastError === null ? null : JSON.stringify(lastError) }),
+    unknownSince: state === "unknown" ? (batch.unknownSince ?? now) : null,
+    ...disposing(disposal, now),
+    // A file that is uploaded anew is waited for anew.
+    ...(plan.dropFile ? { providerFileId: null, filePendingSince: null } : {}),
+    ...(plan.release ? { releaseAt: now } : {}),
+    ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
+    ledgers: ledgerChanges(plan, batch.ledger, account.name, now),
+  };
+}
+
+/** How the members leave, and since when they are divided. */
+export function disposing(disposal: Disposal | null, now: number): BatchChanges {
+  const isDivided = disposal?.kind === "split" || disposal?.kind === "canary";
+  return { disposal: disposal === null ? null : JSON.stringify(disposal), ...(isDivided ? { splitAt: now } : {}) };
+}
+
+/** The provider's batch is over and is not the one of record any more. */
+function forget(providerBatchId: string | null, seenAt: number): BatchChanges {
+  const cleared = { providerBatchId: null, verified: true, providerState: null, cancelSentAt: null, expiresAt: null };
+  if (providerBatchId === null) return cleared;
+  return { ...cleared, orphans: [{ providerBatchId, seenAt, action: "ended" }] };
+}
+
+function ledgerChanges(plan: Plan, ledger: string, account: string, now: number): LedgerChanges[] {
+  const note = plan.lastError?.code ?? null;
+  const changes: LedgerChanges[] = [];
+  if (plan.ledger !== null) {
+    const { learnedTokens, strikes, blockedUntil } = plan.ledger;
+    const learned = learnedTokens === null ? {} : { learnedTokens, learnedAt: now };
+    changes.push({ name: ledger, ...learned, strikes, blockedUntil, note });
+  }
+  if (plan.pauseAccountUntil !== null || plan.outage !== null) {
+    const paused = plan.pauseAccountUntil === null ? {} : { blockedUntil: plan.pauseAccountUntil };
+    const outage = plan.outage === null ? {} : { outage: outageText(plan.outage) };
+    changes.push({ name: account, ...paused, note, ...outage });
+  }
+  return changes;
+}

@@ -1,0 +1,141 @@
+// Ends a batch whose members are all decided: calls `onBatch` first, then cleans up at the provider
+// where the account does that, and writes `done` once that is over. So a process that dies in
+// between leaves a batch that is not done, and the next one does both again: at least once for each
+// batch. Only `onBatch` is tried again when it fails.
+
+import { DispatchError } from "../../contract/errors.ts";
+import type { EndedBatch } from "../../contract/events.ts";
+import type { BatchRow, TokenCounts } from "../../contract/store/rows.ts";
+import type { OutcomeStatus } from "../../contract/types.ts";
+import { batchName } from "../../format/encode.ts";
+import { batchRecord, outcomeUsage } from "../../format/payload.ts";
+import { priceOf } from "../../prices/price.ts";
+import { pauseAfterFailure } from "../../requests/outcomes/delivery-policy.ts";
+import type { Lease } from "../../runtime/lease/lease.ts";
+import { bounded, callFor } from "../../runtime/provider-calls.ts";
+import { CALLBACK_SINK, type Runtime } from "../../runtime/runtime.ts";
+import { FailureCounts } from "./failure-counts.ts";
+
+const BUSY_MS = 5_000;
+const PAGE = 500;
+const ENDED: readonly OutcomeStatus[] = ["succeeded", "failed", "cancelled", "expired"];
+
+/** True for a batch that has nothing left to do but to end. */
+export function isSettled({ state, remaining }: BatchRow): boolean {
+  return state === "collecting" && remaining === 0;
+}
+
+export class BatchEnder {
+  readonly #runtime: Runtime;
+  /** Calls of `onBatch` in a row that failed in this process, by batch. */
+  readonly #failures: FailureCounts;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    const { leaseMs, retry } = runtime.options;
+    this.#failures = new FailureCounts(2 * (retry.maxBackoffMs + leaseMs));
+  }
+
+  async end(lease: Lease): Promise<void> {
+    if (!(await this.#call(lease))) return;
+    if (lease.account.cleanup !== undefined) await cleanUp(this.#runtime, lease);
+    const ended = await lease.end({ state: "done" });
+    if (!ended.ok) await lease.end((now) => ({ nextAt: now + BUSY_MS }));
+    this.#runtime.sealing.wake();
+  }
+
+  /**
+   * False, and the lease given back until the next try, when the user's function threw or took too
+   * long.
+   */
+  async #call(lease: Lease): Promise<boolean> {
+    const { options } = this.#runtime;
+    const { onBatch, leaseMs } = options;
+    if (onBatch === null) return true;
+    const { key } = lease.batch;
+    const { budget, clock } = this.#runtime;
+    if (budget !== null && this.#runtime.isStopping) return this.#leave(lease);
+    const begunAt = clock.monotonic();
+    try {
+      const ended = await endedBatch(this.#runtime, lease.batch);
+      await bounded(this.#runtime, leaseMs, [lease.signal], async () => onBatch(ended));
+      this.#failures.succeeded(key);
+      return true;
+    } catch (error) {
+      if (lease.isOver) throw error;
+      if (this.#runtime.isCut) {
+        if (budget?.isWhole(clock.monotonic() - begunAt) === true) tellOfTime(this.#runtime, lease);
+        return this.#leave(lease);
+      }
+      this.#runtime.report(error, lease.context("deliver"));
+      const failures = this.#failures.failed(key, clock.monotonic());
+      const pauseMs = pauseAfterFailure(CALLBACK_SINK, failures, options.retry) ?? options.retry.maxBackoffMs;
+      // Nothing of it is at the provider any more: others may be sent meanwhile.
+      await lease.end((now) => ({ nextAt: now + pauseMs, releaseAt: now }));
+      return false;
+    }
+  }
+
+  /** A later run calls `onBatch`, at once. */
+  async #leave(lease: Lease): Promise<false> {
+    await lease.end((now) => ({ nextAt: now, releaseAt: now }));
+    return false;
+  }
+}
+
+/** The next run gives the user's function no more time. */
+function tellOfTime(runtime: Runtime, lease: Lease): void {
+  const words = `\`onBatch\` did not end for batch ${lease.batch.key} in the time of a run`;
+  const message = `${words}: give it a longer \`maxMs\`. Each run calls it again until then.`;
+  if (runtime.troubles.isNewWord(message)) {
+    runtime.report(new DispatchError("RUN_TOO_SHORT", message), lease.context("deliver"));
+  }
+}
+
+/**
+ * Deletes what the provider still has of the batch. A failure is told, and what it left stays
+ * there.
+ */
+async function cleanUp(runtime: Runtime, lease: Lease): Promise<void> {
+  const { account, batch } = lease;
+  const { cleanup } = account;
+  const { providerBatchId, providerFileId: fileId } = batch;
+  if (cleanup === undefined || providerBatchId === null || !batch.verified || runtime.isStopping) return;
+  try {
+    const input = { ...batchName(batch), providerBatchId, fileId };
+    await callFor(runtime, lease, (call) => cleanup.call(account, input, call));
+  } catch (error) {
+    if (lease.isOver) throw error;
+    runtime.report(error, lease.context("cleanup"));
+  }
+}
+
+/** The batch with what its requests came to, as far as the store still has their outcomes. */
+async function endedBatch({ store, options }: Runtime, row: BatchRow): Promise<EndedBatch> {
+  const counts = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+  let tokens: TokenCounts = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+  for (let after: number | null = 0; after !== null; ) {
+    const match = { batchKey: row.key, states: ENDED };
+    const page: Awaited<ReturnType<typeof store.find>> = await store.find({ match, after, limit: PAGE });
+    for (const outcome of await store.outcomes({ ids: page.rows.map(({ id }) => id) })) {
+      if (outcome.batchKey !== row.key) continue;
+      counts[outcome.status] += 1;
+      tokens = sumOf(tokens, outcomeUsage(outcome));
+    }
+    after = page.next;
+  }
+  const ended = counts.succeeded + counts.failed + counts.cancelled + counts.expired;
+  const record = batchRecord(row);
+  const price = priceOf(tokens, record.model, options.prices);
+  return { ...record, state: "done", ended: counts, requeued: row.requests - ended, ...tokens, price };
+}
+
+function sumOf(a: TokenCounts, b: TokenCounts | null): TokenCounts {
+  if (b === null) return a;
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+  };
+}

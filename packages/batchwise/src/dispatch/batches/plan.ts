@@ -1,0 +1,98 @@
+// What a decision does to a batch: its next state and time, and what else changes. Pure;
+// batches/apply-plan.ts writes it as one `transition`.
+
+import type { Outage } from "../accounts/outage.ts";
+import type { BatchChanges, BatchRow } from "../contract/store/rows.ts";
+import type { BatchState, OutcomeError } from "../contract/types.ts";
+import { parseLane } from "../format/encode.ts";
+import type { Disposal } from "../format/payload.ts";
+
+type Figures = Pick<
+  BatchChanges,
+  | ("pollMs" | "tries" | "triesSince" | "wholeFailures" | "firstRefusedAt" | "lastRefusedAt")
+  | ("filePendingSince" | "lostLooks" | "lostSince")
+>;
+
+export interface Plan {
+  readonly state: BatchState;
+  readonly nextAt: number;
+  /** What is counted and noted about the batch; other figures stay as they are. */
+  readonly figures: Figures;
+  readonly disposal: Disposal | null;
+  /** Words for people; undefined: those that are there stay. */
+  readonly lastError: OutcomeError | null | undefined;
+  /**
+   * The provider's batch is over and is not the one of record any more: clear its id, add it as
+   * orphan `ended`.
+   */
+  readonly forget: boolean;
+  /** It is not to count on its ledger any more. */
+  readonly release: boolean;
+  /** The uploaded file may be the fault: clear its id, so that the next attempt uploads anew. */
+  readonly dropFile: boolean;
+  /** Write on the batch's ledger. `learnedTokens`: null where nothing has been learned. */
+  readonly ledger: {
+    readonly learnedTokens: number | null;
+    readonly strikes: number;
+    readonly blockedUntil: number;
+  } | null;
+  /** Write on the account's own ledger: nothing is sealed or submitted there before. */
+  readonly pauseAccountUntil: number | null;
+  /** Write on the account's own ledger: every batch is refused there. */
+  readonly outage: Outage | null;
+}
+
+/** A plan that makes these changes and leaves the rest of the batch as it is. */
+export function plan(state: BatchState, nextAt: number, changes: Partial<Plan>): Plan {
+  return {
+    state,
+    nextAt,
+    figures: {},
+    disposal: null,
+    lastError: null,
+    forget: false,
+    release: false,
+    dropFile: false,
+    ledger: null,
+    pauseAccountUntil: null,
+    outage: null,
+    ...changes,
+  };
+}
+
+/**
+ * Of a batch that the provider has, or that a person lets go on: what counted towards its sending,
+ * its finding and its reading is over.
+ */
+export const BEGUN_ANEW: BatchChanges = {
+  ...{ unknownSince: null, lastError: null, pollMs: 0, tries: 0, triesSince: null, filePendingSince: null },
+  ...{ lostLooks: 0, lostSince: null, failedReads: 0, unreadableReads: 0, shortReads: null },
+};
+
+/**
+ * The group of the lane that a half of a split batch goes to. Each half has its own, so that they
+ * never share a batch.
+ */
+export function splitGroup(batch: Pick<BatchRow, "key">, half: "first" | "second"): string {
+  return `${batch.key}.${half === "first" ? "a" : "b"}`;
+}
+
+/** The group that one request of a refused batch is sent alone in. */
+export function canaryGroup(batch: Pick<BatchRow, "key">): string {
+  return `${batch.key}.c`;
+}
+
+/** The group that the other requests of it wait in. */
+export function restGroup(batch: Pick<BatchRow, "key">): string {
+  return `${batch.key}.r`;
+}
+
+/** True where one request of the batch that this was a part of was sent alone already. */
+export function isRest(batch: Pick<BatchRow, "lane">): boolean {
+  return parseLane(batch.lane).group.endsWith(".r");
+}
+
+/** The key of the batch that a group's requests were taken out of. */
+export function wholeOf(group: string): string {
+  return group.slice(0, group.lastIndexOf("."));
+}

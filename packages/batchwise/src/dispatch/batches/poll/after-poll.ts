@@ -1,0 +1,110 @@
+// Decides what happens to a batch after a poll. Pure: takes the batch, the observed provider batch
+// (null when the provider does not know it) and the time, returns a Plan.
+
+import type { Failure, ProviderBatch } from "../../contract/account.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
+import type { BatchCase } from "../batch-case.ts";
+import { createTimeoutMs, type StepAccount } from "../life-cycle.ts";
+import { type Plan, plan } from "../plan.ts";
+import { ageOf, stuckAfter } from "../stuck.ts";
+import { afterBatchFailure, PAUSE_MS } from "../submit/after-failure.ts";
+
+const MINUTE = 60_000;
+const POLL_GROWTH = 1.5;
+const POLL_MOST_MS = 5 * MINUTE;
+/** Of a batch that should have ended by now. */
+const STUCK_POLL_MOST_MS = 60 * MINUTE;
+/**
+ * From this share of settled members on, polls are as close as at the start, but for this share of
+ * the batch's age.
+ */
+const NEARLY_DONE = 0.9;
+const NEARLY_AGE = 0.01;
+/**
+ * Looks in a row, and the time between the first and the last, after which a batch counts as lost.
+ */
+const VANISHED_LOOKS = 6;
+const VANISHED_MS = 10 * MINUTE;
+const VANISHED_PAUSE_MS = 2 * MINUTE;
+/** When a batch that was put aside for it is looked for again. */
+const LOST_PAUSE_MS = 60 * MINUTE;
+const VANISHED = { code: "batch_vanished", message: "The provider does not know the batch any more." };
+
+export interface PollCase extends BatchCase {
+  readonly account: StepAccount & { readonly pollMs: number };
+  readonly stuckAfterMs: number;
+}
+
+/**
+ * After a poll that reached the provider. `null` for a batch that the provider does not know (any
+ * more).
+ */
+export function afterPoll(at: PollCase, seen: ProviderBatch | null): Plan {
+  if (seen === null) return afterVanished(at);
+  const decided = pausing(afterSeen(at, seen), seen.failure, at.now);
+  return { ...decided, figures: { ...decided.figures, lostLooks: 0, lostSince: null } };
+}
+
+/**
+ * A batch that the provider ended, or is ending, for the account's credit or key says so of all
+ * others, also where it has results: no create has to find that out again.
+ */
+function pausing(decided: Plan, failure: Failure | null, now: number): Plan {
+  if (failure?.kind !== "authOrBilling" || decided.forget) return decided;
+  const { code, message } = failure;
+  return { ...decided, lastError: { code, message }, pauseAccountUntil: now + PAUSE_MS };
+}
+
+function afterSeen(at: PollCase, seen: ProviderBatch): Plan {
+  const { batch, account, now } = at;
+  const failure = failureIn(seen);
+  if (failure !== null) return afterBatchFailure(at, failure);
+  if (seen.state === "done" || seen.state === "cancelled" || seen.state === "expired" || seen.state === "failed") {
+    return plan("collecting", now, {});
+  }
+  const pollMs = Math.max(account.pollMs, pauseOf(at, seen));
+  return plan(seen.state === "validating" ? batch.state : "running", now + pollMs, { figures: { pollMs } });
+}
+
+function pauseOf({ batch, account, now, stuckAfterMs }: PollCase, { total, settled }: ProviderBatch): number {
+  const age = ageOf(batch, now);
+  const isStuck = age >= stuckAfter(batch, stuckAfterMs);
+  const nearly = total !== null && settled !== null && settled >= NEARLY_DONE * total;
+  if (nearly && !isStuck) return Math.min(age * NEARLY_AGE, POLL_MOST_MS);
+  if (batch.pollMs === 0) return account.pollMs;
+  return Math.min(batch.pollMs * POLL_GROWTH, isStuck ? STUCK_POLL_MOST_MS : POLL_MOST_MS);
+}
+
+/**
+ * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes
+ * before result files: Azure names both files of a batch that it failed, and they are empty. Where
+ * the provider counts requests that have run, the files come first, also before they are named:
+ * what has a line there is not to run again.
+ */
+export function failureIn(seen: ProviderBatch): Failure | null {
+  if (seen.state !== "failed") return null;
+  const hasRun = (seen.ran ?? 0) > 0;
+  if (hasRun || (seen.resultRefs.length > 0 && seen.failure === null)) return null;
+  return seen.failure ?? { kind: "unknown", code: "batch_failed", message: "The provider gave no reason." };
+}
+
+/**
+ * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays
+ * away may have run: an operator decides, we never re-send. It is looked for again each hour.
+ */
+function afterVanished({ batch, account, now }: PollCase): Plan {
+  if (isFresh(batch, account, now)) return plan(batch.state, now + account.pollMs, { lastError: VANISHED });
+  const lostLooks = batch.lostLooks + 1;
+  const lostSince = batch.lostSince ?? now;
+  const changes = { lastError: VANISHED, figures: { lostLooks, lostSince } };
+  if (lostLooks >= VANISHED_LOOKS && now - lostSince >= VANISHED_MS) {
+    return plan("quarantined", now + LOST_PAUSE_MS, changes);
+  }
+  return plan(batch.state, now + Math.max(account.pollMs, VANISHED_PAUSE_MS), changes);
+}
+
+/** True while the provider's reads may not show the batch yet. */
+export function isFresh(batch: BatchRow, account: StepAccount, now: number): boolean {
+  const started = batch.submitStartedAt ?? batch.createdAt;
+  return now < started + createTimeoutMs(batch, account) + account.reconcileGraceMs;
+}

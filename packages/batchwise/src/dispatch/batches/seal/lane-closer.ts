@@ -1,0 +1,367 @@
+// Closes one batch of one lane: asks the accounts that serve it, best first, and then those that
+// take what these leave: of tails the fallback accounts, of urgent requests the others. Ends what
+// no account takes: tails, as `onTail` says, and requests that are too large for all. When a lane
+// closes is for sealer.ts to decide.
+
+import { type Openness, withProbe } from "../../accounts/lane-health.ts";
+import { outageOn } from "../../accounts/outage.ts";
+import { opennessOf } from "../../accounts/pauses.ts";
+import {
+  type AccountChoice,
+  batchTokens,
+  fullAccounts,
+  rankAccounts,
+  type Serving,
+} from "../../accounts/rank-accounts.ts";
+import { changeHealth } from "../../accounts/record-lane-health.ts";
+import type { Account } from "../../contract/account.ts";
+import { OUTCOME_CODES } from "../../contract/errors.ts";
+import type { BatchRow, LaneRow, LedgerRow } from "../../contract/store/rows.ts";
+import type { SealInput, SealResult } from "../../contract/store/store.ts";
+import { parseLane, ulid } from "../../format/encode.ts";
+import { errorEnding } from "../../format/payload.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { UNRESOLVED } from "../life-cycle.ts";
+import type { Workers } from "../workers.ts";
+import type { NoRoom } from "./shared-ledger.ts";
+import { isLeft, lacksMoney, type SealRefusal, type Tail, tailOf } from "./tail.ts";
+import { Tails } from "./tails.ts";
+import { batchCaps, DEADLINE_LEAD_MS } from "./thresholds.ts";
+import type { WaitingEvents } from "./waiting-events.ts";
+import { noRoomAt, WaitingLanes } from "./waiting-lanes.ts";
+
+export type Ledgers = Map<string, LedgerRow>;
+type Refusal = Extract<SealResult, { ok: false }>;
+
+/** Why each of the accounts did not take a lane's next batch. */
+interface Refused {
+  readonly choices: readonly AccountChoice<Account>[];
+  readonly refusals: readonly SealRefusal[];
+  /** By ledger. */
+  readonly noRoom: ReadonlyMap<string, NoRoom>;
+  /** The first request of the lane, where it is too large for an account. */
+  readonly tooLarge: Refusal["head"];
+}
+
+/** `unpaid`: the lane's next request costs more than its payers have left. */
+type Answer = { readonly kind: "sealed" | "empty" | "unpaid" } | { readonly kind: "refused"; readonly why: Refused };
+
+export class LaneCloser {
+  readonly #runtime: Runtime;
+  readonly #workers: Workers;
+  readonly #told: WaitingEvents;
+  readonly #tails: Tails;
+  readonly #waiting: WaitingLanes = new WaitingLanes();
+
+  constructor(runtime: Runtime, workers: Workers, told: WaitingEvents) {
+    this.#runtime = runtime;
+    this.#workers = workers;
+    this.#told = told;
+    this.#tails = new Tails(runtime);
+  }
+
+  /** Called at the start of each turn of the sealer. */
+  beginTurn(): void {
+    this.#waiting.beginTurn();
+  }
+
+  /**
+   * Closes one batch of the lane at the best account that takes it. True when the lane should be
+   * looked at again. `preferred`: is asked before the others that serve the lane.
+   */
+  async close(
+    lane: LaneRow,
+    serving: Serving<Account>,
+    ledgers: Ledgers,
+    preferred: Account | null = null,
+  ): Promise<boolean> {
+    let answer = await this.#ask(lane, preferred === null ? serving.first : [preferred], ledgers);
+    if (answer.kind === "refused" && preferred !== null) {
+      const others = serving.first.filter((account) => account !== preferred);
+      answer = joined(answer.why, await this.#ask(lane, others, ledgers));
+    }
+    if (answer.kind === "refused" && this.#leaves(lane, serving, answer.why)) {
+      answer = joined(answer.why, await this.#ask(lane, serving.second, ledgers));
+    }
+    const accounts = [...serving.first, ...serving.second];
+    if (answer.kind === "refused" && !lacksMoney(accounts.map(minimumOf), answer.why.refusals))
+      return this.#endLeft(lane, accounts, answer.why, ledgers);
+    if (answer.kind === "refused" || answer.kind === "unpaid") await this.#tellOfLimit(lane.lane);
+    return answer.kind === "sealed";
+  }
+
+  /** Ends what no account takes, ever. False if nothing has ended. */
+  async #endLeft(
+    lane: LaneRow,
+    accounts: readonly Account[],
+    { choices, refusals, noRoom, tooLarge }: Refused,
+    ledgers: Ledgers,
+  ): Promise<boolean> {
+    this.#waiting.refused(lane, noRoom);
+    const tail = tailOf(lane, accounts.length, refusals);
+    if (tail !== null) return this.#endTail(lane, tail, choices, ledgers);
+    if (tooLarge === null || this.#fitsSomewhere(tooLarge, accounts)) return false;
+    await this.#refuse(tooLarge);
+    return true;
+  }
+
+  /** False if no account has room, or the lane waits for money, as far as that is known. */
+  async mayTake(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers): Promise<boolean> {
+    const now = this.#runtime.clock.now();
+    const open = this.#open(lane, accounts, ledgers, now);
+    if (rankAccounts(open, parseLane(lane.lane), ledgers, now).length === 0) return false;
+    return !(await this.#runtime.limits.isStopped(lane.lane));
+  }
+
+  /** Closes the announced batch `key` at one of these accounts. Ends nothing that none takes. */
+  async closeAt(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, key: string): Promise<boolean> {
+    const { kind } = await this.#ask(lane, accounts, ledgers, key);
+    return kind === "sealed";
+  }
+
+  /** Seals the lane's next batch at the first of the accounts that takes it. */
+  async #ask(
+    lane: LaneRow,
+    accounts: readonly Account[],
+    ledgers: Ledgers,
+    key: string | null = null,
+  ): Promise<Answer> {
+    const choices: AccountChoice<Account>[] = [];
+    const refusals: SealRefusal[] = [];
+    const noRoom = new Map<string, NoRoom>();
+    let tooLarge: Refusal["head"] = null;
+    const { thresholds } = this.#runtime.options;
+    const name = parseLane(lane.lane);
+    const now = this.#runtime.clock.now();
+    const open = this.#open(lane, accounts, ledgers, now);
+    for (const choice of rankAccounts(open, name, ledgers, now)) {
+      const result = await this.#seal(lane.lane, choice, this.#opennessAt(lane, choice.account, now) === "probe", key);
+      if (result.ok) {
+        this.#sealed(lane, choice, result.batch, ledgers);
+        return { kind: "sealed" };
+      }
+      if (result.reason === "empty") return { kind: "empty" };
+      const { name: account, minRequests } = minimumOf(choice.account);
+      if (result.reason === "price_limit" && minRequests === 1) return { kind: "unpaid" };
+      if (result.reason === "head_too_large") tooLarge = result.head;
+      // What is kept for another lane is booked, as far as this one can tell.
+      const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
+      const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
+      choices.push(choice);
+      refusals.push({ account, reason: result.reason, minRequests, booked });
+      const answer = { reason: result.reason, booked, headTokens: result.head?.tokens ?? 0 };
+      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
+    }
+    for (const choice of fullAccounts(open, name, ledgers, now)) {
+      const answer = { reason: "full", booked: 1, headTokens: 0 } as const;
+      noRoom.set(choice.ledger, noRoomAt(thresholds, name.inputs, choice, answer));
+    }
+    return { kind: "refused", why: { choices, refusals, noRoom, tooLarge } };
+  }
+
+  #open(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, now: number): Account[] {
+    const isClosed = (account: Account): boolean => this.#opennessAt(lane, account, now) === "closed";
+    return accounts.filter((account) => !isClosed(account) && !isOnTrial(account, ledgers, now));
+  }
+
+  /** As last read: a probe that was sent in this turn counts. */
+  #opennessAt({ lane }: LaneRow, { name: account }: Account, now: number): Openness {
+    return opennessOf(this.#runtime.lastPauses, { ...parseLane(lane), account }, now);
+  }
+
+  /** No account takes what may not be paid: the lane waits. */
+  async #tellOfLimit(lane: string): Promise<void> {
+    const error = await this.#runtime.limits.stop(lane);
+    if (error !== null) this.#runtime.report(error, { operation: "seal" });
+  }
+
+  /** Whether the accounts that come second take what those that come first did not. */
+  #leaves(lane: LaneRow, { first }: Serving<Account>, { refusals, noRoom }: Refused): boolean {
+    if (!parseLane(lane.lane).urgent) return isLeft(lane, first.length, refusals);
+    // Room at a fallback account is worth a wait. All else may last.
+    const waits = [...noRoom.values()].some(({ reason }) => reason === "full" || reason === "no_headroom");
+    const isLastMinute = lane.deadlineAt !== null && lane.deadlineAt - DEADLINE_LEAD_MS <= this.#runtime.clock.now();
+    return !waits || isLastMinute;
+  }
+
+  #sealed(lane: LaneRow, { ledger }: AccountChoice<Account>, batch: BatchRow, ledgers: Ledgers): void {
+    bookOn(ledgers, ledger, batch);
+    this.#tails.forget(lane.lane);
+    this.#runtime.limits.sealed(lane.lane);
+    this.#told.tellSealed(lane, batch);
+    this.#waiting.sealed(lane.lane);
+  }
+
+  /**
+   * Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may
+   * make it a batch.
+   */
+  async #endTail(
+    lane: LaneRow,
+    tail: Tail,
+    choices: readonly AccountChoice<Account>[],
+    ledgers: Ledgers,
+  ): Promise<boolean> {
+    this.#tails.tell(lane, tail);
+    const choice = choices.find(({ account }) => account.name === tail.account);
+    // Requests that only caps or learned limits keep in small batches are not failed: these may
+    // change.
+    const mayFail = this.#runtime.options.onTail === "fail" && lane.ready < tail.minRequests;
+    if (!mayFail || choice === undefined) return false;
+    for (let left = lane.ready; left > 0 && !this.#runtime.isStopping; left -= 1) {
+      const result = await this.#seal(lane.lane, choice);
+      if (result.ok) this.#sealed(lane, choice, result.batch, ledgers);
+      if (result.ok || result.reason !== "too_few" || result.head === null) break;
+      await this.#tails.fail(result.head.id, lane, tail);
+    }
+    return true;
+  }
+
+  /**
+   * `isProbe`: of as few requests as the account takes, to find out whether it takes the lane
+   * again.
+   */
+  async #seal(
+    lane: string,
+    choice: AccountChoice<Account>,
+    isProbe = false,
+    key: string | null = null,
+  ): Promise<SealResult> {
+    const { store, clock, options, storeTime } = this.#runtime;
+    const { thresholds, owner, leaseMs } = options;
+    const { limits } = choice.account.capabilities;
+    const { inputs, payers } = parseLane(lane);
+    const caps = batchCaps(thresholds, limits, inputs);
+    const movable = this.#runtime.mostBytes(choice.account.name);
+    const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
+    const { minRequests } = minimumOf(choice.account);
+    const avoidCounts = await this.#countsToAvoid(choice.account);
+    await storeTime.measure();
+    const begunAt = clock.monotonic();
+    const now = clock.now();
+    const input = {
+      key: key ?? ulid(now, options.random),
+      lane,
+      account: choice.account.name,
+      ledger: choice.ledger,
+      limits: this.#waiting.limitsOf(lane, choice),
+      ...caps,
+      maxBytes: Math.min(caps.maxBytes, movable),
+      maxTokens: tokens.first,
+      minRequests,
+      ...(isProbe ? { maxRequests: minRequests } : {}),
+      avoidCounts,
+      ...(payers.length > 0 ? { payers } : {}),
+      owner,
+      leaseUntil: now + storeTime.aheadMs + leaseMs,
+      now,
+    };
+    let result = await store.seal(input);
+    const isTooSmall = !result.ok && (result.reason === "head_too_large" || result.reason === "too_few");
+    if (isTooSmall && (tokens.most > tokens.first || movable < caps.maxBytes)) {
+      // As few as may go, where these are more than the time is enough for.
+      const fewest = movable < caps.maxBytes ? { maxBytes: caps.maxBytes, maxRequests: minRequests } : {};
+      result = await store.seal({ ...input, maxTokens: tokens.most, ...fewest });
+    }
+    if (!result.ok && result.reason === "head_too_large" && result.head !== null) {
+      const whole = { ...input, maxBytes: caps.maxBytes };
+      result = await this.#sealAlone(whole, result.head, choice, caps.maxTokens, result);
+    }
+    if (result.ok && isProbe) {
+      const place = { ...parseLane(lane), account: choice.account.name };
+      await changeHealth(this.#runtime, place, input.key, (health) => withProbe(health, input.key, now));
+    }
+    if (result.ok) await this.#workers.take(result.batch, begunAt);
+    return result;
+  }
+
+  /**
+   * A request over a limit that was learned goes alone: what was learned may be wrong, and holds
+   * nothing behind it back.
+   */
+  async #sealAlone(
+    input: SealInput,
+    head: NonNullable<Refusal["head"]>,
+    choice: AccountChoice<Account>,
+    maxTokens: number,
+    refused: SealResult,
+  ): Promise<SealResult> {
+    const told = choice.limits.tokens;
+    const isLearned = head.tokens <= Math.min(maxTokens, told) && head.bytes <= input.maxBytes;
+    if (!isLearned || choice.account.capabilities.limits.minRequests > 1) return refused;
+    const limits = this.#waiting.limitsOf(input.lane, { ...choice, tokenLimit: told });
+    return this.#runtime.store.seal({ ...input, limits, maxTokens, minRequests: 1, maxRequests: 1 });
+  }
+
+  /**
+   * Where a lost create can only be found by its size, no other batch should have that size
+   * meanwhile.
+   */
+  async #countsToAvoid(account: Account): Promise<number[]> {
+    if (account.capabilities.tag !== "none") return [];
+    const query = { account: account.name, states: UNRESOLVED, limit: 100 };
+    return (await this.#runtime.store.batches(query)).map(({ remaining }) => remaining);
+  }
+
+  /** What was learned of an account does not count: it may be wrong, and ends no request. */
+  #fitsSomewhere(head: NonNullable<Refusal["head"]>, accounts: readonly Account[]): boolean {
+    const { thresholds } = this.#runtime.options;
+    return accounts.some(({ capabilities: { limits } }) => {
+      const mostTokens = Math.min(thresholds.maxTokens, limits.maxTokens, limits.maxEnqueuedTokens);
+      return head.tokens <= mostTokens && head.bytes <= Math.min(thresholds.maxBytes, limits.maxBytes);
+    });
+  }
+
+  /**
+   * Fails the first request of a lane when no account can take it, because it would block those
+   * behind it.
+   */
+  async #refuse(head: NonNullable<Refusal["head"]>): Promise<void> {
+    const message = `The request (${head.bytes} bytes, ${head.tokens} tokens) is larger than any account takes now.`;
+    const { store, sinks, clock } = this.#runtime;
+    const failure = errorEnding({ code: OUTCOME_CODES.tooLarge, message });
+    await store.amend({ kind: "fail", ids: [head.id], ...failure }, sinks, clock.now());
+    this.#runtime.outcomesRecorded();
+  }
+}
+
+function minimumOf({ name, capabilities: { limits } }: Account): {
+  readonly name: string;
+  readonly minRequests: number;
+} {
+  return { name, minRequests: Math.max(1, limits.minRequests) };
+}
+
+/** The second answer; where it is a refusal too, with what the first accounts said. */
+function joined(first: Refused, second: Answer): Answer {
+  if (second.kind !== "refused") return second;
+  const { choices, refusals, noRoom, tooLarge } = second.why;
+  const why: Refused = {
+    choices: [...first.choices, ...choices],
+    refusals: [...first.refusals, ...refusals],
+    noRoom: new Map([...first.noRoom, ...noRoom]),
+    tooLarge: tooLarge ?? first.tooLarge,
+  };
+  return { kind: "refused", why };
+}
+
+/**
+ * True for a fallback account that refuses batches, until it is known to take them again: its
+ * requests can go elsewhere.
+ */
+function isOnTrial({ name, capabilities }: Account, ledgers: Ledgers, now: number): boolean {
+  if (capabilities.fallback !== true) return false;
+  return (outageOn(ledgers.get(name), now)?.holdUntil ?? 0) > now;
+}
+
+function bookOn(ledgers: Ledgers, name: string, batch: { readonly tokens: number; readonly requests: number }): void {
+  const none = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null, outage: null };
+  const ledger = ledgers.get(name) ?? { name, tokens: 0, requests: 0, batches: 0, ...none };
+  const { tokens, requests, batches } = ledger;
+  ledgers.set(name, {
+    ...ledger,
+    tokens: tokens + batch.tokens,
+    requests: requests + batch.requests,
+    batches: batches + 1,
+  });
+}

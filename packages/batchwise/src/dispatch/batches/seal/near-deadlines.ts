@@ -1,0 +1,70 @@
+// Watches waiting requests whose deadline is too near for the accounts of their lane. They move to
+// the urgent lane, which fallback accounts serve first, as soon as their accounts would return them
+// too late. Reads the store only if there are a deadline and a fallback account.
+
+import { halfTime, LEAST_TRIAL_MS, outlookOf } from "../../accounts/deadlines.ts";
+import type { Pauses } from "../../accounts/pauses.ts";
+import type { Serving } from "../../accounts/rank-accounts.ts";
+import type { Account } from "../../contract/account.ts";
+import type { LaneRow } from "../../contract/store/rows.ts";
+import { parseLane, urgentLane } from "../../format/encode.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { Ledgers } from "./lane-closer.ts";
+import { DEADLINE_LEAD_MS } from "./thresholds.ts";
+
+const MOVED_AT_ONCE = 1_000;
+
+/** The action that a lane's deadlines require. */
+export type Look =
+  | { readonly kind: "wait"; readonly until: number }
+  /** Close a batch, although the lane could wait. `before`: as below, if it cannot be closed. */
+  | { readonly kind: "close"; readonly before: number }
+  /** Requests with an earlier deadline are late in this lane. */
+  | { readonly kind: "move"; readonly before: number };
+
+const NOTHING: Look = { kind: "wait", until: Number.POSITIVE_INFINITY };
+
+export class NearDeadlines {
+  readonly #runtime: Runtime;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  async look(lane: LaneRow, serving: Serving<Account>, ledgers: Ledgers, pauses: Pauses): Promise<Look> {
+    const name = parseLane(lane.lane);
+    if (lane.deadlineAt === null || serving.second.length === 0 || name.urgent) return NOTHING;
+    const { prospects, clock } = this.#runtime;
+    const first = await prospects.ofFirst(serving.first, name, ledgers, pauses);
+    const second = await prospects.ofFallback(serving.second, name, ledgers, pauses);
+    const now = clock.now();
+    const { lateBefore, isRescued } = outlookOf(first, second, lane.deadlineAt, now);
+    // A batch that closes by then returns in time.
+    const closesAt = lane.deadlineAt - DEADLINE_LEAD_MS - (lateBefore - now);
+    if (closesAt > now) return { kind: "wait", until: closesAt };
+    if (lane.deadlineAt >= lateBefore) return { kind: "close", before: lateBefore };
+    // In the last minute, any account may take the requests that their own accounts do not.
+    const lastMinute = lane.deadlineAt - DEADLINE_LEAD_MS;
+    if (!isRescued && lastMinute > now) return { kind: "wait", until: lastMinute };
+    if (!isRescued) {
+      const isOpen = second.some((one) => one.opensAt <= now);
+      return isOpen ? { kind: "close", before: now + DEADLINE_LEAD_MS } : NOTHING;
+    }
+    // The accounts' batch times are unknown. A batch is closed, and batches/submit/move-urgent.ts
+    // decides about its members.
+    const isUnknown = first.some((one) => one.opensAt <= now && !one.isKnown);
+    if (!isUnknown) return { kind: "move", before: lateBefore };
+    if (lane.deadlineAt < now + LEAST_TRIAL_MS)
+      return { kind: "move", before: Math.min(lateBefore, now + LEAST_TRIAL_MS) };
+    const until = halfTime(lane);
+    return until > now ? { kind: "wait", until } : { kind: "close", before: lateBefore };
+  }
+
+  /** Moves some of them, by default to the urgent lane; the sealer looks again at once. */
+  async move(lane: LaneRow, before: number, to: string = urgentLane(parseLane(lane.lane))): Promise<void> {
+    const { store, clock, sinks, sealing } = this.#runtime;
+    const change = { kind: "move", lane: lane.lane, to, before, limit: MOVED_AT_ONCE } as const;
+    const moved = await store.amend(change, sinks, clock.now());
+    if (moved.length > 0) sealing.wake();
+  }
+}

@@ -1,0 +1,54 @@
+// Handles tails, requests that are fewer than any account accepts in a batch: reports them, and
+// lets them wait or fail, as `onTail` says. Reports a lane once, and again each day while it waits.
+
+import { DispatchError, OUTCOME_CODES } from "../../contract/errors.ts";
+import type { LaneRow } from "../../contract/store/rows.ts";
+import { parseLane } from "../../format/encode.ts";
+import { errorEnding } from "../../format/payload.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import type { Tail } from "./tail.ts";
+
+const TOLD_AGAIN_MS = 24 * 3_600_000;
+
+export class Tails {
+  readonly #runtime: Runtime;
+  /** By lane, on the monotonic clock. */
+  readonly #toldAt: Map<string, number> = new Map();
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** Reports a waiting tail. */
+  tell(lane: LaneRow, tail: Tail): void {
+    const now = this.#runtime.clock.monotonic();
+    const toldAt = this.#toldAt.get(lane.lane);
+    if (toldAt !== undefined && now < toldAt + TOLD_AGAIN_MS) return;
+    this.#toldAt.set(lane.lane, now);
+    const missing = tail.minRequests - lane.ready;
+    const doFail = this.#runtime.options.onTail === "fail" && missing > 0;
+    const more = missing > 0 ? `enqueue ${missing} more` : "raise the thresholds or limits that keep batches smaller";
+    const ways = `${more}, add an account that takes fewer, or cancel them${doFail ? "" : '; onTail: "fail" ends such'}`;
+    const message = `${what(lane, tail)}: they ${doFail ? "fail" : "wait"}. Ways out: ${ways}.`;
+    this.#runtime.report(new DispatchError("BELOW_MINIMUM", message), { operation: "seal" });
+  }
+
+  /** The lane has a batch again, so a later tail is reported anew. */
+  forget(lane: string): void {
+    this.#toldAt.delete(lane);
+  }
+
+  /** Fails one request of the tail. */
+  async fail(id: string, lane: LaneRow, tail: Tail): Promise<void> {
+    const failure = errorEnding({ code: OUTCOME_CODES.belowMinimum, message: `${what(lane, tail)}.` });
+    const { store, sinks, clock } = this.#runtime;
+    await store.amend({ kind: "fail", ids: [id], ...failure }, sinks, clock.now());
+    this.#runtime.outcomesRecorded();
+  }
+}
+
+function what({ lane, ready }: LaneRow, { account, minRequests }: Tail): string {
+  const { endpoint, model } = parseLane(lane);
+  const requests = `${ready} ${ready === 1 ? "request" : "requests"} for the model "${model}" at ${endpoint}`;
+  return `${requests} cannot be sent: "${account}" takes at least ${minRequests} in a batch, and no account takes fewer`;
+}

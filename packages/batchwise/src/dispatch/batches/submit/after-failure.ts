@@ -1,0 +1,212 @@
+// Decides what happens to a batch after an upload or create that failed, or a provider batch that
+// failed as a whole. Pure: takes the batch, the provider's answer and the time, returns a Plan.
+// batches/apply-plan.ts writes it.
+
+import { LEARNED_FOR_MS, learnedLimit } from "../../accounts/learned-limit.ts";
+import type { Failure, LineFault } from "../../contract/account.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
+import type { OutcomeError } from "../../contract/types.ts";
+import { parseLane } from "../../format/encode.ts";
+import { errorOf } from "../../format/payload.ts";
+import { backoff } from "../../runtime/backoff.ts";
+import type { BatchCase } from "../batch-case.ts";
+import { nextLookAt } from "../life-cycle.ts";
+import { type Plan, plan } from "../plan.ts";
+import { afterPendingFile } from "./pending-file.ts";
+import { decideRetry, extendStreak, type FailureStreak, pauseAfter, streakOf } from "./retry-policy.ts";
+import { afterWholeFailure, refusedOnceMore } from "./whole-failure.ts";
+
+const MINUTE = 60_000;
+const RETRY_FIRST_MS = 5_000;
+const RETRY_MOST_MS = 5 * MINUTE;
+const CAPACITY_FIRST_MS = 5 * MINUTE;
+const CAPACITY_MOST_MS = 60 * MINUTE;
+/**
+ * Refusals in a row of the ledger, and the age of a batch, from which on smaller ones are tried.
+ */
+const CAPACITY_STRIKES = 6;
+const CAPACITY_AGE_MS = 120 * MINUTE;
+/** How long an account without money or with a bad key is left alone. */
+export const PAUSE_MS: number = 15 * MINUTE;
+/**
+ * How often a batch that was accepted may fail in words of rights or money. Words may deceive, so
+ * from then on one request goes alone. A call that is refused with 401, 402 or 403 blames the
+ * account however often it comes.
+ */
+const DENIALS = 2;
+const ABSENT: OutcomeError = { code: "not_created", message: "The provider has no such batch." };
+
+/**
+ * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs
+ * from a file. The evidence matters where the batch is refused as a whole.
+ */
+export function afterSubmitFailure(at: BatchCase, failure: Failure, operation: "upload" | "create"): Plan {
+  const words = wordsOf(failure);
+  if (failure.kind === "unknown" && operation === "create") return afterLostCreate(at, words);
+  if (isFilePending(failure)) return afterPendingFile(at.batch, words, at.now);
+  if (failure.kind === "unknown" || failure.kind === "definitelyNotCreated") {
+    return afterFailedAttempt(at, words, failure.kind !== "unknown");
+  }
+  return afterKnownFailure(at, failure, false);
+}
+
+function isFilePending(failure: Failure): boolean {
+  return failure.kind === "definitelyNotCreated" && failure.filePending === true;
+}
+
+/**
+ * The batch may run: look for it, or, where an idempotency token makes that safe, send it again
+ * after a pause.
+ */
+function afterLostCreate({ batch, account, now }: BatchCase, words: OutcomeError): Plan {
+  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
+  const changes = { lastError: words, figures: figuresOf(streak) };
+  if (account.capabilities.tag !== "idempotencyToken") {
+    return plan("unknown", nextLookAt({ ...batch, unknownSince: now }, account, now), changes);
+  }
+  // No listing can prove that none of these creates runs, so an operator decides, as about a batch
+  // of one request.
+  const isOver = decideRetry(1, streak, false) === "quarantine";
+  return plan(isOver ? "quarantined" : "unknown", now + pauseAfter(streak.tries), changes);
+}
+
+function figuresOf({ tries, since }: FailureStreak): Plan["figures"] {
+  return { tries, triesSince: since };
+}
+
+/** Nothing runs, and the batch is not to blame. The uploaded file may be missing. */
+function afterFailedAttempt(at: BatchCase, words: OutcomeError, dropFile: boolean): Plan {
+  const { batch, now } = at;
+  const streak = extendStreak(batch, batch.submitStartedAt ?? now);
+  const changes = { lastError: words, figures: figuresOf(streak) };
+  const decided = decisionOn(at, streak, words);
+  if (decided !== null) return { ...decided, ...changes };
+  return plan("sealed", now + pauseAfter(streak.tries), { ...changes, dropFile });
+}
+
+/**
+ * After a complete listing, begun after the grace, that does not show the batch. `null`: send it
+ * again.
+ */
+export function afterAbsence(at: BatchCase): Plan | null {
+  const { batch, account, now } = at;
+  const streak = streakOf(batch);
+  const decided = decisionOn(at, streak, (batch.failedSteps > 0 ? null : errorOf(batch)) ?? ABSENT);
+  if (decided !== null) return decided;
+  const nextAt = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
+  if (nextAt <= now) return null;
+  // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With
+  // one, look again.
+  return plan(account.capabilities.tag === "none" ? "sealed" : "unknown", nextAt, { lastError: undefined });
+}
+
+/** `error`: for its members, where they end. */
+function decisionOn(at: BatchCase, streak: FailureStreak | null, error: OutcomeError): Plan | null {
+  const { batch, othersAccepted, now } = at;
+  const decision = decideRetry(batch.requests, streak, othersAccepted);
+  if (decision === "again") return null;
+  if (decision === "quarantine") return plan("quarantined", now, { lastError: undefined });
+  const kind = decision === "halve" ? "split" : "refuse";
+  return plan("collecting", now, { lastError: undefined, disposal: { kind, error } });
+}
+
+/** After the provider accepted the batch and then failed it as a whole, with no results. */
+export function afterBatchFailure(at: BatchCase, failure: Failure): Plan {
+  if (failure.kind === "unknown")
+    return afterWholeFailure(at, { error: wordsOf(failure), isItsOwn: true, forget: true });
+  if (failure.kind === "authOrBilling") return afterDenial(at, wordsOf(failure));
+  return afterKnownFailure(at, failure, true);
+}
+
+function wordsOf({ code, message }: Failure): OutcomeError {
+  return { code, message };
+}
+
+/** Of a part of a batch that was divided the first failure counts. */
+function afterDenial(at: BatchCase, error: OutcomeError): Plan {
+  const { batch, now } = at;
+  if (batch.wholeFailures >= DENIALS || parseLane(batch.lane).group !== "") {
+    return afterWholeFailure(at, { error, isItsOwn: true, forget: true });
+  }
+  return plan("sealed", now + PAUSE_MS, {
+    ...{ lastError: error, figures: refusedOnceMore(batch, now) },
+    ...{ forget: true, pauseAccountUntil: now + PAUSE_MS },
+  });
+}
+
+/**
+ * True where the failure blames the batch and none of its lines, or may. Of a batch that was
+ * accepted, or not sent.
+ */
+export function isWholeFailure(batch: BatchRow, failure: Failure): boolean {
+  if (failure.kind === "authOrBilling") return batch.providerBatchId !== null;
+  if (failure.kind !== "invalidRequest") return failure.kind === "unknown";
+  return linesOf(batch, failure).length === 0;
+}
+
+/** The blamed lines that the batch has. */
+function linesOf(batch: BatchRow, { lines }: Extract<Failure, { kind: "invalidRequest" }>): readonly LineFault[] {
+  return lines.filter(({ line }) => line >= 1 && line <= batch.requests);
+}
+
+/** `forget`: the provider had accepted the batch, which is over now. */
+function afterKnownFailure(at: BatchCase, failure: Exclude<Failure, { kind: "unknown" }>, forget: boolean): Plan {
+  const { batch, now } = at;
+  const lastError = wordsOf(failure);
+  switch (failure.kind) {
+    case "definitelyNotCreated":
+      if (isFilePending(failure)) return afterPendingFile(batch, failure, now, forget);
+      return plan("sealed", now + retryDelay(batch), { lastError, forget, dropFile: true });
+    case "rateLimited":
+      return plan("sealed", now + (failure.retryAfterMs ?? retryDelay(batch)), { lastError, forget });
+    case "authOrBilling":
+      return plan("sealed", now + PAUSE_MS, { lastError, forget, pauseAccountUntil: now + PAUSE_MS });
+    case "tokenLimit":
+      return afterTokenLimit(at, failure, forget);
+    case "invalidRequest": {
+      const lines = linesOf(batch, failure);
+      if (lines.length === 0) {
+        return afterWholeFailure(at, { error: lastError, isItsOwn: false, forget });
+      }
+      return plan("collecting", now, { lastError, forget, disposal: { kind: "faults", lines } });
+    }
+  }
+}
+
+/**
+ * Keeps its members and waits, unless it alone is over the limit: then its members form smaller
+ * batches.
+ */
+function afterTokenLimit(at: BatchCase, failure: Extract<Failure, { kind: "tokenLimit" }>, forget: boolean): Plan {
+  const { batch, ledger, now } = at;
+  const strikes = (ledger?.strikes ?? 0) + 1;
+  const blockedUntil = now + backoff(CAPACITY_FIRST_MS, CAPACITY_MOST_MS, strikes);
+  const common = {
+    lastError: wordsOf(failure),
+    forget,
+    ledger: { learnedTokens: failure.limitTokens, strikes, blockedUntil },
+  };
+  const isTooLarge = batch.tokens > (failure.limitTokens ?? learnedLimit(ledger, now));
+  if (isTooLarge && batch.requests === 1) {
+    // It says nothing of the room for others, and takes none while it waits for a higher limit: for
+    // a day, as long as what was learned holds.
+    const { strikes: before = 0, blockedUntil: blocked = 0 } = ledger ?? {};
+    const same = { learnedTokens: failure.limitTokens, strikes: before, blockedUntil: blocked };
+    return plan("waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: same, release: true });
+  }
+  if (isTooLarge) {
+    return plan("collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });
+  }
+  // The limit may be unknown, or the provider may count more tokens than we do. Such a batch would
+  // wait for ever, so it is split. A single request waits: other clients may use the limit up, and
+  // the limit may be raised.
+  const isOld = now - batch.createdAt >= CAPACITY_AGE_MS;
+  if (batch.requests > 1 && strikes >= CAPACITY_STRIKES && isOld) {
+    return plan("collecting", now, { ...common, disposal: { kind: "split", error: common.lastError } });
+  }
+  return plan("waiting_capacity", blockedUntil, common);
+}
+
+function retryDelay(batch: BatchRow): number {
+  return backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt);
+}

@@ -1,0 +1,61 @@
+// Asks batches/submit/before-submit.ts whether a batch may be sent now, and writes its answer. Sent
+// batches continue whatever is paused.
+
+import { type Outage, outageText } from "../../accounts/outage.ts";
+import type { BatchChanges, LedgerChanges } from "../../contract/store/rows.ts";
+import type { Disposal } from "../../format/payload.ts";
+import type { Lease } from "../../runtime/lease/lease.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { disposing } from "../apply-plan.ts";
+import { beforeSubmit, isHeld } from "./before-submit.ts";
+import { mayChangeAccount } from "./competing-batches.ts";
+import { lookAgainAt } from "./move-urgent.ts";
+
+/** True while an operator has paused the batch's account or lane. */
+export async function isPaused(runtime: Runtime, { batch }: Lease): Promise<boolean> {
+  return isHeld(await runtime.readPauses(), batch);
+}
+
+/**
+ * True if the batch may be sent. Otherwise the lease has ended, or the batch's requests are to
+ * leave it.
+ */
+export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolean> {
+  const { account, batch } = lease;
+  const pauses = await runtime.readPauses();
+  const ledgers = await runtime.ledgers();
+  const gate = beforeSubmit({
+    batch,
+    pauses,
+    ledger: ledgers.get(account.name),
+    hasToken: account.capabilities.tag === "idempotencyToken",
+    mayMove: () => mayChangeAccount(runtime, batch, ledgers),
+    now: runtime.clock.now(),
+  });
+  switch (gate.kind) {
+    case "open": {
+      const { outage } = gate;
+      if (outage !== null) await lease.write(() => ({ ledgers: outageOf(account.name, outage) }));
+      return true;
+    }
+    case "wait": {
+      const nextAt = gate.by === "account" ? lookAgainAt(runtime, lease, gate.until) : gate.until;
+      await lease.end({ nextAt, ...(gate.isUnmade ? { state: "sealed", unknownSince: null } : {}) });
+      return false;
+    }
+    case "requeue":
+      await leave(lease, { kind: "requeue", code: gate.code });
+      return false;
+    case "canary":
+      await leave(lease, { kind: "canary", error: gate.error }, { ledgers: outageOf(account.name, gate.outage) });
+      return false;
+  }
+}
+
+async function leave(lease: Lease, disposal: Disposal, more: BatchChanges = {}): Promise<void> {
+  await lease.write((now) => ({ state: "collecting", ...disposing(disposal, now), ...more }));
+}
+
+function outageOf(name: string, outage: Outage): LedgerChanges[] {
+  return [{ name, outage: outageText(outage) }];
+}

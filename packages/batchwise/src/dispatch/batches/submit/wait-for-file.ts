@@ -1,0 +1,31 @@
+// Asks, after an upload, whether the provider has processed the file, where it has such a state: a
+// create of one that it has not is refused. A batch whose file is not ready is sealed again for
+// seconds, with its file.
+
+import type { Lease } from "../../runtime/lease/lease.ts";
+import { readFor } from "../../runtime/provider-calls.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { applyPlan } from "../apply-plan.ts";
+import { afterPendingFile, isOverdue } from "./pending-file.ts";
+
+const NOT_READY = { code: "file_not_ready", message: "The provider has not processed the uploaded file yet." };
+
+/**
+ * True where the batch waits for its file, and the lease has ended. Where nobody can tell, the
+ * create finds out.
+ */
+export async function waitsForFile(runtime: Runtime, lease: Lease, fileId: string | null): Promise<boolean> {
+  const { account, batch } = lease;
+  const { isFileReady } = account;
+  if (isFileReady === undefined || fileId === null || batch.unknownSince !== null) return false;
+  if (isOverdue(batch, runtime.clock.now())) return false;
+  try {
+    if (await readFor(runtime, lease, (call) => isFileReady.call(account, fileId, call))) return false;
+  } catch (error) {
+    if (lease.isOver) throw error;
+    if (!runtime.isStopping) runtime.report(error, lease.context("files"));
+    return false;
+  }
+  await applyPlan(lease, afterPendingFile(batch, NOT_READY, runtime.clock.now()), { providerFileId: fileId });
+  return true;
+}

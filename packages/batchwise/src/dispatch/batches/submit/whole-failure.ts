@@ -1,0 +1,124 @@
+// Decides about a batch that was refused as a whole, with no line to blame. It is to blame only
+// where the account took another batch of its lane after it had been refused, and refuses it again:
+// then it is halved, and a single request ends. Without such a proof one request goes alone; where
+// that is refused too, the account is paused. Pure.
+
+import { isProbe, type Outage, withPause, withProbe } from "../../accounts/outage.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
+import type { OutcomeError } from "../../contract/types.ts";
+import { parseLane } from "../../format/encode.ts";
+import { backoff } from "../../runtime/backoff.ts";
+import type { BatchCase, Evidence } from "../batch-case.ts";
+import { canaryGroup, isRest, type Plan, plan } from "../plan.ts";
+
+const MINUTE = 60_000;
+const RETRY_FIRST_MS = 5_000;
+const RETRY_MOST_MS = 5 * MINUTE;
+const LANE_FIRST_MS = 5 * MINUTE;
+const LANE_MOST_MS = 60 * MINUTE;
+/** From then on a person decides. */
+const GIVE_UP_MS = 48 * 60 * MINUTE;
+/**
+ * Refusals after which one request ends, beside the proof: fewer for one that was found out by
+ * halving.
+ */
+const REFUSALS_OF_A_PART = 2;
+const REFUSALS_ALONE = 3;
+/** The same where the provider says that it failed itself: after some nine hours. */
+const FAILURES_ALONE = 12;
+/** These say that the batch is too large, so no proof is needed to make it smaller. */
+const TOO_LARGE = /too_large|too_many_(?:tasks|requests|items)|http_413/;
+
+export interface Refusal {
+  readonly error: OutcomeError;
+  /** The provider says that the fault is its own, or says nothing. */
+  readonly isItsOwn: boolean;
+  /** It had accepted the batch, which is over now. */
+  readonly forget: boolean;
+}
+
+/** The figures of the batch with one more refusal. */
+export function refusedOnceMore(batch: BatchRow, now: number): Pick<BatchRow, Refused> {
+  const { wholeFailures, firstRefusedAt } = batch;
+  return { wholeFailures: wholeFailures + 1, firstRefusedAt: firstRefusedAt ?? now, lastRefusedAt: now };
+}
+
+type Refused = "wholeFailures" | "firstRefusedAt" | "lastRefusedAt";
+
+/** What follows from a refusal reads the batch, the evidence and the time. */
+export type RefusalCase = Pick<BatchCase, "batch" | "evidence" | "now">;
+
+export function afterWholeFailure({ batch, evidence, now }: RefusalCase, refusal: Refusal): Plan {
+  const { error: lastError, forget } = refusal;
+  const figures = refusedOnceMore(batch, now);
+  const refused = { batch: { ...batch, ...figures }, evidence, now };
+  const { disposal, ...next } = whatFollows(refused, refusal, figures.firstRefusedAt ?? now);
+  return plan(next.state, next.nextAt, {
+    ...{ lastError, forget, figures, dropFile: true },
+    ...next,
+    disposal: disposal === undefined ? null : { kind: disposal, error: lastError },
+  });
+}
+
+/** What the decision changes, beside what every refusal does. */
+interface Next {
+  readonly state: "sealed" | "collecting" | "quarantined";
+  readonly nextAt: number;
+  readonly disposal?: "split" | "canary" | "refuse";
+  readonly pauseAccountUntil?: number;
+  readonly outage?: Outage;
+}
+
+/** `batch` counts this refusal; `since`: the first. */
+function whatFollows(refused: RefusalCase, refusal: Refusal, since: number): Next {
+  const { batch, evidence, now } = refused;
+  const { outage } = evidence;
+  const isPart = parseLane(batch.lane).group !== "";
+  if (batch.requests > 1 && isToBlame(batch, refusal, evidence)) return { ...take(now), disposal: "split" };
+  if (batch.requests === 1 && evidence.laneTakesOthers) return afterProof(batch, refusal.isItsOwn, now);
+  if (now - Math.min(since, outage?.since ?? since) >= GIVE_UP_MS) return { state: "quarantined", nextAt: now };
+  if (!isPart && batch.wholeFailures === 1 && outage === null) {
+    return wait(now + backoff(RETRY_FIRST_MS, RETRY_MOST_MS, batch.submitAttempt));
+  }
+  return withoutProof(refused, refusal.error.code, since);
+}
+
+function isToBlame({ lane, wholeFailures }: BatchRow, { error }: Refusal, evidence: Evidence): boolean {
+  const isTooLarge = TOO_LARGE.test(error.code) && (parseLane(lane).group !== "" || wholeFailures > 1);
+  return evidence.laneTakesOthers || isTooLarge;
+}
+
+/** One request that is refused while others are taken: more than once, before it ends. */
+function afterProof({ lane, wholeFailures }: BatchRow, isItsOwn: boolean, now: number): Next {
+  const least = parseLane(lane).group === "" ? REFUSALS_ALONE : REFUSALS_OF_A_PART;
+  if (wholeFailures >= (isItsOwn ? FAILURES_ALONE : least)) return { ...take(now), disposal: "refuse" };
+  return wait(now + backoff(isItsOwn ? LANE_FIRST_MS : RETRY_FIRST_MS, LANE_MOST_MS, wholeFailures));
+}
+
+/** The batch may be to blame, its lane, or the account: one request alone finds out. */
+function withoutProof({ batch, evidence, now }: RefusalCase, code: string, since: number): Next {
+  const { outage, pausedUntil, accountTakesOthers } = evidence;
+  const mayProbe = batch.requests > 1 && !isRest(batch);
+  if (accountTakesOthers) {
+    if (mayProbe) return { ...take(now), disposal: "canary" };
+    return wait(now + backoff(LANE_FIRST_MS, LANE_MOST_MS, batch.wholeFailures));
+  }
+  const isOwn = outage !== null && isProbe(batch, outage);
+  const until = outage === null || isOwn ? pausedUntil : Math.max(pausedUntil, outage.holdUntil);
+  // The account is paused already, or another batch finds out what it takes.
+  if (until > now) return wait(until);
+  if (mayProbe && !isOwn) {
+    return { ...take(now), disposal: "canary", outage: withProbe(outage, since, code, canaryGroup(batch), now) };
+  }
+  const next = withPause(outage, since, code, batch, now);
+  return { ...wait(next.nextAt), pauseAccountUntil: next.pausedUntil, outage: next.outage };
+}
+
+function wait(until: number): Next {
+  return { state: "sealed", nextAt: until };
+}
+
+/** Its members leave it. */
+function take(now: number): Next {
+  return { state: "collecting", nextAt: now };
+}

@@ -1,0 +1,91 @@
+// Provider batches that were let go while their cancel failed: a mark of the store names each, and
+// the process that sweeps asks again, every ten minutes for a day, so that they do not run on
+// unseen. After the last try onError is told. Cancels nothing that is of record again.
+
+import { DispatchError } from "../../contract/errors.ts";
+import type { MarkRow } from "../../contract/store/rows.ts";
+import { storedMessage } from "../../format/stored-code.ts";
+import type { Lease } from "../../runtime/lease/lease.ts";
+import { underLeases } from "../../runtime/lease/leases-by-key.ts";
+import { callFor } from "../../runtime/provider-calls.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
+import { SWEEP_EVERY_MS } from "./sweep-schedule.ts";
+
+const PREFIX = "uncancelled ";
+/** A day of tries: providers end a batch in that time. */
+const TRIES = 144;
+
+/** A mark's value: of the tries so far, the last of which began at `at`. */
+interface Note {
+  readonly account: string;
+  readonly batch: string;
+  readonly providerBatchId: string;
+  readonly tries: number;
+  readonly at: number;
+  /** Of two processes that write at one millisecond one is seen to have. */
+  readonly owner: string;
+}
+
+/** Has the cancel of the lease's batch tried again, once it is let go. */
+export async function noteUncancelled(runtime: Runtime, { batch }: Lease, providerBatchId: string): Promise<void> {
+  const { clock, options } = runtime;
+  const now = clock.now();
+  const { key, account } = batch;
+  const note: Note = { account, batch: key, providerBatchId, tries: 0, at: now, owner: options.owner };
+  const change = {
+    name: storedMessage(`${PREFIX}${key} ${providerBatchId}`),
+    expected: null,
+    value: JSON.stringify(note),
+  };
+  await runtime.store.marks([change], now);
+}
+
+/** Tries each that is due once more. */
+export async function cancelLate(runtime: Runtime): Promise<void> {
+  const { store, clock } = runtime;
+  for (const mark of await store.marks([], clock.now())) {
+    if (runtime.isStopping) return;
+    if (mark.name.startsWith(PREFIX)) await tryAgain(runtime, mark);
+  }
+}
+
+async function tryAgain(runtime: Runtime, mark: MarkRow): Promise<void> {
+  const { store, clock, options } = runtime;
+  const note = JSON.parse(mark.value) as Note;
+  const account = options.accounts.get(note.account);
+  const now = clock.now();
+  // A bit less, so that a turn that comes early is not lost.
+  if (account === undefined || Math.abs(now - note.at) < SWEEP_EVERY_MS / 2) return;
+  const work = async (lease: Lease): Promise<void> => {
+    const isOfRecord = lease.batch.providerBatchId === note.providerBatchId;
+    if (isOfRecord) await replace(runtime, mark, null);
+    else await cancel(runtime, lease, mark, { ...note, tries: note.tries + 1, at: now, owner: options.owner });
+    await lease.end({});
+  };
+  if ((await underLeases(runtime, [note.batch], work, [account.name])).length > 0) return;
+  const known = await store.batches({ keys: [note.batch], limit: 1 });
+  if (known.length === 0) await replace(runtime, mark, null);
+}
+
+async function cancel(runtime: Runtime, lease: Lease, mark: MarkRow, note: Note): Promise<void> {
+  const { providerBatchId, tries } = note;
+  try {
+    await callFor(runtime, lease, (call) => lease.account.cancel(providerBatchId, call));
+  } catch (error) {
+    if (lease.isOver) throw error;
+    await replace(runtime, mark, tries < TRIES ? JSON.stringify(note) : null);
+    if (tries >= TRIES) runtime.report(givenUp(note, error), lease.context("cancel"));
+    return;
+  }
+  await lease.write((now) => ({ orphans: [{ providerBatchId, seenAt: now, action: "cancelled" }] }));
+  await replace(runtime, mark, null);
+}
+
+async function replace({ store, clock }: Runtime, mark: MarkRow, value: string | null): Promise<void> {
+  await store.marks([{ name: mark.name, expected: mark.value, value }], clock.now());
+}
+
+function givenUp({ batch, account, providerBatchId, tries }: Note, cause: unknown): DispatchError {
+  const what = `${providerBatchId} at ${account}, of batch ${batch} that was let go, could not be cancelled in ${tries} tries`;
+  return new DispatchError("BATCH_STUCK", `${what}: it may have run, and may be billed. Look at it there.`, cause);
+}

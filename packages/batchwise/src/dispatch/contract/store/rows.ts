@@ -1,0 +1,399 @@
+// The rows of requests, batches, lanes, ledgers and usage that go in and out of a Store;
+// outcome-rows.ts has the others. Plain data with no optional place on the way out: null means
+// none. Times are milliseconds since 1970. Texts named payload, body, turns, metadata, disposal,
+// lastError, shortReads and outage are JSON that stores pass through untouched. Types only.
+
+import type { BatchState, Orphan, OutcomeStatus } from "../types.ts";
+
+/** A request to be stored. */
+export interface NewRequest {
+  readonly id: string;
+  /**
+   * Of endpoint and body as the caller gave them (see format/encode.ts); "" where the caller gave
+   * no id. No line break.
+   */
+  readonly digest: string;
+  readonly lane: string;
+  readonly priority: number;
+  /** "" for none. */
+  readonly tenant: string;
+  /** "" for none. */
+  readonly job: string;
+  readonly deadlineAt: number | null;
+  /** Length of the encoded line, newline included. */
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly metadata: string | null;
+  readonly body: string;
+  /** What its lane's payers reserve for it, at most; absent where the lane has none. */
+  readonly price?: number;
+}
+
+/** A request, as a store keeps it. */
+export interface RequestRow {
+  readonly id: string;
+  readonly lane: string;
+  readonly state: "ready" | "claimed" | "ended";
+  readonly priority: number;
+  readonly tenant: string;
+  readonly job: string;
+  /** A whole number; higher than that of every request enqueued before it. */
+  readonly arrival: number;
+  readonly createdAt: number;
+  readonly notBefore: number;
+  readonly deadlineAt: number | null;
+  readonly bytes: number;
+  readonly tokens: number;
+  readonly attempts: number;
+  /** 0, and one more with each `retry` by the user. */
+  readonly generation: number;
+  /** Batch and place while claimed; null otherwise. */
+  readonly batchKey: string | null;
+  readonly ord: number | null;
+  /** Asked for while claimed; false again once its batch has let it go. */
+  readonly cancelRequested: boolean;
+  /** null until it has ended. */
+  readonly ended: Ended | null;
+  readonly metadata: string | null;
+  /** null unless the query asked for bodies. */
+  readonly body: string | null;
+  /** Turns that are sent with the body: see `Appended`. null for none, or without bodies. */
+  readonly turns: string | null;
+  /**
+   * The requeues so far, and the endings that a correction has taken back, oldest first; null
+   * unless asked for.
+   */
+  readonly history: readonly HistoryRow[] | null;
+}
+
+/** How and where a request ended. */
+export interface Ended {
+  readonly status: OutcomeStatus;
+  /** Of its error; null where it has none. */
+  readonly code: string | null;
+  /** The batch in which it ended; null where it waited. */
+  readonly batchKey: string | null;
+  readonly cursor: number;
+  readonly recordedAt: number;
+}
+
+/** What a retry puts in the place of a request's body, with what follows from it. */
+export type Correction = Pick<NewRequest, "digest" | "bytes" | "tokens" | "body" | "price">;
+
+/** Turns for a request's next tries, as JSON, and its size with them. They replace earlier ones. */
+export interface Appended {
+  /** null: without turns again. */
+  readonly turns: string | null;
+  readonly bytes: number;
+  readonly tokens: number;
+}
+
+/** One try of a request: in which batch, and how it ended. */
+export interface HistoryRow {
+  /** null where the request waited when it ended. */
+  readonly batchKey: string | null;
+  readonly code: string;
+  readonly at: number;
+}
+
+/** Which requests a store reads. */
+export type RequestQuery =
+  /**
+   * With `tombstones`, pruned ones too: as rows of state `ended` whose `ended` is null, and of
+   * which only the id counts.
+   */
+  (
+    | { readonly ids: readonly string[]; readonly tombstones?: boolean }
+    | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
+  ) & { readonly bodies?: boolean; readonly history?: boolean };
+
+/** Of the requests, those that match all that is given. */
+export interface RequestMatch {
+  readonly states?: readonly ("ready" | "claimed" | OutcomeStatus)[];
+  /** The batch that has claimed it or in which it ended. */
+  readonly batchKey?: string;
+  readonly tenant?: string;
+  readonly job?: string;
+  /** Of its outcome's error. */
+  readonly code?: string;
+}
+
+/** Which requests a store finds. */
+export interface FindQuery {
+  readonly match: RequestMatch;
+  /** Only requests that arrived after this one: an `arrival`, or 0. */
+  readonly after: number;
+  readonly limit: number;
+}
+
+/** The requests that a store has found, a page of them. */
+export interface FindResult {
+  /** Without bodies and history. */
+  readonly rows: readonly RequestRow[];
+  /** `after` of the next call; null when there is nothing behind this page. */
+  readonly next: number | null;
+}
+
+/**
+ * Tokens of one request, or of many. Cached ones are among the input tokens, reasoning ones among
+ * the output tokens.
+ */
+export interface TokenCounts {
+  readonly inputTokens: number;
+  readonly cachedTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number;
+}
+
+/**
+ * What has become of the requests of one tenant, job and lane since the store was made. A retried
+ * one counts again.
+ */
+export interface UsageRow extends TokenCounts {
+  readonly tenant: string;
+  readonly job: string;
+  readonly lane: string;
+  /** Enqueued or let run again; counted only where `job` is not empty, else 0. */
+  readonly requests: number;
+  readonly ended: Readonly<Record<OutcomeStatus, number>>;
+}
+
+/** Whose usage a store sums. */
+export interface UsageQuery {
+  readonly tenant?: string;
+  readonly job?: string;
+}
+
+/** What a store keeps of an ending: the text, and what it reads without looking inside. */
+export interface StoredEnding {
+  readonly payload: string;
+  /** Of the payload's error; null where it has none. */
+  readonly code: string | null;
+  readonly usage: TokenCounts | null;
+}
+
+/** A named text that all processes share: what is paused, who has a duty. */
+export interface MarkRow {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A mark that is set if it still has the value that was read. */
+export interface MarkChange {
+  readonly name: string;
+  /** Nothing changes unless this is its present value; null for a mark that is not there. */
+  readonly expected: string | null;
+  /** null takes it away. */
+  readonly value: string | null;
+}
+
+/** Most that a ledger may hold; Infinity for no limit. */
+export interface LedgerLimits {
+  readonly tokens: number;
+  readonly requests: number;
+  readonly batches: number;
+}
+
+/**
+ * What is booked on one limit of a provider (an account, or an account's model) and what was
+ * learned about it.
+ */
+export interface LedgerRow {
+  readonly name: string;
+  /** Sums over reservations that are not released at the probe's `now`. */
+  readonly tokens: number;
+  readonly requests: number;
+  readonly batches: number;
+  /** What a refusal has said, and when. Kept for the dispatcher: a store does nothing with it. */
+  readonly learnedTokens: number | null;
+  readonly learnedAt: number | null;
+  /** Nothing is sealed on it before this. 0 = free. */
+  readonly blockedUntil: number;
+  /** Refusals in a row; drives the backoff. */
+  readonly strikes: number;
+  /** Why it is blocked, for people. */
+  readonly note: string | null;
+  /** On an account's own ledger while it refuses every batch: see accounts/outage.ts. */
+  readonly outage: string | null;
+}
+
+/**
+ * Fields to set on a ledger; absent ones stay. A ledger that does not exist is made with 0 strikes,
+ * not blocked, and null in all other fields.
+ */
+export interface LedgerChanges {
+  readonly name: string;
+  readonly learnedTokens?: number | null;
+  readonly learnedAt?: number | null;
+  readonly blockedUntil?: number;
+  readonly strikes?: number;
+  readonly note?: string | null;
+  readonly outage?: string | null;
+}
+
+/** A batch, as a store keeps it. */
+export interface BatchRow {
+  /** ULID: our tag everywhere. */
+  readonly key: string;
+  readonly lane: string;
+  readonly account: string;
+  readonly ledger: string;
+  readonly state: BatchState;
+  /** Members, their bytes and tokens at sealing; never change. */
+  readonly requests: number;
+  readonly bytes: number;
+  readonly tokens: number;
+  /** Members not settled yet, and how many of these have their cancel asked for. */
+  readonly remaining: number;
+  readonly cancelRequested: number;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** 0 until the first intent; one more with each intent to create. */
+  readonly submitAttempt: number;
+  readonly submitStartedAt: number | null;
+  readonly unknownSince: number | null;
+  /** Attempts in a row to send it that failed without a refusal, and the time of the first. */
+  readonly tries: number;
+  readonly triesSince: number | null;
+  /** Times it was refused as a whole with no line to blame; the first and the last of them. */
+  readonly wholeFailures: number;
+  readonly firstRefusedAt: number | null;
+  readonly lastRefusedAt: number | null;
+  /** When its members were divided into two groups; null: never. */
+  readonly splitAt: number | null;
+  /** True where its lines travel in the create. Chosen with the first intent; null until then. */
+  readonly inline: boolean | null;
+  /** The uploaded file. */
+  readonly providerFileId: string | null;
+  /** Since when the provider has not been done with that file. */
+  readonly filePendingSince: number | null;
+  readonly providerBatchId: string | null;
+  /** False while a batch adopted without a tag has not been proved ours by its results. */
+  readonly verified: boolean;
+  readonly providerState: string | null;
+  /** Looks in a row that did not find it at the provider, and when the first was made. */
+  readonly lostLooks: number;
+  readonly lostSince: number | null;
+  /** Passes in a row of an account that runs its lines, that broke off without a result. */
+  readonly breaks: number;
+  /** Reads of its results that failed, and how many of them waiting does not cure. */
+  readonly failedReads: number;
+  readonly unreadableReads: number;
+  /** Reads that found too few lines: see batches/collect/unread-results.ts. */
+  readonly shortReads: string | null;
+  /** Steps in a row that failed by a mistake in code or an unforeseen answer. */
+  readonly failedSteps: number;
+  /** When the cancel was sent to the provider; null until then. */
+  readonly cancelSentAt: number | null;
+  /** How its members end when not by results; see `Disposal` in format/payload.ts. */
+  readonly disposal: string | null;
+  /** Code and message of the last failure, for people: nothing is decided by it. */
+  readonly lastError: string | null;
+  readonly pollMs: number;
+  readonly expiresAt: number | null;
+  /**
+   * Earliest deadline of its members at sealing; the dispatcher writes the next one when it has
+   * taken those out.
+   */
+  readonly deadlineAt: number | null;
+  readonly nextAt: number;
+  readonly leaseOwner: string | null;
+  readonly leaseUntil: number;
+  readonly fence: number;
+  readonly orphans: readonly Orphan[];
+}
+
+/**
+ * Starts of a sealed batch: every count and pollMs 0, verified true, nextAt = now, every other
+ * nullable field null.
+ */
+type BatchFields =
+  | "state"
+  | "submitAttempt"
+  | "submitStartedAt"
+  | "unknownSince"
+  | ("tries" | "triesSince" | "wholeFailures" | "firstRefusedAt" | "lastRefusedAt" | "splitAt")
+  | ("inline" | "providerFileId" | "filePendingSince")
+  | "providerBatchId"
+  | "verified"
+  | "providerState"
+  | ("lostLooks" | "lostSince" | "breaks" | "failedReads" | "unreadableReads" | "shortReads" | "failedSteps")
+  | "cancelSentAt"
+  | "disposal"
+  | "lastError"
+  | "pollMs"
+  | "expiresAt"
+  | "deadlineAt"
+  | "nextAt"
+  | "leaseUntil";
+
+/** Fields to set; absent ones stay. */
+export type BatchChanges = Partial<Pick<BatchRow, BatchFields>> & {
+  /** Refuse with `busy` while another batch of the account is `submitting` or `unknown`. */
+  readonly exclusive?: boolean;
+  /**
+   * The reservation stops counting at this time; null: it counts, also where it was released, until
+   * the next release.
+   */
+  readonly releaseAt?: number | null;
+  readonly ledgers?: readonly LedgerChanges[];
+  /** Added to the batch's orphans; one with the same provider id replaces the earlier row. */
+  readonly orphans?: readonly Orphan[];
+};
+
+/** Which batches a store reads. */
+export interface BatchQuery {
+  readonly keys?: readonly string[];
+  readonly states?: readonly BatchState[];
+  readonly account?: string;
+  /** Batches that have one of these as the id of record or among their orphans. */
+  readonly providerBatchIds?: readonly string[];
+  readonly limit: number;
+}
+
+/** What waits in a lane, as far as the probe's `limit`. */
+export interface LaneRow {
+  readonly lane: string;
+  /** At least the limit where so many, or more, may go. */
+  readonly ready: number;
+  /**
+   * Sums over `ready` requests. Where `ready` reaches the limit, they may be reckoned from the
+   * first 1,000.
+   */
+  readonly bytes: number;
+  readonly tokens: number;
+  /**
+   * Earliest createdAt among those looked at; null when all of the lane waits for its `notBefore`.
+   */
+  readonly oldestAt: number | null;
+  /**
+   * Earliest max(createdAt, notBefore) among those: since when one could have been claimed; null as
+   * above.
+   */
+  readonly readySince: number | null;
+  /** Earliest deadline of a ready request of the lane. */
+  readonly deadlineAt: number | null;
+  /** Earliest `notBefore` that lies after now. */
+  readonly deferredUntil: number | null;
+}
+
+/** What a store says of itself and of what waits, in one read. */
+export interface Probe {
+  readonly lanes: readonly LaneRow[];
+  /** Every ledger that was ever booked on or written to. */
+  readonly ledgers: readonly LedgerRow[];
+  /** Batches by state; `done` is kept as a counter. */
+  readonly batches: Readonly<Record<BatchState, number>>;
+  /** Sum of `remaining` over all batches: every claimed request. */
+  readonly inBatches: number;
+  /**
+   * Earliest max(nextAt, leaseUntil) of batches that `lease` may give out; null when there is none.
+   */
+  readonly batchDueAt: number | null;
+  /** Outcomes ever recorded, by status: kept as counters, never counted. */
+  readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
+  /** The highest cursor given out; 0 at first. */
+  readonly cursor: number;
+  readonly deliveriesWaiting: number;
+  readonly deliveryDueAt: number | null;
+}

@@ -1,0 +1,28 @@
+// Reads the rows of a list answer in OpenAI's format, which Anthropic shares. An answer without
+// rows is an error, not an empty list: an unlisted batch counts as never created and is sent again.
+// Pure.
+
+import { describe } from "../../../../core/contract/errors.ts";
+import { objectOf } from "../sdk/sdk-error.ts";
+
+/**
+ * The rows of a page, of a plain array, or of a page that the SDK made from one. Throws for an
+ * answer that is no list, such as a proxy's page with a 200, from which SDKs make an empty page.
+ */
+export function rowsOf(page: unknown): readonly unknown[] {
+  if (Array.isArray(page)) return page;
+  const { data, body = page } = objectOf(page);
+  if (Array.isArray(data) && data.length > 0) return data;
+  const told = Array.isArray(body) ? body : objectOf(body).data;
+  if (Array.isArray(told)) return told;
+  // Services written in Go may write an empty list as null.
+  if (told === null) return [];
+  throw noListError("an array `data`", page);
+}
+
+/** The error for an answer that is no list. Names its fields but no values, which may be secret. */
+export function noListError(expected: string, came: unknown): Error {
+  const names = typeof came === "object" && came !== null && !Array.isArray(came) ? Object.keys(came) : null;
+  const fields = names === null ? describe(came) : `an object with ${names.slice(0, 8).join(", ") || "nothing in it"}`;
+  return new Error(`Expected the provider to answer a call for its list with ${expected}, got ${fields}.`);
+}

@@ -1,0 +1,47 @@
+// Classifies a refused call by its status, after the provider's own codes gave no result. All HTTP
+// providers share it. Only an answer that proves a refusal counts as one; any other status is
+// `unknown`, which is always safe. Pure.
+
+import type { Failure, Operation } from "../../../contract/account.ts";
+import { isAccountTrouble } from "../../../format/account-blame.ts";
+import { BAD_HEADER } from "../../../format/client-error.ts";
+import { readSdkError, type SdkError } from "./sdk-error.ts";
+import { saysUnknown, unknownAddress } from "./unknown-address.ts";
+
+const QUOTA = /quota|(?:too many|number of) files|files.{0,40}maximum is \d+/i;
+
+/**
+ * True for an exhausted quota, which is the account's problem whatever the status. Azure has one
+ * for files: 500 without expiry ("maximum is 500", azure-sdk-for-java issue 47401).
+ */
+export function isQuota(code: string, message: string): boolean {
+  return QUOTA.test(code) || QUOTA.test(message);
+}
+
+const BAD_KEY =
+  "The API key, or another header of the client, has a line break or another character that no header may have.";
+
+export function classifyStatus(error: SdkError, operation: Operation): Failure {
+  const { status, message, retryAfterMs } = error;
+  const code = error.code ?? error.type ?? (status === null ? "no_answer" : `http_${status}`);
+  if (error.isBadHeader) return { kind: "authOrBilling", code: BAD_HEADER, message: BAD_KEY };
+  if (error.neverSent) return { kind: "definitelyNotCreated", code, message };
+  if (status === null || status >= 500 || status === 408 || status === 409) return { kind: "unknown", code, message };
+  if (status >= 400 && isAccountTrouble(code, message)) return { kind: "authOrBilling", code, message };
+  if (status === 429) return { kind: "rateLimited", code, message, retryAfterMs };
+  if (status === 401 || status === 402 || status === 403) return { kind: "authOrBilling", code, message };
+  if (status === 400 || status === 413 || status === 422) {
+    if (isQuota(code, message)) return { kind: "authOrBilling", code, message };
+    return { kind: "invalidRequest", code, message, lines: [] };
+  }
+  const unknown = unknownAddress({ status, code, message }, operation);
+  if (unknown !== null) return unknown;
+  if (status >= 400) return { kind: "definitelyNotCreated", code, message };
+  return { kind: "unknown", code, message };
+}
+
+/** True if the provider says that the object does not exist. */
+export function isMissing(error: unknown, read: (error: unknown) => SdkError = readSdkError): boolean {
+  const answer = read(error);
+  return answer.status === 404 && !saysUnknown(answer);
+}

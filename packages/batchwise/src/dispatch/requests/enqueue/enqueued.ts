@@ -1,0 +1,17 @@
+// Makes the results of `enqueue` and `enqueueMany` from the store's answers. Pure.
+
+import type { NewRequest } from "../../contract/store/rows.ts";
+import type { EnqueueResult } from "../../contract/store/store.ts";
+import type { Enqueued, EnqueuedMany } from "../../contract/types.ts";
+
+export function enqueued({ id }: NewRequest, answer: EnqueueResult | undefined): Enqueued {
+  return { id, existing: answer === "same" };
+}
+
+/** `answers` has one entry for each row. None is a conflict. */
+export function enqueuedMany(rows: readonly NewRequest[], answers: readonly EnqueueResult[]): EnqueuedMany {
+  const list: Enqueued[] = rows.map((row, index) => enqueued(row, answers[index]));
+  const existingCount = list.filter(({ existing }) => existing).length;
+  // Not enumerable: the array equals a plain one with the same entries.
+  return Object.defineProperty(list, "existingCount", { value: existingCount }) as EnqueuedMany;
+}

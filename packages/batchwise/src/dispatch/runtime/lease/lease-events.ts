@@ -1,0 +1,140 @@
+// Events and reports of a lease: changes that its writes made to the batch, requests that ended
+// with their tokens, and a batch that has not ended in time.
+
+import { pauseCode } from "../../accounts/outage.ts";
+import { LIVE } from "../../batches/life-cycle.ts";
+import { ageOf, isStuckSince } from "../../batches/stuck.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { Settlement } from "../../contract/store/outcome-rows.ts";
+import type { BatchChanges, BatchRow, RequestRow, TokenCounts } from "../../contract/store/rows.ts";
+import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
+import { parseLane } from "../../format/encode.ts";
+import { batchRecord, errorOf } from "../../format/payload.ts";
+import { priceOf } from "../../prices/price.ts";
+import type { Runtime } from "../runtime.ts";
+
+const PAGE = 10_000;
+
+type Member = Pick<RequestRow, "tenant" | "job" | "cancelRequested">;
+
+/** After a write: the batch's state before, its row now, and what was written. */
+export function tellWritten({ events }: Runtime, before: BatchState, row: BatchRow, written: BatchChanges): void {
+  const { key: batch, account, updatedAt: now } = row;
+  if (row.state !== before && row.state === "quarantined") {
+    events.emit("quarantine", () => {
+      const { code, message } = errorOf(row) ?? { code: "unknown", message: "" };
+      return { account, batch, code, message, requests: row.remaining };
+    });
+  }
+  if (row.state !== before && row.state === "done") {
+    events.emit("batch", () => ({ batch: batchRecord(row), ageMs: now - row.createdAt }));
+  }
+  for (const { name: ledger, blockedUntil: until = 0, note = null } of written.ledgers ?? []) {
+    if (until > now) events.emit("pause", () => ({ account, batch, ledger, until, code: pauseCode({ note }) }));
+  }
+}
+
+/**
+ * Reports a batch that has not ended in time to `onError`, with possible actions. `before`: the
+ * batch's last write before this lease.
+ */
+export function tellStuck(runtime: Runtime, batch: BatchRow, before: number): void {
+  const { stuckAfterMs } = runtime.options;
+  if (!LIVE.includes(batch.state) || !isStuckSince(batch, before, batch.updatedAt, stuckAfterMs)) return;
+  const { key, account, state, providerBatchId, providerState } = batch;
+  const hours = Math.floor(ageOf(batch, batch.updatedAt) / 3_600_000);
+  const there = providerBatchId === null ? "" : `, and the provider says ${providerState} of ${providerBatchId}`;
+  const ways = "cancelBatch(key) cancels its requests, abandon(key) lets go of it.";
+  const message = `Batch ${key} at ${account} has not ended after ${hours} h: it is ${state}${there}. ${ways}`;
+  runtime.report(new DispatchError("BATCH_STUCK", message), { account, batch: key, operation: "work" });
+}
+
+/**
+ * Counts whose requests end in one batch. The store does not say which decisions counted, so the
+ * open members are read.
+ */
+export class UsageTold {
+  readonly #runtime: Runtime;
+  /** Open members by place; null until somebody listens. */
+  #open: Map<number, Member> | null = null;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
+
+  /** Called before decisions are written. A read that fails costs an event, and nothing else. */
+  async prepare(batch: BatchRow): Promise<void> {
+    if (this.#open !== null || !this.#runtime.events.hears("usage")) return;
+    try {
+      this.#open = await openMembers(this.#runtime, batch.key);
+    } catch (error) {
+      this.#runtime.reportShared(error, { operation: "event" });
+    }
+  }
+
+  /** Called once they are written. */
+  tell(batch: BatchRow, items: readonly Settlement[]): void {
+    const open = this.#open;
+    if (open === null) return;
+    const { endpoint, model } = parseLane(batch.lane);
+    const about = { account: batch.account, batch: batch.key, endpoint, model };
+    const { events, options } = this.#runtime;
+    for (const sums of sumsOf(open, items)) {
+      events.emit("usage", () => ({ ...about, ...sums, price: priceOf(sums, model, options.prices) }));
+    }
+  }
+}
+
+async function openMembers({ store }: Runtime, batchKey: string): Promise<Map<number, Member>> {
+  const open = new Map<number, Member>();
+  for (let fromOrd = 0; ; ) {
+    const page = await store.requests({ batchKey, fromOrd, limit: PAGE });
+    for (const { ord, tenant, job, cancelRequested } of page) open.set(ord as number, { tenant, job, cancelRequested });
+    if (page.length < PAGE) return open;
+    fromOrd = (page.at(-1)?.ord as number) + 1;
+  }
+}
+
+interface Sums extends TokenCounts {
+  readonly tenant: string;
+  readonly job: string;
+  readonly ended: Readonly<Record<OutcomeStatus, number>>;
+}
+
+/**
+ * One row per tenant and job that an item ended a request of. Takes the members that were decided
+ * out of `open`.
+ */
+function sumsOf(open: Map<number, Member>, items: readonly Settlement[]): Sums[] {
+  const sums = new Map<string, Sums>();
+  for (const item of items) {
+    const member = open.get(item.ord);
+    // A line that came twice counts once, as in the store.
+    if (member === undefined || !open.delete(item.ord)) continue;
+    // The store ends one that goes back although its cancel was asked for.
+    if (item.kind === "requeue" && !member.cancelRequested) continue;
+    const { tenant, job } = member;
+    const name = JSON.stringify([tenant, job]);
+    const status = item.kind === "final" ? item.status : "cancelled";
+    sums.set(name, plus(sums.get(name) ?? { tenant, job, ended: NONE, ...NO_TOKENS }, status, usageOf(item)));
+  }
+  return [...sums.values()];
+}
+
+const NONE = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
+const NO_TOKENS: TokenCounts = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 };
+
+function usageOf(item: Settlement): TokenCounts {
+  return item.kind === "final" && item.usage !== null ? item.usage : NO_TOKENS;
+}
+
+function plus(sums: Sums, status: OutcomeStatus, tokens: TokenCounts): Sums {
+  return {
+    ...sums,
+    ended: { ...sums.ended, [status]: sums.ended[status] + 1 },
+    inputTokens: sums.inputTokens + tokens.inputTokens,
+    cachedTokens: sums.cachedTokens + tokens.cachedTokens,
+    outputTokens: sums.outputTokens + tokens.outputTokens,
+    reasoningTokens: sums.reasoningTokens + tokens.reasoningTokens,
+  };
+}

@@ -1,0 +1,33 @@
+// Leases batches by their keys, for operators and sweeps: those that nobody holds now.
+
+import type { BatchRow } from "../../contract/store/rows.ts";
+import type { Runtime } from "../runtime.ts";
+import { leaseInput } from "../store/store-time.ts";
+import { Lease } from "./lease.ts";
+
+/**
+ * Runs `work` under the lease of each of these batches that is free, and ends the leases that it
+ * leaves. Gives one result a batch. `accounts`: only batches of these; by default of all accounts.
+ */
+export async function underLeases<T>(
+  runtime: Runtime,
+  keys: readonly string[],
+  work: (lease: Lease) => Promise<T>,
+  accounts: readonly string[] = [...runtime.options.accounts.keys()],
+): Promise<T[]> {
+  if (keys.length === 0) return [];
+  const { store, clock, options } = runtime;
+  const begunAt = clock.monotonic();
+  const rows = await store.lease(await leaseInput(runtime, { accounts, limit: keys.length, keys }));
+  const run = async (row: BatchRow): Promise<T[]> => {
+    const account = options.accounts.get(row.account);
+    if (account === undefined) return [];
+    const lease = new Lease(runtime, account, row, begunAt);
+    try {
+      return [await work(lease)];
+    } finally {
+      lease.close();
+    }
+  };
+  return (await Promise.all(rows.map(run))).flat();
+}

@@ -1,0 +1,162 @@
+// The store as the loops use it. Each call is held by the clock and listed among the open calls;
+// writes pass in a form that every store takes; an error of a connection gets the store's code. A
+// loss that the store has found is told once, before any later call: that call, and those under way
+// when the loss was found, reject with it.
+
+import { bindMethods } from "../../../core/contract/bind-methods.ts";
+import type { DispatchClock } from "../../contract/dispatcher-options.ts";
+import { DispatchError } from "../../contract/errors.ts";
+import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
+import type * as payers from "../../contract/store/payers.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type * as rows from "../../contract/store/rows.ts";
+import type * as calls from "../../contract/store/store.ts";
+import { isConnectionError, readable, wordsOf } from "../../format/client-error.ts";
+import type { Secrets } from "../../format/secrets.ts";
+import type { OpenCalls } from "./open-calls.ts";
+import { amendment, batchChanges, markChange, report, settlement } from "./storable.ts";
+
+/** The part of a runtime that is used here. */
+interface Watcher {
+  readonly clock: DispatchClock;
+  readonly calls: OpenCalls;
+  readonly secrets: Secrets;
+  /** Called with each risk of the store that was not known before. */
+  onRisk(risk: DispatchError): void;
+}
+
+export class CheckedStore implements calls.Store {
+  readonly #store: calls.Store;
+  readonly #watcher: Watcher;
+  readonly #onSetBack: (loss: DispatchError) => void;
+  #knownLoss: DispatchError | null;
+  #knownRisk: DispatchError | null = null;
+  /** Absent where the store has no clock. */
+  readonly now?: () => Promise<number>;
+
+  /** `onSetBack` is called once for each loss that the store finds from now on. */
+  constructor(store: calls.Store, watcher: Watcher, onSetBack: (loss: DispatchError) => void) {
+    this.#store = store;
+    this.#watcher = watcher;
+    this.#onSetBack = onSetBack;
+    this.#knownLoss = store.setBack ?? null;
+    if (store.now !== undefined) this.now = () => this.#call("now", () => store.now?.() as Promise<number>);
+    bindMethods(this);
+  }
+
+  get setBack(): DispatchError | null {
+    return this.#store.setBack ?? null;
+  }
+
+  get risk(): DispatchError | null {
+    return this.#store.risk ?? null;
+  }
+
+  enqueue(requests: readonly rows.NewRequest[], now: number): Promise<readonly calls.EnqueueResult[]> {
+    return this.#call("enqueue", () => this.#store.enqueue(requests, now));
+  }
+
+  amend(change: calls.Amendment, sinks: readonly string[], now: number): Promise<readonly calls.Amended[]> {
+    return this.#call("amend", () => this.#store.amend(amendment(change, this.#watcher.secrets), sinks, now));
+  }
+
+  probe(limit: number, now: number): Promise<rows.Probe> {
+    return this.#call("probe", () => this.#store.probe(limit, now));
+  }
+
+  seal(input: calls.SealInput): Promise<calls.SealResult> {
+    return this.#call("seal", () => this.#store.seal(input));
+  }
+
+  lease(input: calls.LeaseInput): Promise<readonly rows.BatchRow[]> {
+    return this.#call("lease", () => this.#store.lease(input));
+  }
+
+  transition(key: string, fence: number, changes: rows.BatchChanges, now: number): Promise<calls.TransitionResult> {
+    const { secrets } = this.#watcher;
+    return this.#call("transition", () => this.#store.transition(key, fence, batchChanges(changes, secrets), now));
+  }
+
+  requests(query: rows.RequestQuery): Promise<readonly rows.RequestRow[]> {
+    return this.#call("requests", () => this.#store.requests(query));
+  }
+
+  settle(input: calls.SettleInput): Promise<calls.SettleResult> {
+    const items = () => input.items.map((item) => settlement(item, this.#watcher.secrets));
+    return this.#call("settle", () => this.#store.settle({ ...input, items: items() }));
+  }
+
+  outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]> {
+    return this.#call("outcomes", () => this.#store.outcomes(query));
+  }
+
+  deliveries(input: calls.DeliveriesInput): Promise<readonly DeliveryRow[]> {
+    const reports = () => input.reports.map((one) => report(one, this.#watcher.secrets));
+    return this.#call("deliveries", () => this.#store.deliveries({ ...input, reports: reports() }));
+  }
+
+  batches(query: rows.BatchQuery): Promise<readonly rows.BatchRow[]> {
+    return this.#call("batches", () => this.#store.batches(query));
+  }
+
+  find(query: rows.FindQuery): Promise<rows.FindResult> {
+    return this.#call("find", () => this.#store.find(query));
+  }
+
+  usage(query: rows.UsageQuery): Promise<readonly rows.UsageRow[]> {
+    return this.#call("usage", () => this.#store.usage(query));
+  }
+
+  marks(changes: readonly rows.MarkChange[], now: number): Promise<readonly rows.MarkRow[]> {
+    return this.#call("marks", () => this.#store.marks(changes.map(markChange), now));
+  }
+
+  payers(changes: readonly payers.PayerChange[], names: readonly string[]): Promise<readonly payers.PayerRow[]> {
+    return this.#call("payers", () => this.#store.payers(changes, names));
+  }
+
+  prune(input: PruneInput): Promise<PruneStep> {
+    return this.#call("prune", () => this.#store.prune(input));
+  }
+
+  close(): Promise<void> {
+    return this.#call("close", () => this.#store.close());
+  }
+
+  async #call<Answer>(name: string, method: () => Promise<Answer>): Promise<Answer> {
+    const loss = this.#tellNew();
+    if (loss !== null) throw loss;
+    const { clock, calls } = this.#watcher;
+    try {
+      // A method that throws, instead of rejecting, has been called all the same.
+      const answer = (async () => method())();
+      return (await calls.add(name, clock.hold(answer))) as Answer;
+    } catch (error) {
+      throw unavailable(readable(error));
+    } finally {
+      this.#tellNew();
+      this.#tellRisk();
+    }
+  }
+
+  /** The loss that was not told before, if there is one. */
+  #tellNew(): DispatchError | null {
+    const found = this.setBack;
+    if (found === null || found === this.#knownLoss) return null;
+    this.#knownLoss = found;
+    this.#onSetBack(found);
+    return found;
+  }
+
+  #tellRisk(): void {
+    const { risk } = this;
+    if (risk !== null && risk !== this.#knownRisk) this.#watcher.onRisk(risk);
+    this.#knownRisk = risk;
+  }
+}
+
+/** The same error, unless it is of a connection, and the store has not said what that means. */
+function unavailable(error: unknown): unknown {
+  if (error instanceof DispatchError || !isConnectionError(error)) return error;
+  return new DispatchError("STORE_UNAVAILABLE", wordsOf(error), error);
+}

@@ -1,0 +1,129 @@
+// A fallback account takes only what others do not: tails under their minimum, and requests that
+// would be late.
+
+import { describe, expect, test } from "vitest";
+import { servingOf } from "../../../src/dispatch/accounts/rank-accounts.ts";
+import { turnaroundOf } from "../../../src/dispatch/accounts/turnaround.ts";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
+import type { DispatcherOptions } from "../../../src/dispatch/contract/dispatcher-options.ts";
+import type { BatchRow } from "../../../src/dispatch/contract/store/rows.ts";
+import { batchRow } from "../support/rows.ts";
+import { SIM_LIMITS, SimProvider } from "../support/simulation/sim-provider.ts";
+import { ask, isAtRest, world } from "../support/world.ts";
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+function rig(minRequests: number, options: Partial<DispatcherOptions> = {}) {
+  const here = world();
+  const slow = new SimProvider({ time: here.time, plan: () => ({ runMs: 2 * HOUR }) });
+  const quick = new SimProvider({ time: here.time, plan: () => ({ validateMs: 0, runMs: MINUTE }) });
+  const limits = { ...SIM_LIMITS, minRequests };
+  const accounts: Account[] = [
+    quick.account({ fallback: true }, { name: "quick", weight: 1_000 }),
+    slow.account({ limits }, { name: "slow" }),
+  ];
+  const told: string[] = [];
+  const onError = (error: unknown): void => void told.push(String(error));
+  const thresholds = { maxRequests: 10, maxAgeMs: 10 * MINUTE };
+  const start = () => here.start({ accounts, thresholds, onError, ...options });
+  const rest = (): Promise<void> => here.until(() => isAtRest(here.store, here.time.now()));
+  const ran = (provider: SimProvider): string[] => provider.executions.map(({ identity }) => identity).sort();
+  return { ...here, start, rest, told, slow, quick, ran };
+}
+
+const many = (from: number, to: number, more: object = {}) =>
+  Array.from({ length: to - from }, (_, n) => ask(`r${from + n}`, more));
+const names = (from: number, to: number): string[] => many(from, to).map(({ id }) => id as string);
+
+test("takes no work that another account takes, however free it is", async () => {
+  const { start, rest, slow, quick, ran } = rig(1);
+  const dispatcher = await start();
+  await dispatcher.enqueueMany(many(0, 25));
+  await rest();
+  expect([ran(slow).length, ran(quick)]).toEqual([25, []]);
+});
+
+test.each(["wait", "fail"] as const)("takes the tail once it has waited, where onTail is %s", async (onTail) => {
+  const { start, rest, time, slow, quick, ran, told } = rig(10, { onTail });
+  const dispatcher = await start();
+  await dispatcher.enqueueMany(many(0, 14));
+  await time.advance(9 * MINUTE);
+  expect(quick.batches).toEqual([]);
+  await time.advance(5 * MINUTE);
+  await rest();
+  expect([ran(slow), ran(quick)]).toEqual([names(0, 10), names(10, 14).sort()]);
+  expect(told).toEqual([]);
+  const outcomes = await Promise.all(names(0, 14).map((name) => dispatcher.result(name)));
+  expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(["succeeded"]));
+});
+
+test("takes what would be back too late, by what batches have taken of late, and leaves the others", async () => {
+  const { start, rest, time, slow, quick, ran } = rig(1);
+  const dispatcher = await start();
+  await dispatcher.enqueueMany(many(0, 10));
+  await rest();
+  expect([ran(slow).length, ran(quick)]).toEqual([10, []]);
+  const now = time.now();
+  await dispatcher.enqueueMany([
+    ...many(10, 13, { deadlineAt: now + HOUR }),
+    ...many(13, 16, { deadlineAt: now + 6 * HOUR }),
+    ...many(16, 20),
+  ]);
+  await rest();
+  expect(ran(quick)).toEqual(names(10, 13));
+  expect(ran(slow)).toEqual([...names(0, 10), ...names(13, 20)].sort());
+  const urgent = await Promise.all(names(10, 13).map((name) => dispatcher.result(name)));
+  expect(urgent.map(({ status, attempts }) => [status, attempts])).toEqual(new Array(3).fill(["succeeded", 1]));
+  expect((await dispatcher.usage()).map(({ ended }) => ended.succeeded)).toEqual([20]);
+});
+
+test("that is alone serves like any other", async () => {
+  const here = world();
+  const sim = new SimProvider({ time: here.time });
+  const dispatcher = await here.start({ accounts: [sim.account({ fallback: true })], thresholds: { maxRequests: 3 } });
+  await dispatcher.enqueueMany(many(0, 3));
+  await here.until(() => isAtRest(here.store, here.time.now()));
+  expect(sim.executions).toHaveLength(3);
+});
+
+describe("who serves a lane", () => {
+  const sim = new SimProvider({ time: world().time });
+  const [a, b, last] = [
+    sim.account({}, { name: "a" }),
+    sim.account({}, { name: "b", models: ["other"] }),
+    sim.account({ fallback: true }, { name: "last" }),
+  ];
+  const lane = { endpoint: "/v1/embeddings", model: "m", urgent: false };
+  const names = ({ first, second }: ReturnType<typeof servingOf<Account>>): string[][] =>
+    [first, second].map((some) => some.map(({ name }) => name));
+
+  test.each([
+    ["the others, before the fallback account", [a, b, last], lane, [["a"], ["last"]]],
+    [
+      "of urgent requests, the fallback account before the others",
+      [a, last],
+      { ...lane, urgent: true },
+      [["last"], ["a"]],
+    ],
+    ["of urgent requests, anybody where there is no fallback account", [a], { ...lane, urgent: true }, [["a"], []]],
+    ["the fallback account where nobody else has the model", [b, last], lane, [["last"], []]],
+  ])("%s", (_what, accounts, of, expected) => {
+    expect(names(servingOf(accounts, of))).toEqual(expected);
+  });
+});
+
+describe("the turnaround", () => {
+  const ended = (ms: number, changes: Partial<BatchRow> = {}): BatchRow =>
+    batchRow({ state: "done", providerBatchId: "b", submitStartedAt: 1_000, updatedAt: 1_000 + ms, ...changes });
+
+  test.each<[string, BatchRow[], number | null]>([
+    ["is not known before a batch has ended", [], null],
+    ["is that of the only batch", [ended(5)], 5],
+    ["is that of the slowest but a tenth", Array.from({ length: 20 }, (_, n) => ended(n + 1)), 18],
+    ["leaves out what was let go of", [ended(5), ended(900, { disposal: "{}" })], 5],
+    ["leaves out what the provider never had", [ended(5), ended(900, { providerBatchId: null })], 5],
+  ])("%s", (_what, rows, expected) => {
+    expect(turnaroundOf(rows)).toBe(expected);
+  });
+});

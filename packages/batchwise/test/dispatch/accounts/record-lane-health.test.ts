@@ -1,0 +1,55 @@
+// A process that dies right after it has written the pause of a lane: the next owner of the batch
+// tells of it.
+
+import { expect, test } from "vitest";
+import type { MarkChange } from "../../../src/dispatch/contract/store/rows.ts";
+import { type SimOptions, SimProvider } from "../support/simulation/sim-provider.ts";
+import { ask, SimProcess, world } from "../support/world.ts";
+
+const MINUTE = 60_000;
+const refusal = { kind: "invalidRequest", code: "model_not_found", message: "No such model." } as const;
+
+const refused: Omit<SimOptions, "time"> = {
+  plan: () => ({ validateMs: MINUTE, failure: { ...refusal, lines: [{ ...refusal, line: 1 }] } }),
+};
+const capacity: Omit<SimOptions, "time"> = {
+  plan: () => ({ validateMs: 0, runMs: MINUTE, statusOf: () => 529 }),
+};
+
+test.each([
+  ["because its lines are bad", refused],
+  ["because the provider has no capacity", capacity],
+])("a lane that pauses %s is told of, although the process died that wrote it", async (_name, options) => {
+  const { time, store, start } = world();
+  const sim = new SimProvider({ time, ...options });
+  const told: string[] = [];
+  const onError = (error: unknown): number => told.push((error as { readonly code?: string }).code ?? "");
+  const process = new SimProcess(time);
+  let isKilled = false;
+  const mortal = process.wrap(store, async (name, call, given) => {
+    const answer = await call();
+    const pauses = name === "marks" && (given[0] as readonly MarkChange[]).some(({ value }) => isPause(value));
+    if (pauses) process.kill();
+    isKilled ||= pauses;
+    return answer;
+  });
+  const thresholds = { maxRequests: 3 };
+  const first = await start({
+    ...{ store: mortal, clock: process.clock },
+    accounts: [sim.account()],
+    thresholds,
+    onError,
+  });
+  await first.enqueueMany(["a", "b", "c"].map((name) => ask(name)));
+  while (!isKilled) await time.advance(1_000);
+  expect(told).not.toContain("LANE_PAUSED");
+  const second = await start({ accounts: [sim.account()], thresholds, onError });
+  const isOver = async () => (await store.batches({ limit: 10 })).some(({ state }) => state === "done");
+  while (!(await isOver())) await time.advance(1_000);
+  expect(told.filter((code) => code === "LANE_PAUSED")).toHaveLength(1);
+  await second.stop();
+});
+
+function isPause(value: string | null): boolean {
+  return value?.includes('"pause":{') === true;
+}

@@ -1,0 +1,44 @@
+// A table over all orders of three answers to the creates of one batch: each failure is counted
+// where it belongs, and none makes the batch forget another.
+
+import { expect, test } from "vitest";
+import { afterSubmitFailure } from "../../../../src/dispatch/batches/submit/after-failure.ts";
+import type { Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { BatchRow } from "../../../../src/dispatch/contract/store/rows.ts";
+import { batchCase, batchRow, SEALED_AT } from "../../support/rows.ts";
+
+const words = { code: "c", message: "m" };
+const ANSWERS: Readonly<Record<string, Failure>> = {
+  refused: { kind: "invalidRequest", ...words, lines: [] },
+  "429": { kind: "rateLimited", ...words, retryAfterMs: null },
+  "401": { kind: "authOrBilling", ...words },
+  "not sent": { kind: "definitelyNotCreated", ...words },
+  "no answer": { kind: "unknown", ...words },
+  pending: { kind: "definitelyNotCreated", ...words, filePending: true },
+  full: { kind: "tokenLimit", ...words, limitTokens: null },
+};
+
+const names = Object.keys(ANSWERS);
+const orders = names.flatMap((first) => names.flatMap((second) => names.map((third) => [first, second, third])));
+
+test.each(orders)("%s, %s, %s", (...order) => {
+  let batch: BatchRow = batchRow({ state: "submitting", submitAttempt: 1, submitStartedAt: SEALED_AT });
+  const kinds: string[] = [];
+  order.forEach((name, index) => {
+    const at = SEALED_AT + (index + 1) * 60_000;
+    const failure = ANSWERS[name] as Failure;
+    const { figures, disposal } = afterSubmitFailure(batchCase(batch, at), failure, "create");
+    batch = { ...batch, ...figures };
+    kinds.push(disposal?.kind ?? "again");
+  });
+  const times = (...wanted: string[]): number[] =>
+    order.flatMap((name, index) => (wanted.includes(name) ? [SEALED_AT + (index + 1) * 60_000] : []));
+  const [refusals, tries] = [times("refused"), times("not sent", "no answer")];
+  expect(batch).toMatchObject({
+    ...{ wholeFailures: refusals.length, tries: tries.length },
+    ...{ firstRefusedAt: refusals[0] ?? null, lastRefusedAt: refusals.at(-1) ?? null },
+    ...{ triesSince: tries.length > 0 ? SEALED_AT : null, filePendingSince: times("pending")[0] ?? null },
+  });
+  // Without proof no order of answers blames the batch.
+  expect(kinds.filter((kind) => kind !== "again" && kind !== "canary")).toEqual([]);
+});
