@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cycleIn, type Import, importsOf, violation } from "./layers.ts";
+import { cycleIn, type Import, importsOf, isPure, violation } from "./layers.ts";
 import { filesMatching, manifestOf, textOf } from "./repository.ts";
 
 const src = "packages/batchwise/src";
@@ -42,8 +42,8 @@ describe("the rules between the rooms", () => {
     [
       "a store imports a decision",
       `${src}/dispatch/stores/sqlite/store.ts`,
-      "../../decide/sealing/thresholds.ts",
-      "dispatch/stores/sqlite may not import dispatch/decide",
+      "../../batches/seal/thresholds.ts",
+      "dispatch/stores/sqlite may not import dispatch/batches",
     ],
     [
       "a provider imports a store",
@@ -59,8 +59,8 @@ describe("the rules between the rooms", () => {
     ],
     [
       "what providers share imports one of them",
-      `${src}/dispatch/providers/shapes/sdk-error.ts`,
-      "../openai/account.ts",
+      `${src}/dispatch/providers/shapes/sdk/sdk-error.ts`,
+      "../../openai/account.ts",
       "dispatch/providers/shapes may not import dispatch/providers/openai",
     ],
     [
@@ -71,51 +71,75 @@ describe("the rules between the rooms", () => {
     ],
     [
       "a folder of the dispatcher imports the dispatcher",
-      `${src}/dispatch/ops/stats.ts`,
+      `${src}/dispatch/operate/stats.ts`,
       "../dispatcher.ts",
-      "dispatch/ops may not import dispatch",
+      "dispatch/operate may not import dispatch",
     ],
     [
-      "a step imports the scheduler",
-      `${src}/dispatch/steps/submit/submit.ts`,
-      "../../scheduler/workers.ts",
-      "dispatch/steps may not import dispatch/scheduler",
+      "a job imports a door",
+      `${src}/dispatch/jobs/producer.ts`,
+      "../doors/fetch/fetch-door.ts",
+      "dispatch/jobs may not import dispatch/doors",
     ],
     [
-      "the scheduler imports the intake",
-      `${src}/dispatch/scheduler/sealer.ts`,
-      "../intake/chunks.ts",
-      "dispatch/scheduler may not import dispatch/intake",
+      "a request imports a job",
+      `${src}/dispatch/requests/usage.ts`,
+      "../jobs/job-progress.ts",
+      "dispatch/requests may not import dispatch/jobs",
+    ],
+    [
+      "a batch imports the intake",
+      `${src}/dispatch/batches/seal/sealer.ts`,
+      "../../requests/enqueue/enqueuer.ts",
+      "dispatch/batches may not import dispatch/requests",
+    ],
+    [
+      "a batch imports an operator's method",
+      `${src}/dispatch/batches/poll/poll.ts`,
+      "../../operate/poll-now.ts",
+      "dispatch/batches may not import dispatch/operate",
+    ],
+    [
+      "an account imports a step of a batch",
+      `${src}/dispatch/accounts/end-pause.ts`,
+      "../batches/poll/poll.ts",
+      "dispatch/accounts may not import dispatch/batches",
     ],
     [
       "the runtime imports a step",
-      `${src}/dispatch/runtime/lease.ts`,
-      "../steps/poll.ts",
-      "dispatch/runtime may not import dispatch/steps",
+      `${src}/dispatch/runtime/lease/lease.ts`,
+      "../../batches/poll/poll.ts",
+      "dispatch/runtime may not import dispatch/batches",
     ],
     [
-      "a decision imports the runtime",
-      `${src}/dispatch/decide/after/poll.ts`,
-      "../../runtime/lease.ts",
-      "dispatch/decide may not import dispatch/runtime",
+      "a price imports the runtime",
+      `${src}/dispatch/prices/price-limits.ts`,
+      "../runtime/runtime.ts",
+      "dispatch/prices may not import dispatch/runtime",
     ],
     [
-      "a stored text imports a decision",
+      "a stored text imports an option",
       `${src}/dispatch/format/payload.ts`,
-      "../decide/batch/plan.ts",
-      "dispatch/format may not import dispatch/decide",
+      "../options/call-options.ts",
+      "dispatch/format may not import dispatch/options",
     ],
     [
       "the contract imports a stored text",
-      `${src}/dispatch/contract/rows.ts`,
-      "../format/payload.ts",
+      `${src}/dispatch/contract/store/rows.ts`,
+      "../../format/payload.ts",
       "dispatch/contract may not import dispatch/format",
     ],
     [
       "the conformance suite imports a store",
-      `${src}/dispatch/testing/conformance/case.ts`,
-      "../../stores/memory/store.ts",
-      "dispatch/testing may not import dispatch/stores/memory",
+      `${src}/dispatch-testing/conformance/store/case.ts`,
+      "../../../dispatch/stores/memory/memory-store.ts",
+      "dispatch-testing may not import dispatch/stores/memory",
+    ],
+    [
+      "the dispatcher imports the fake provider",
+      `${src}/dispatch/dispatcher.ts`,
+      "../dispatch-testing/index.ts",
+      "dispatch may not import dispatch-testing",
     ],
     [
       "the dispatcher has another folder",
@@ -224,12 +248,13 @@ describe("the rules between the rooms", () => {
     [`${src}/onnx/model.ts`, "../tensor/pad.ts"],
     [`${src}/threads/connect.ts`, "node:worker_threads"],
     [`${src}/dispatch/index.ts`, "./stores/memory/store.ts"],
-    [`${src}/dispatch/dispatcher.ts`, "./intake/enqueuer.ts"],
-    [`${src}/dispatch/intake/enqueuer.ts`, "../scheduler/sealer.ts"],
-    [`${src}/dispatch/steps/submit/submit.ts`, "../decide/after/failure.ts"],
-    [`${src}/dispatch/stores/sqlite/store.ts`, "../../contract/store.ts"],
-    [`${src}/dispatch/providers/openai/account.ts`, "../shapes/sdk-call.ts"],
-    [`${src}/dispatch/testing/conformance/seal.ts`, "../../contract/store.ts"],
+    [`${src}/dispatch/dispatcher.ts`, "./requests/enqueue/enqueuer.ts"],
+    [`${src}/dispatch/requests/enqueue/enqueuer.ts`, "../../batches/seal/sealer.ts"],
+    [`${src}/dispatch/batches/workers.ts`, "./submit/submit.ts"],
+    [`${src}/dispatch/batches/submit/submit.ts`, "../../runtime/lease/lease.ts"],
+    [`${src}/dispatch/stores/sqlite/sqlite-store.ts`, "../../contract/store/store.ts"],
+    [`${src}/dispatch/providers/openai/account.ts`, "../shapes/sdk/sdk-call.ts"],
+    [`${src}/dispatch-testing/conformance/store/seal.ts`, "../../../dispatch/contract/store/store.ts"],
     ["packages/server/src/http/app.ts", "batchwise"],
     ["packages/server/src/http/app.ts", "hono"],
     ["packages/server/src/http/app.ts", "../models/pool.ts"],
@@ -239,8 +264,45 @@ describe("the rules between the rooms", () => {
 
   test("a package is allowed where it is declared as a peer, and only then", () => {
     const edge = { from: `${src}/otel/index.ts`, specifier: "@opentelemetry/api" };
-    expect(violation(edge, ["@opentelemetry/api"])).toBeUndefined();
-    expect(violation(edge, [])).toContain("depends on no package");
+    expect(violation(edge, { peers: ["@opentelemetry/api"] })).toBeUndefined();
+    expect(violation(edge)).toContain("depends on no package");
+  });
+
+  describe("a pure file of the dispatcher", () => {
+    const decision = `${src}/dispatch/batches/poll/after-poll.ts`;
+    const other = `${src}/dispatch/batches/submit/after-failure.ts`;
+    const known = { pure: new Set([decision, other]) };
+
+    test.each([
+      ["the code beside it", "./poll.ts", "dispatch/batches"],
+      ["the runtime", "../../runtime/lease/lease.ts", "dispatch/runtime"],
+      ["options", "../../options/resolve-options.ts", "dispatch/options"],
+    ])("does not import %s", (_what, specifier, reason) => {
+      expect(violation({ from: decision, specifier }, known)).toContain(`it is pure and may not import ${reason}`);
+    });
+
+    test.each(["../submit/after-failure.ts", "../../format/encode.ts", "../../contract/store/rows.ts"])(
+      "may import %s",
+      (specifier) => {
+        expect(violation({ from: decision, specifier }, known)).toBeUndefined();
+      },
+    );
+
+    test("is imported by any folder, but by no store and no provider", () => {
+      const specifier = "../../batches/poll/after-poll.ts";
+      expect(violation({ from: `${src}/dispatch/runtime/lease/lease.ts`, specifier }, known)).toBeUndefined();
+      expect(violation({ from: `${src}/dispatch/stores/memory/batches.ts`, specifier }, known)).toContain("may not");
+      expect(violation({ from: `${src}/dispatch/providers/xai/account.ts`, specifier }, known)).toContain("may not");
+    });
+
+    test.each([
+      ["// Decides something. Pure.\n\nexport {};", true],
+      ["// Decides something. Pure: takes the\n// time.\n\nexport {};", true],
+      ["// Decides something. Pure, except for a call.\n\nexport {};", false],
+      ["// Decides something.\n\n// Pure.\nexport {};", false],
+    ])("says so in its opening comment", (text, expected) => {
+      expect(isPure(text)).toBe(expected);
+    });
   });
 
   test("every way to name another file is read", () => {
@@ -269,14 +331,22 @@ describe("the sources", () => {
     importsOf(from, textOf(from)).map((specifier) => ({ from, specifier })),
   );
   const peers = Object.keys(manifestOf("packages/batchwise").peerDependencies ?? {});
+  const pure = new Set(filesMatching(`${src}/dispatch/**/*.ts`).filter((path) => isPure(textOf(path))));
 
   test("keep the rules", () => {
     const broken = edges.flatMap((edge) => {
-      const reason = violation(edge, peers);
+      const reason = violation(edge, { peers, pure });
       return reason === undefined ? [] : [`${edge.from} imports ${edge.specifier}: ${reason}`];
     });
     expect(edges.length).toBeGreaterThan(10);
     expect(broken).toEqual([]);
+  });
+
+  test("decide about batches without a clock, chance or a wait", () => {
+    const impure = /\bDate\.now|\bMath\.random|\bperformance\.|\bprocess\.|\bsetTimeout|\basync\b|\bawait /;
+    const code = (text: string): string => text.replaceAll(/\/\/.*|\/\*[\s\S]*?\*\/|"[^"\n]*"/g, "");
+    expect(pure.size).toBeGreaterThan(60);
+    expect([...pure].filter((path) => impure.test(code(textOf(path))))).toEqual([]);
   });
 
   test("have no import cycle", () => {

@@ -29,6 +29,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   simulate: ["core", "makers"],
   testing: ["core"],
   dispatch: ["core", "makers", "tokens"],
+  "dispatch-testing": ["core", "tokens", "dispatch/contract"],
 };
 
 /** The folders of the core, from the top down: each may import itself and the folders after it. */
@@ -36,21 +37,25 @@ const coreFolders: readonly string[] = ["engine", "run", "submit", "policy", "st
 
 /**
  * The folders of the dispatcher, from the top down: each may import itself and the folders after
- * it.
+ * it. Pure files stand beside the code that calls them, in any of these folders, and every folder
+ * may import them; see `isPure`.
  */
 const dispatchFolders: readonly string[] = [
   "doors",
-  "intake",
-  "ops",
-  "outcomes",
-  "scheduler",
-  "steps",
+  "jobs",
+  "requests",
+  "operate",
+  "batches",
+  "accounts",
   "runtime",
+  "prices",
   "options",
-  "decide",
   "format",
   "contract",
 ];
+
+/** The folders that a pure file of the dispatcher may import, besides other pure files. */
+const belowPure: readonly string[] = ["format", "contract"];
 
 /**
  * The folders of the dispatcher that its other parts may import, besides themselves. "" is its
@@ -74,7 +79,6 @@ const allowedInDispatch: Readonly<Record<string, readonly string[]>> = {
   "providers/vertex": ["providers/shapes", "format", "contract"],
   "providers/xai": ["providers/openai", "providers/shapes", "format", "contract"],
   storage: ["contract"],
-  testing: ["contract"],
 };
 
 /** Rooms that run wherever JavaScript runs. */
@@ -115,6 +119,16 @@ export function importsOf(path: string, text: string): string[] {
   return specifiers;
 }
 
+/**
+ * True for a file whose opening comment says "Pure.", or "Pure:" and of what: its results depend on
+ * its arguments alone. Such a file of the dispatcher imports nothing that reads a clock, a store or
+ * a provider.
+ */
+export function isPure(text: string): boolean {
+  const head = /^(?:\/\/.*\n)+/.exec(text)?.[0] ?? "";
+  return /\bPure[.:;]/.test(head);
+}
+
 /** The file of a relative specifier; undefined for a package. */
 function targetOf({ from, specifier }: Import): string | undefined {
   return specifier.startsWith(".") ? posix.join(posix.dirname(from), specifier) : undefined;
@@ -125,11 +139,16 @@ function roomOf(path: string): string {
   return second === "" ? "entry" : first;
 }
 
-/**
- * The rule that an import breaks; undefined if it breaks none. `peers`: the library's optional
- * peers.
- */
-export function violation(edge: Import, peers: readonly string[] = []): string | undefined {
+/** The facts that the rules need besides an import itself. */
+export interface Known {
+  /** The library's optional peers. */
+  readonly peers?: readonly string[];
+  /** The paths of pure files. */
+  readonly pure?: ReadonlySet<string>;
+}
+
+/** The rule that an import breaks; undefined if it breaks none. */
+export function violation(edge: Import, { peers = [], pure = new Set() }: Known = {}): string | undefined {
   const target = targetOf(edge);
   if (edge.from.startsWith(server)) {
     return target === undefined || target.startsWith(server) ? undefined : "the server reaches others by package name";
@@ -138,7 +157,9 @@ export function violation(edge: Import, peers: readonly string[] = []): string |
   const broken = roomViolation(roomOf(edge.from), target);
   if (broken !== undefined) return broken;
   if (isIn("core", edge.from) && isIn("core", target)) return coreViolation(edge.from, target);
-  return isIn("dispatch", edge.from) && isIn("dispatch", target) ? dispatchViolation(edge.from, target) : undefined;
+  return isIn("dispatch", edge.from) && isIn("dispatch", target)
+    ? dispatchViolation(edge.from, target, pure)
+    : undefined;
 }
 
 function packageViolation({ from, specifier }: Import, peers: readonly string[]): string | undefined {
@@ -178,9 +199,13 @@ function dispatchPartOf(path: string): string {
   return folder === "stores" || folder === "providers" ? `${folder}/${part}` : folder;
 }
 
-function dispatchViolation(from: string, target: string): string | undefined {
+function dispatchViolation(from: string, target: string, pure: ReadonlySet<string>): string | undefined {
   const [part, other] = [dispatchPartOf(from), dispatchPartOf(target)];
   const place = dispatchFolders.indexOf(part);
+  if (place >= 0 && pure.has(target)) return undefined;
+  if (place >= 0 && pure.has(from) && !belowPure.includes(other)) {
+    return `it is pure and may not import dispatch/${other}, except its pure files`;
+  }
   const below = place >= 0 ? dispatchFolders.slice(place) : allowedInDispatch[part];
   if (below === undefined) return `${part} is no folder of dispatch`;
   if (other === part || below.includes(other)) return undefined;
@@ -193,7 +218,7 @@ function roomViolation(room: string, target: string): string | undefined {
   const other = roomOf(target);
   const rooms = allowed[room] ?? [];
   const folder = posix.dirname(target.slice(library.length));
-  if (other === room || rooms.includes(other) || rooms.includes(folder)) return undefined;
+  if (other === room || rooms.some((name) => `${folder}/`.startsWith(`${name}/`))) return undefined;
   const isPartOpen = rooms.some((name) => name.startsWith(`${other}/`));
   return `${room} may not import ${isPartOpen ? folder : other}`;
 }

@@ -1,5 +1,5 @@
-// What the decisions of this folder are made from: a batch, what is known about its account, and
-// the time.
+// The case that decisions about a batch get: the batch, its account, what is known about both, and
+// the time. Pure.
 
 import type { Outage } from "../accounts/outage.ts";
 import type { BatchRow, LedgerRow } from "../contract/store/rows.ts";

@@ -4,14 +4,13 @@ import { type Pauses, pausedRecord } from "../accounts/pauses.ts";
 import type { Probe } from "../contract/store/rows.ts";
 import type { DispatcherStats } from "../contract/types.ts";
 import { laneStats } from "../format/lane-stats.ts";
-import type { Runtime } from "../runtime/runtime.ts";
 import { nextTryAt } from "./next-try.ts";
 
 export function dispatcherStats(
   probe: Probe,
   limit: number,
   pauses: Pauses,
-  counted: Pick<Runtime, "ignoredResults" | "duplicateBatches">,
+  counted: Pick<DispatcherStats, "ignoredResults" | "duplicateBatches">,
   heldUntil: number | null,
 ): DispatcherStats {
   return {

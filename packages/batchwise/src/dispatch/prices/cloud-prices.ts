@@ -1,6 +1,6 @@
 // List prices of batch models at Google, Amazon and Mistral, as far as they have a source. Models
 // without a price here: names that move between models (`mistral-small-latest`), and models without
-// a listed batch price.
+// a listed batch price. Pure.
 
 import type { ModelPrice, PriceTable } from "../contract/cost.ts";
 

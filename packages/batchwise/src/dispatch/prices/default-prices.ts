@@ -1,6 +1,6 @@
 // The library's list prices, for prompts of normal length: batch models of OpenAI and Anthropic,
 // and those of `cloud-prices.ts`. Prices change, and some models charge more for long prompts:
-// replace the table with the option `prices`.
+// replace the table with the option `prices`. Pure.
 
 import type { PriceTable } from "../contract/cost.ts";
 import { cloudPrices } from "./cloud-prices.ts";

@@ -1,6 +1,6 @@
 // The turns that a request is asked again with: the model's answer, and why it was refused. They
 // are kept beside the body, which stays as it was enqueued, and are added to it in each further
-// line. Both functions are pure, so that a line is the same in every process.
+// line, so that a line is the same in every process. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { jsonObject } from "../../format/json-object.ts";
