@@ -15,7 +15,8 @@ import { exponential, type Random } from "./random.ts";
  *   again after the last point.
  * - `times`: a list, in ascending order.
  * - `closed`: `callers` who each submit, wait for the answer and think for `thinkMs` on average
- *   (exponential; default 0) before they submit again.
+ *   (exponential; default 0) before they submit again. Without `thinkMs`, a refused one comes again
+ *   after the error's `retryAfterMs`, or after `retryMs`.
  */
 export type Arrivals =
   | { readonly kind: "poisson"; readonly perSecond: number }

@@ -183,9 +183,9 @@ function checkEach(given: object, rules: Rules, prefix: string): void {
 }
 
 function checkTogether(arrivals: Arrivals, { stalls, changes, failures, ...shape }: Service): void {
-  if (arrivals.kind === "curve") checkPoints("arrivals.points", arrivals.points);
-  if (arrivals.kind === "times") checkAscending("arrivals.atMs", arrivals.atMs);
-  if (shape.kind === "table") checkPoints("service.points", shape.points);
+  if (arrivals.kind === "curve") checkPoints("arrivals.points", arrivals.points, false);
+  if (arrivals.kind === "times") checkAscending("arrivals.atMs", arrivals.atMs, false);
+  if (shape.kind === "table") checkPoints("service.points", shape.points, true);
   if (arrivals.kind === "bursts") checkMean(arrivals);
   if (stalls !== undefined) checkEach(stalls, { share, factor: finiteAboveZero }, "service.stalls.");
   if (failures !== undefined) checkEach(failures, { share, above: finiteFromZero }, "service.failures.");
@@ -198,7 +198,7 @@ function checkTogether(arrivals: Arrivals, { stalls, changes, failures, ...shape
   }
 }
 
-function checkPoints(name: string, points: readonly (readonly [number, number])[]): void {
+function checkPoints(name: string, points: readonly (readonly [number, number])[], isStrict: boolean): void {
   for (const [index, point] of points.entries()) {
     check(
       `${name}[${index}]`,
@@ -212,18 +212,20 @@ function checkPoints(name: string, points: readonly (readonly [number, number])[
     for (const value of point) check(`${name}[${index}]`, finiteFromZero, value);
   }
   const ats = points.map(([at]) => at);
-  checkAscending(name, ats);
+  checkAscending(name, ats, isStrict);
   const isEmpty = points.every(([at, value]) => at === 0 || value === 0);
   if (isEmpty) check(name, { ...aList, expected: "at least one point above 0", test: () => false }, points);
 }
 
-function checkAscending(name: string, values: readonly number[]): void {
+/** `isStrict`: no two values may be equal. */
+function checkAscending(name: string, values: readonly number[], isStrict: boolean): void {
   for (const [index, value] of values.entries()) {
     const least = index === 0 ? 0 : (values[index - 1] as number);
+    const isAbove = isStrict && index > 0;
     const rule = {
       ...finiteFromZero,
-      expected: `a finite number >= ${least}`,
-      test: (at: number) => at >= least && at < Infinity,
+      expected: `a finite number ${isAbove ? ">" : ">="} ${least}`,
+      test: (at: number) => (isAbove ? at > least : at >= least) && at < Infinity,
     };
     check(`${name}[${index}]`, rule, value);
   }

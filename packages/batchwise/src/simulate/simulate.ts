@@ -2,7 +2,9 @@
 // arrivals and this handler. Nothing of the engine is modelled; only arrivals, time and the handler
 // are.
 
+import { countOf } from "../core/contract/errors.ts";
 import type { Batcher } from "../core/contract/types.ts";
+import { aCost, invalidOption, isCost, rangeError } from "../core/contract/validate.ts";
 import { createBatcher } from "../makers/batch.ts";
 import { type Stream, streamOf } from "./arrivals.ts";
 import { boundOf } from "./bound.ts";
@@ -14,6 +16,14 @@ import { drawRun, plainRunMs } from "./service.ts";
 
 /** A refused caller hears of it so many promise jobs after the engine has refused. */
 const JOBS = 4;
+/** A closed-loop caller who is answered or refused in no time thinks at least this long. */
+const LEAST_THINK_MS = 1;
+
+/** In so many rounds of promise jobs without a timer all that can settle has settled. */
+const IDLE_ROUNDS = 100;
+const STUCK =
+  "Expected `limiter` to have the clock of the simulation: give `options` as a function of it, and pass it to " +
+  "`rateLimiter({ …, clock })`. Items wait, and nothing is left to happen in virtual time";
 
 const ignore = (): void => {};
 
@@ -67,6 +77,8 @@ class Simulation {
   #index = 0;
   /** The handler has answered, or a caller waits to hear of a refusal. */
   #hasJobs = false;
+  /** Why there is no report. */
+  #error: Error | null = null;
 
   constructor(given: ResolvedSimulation) {
     this.#given = given;
@@ -101,15 +113,27 @@ class Simulation {
       else this.#arrive(at);
       clock.endTurns();
       if (this.#hasJobs) await this.#settle();
+      if (this.#error !== null) break;
     }
-    const closed = this.#batcher.close();
-    // What is held without an end goes now.
-    for (let isClosed = false; !isClosed; ) {
-      clock.endTurns();
-      if (clock.nextAt < Infinity) clock.fireNext();
-      isClosed = await Promise.race([closed.then(() => true), laterJob()]);
-    }
+    await this.#close();
+    if (this.#error !== null) throw this.#error;
     return this.#report();
+  }
+
+  /** Serves what is held without an end. */
+  async #close(): Promise<void> {
+    const clock = this.#clock;
+    const closed = this.#batcher.close();
+    for (let isClosed = false, idle = 0; !isClosed; ) {
+      clock.endTurns();
+      idle = clock.nextAt < Infinity ? 0 : idle + 1;
+      clock.fireNext();
+      isClosed = await Promise.race([closed.then(() => true), laterJob()]);
+      if (isClosed || idle < IDLE_ROUNDS) continue;
+      const waiting = countOf(this.#batcher.stats().waiting, "item");
+      this.#error ??= invalidOption(RangeError, `${STUCK} (waiting: ${waiting})`);
+      await this.#batcher.close({ drain: false });
+    }
   }
 
   /** Lets callers hear of their answers, and what they submit then begin. */
@@ -149,8 +173,8 @@ class Simulation {
 
   // Callers who come again.
 
-  #think(thinkMs: number): void {
-    const pauseMs = thinkMs > 0 ? exponential(this.#callers, thinkMs) : 0;
+  #think(thinkMs: number, leastMs = 0): void {
+    const pauseMs = thinkMs > 0 ? exponential(this.#callers, thinkMs) : leastMs;
     if (this.#clock.now() + pauseMs >= this.#given.durationMs) return;
     if (pauseMs === 0) this.#submit(this.#newItem());
     else this.#clock.setTimeout(() => this.#submit(this.#newItem()), pauseMs);
@@ -158,23 +182,26 @@ class Simulation {
 
   #follow(item: unknown, answer: Promise<unknown>, firstAt: number, at: number, attempt: number): void {
     const { arrivals, attempts } = this.#given;
-    const over = (outcome: "completed" | "failed" | "rejected"): void => {
+    const over = (outcome: "completed" | "failed" | "rejected", waitMs = 0): void => {
       this.#count(outcome, firstAt, at);
-      if (arrivals.kind === "closed") this.#think(arrivals.thinkMs ?? 0);
+      if (arrivals.kind !== "closed") return;
+      // Without any pause virtual time would stand still.
+      this.#think(arrivals.thinkMs ?? 0, Math.max(waitMs, this.#clock.now() > at ? 0 : LEAST_THINK_MS));
     };
     answer.then(
       () => over("completed"),
       (error: { readonly retryable?: boolean; readonly retryAfterMs?: number; readonly code?: string }) => {
-        if (error.retryable === true && attempt < attempts) this.#again(item, error, firstAt, attempt);
-        else over(REFUSALS.has(error.code ?? "") ? "rejected" : "failed");
+        const waitMs = error.retryAfterMs ?? this.#given.retryMs;
+        if (error.retryable === true && attempt < attempts) this.#again(item, waitMs, firstAt, attempt);
+        else if (REFUSALS.has(error.code ?? "")) over("rejected", waitMs);
+        else over("failed");
       },
     );
     this.#hasJobs = true;
   }
 
-  #again(item: unknown, error: { readonly retryAfterMs?: number }, firstAt: number, attempt: number): void {
+  #again(item: unknown, waitMs: number, firstAt: number, attempt: number): void {
     this.#counts.retries += 1;
-    const waitMs = error.retryAfterMs ?? this.#given.retryMs;
     this.#clock.setTimeout(() => this.#submit(item, firstAt, attempt + 1), waitMs);
   }
 
@@ -210,6 +237,10 @@ class Simulation {
   readonly #handler = (items: unknown[], context: { readonly cost: number }): Promise<unknown[]> => {
     const batch = { size: items.length, cost: context.cost, atMs: this.#clock.now() };
     const { runMs, fails } = drawRun(this.#given.service, batch, this.#service);
+    if (!isCost(runMs)) {
+      this.#error = rangeError("service.runMs(…)", aCost, runMs);
+      throw this.#error;
+    }
     if (batch.atMs >= this.#given.warmUpMs) {
       this.#counts.calls += 1;
       this.#batchSize.record(batch.size);

@@ -218,6 +218,19 @@ test.each([
     { ...base, service: { ...line, stalls: { share: 2, factor: 1 } } },
     "Expected `service.stalls.share` to be a number from 0 to 1",
   ],
+  [
+    {
+      ...base,
+      service: {
+        kind: "table",
+        points: [
+          [1, 12],
+          [1, 15],
+        ],
+      },
+    },
+    "Expected `service.points[1]` to be a finite number > 1, got `1`",
+  ],
   [{ ...base, warmUpMs: 20_000 }, "Expected `warmUpMs` to be less than `durationMs` (20000)"],
   [{ ...base, options: { maxBatchSize: 0 } }, "Expected `maxBatchSize` to be an integer >= 1 or Infinity"],
 ] as unknown as [SimulateOptions, string][])("refuses wrong options %#", async (options, message) => {
@@ -251,3 +264,34 @@ test.each([300, 700, 1_000, 2_000])(
     expect(report.goodput).toBeLessThan(1.02 * report.bound.goodput);
   },
 );
+
+describe("a simulation ends", () => {
+  const closed = { kind: "closed", callers: 100 } as const;
+  test.each<[string, Partial<SimulateOptions>]>([
+    ["where a latency target refuses callers who do not think", { options: { targetLatencyMs: 100 } }],
+    ["where a full queue refuses them", { options: { maxQueueSize: 10, onFull: "reject" } }],
+    ["where they may come again at once", { options: { maxQueueSize: 10, onFull: "reject" }, retryMs: 0 }],
+    ["where runs take no time", { service: { kind: "line", fixedMs: 0, itemMs: 0 } }],
+  ])("%s", async (_name, given) => {
+    const { offered, answered } = await simulate({ ...base, arrivals: closed, durationMs: 500, ...given });
+    expect(answered).toBeGreaterThan(100);
+    expect(offered).toBeLessThan(100 * 502);
+  });
+
+  test("with an error where a limiter has another clock", async () => {
+    const limiter = rateLimiter({ callsPerMinute: 600 });
+    const run = simulate({ ...base, durationMs: 1_000, options: { limiter } });
+    await expect(run).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      message: expect.stringContaining("Expected `limiter` to have the clock of the simulation"),
+    });
+  });
+
+  test.each([Infinity, Number.NaN, -1, "5"])("with an error where a run takes %s ms", async (runMs) => {
+    const run = simulate({ ...base, service: { kind: "function", runMs: () => runMs as number } });
+    await expect(run).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      message: expect.stringContaining("`service.runMs(…)` to be a finite number >= 0, got"),
+    });
+  });
+});
