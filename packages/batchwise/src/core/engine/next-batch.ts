@@ -14,14 +14,12 @@ import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Admission } from "../submit/admission.ts";
 import type { Services } from "../submit/services.ts";
-import type { InOneStep } from "../time/deadlines.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import type { Slots } from "./slots.ts";
 
 export interface NextBatchParts extends Pick<TargetView, "queue" | "slots"> {
   readonly services: Services;
   readonly admission: Admission;
-  readonly inOneStep: InOneStep;
   readonly extensions: Extensions;
 }
 
@@ -65,7 +63,7 @@ export class NextBatch implements ChoiceState {
       this.#target ??= this.#parts.extensions.makeTarget({
         ...this.#parts,
         isHeld: () => this.isFlushOnly || this.#limiter?.hasAsked === true,
-        letGo: (entries, error) => this.#parts.inOneStep(() => this.#admission.letGo(entries, error)),
+        letGo: (entries, error) => this.#services.signals.inOneStep(() => this.#admission.letGo(entries, error)),
       });
     }
     this.#target?.configure();

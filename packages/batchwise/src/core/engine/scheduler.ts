@@ -77,7 +77,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#admission = parts.admission;
     this.#onStep = parts.onStep;
     this.#prepared = prepared;
-    const keepsTaken = options.order === "length" || options.dedupe !== undefined;
     const drawn: unknown = options.random();
     ignoreIfPromise(drawn);
     const random = typeof drawn === "number" ? drawn : Number.NaN;
@@ -86,7 +85,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       stages,
       opening,
       owner: this,
-      keepsTaken,
+      keepsTaken: options.dedupe !== undefined,
       sequence: 0,
       random,
     };
@@ -94,7 +93,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#limiter =
       options.limiter === undefined ? null : new LimiterGate(options.limiter, services, () => this.again());
     const { slots } = this;
-    this.next = new NextBatch({ ...parts, slots, inOneStep: (work) => this.inOneStep(work) }, this.#limiter);
+    this.next = new NextBatch({ ...parts, slots }, this.#limiter);
     this.#gathering = new Gathering(services.clock, () => {
       this.#pump("open");
       return this.#queue.size > 0;

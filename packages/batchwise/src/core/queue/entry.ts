@@ -98,7 +98,7 @@ export class Entry {
     this.forget();
   }
 
-  /** Drops the item and its caller's values, because a queue may keep the entry for a while. */
+  /** Drops the item and its caller's values, because callers may keep the entry for a while. */
   forget(): void {
     this.item = undefined;
     this.facts = NO_FACTS;

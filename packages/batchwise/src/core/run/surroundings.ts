@@ -28,7 +28,7 @@ export interface BatchSurroundings<Batch> {
   readonly stages: Stages;
   readonly opening: Opening | null;
   readonly owner: BatchOwner<Batch>;
-  /** True if the queue may keep entries for a while after a batch has taken them. */
+  /** True if equal callers may keep entries for a while after a batch has taken them. */
   readonly keepsTaken: boolean;
   /** The number of the last batch, and what keeps ids apart from those of other batchers. */
   sequence: number;
