@@ -11,20 +11,27 @@ import { enqueuedMany } from "../../../../src/dispatch/requests/enqueue/enqueued
 import { describeStore } from "../../../dispatch/stores/conformance.ts";
 import { postgresPlace } from "../../services/kept.ts";
 import { poolAt, query } from "../../services/postgres.ts";
+import { emptiedPlace } from "./emptied-place.ts";
+
+const inSearchPath = emptiedPlace(async () => ({ pool: poolAt(await postgresPlace()) }));
 
 describeStore("the Postgres store", true, async () => {
-  const pool = poolAt(await postgresPlace());
-  return { open: async () => postgresStore({ pool }), remove: () => pool.end() };
+  const { pool } = await inSearchPath();
+  return { open: async () => postgresStore({ pool }), remove: async () => {} };
 });
 
 const SCHEMA = 'Of "Ours", $1';
 
-describeStore("the Postgres store in a schema, enqueued in transactions of the caller's", true, async () => {
+const inSchema = emptiedPlace(async () => {
   const { options: _, ...place } = await postgresPlace();
   const schema = `${place.application_name} ${SCHEMA}`;
   await query(place, `CREATE SCHEMA ${escapeIdentifier(schema)}`);
-  const pool = poolAt(place);
-  return { open: async () => enqueuesWithin(postgresStore({ pool, schema }), pool), remove: () => pool.end() };
+  return { pool: poolAt(place), schema };
+});
+
+describeStore("the Postgres store in a schema, enqueued in transactions of the caller's", true, async () => {
+  const { pool, schema } = await inSchema();
+  return { open: async () => enqueuesWithin(postgresStore({ pool, schema }), pool), remove: async () => {} };
 });
 
 /** Enqueues in transactions of its own, on sessions that round figures to twelve digits. */
