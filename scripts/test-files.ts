@@ -5,6 +5,8 @@ export const unit: string[] = ["packages/*/test/**/*.test.ts", "bench/**/*.test.
 export const integration: string[] = [
   "packages/*/test/{house,integration,tools}/**/*.test.ts",
   "compat/*/test/**/*.test.ts",
+  // It needs the releases of TypeScript in compat/versions.
+  "packages/batchwise/test/types/misspelt-options.test.ts",
 ];
 
 /** Run in threads: vitest refuses to fake process.nextTick in a child process. */
@@ -75,7 +77,6 @@ export const notQuick: string[] = [
   "packages/batchwise/test/dispatch/storage/{clients,conformance}.test.ts",
   "packages/batchwise/test/dispatch/stores/sqlite/{conformance,pruning}.test.ts",
   "packages/batchwise/test/onnx/text/truncation.test.ts",
-  "packages/batchwise/test/types/misspelt-options.test.ts",
 ];
 
 /** `npm test` runs some of their cases, `npm run prove` all. */
