@@ -37,11 +37,13 @@ const OVERFULL = 1.1;
  * in overload one by one would take most of the batcher's time.
  */
 const SHED_STEP = 0.01;
+/**
+ * A look at more lines than this holds for so much of the target, until an item becomes late, or
+ * until so many times as many items wait: with thousands of keys it takes milliseconds.
+ */
+const [MANY_LINES, LOOK_STEP, LOOK_GROWTH] = [64, 0.05, 1.1];
 /** The refused part of arrivals is averaged over about this many batches. */
 const RATED = 8;
-
-/** About the order in which lanes are served. */
-const byUrgency = (a: Lane, b: Lane): number => b.priority - a.priority || a.oldestAt() - b.oldestAt();
 
 class TargetRule implements LatencyTarget {
   readonly #view: TargetView;
@@ -64,6 +66,9 @@ class TargetRule implements LatencyTarget {
   #error: { readonly until: number; readonly error: Error } | null = null;
   /** Not before this time are further items let go, unless a slot is free. */
   #shedAgainAt = 0;
+  /** No lane is looked at before this time, unless more items wait than that. */
+  #lookAgainAt = 0;
+  #lookAgainSize = 0;
   /** Refused before the last batch ended, and which part of the latest arrivals that is. */
   #refusedBefore = 0;
   #refusedShare = 0;
@@ -178,19 +183,34 @@ class TargetRule implements LatencyTarget {
       const lateAt = this.#latestStart(queue.oldestAt(), queue.size);
       if (lateAt > firstAt) return lateAt;
     }
+    if (now < this.#lookAgainAt && queue.size <= this.#lookAgainSize) return this.#lookAgainAt;
+    return this.#look(firstAt, now);
+  }
+
+  /** Looks at all lanes in the order of service. */
+  #look(firstAt: number, now: number): number {
+    const { queue } = this.#view;
+    const late: Entry[] = [];
     let startAt = firstAt;
     let nextAt = Infinity;
-    for (const lane of [...queue.lanes()].sort(byUrgency)) {
-      const late = this.#lateIn(lane, startAt, now, startAt === firstAt);
-      if (late.length > 0) {
-        this.#shedAgainAt = now + SHED_STEP * this.#targetMs;
-        this.#view.letGo(late, this.#refusal(now, late.length));
-      }
-      if (lane.size === 0) continue;
-      const lateAt = this.#latestStart(lane.oldestAt(), lane.size) - startAt + firstAt;
+    let lines = 0;
+    for (const lane of queue.inOrder()) {
+      lines += lane.byRank.size;
+      const gone = this.#lateIn(lane, startAt, now, startAt === firstAt);
+      const left = lane.size - gone.length;
+      for (const entry of gone) late.push(entry);
+      if (left === 0) continue;
+      const lateAt = this.#latestStart(lane.oldestAt(), left) - startAt + firstAt;
       if (lateAt > now) nextAt = Math.min(nextAt, lateAt);
-      if (!this.#view.isHeld()) startAt += this.#predict(Math.min(this.#cap, lane.size)) / this.#options.concurrency;
+      if (!this.#view.isHeld()) startAt += this.#predict(Math.min(this.#cap, left)) / this.#options.concurrency;
     }
+    if (late.length > 0) {
+      this.#shedAgainAt = now + SHED_STEP * this.#targetMs;
+      nextAt = Math.min(nextAt, this.#shedAgainAt);
+      this.#view.letGo(late, this.#refusal(now, late.length));
+    }
+    this.#lookAgainAt = lines > MANY_LINES ? Math.min(nextAt, now + LOOK_STEP * this.#targetMs) : 0;
+    this.#lookAgainSize = LOOK_GROWTH * queue.size;
     return nextAt;
   }
 

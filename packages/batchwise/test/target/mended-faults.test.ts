@@ -3,8 +3,9 @@
 import { type BatchOptions, createBatcher } from "batchwise";
 import { simulate } from "batchwise/simulate";
 import { type VirtualClock, virtualClock } from "batchwise/testing";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { RunTimeModel } from "../../src/core/policy/run-time-model.ts";
+import { Lane } from "../../src/core/queue/lane.ts";
 import { normal, randomOf } from "../../src/simulate/random.ts";
 
 type Options = BatchOptions<number, number>;
@@ -186,4 +187,37 @@ test("large batches are used again when they are no longer slow, in overload, to
     durationMs: recoveredAt + 2_000,
   });
   expect(answered).toBeGreaterThan(5_000);
+});
+
+test("where thousands of keys wait, not every turn looks at each", async () => {
+  const clock = virtualClock();
+  const handler = (items: number[]): Promise<number[]> =>
+    new Promise((resolve) => clock.setTimeout(() => resolve(items), items.includes(-1) ? 1e9 : 10));
+  const batcher = createBatcher(handler, { clock, key: String, targetLatencyMs: 1e6 });
+  for (let item = 0; item < 4; item += 1) {
+    void batcher.submit(item);
+    await clock.advance(100);
+  }
+  void batcher.submit(-1);
+  const looks = vi.spyOn(Lane.prototype, "oldestAt");
+  for (let item = 0; item < 2_000; item += 1) {
+    void batcher.submit(item);
+    if (item % 10 === 0) await clock.advance(1);
+  }
+  // In a sum of powers of 1.1, about eleven times the last one.
+  expect(looks.mock.calls.length).toBeLessThan(50_000);
+  looks.mockRestore();
+});
+
+test("a slowness of four batches takes no capacity", async () => {
+  const isSlow = ({ size, atMs }: { readonly size: number; readonly atMs: number }): boolean =>
+    size > 32 && atMs > 4_000 && atMs < 5_000;
+  const { goodput } = await simulate({
+    arrivals: { kind: "poisson", perSecond: 1_440 },
+    service: { kind: "function", runMs: (batch) => (isSlow(batch) ? 5 : 1) * (10 + 0.5 * batch.size), noise: 0.1 },
+    options: { targetLatencyMs: 100 },
+    warmUpMs: 25_000,
+    durationMs: 30_000,
+  });
+  expect(goodput).toBeGreaterThan(0.97);
 });

@@ -189,11 +189,6 @@ export class Lane {
     return oldestAt;
   }
 
-  /** The priority of its first entry. */
-  get priority(): number {
-    return this.byRank.first?.value.priority ?? 0;
-  }
-
   /** The next entries, at most `most`, of moments up to this sequence. Changes nothing. */
   first(most: number, upTo: number): Entry[] {
     const { first, size } = this.byRank;
