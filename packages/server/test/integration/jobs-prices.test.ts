@@ -1,6 +1,7 @@
 // What `jobs list` and `jobs inspect` show of limits on the price.
 
 import { createDispatcher } from "batchwise/dispatch";
+import { localAccount } from "batchwise/dispatch/local";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
 import { fakeProvider } from "batchwise/dispatch/testing";
@@ -40,4 +41,24 @@ test("list and inspect show spent, reserved and limit of tenants whose requests 
     { ...figures, name: TENANT, limit: 12.5 },
     { ...figures, name: "free", limit: null },
   ]);
+});
+
+test("list shows what answers have cost of a limit", async () => {
+  const practice = await Practice.start();
+  const store = sqliteStore({ path: practice.file("batchwise.sqlite") });
+  const message = { role: "assistant", content: "yes" };
+  const usage = { prompt_tokens: 100_000, completion_tokens: 20_000, total_tokens: 120_000 };
+  const account = localAccount({ handler: () => ({ choices: [{ message, finish_reason: "stop" }], usage }) });
+  const dispatcher = createDispatcher({
+    ...{ store, accounts: [account], prices: { m: { input: 1, output: 10, batchDiscount: 0 } } },
+    ...{ maxPrice: { tenants: { acme: 12.5 } }, thresholds: { maxAgeMs: 0 } },
+  });
+  await dispatcher.start();
+  const body = { model: "m", messages: [{ role: "user", content: "x" }], max_tokens: 10 };
+  const { id } = await dispatcher.enqueue({ tenant: "acme", body });
+  await dispatcher.result(id);
+  await dispatcher.stop();
+  await store.close();
+  const { output } = await practice.done("jobs", "list");
+  expect(output).toMatch(/^tenant +acme +\$0\.3000 +\$0\.0000 +\$12\.50$/m);
 });

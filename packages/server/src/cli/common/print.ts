@@ -39,8 +39,12 @@ export function short(value: number): string {
   return `${scaled.toFixed(scaled < 10 ? 1 : 0)}${unit}`;
 }
 
+/** In dollars: less would be shown as nothing. */
+const LEAST_SHOWN = 0.00005;
+
 /** Formats an amount as $0.0105 or $12.30. */
 export function dollars(amount: number): string {
+  if (amount > 0 && amount < LEAST_SHOWN) return "< $0.0001";
   return `$${amount.toFixed(amount < 10 ? 4 : 2)}`;
 }
 

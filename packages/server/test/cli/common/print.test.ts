@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { withoutPassword } from "../../../src/cli/common/addresses.ts";
 import { quoted } from "../../../src/cli/common/command-line.ts";
 import { wordsOf } from "../../../src/cli/common/failures.ts";
-import { duration, listed, plural, short, table } from "../../../src/cli/common/print.ts";
+import { dollars, duration, listed, plural, short, table } from "../../../src/cli/common/print.ts";
 
 test("a table has columns as wide as their widest cell, numbers to the right, and - for nothing", () => {
   expect(
@@ -26,6 +26,16 @@ test.each([
   [3 * 86_400_000, "3.0 d"],
 ])("%i ms are %s", (ms, text) => {
   expect(duration(ms)).toBe(text);
+});
+
+test.each([
+  [0, "$0.0000"],
+  [0.00001, "< $0.0001"],
+  [0.00005, "$0.0001"],
+  [1.5, "$1.5000"],
+  [12.3, "$12.30"],
+])("%d dollars are %s", (amount, text) => {
+  expect(dollars(amount)).toBe(text);
 });
 
 test.each([
