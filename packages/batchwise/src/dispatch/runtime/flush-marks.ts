@@ -17,8 +17,8 @@ interface Marks {
 }
 
 /**
- * By name of the mark: the time of the last flush, by the clock of the process that flushed. Those
- * of a clock that is far ahead are left out.
+ * By name of the mark: the time of the last flush. `now`: by the store's clock, where it has one.
+ * Those that are far ahead of that, of a wrong clock, are left out.
  */
 export function flushTimes(marks: readonly MarkRow[], now: number): ReadonlyMap<string, number> {
   const own = marks.filter(({ name }) => name.startsWith(PREFIX));
@@ -30,22 +30,34 @@ export function flushMark(lane: string): string {
   return storedMessage(PREFIX + lane);
 }
 
-/** Writes a flush of these lanes. One that is older changes no newer one. */
-export async function markFlushes(runtime: Marks, lanes: readonly string[], now: number): Promise<void> {
+/**
+ * Writes a flush of these lanes. One that is older changes no newer one. `aheadMs`: how far the
+ * store's clock is ahead of this process's: a process with a wrong clock neither takes the marks of
+ * the others for wrong nor replaces them by an older one.
+ */
+export async function markFlushes(
+  runtime: Marks,
+  lanes: readonly string[],
+  at: number,
+  aheadMs: number = 0,
+): Promise<void> {
+  const now = at + aheadMs;
+  // The requests that it covers have the time of this process.
+  const time = isFromWrongClock(at, now) ? now : Math.max(at, now);
   let marks = await runtime.changeMarks([]);
   for (;;) {
-    const changes = flushChanges(marks, lanes, now);
+    const changes = flushChanges(marks, lanes, now, time);
     if (!changes.some(({ value }) => value !== null)) return;
     // Another process may have been faster.
     marks = await runtime.changeMarks(changes);
   }
 }
 
-function flushChanges(marks: readonly MarkRow[], lanes: readonly string[], now: number): MarkChange[] {
+function flushChanges(marks: readonly MarkRow[], lanes: readonly string[], now: number, time: number): MarkChange[] {
   const before = new Map(marks.filter(({ name }) => name.startsWith(PREFIX)).map(({ name, value }) => [name, value]));
   const known = flushTimes(marks, now);
-  const names = lanes.map(flushMark).filter((name) => (known.get(name) ?? Number.NEGATIVE_INFINITY) < now);
-  const set = names.map((name) => ({ name, expected: before.get(name) ?? null, value: String(now) }));
+  const names = lanes.map(flushMark).filter((name) => (known.get(name) ?? Number.NEGATIVE_INFINITY) < time);
+  const set = names.map((name) => ({ name, expected: before.get(name) ?? null, value: String(time) }));
   const others = [...before].filter(([name]) => !names.includes(name)).sort(([, a], [, b]) => Number(b) - Number(a));
   const dropped = others.filter(([, value], index) => index >= MOST_LANES || Number(value) <= now - OLD_MS);
   return [...set, ...dropped.map(([name, value]) => ({ name, expected: value, value: null }))];

@@ -247,7 +247,7 @@ export class Runtime {
     this.#pauses = pausesOf(marks);
     this.#loopsRanAt = loopsRanAt(marks);
     this.#uploadSpeeds = uploadSpeeds(marks);
-    this.#flushTimes = flushTimes(marks, now);
+    this.#flushTimes = flushTimes(marks, now + this.storeTime.aheadMs);
     return marks;
   }
 

@@ -27,6 +27,28 @@ test("a flush that is older changes no newer one, also from a clock some minutes
   expect([await read("a"), await read("b")]).toEqual([NOW + 60_000, NOW]);
 });
 
+test("a process whose clock is hours behind replaces no mark by an older one, and its flush counts", async () => {
+  const { runtime, read } = processes();
+  await markFlushes(runtime, ["a"], NOW - 5_000);
+  await markFlushes(runtime, ["a"], NOW - 5 * HOUR - 9_000, 5 * HOUR);
+  expect(await read("a")).toBe(NOW - 5_000);
+  await markFlushes(runtime, ["a"], NOW - 5 * HOUR, 5 * HOUR);
+  expect(await read("a")).toBe(NOW);
+});
+
+test("a process whose clock is hours ahead leaves the others a mark that counts", async () => {
+  const { runtime, read } = processes();
+  await markFlushes(runtime, ["a"], NOW - 5_000);
+  await markFlushes(runtime, ["a"], NOW + 8 * HOUR, -8 * HOUR);
+  expect(await read("a")).toBe(NOW);
+});
+
+test("a flush covers the requests of a process whose clock is seconds ahead", async () => {
+  const { runtime, read } = processes();
+  await markFlushes(runtime, ["a"], NOW, -3_000);
+  expect(await read("a")).toBe(NOW);
+});
+
 test("a flush is written however often other processes are faster", async () => {
   const { runtime, read } = processes();
   let losses = 20;

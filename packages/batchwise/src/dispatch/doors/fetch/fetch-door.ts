@@ -186,7 +186,8 @@ export class FetchDoor {
     const { runtime } = this.#parts;
     for (let failures = 1; !runtime.isStopping; failures += 1) {
       try {
-        await markFlushes(runtime, lanes, at);
+        await runtime.storeTime.measure();
+        await markFlushes(runtime, lanes, at, runtime.storeTime.aheadMs);
         return;
       } catch (error) {
         runtime.reportShared(error, { operation: "work" });
