@@ -9,7 +9,7 @@ import { run } from "./steps.ts";
 
 const args = process.argv.slice(2);
 
-/** Runs vitest with the script's arguments, adds its results to `files`, and returns its success. */
+/** Runs vitest with the script's arguments, adds its results to `files`; true if all passed. */
 function runTests(projects: readonly string[], files: VitestReport["testResults"][number][]): boolean {
   const report = ".cache/vitest.json";
   rmSync(report, { force: true });

@@ -16,8 +16,8 @@ export interface SimulatedBatch {
  * Run time in milliseconds by the cost of a batch, which is its size if no `cost` is given.
  *
  * - `line`: `fixedMs + itemMs * cost`.
- * - `table`: linear between the points, each of a higher cost than the one before. Constant below the first point;
- *   above the last one the last slope continues.
+ * - `table`: linear between the points, each of a higher cost than the one before. Constant below
+ *   the first point; above the last one the last slope continues.
  * - `steps`: `fixedMs`, and `stepMs` for each started `stepSize`.
  * - `function`: the result of `runMs`, finite and >= 0. Another one ends the simulation with
  *   INVALID_OPTION.

@@ -18,7 +18,7 @@ export class SlowSizes {
   #batches = 0;
   #pause = FIRST_PAUSE;
 
-  /** The cost that the next batch may have, however slow it is expected to be; 0 if there is none. */
+  /** The cost that the next batch may have, however slow it may be; 0 if there is none. */
   trial(slots: number): number {
     return this.#batches >= this.#pause * slots ? 2 * this.largest : 0;
   }

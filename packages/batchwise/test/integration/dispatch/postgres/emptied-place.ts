@@ -12,7 +12,7 @@ interface Place {
   readonly schema?: string;
 }
 
-/** Gives the same place at each call, emptied. `make` runs at the first; the pool ends with the file. */
+/** Gives the same place at each call, emptied. `make` runs once; the pool ends with the file. */
 export function emptiedPlace<Made extends Place>(make: () => Promise<Made>): () => Promise<Made> {
   let made: Promise<{ readonly place: Made; readonly renew: string }> | undefined;
   afterAll(async () => (await made)?.place.pool.end());
