@@ -41,9 +41,9 @@ const route = `import { BatchwiseError, createBatcher } from "batchwise";
 const environment = { NEXT_TELEMETRY_DISABLED: "1", NODE_ENV: "production" };
 
 /** Runs the built application until the end of the test; returns its address. */
-async function start(folder: string): Promise<string> {
+async function start(folder: string, more: Readonly<Record<string, string>> = {}): Promise<string> {
   const args = [`${home}node_modules/next/dist/bin/next`, "start", "--port", "0", "--hostname", "127.0.0.1"];
-  const env = { ...process.env, ...environment };
+  const env = { ...process.env, ...environment, ...more };
   const server = spawn(process.execPath, args, { cwd: folder, env, stdio: ["ignore", "pipe", "ignore"] });
   onTestFinished(async () => {
     server.kill("SIGKILL");
@@ -74,4 +74,47 @@ export async function tryNext(bundler: "--turbopack" | "--webpack"): Promise<voi
   expect(html).toContain("user 1, user 2, user 3 in 1 batch");
   const response = await fetch(`${await start(project.folder)}/api/double`);
   expect(await response.json()).toEqual({ doubled: 42, isOurs: true, loaded: true });
+}
+
+const dispatcherModule = `import { createDispatcher } from "batchwise/dispatch";
+  import { openaiAccount } from "batchwise/dispatch/openai";
+  import { sqliteStore } from "batchwise/dispatch/sqlite";
+  import OpenAI from "openai";
+  const client = new OpenAI({ apiKey: "key", baseURL: process.env.PROVIDER_URL });
+  export const dispatcher = createDispatcher({
+    store: sqliteStore({ path: process.env.STORE_PATH ?? "none.db" }),
+    accounts: [openaiAccount({ client, pollMs: 50 })],
+    thresholds: { maxAgeMs: 0 },
+  });
+`;
+
+/** An application of the recipes of docs/without-a-process.md, built as a user builds it. */
+export interface DueApplication {
+  /** Where its routes and its store are. */
+  readonly origin: string;
+  readonly storePath: string;
+}
+
+/**
+ * Builds the two recipes for Next.js, word for word, as routes of an application, and starts it.
+ * Between them is the page's `dispatcher.ts`, with a store in a file and the fake as its provider.
+ */
+export async function startDueRoutes(
+  recipes: Readonly<Record<"cron" | "batches", string>>,
+  env: Readonly<Record<"CRON_SECRET" | "WEBHOOK_SECRET" | "PROVIDER_URL", string>>,
+): Promise<DueApplication> {
+  const files = {
+    "package.json": {},
+    "next.config.js": "module.exports = { typescript: { ignoreBuildErrors: true } };",
+    "app/layout.js": layout,
+    "app/page.js": "export default function Page() { return <main>due</main>; }",
+    "app/api/dispatcher.ts": dispatcherModule,
+    "app/api/cron/route.ts": recipes.cron,
+    "app/api/batches/route.ts": recipes.batches,
+  };
+  const project = new Project("next-due", files, home);
+  const { status, output } = project.run("next/dist/bin/next", ["build", "--turbopack"], environment);
+  expect(status, output).toBe(0);
+  const storePath = `${project.folder}requests.db`;
+  return { origin: await start(project.folder, { ...env, STORE_PATH: storePath }), storePath };
 }
