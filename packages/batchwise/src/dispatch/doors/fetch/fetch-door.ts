@@ -76,7 +76,8 @@ export class FetchDoor {
     const accounts = [...runtime.options.accounts.values()];
     this.#endpoints = batchedEndpoints(accounts.flatMap(({ capabilities }) => capabilities.endpoints));
     this.#defaults = new Defaults(runtime.options);
-    this.#quiet = new Quiet(runtime.clock, plan.flushAfterMs, (lanes) => this.#onQuiet(lanes));
+    const { clock, stopping } = runtime;
+    this.#quiet = new Quiet(clock, plan.flushAfterMs, stopping.signal, (lanes) => this.#onQuiet(lanes));
   }
 
   readonly fetch = async (input: FetchInput, init?: FetchInit): Promise<Response> => {

@@ -1,6 +1,8 @@
 // Calls `onQuiet` once with the lanes of recent calls when no new call has come for `afterMs`, or
-// when the oldest has waited for a minute.
+// when the oldest has waited for a minute. Its timer ends with the dispatcher, so that it holds no
+// process.
 
+import { onAbort } from "../../runtime/provider-calls.ts";
 import type { SteadyClock } from "../../runtime/steady-clock.ts";
 
 const LONGEST_WAIT_MS = 60_000;
@@ -8,8 +10,9 @@ const LONGEST_WAIT_MS = 60_000;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Quiet {
-  readonly #clock: Pick<SteadyClock, "monotonic" | "setTimeout">;
+  readonly #clock: Pick<SteadyClock, "monotonic" | "setTimeout" | "clearTimeout">;
   readonly #afterMs: number;
+  readonly #stopping: AbortSignal;
   readonly #onQuiet: (lanes: readonly string[]) => void;
   readonly #lanes = new Set<string>();
   /** When `onQuiet` runs at the latest; `#quietAt`: when it runs unless another call comes. */
@@ -19,17 +22,19 @@ export class Quiet {
 
   /** With `afterMs` Infinity, `onQuiet` is never called. */
   constructor(
-    clock: Pick<SteadyClock, "monotonic" | "setTimeout">,
+    clock: Pick<SteadyClock, "monotonic" | "setTimeout" | "clearTimeout">,
     afterMs: number,
+    stopping: AbortSignal,
     onQuiet: (lanes: readonly string[]) => void,
   ) {
     this.#clock = clock;
     this.#afterMs = afterMs;
+    this.#stopping = stopping;
     this.#onQuiet = onQuiet;
   }
 
   note(lane: string): void {
-    if (this.#afterMs === Number.POSITIVE_INFINITY) return;
+    if (this.#afterMs === Number.POSITIVE_INFINITY || this.#stopping.aborted) return;
     const now = this.#clock.monotonic();
     if (this.#lanes.size === 0) this.#latestAt = now + Math.max(LONGEST_WAIT_MS, this.#afterMs);
     this.#lanes.add(lane);
@@ -40,7 +45,14 @@ export class Quiet {
   /** Sets the one timer. Later calls do not add timers. */
   #wait(now: number): void {
     this.#isWaiting = true;
-    this.#clock.setTimeout(() => this.#look(), Math.min(this.#quietAt - now, LONGEST_TIMER_MS));
+    const timer = this.#clock.setTimeout(
+      () => {
+        forget();
+        this.#look();
+      },
+      Math.min(this.#quietAt - now, LONGEST_TIMER_MS),
+    );
+    const forget = onAbort([this.#stopping], () => this.#clock.clearTimeout(timer));
   }
 
   #look(): void {

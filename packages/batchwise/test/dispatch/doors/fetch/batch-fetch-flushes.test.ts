@@ -38,6 +38,17 @@ describe("batches of calls", () => {
     expect((await dispatcher.stats()).lanes).toMatchObject([{ model: "other", waiting: 1 }]);
   });
 
+  test("that are answered leave no timer behind when the dispatcher stops", async () => {
+    const rig = new Rig();
+    const dispatcher = await rig.start();
+    const first = chat(clientOf(batchFetch(dispatcher, { flushAfterMs: 60 * 60_000 })), "Hi.");
+    await rig.time.settle();
+    dispatcher.flush();
+    await rig.answers([first]);
+    await dispatcher.stop();
+    expect(rig.time.nextAt).toBe(Number.POSITIVE_INFINITY);
+  });
+
   test("flush the loops of another process through the store, lane by lane", async () => {
     const rig = new Rig();
     await rig.start();
