@@ -3,11 +3,10 @@
 // quarter of an hour. A key that is refused again costs one call and pauses the account again.
 
 import type { Account } from "../contract/account.ts";
-import type { LedgerRow } from "../contract/store/rows.ts";
 import { underLeases } from "../runtime/lease/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { everyBatch } from "../runtime/store/every-batch.ts";
-import { outageOn } from "./outage.ts";
+import { isClosedByAnswer } from "./outage.ts";
 
 /** Batches that are made due at once; the others follow when they fall due. */
 const MOST = 100;
@@ -16,7 +15,7 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
   const { store, clock } = runtime;
   const now = clock.now();
   const ledger = await runtime.ledger(account.name);
-  if (ledger === null || !isOfKey(ledger, now)) return;
+  if (!isClosedByAnswer(ledger, now)) return;
   const held = await everyBatch(store, account.name, "sealed");
   const waiting = held.filter(({ nextAt }) => nextAt > now);
   const keys = waiting.slice(0, MOST).map(({ key }) => key);
@@ -27,10 +26,4 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
     (lease) => lease.end((at) => (lease.batch.state === "sealed" ? { ...free, nextAt: at } : {})),
     [account.name],
   );
-}
-
-/** Limits that are used up count strikes, and the pause of an outage ends before its hold. */
-function isOfKey(ledger: LedgerRow, now: number): boolean {
-  const { blockedUntil, strikes } = ledger;
-  return blockedUntil > now && strikes === 0 && blockedUntil > (outageOn(ledger, now)?.holdUntil ?? 0);
 }

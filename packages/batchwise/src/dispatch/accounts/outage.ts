@@ -46,6 +46,17 @@ export function outageOn(ledger: Pick<LedgerRow, "outage"> | null | undefined, n
   return outage.holdUntil + FORGOTTEN_MS <= now ? null : outage;
 }
 
+/**
+ * True while the account is paused because its key, its money or its address was refused, or it
+ * cannot be reached. Limits that are used up count strikes, and the pause of an outage ends before
+ * its hold.
+ */
+export function isClosedByAnswer(ledger: LedgerRow | null | undefined, now: number): boolean {
+  if (ledger === null || ledger === undefined) return false;
+  const { blockedUntil, strikes } = ledger;
+  return blockedUntil > now && strikes === 0 && blockedUntil > (outageOn(ledger, now)?.holdUntil ?? 0);
+}
+
 /** Why the account is paused, in one word for people. */
 export function pauseCode(ledger: Pick<LedgerRow, "note"> | undefined): string {
   return ledger?.note ?? "account_paused";

@@ -18,6 +18,8 @@ import { openLanes } from "./open-lanes.ts";
 
 const FIRST_LOOK_MS = 100;
 const LAST_LOOK_MS = 10_000;
+/** How long other accounts are preferred to one that did not pass its check, in ms. */
+const AVOIDED_MS = 15 * 60_000;
 /** Maximum open batches to read; with more, the job continues. */
 const MOST_BATCHES = 1_000;
 const SENT = LIVE.filter((state) => state !== "sealed" && state !== "waiting_capacity");
@@ -87,6 +89,9 @@ export class JobGuard {
       const fault = runtime.isStopping ? null : faultOf(account, error);
       if (fault === null) return;
       const failure = failureIn(fault, account.classify(error, "list"));
+      // A key that may not list may still send, and so may an account without a list.
+      const isOfSends = fault.kind === "key" ? fault.status !== 403 : fault.kind === "network";
+      if (isOfSends) runtime.troubles.avoid(account.name, AVOIDED_MS);
       runtime.troubles.add({ error, failure, context: { account: account.name, operation: "list" } });
     }
   }

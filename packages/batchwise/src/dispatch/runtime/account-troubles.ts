@@ -52,6 +52,8 @@ export class AccountTroubles {
    */
   readonly #reported: Map<string, Map<string, Reported>> = new Map();
   readonly #refusals: Map<string, KeyRefusal> = new Map();
+  /** Until when, monotonic, other accounts are preferred to each of these. */
+  readonly #avoided: Map<string, number> = new Map();
   readonly #words: Set<string> = new Set();
   /** Called when a key is refused. */
   onRefusal: () => void = () => {};
@@ -102,6 +104,15 @@ export class AccountTroubles {
     return true;
   }
 
+  /** Other accounts are preferred to this one for so long, or until a call of it succeeds. */
+  avoid(account: string, ms: number): void {
+    this.#avoided.set(account, this.#now() + ms);
+  }
+
+  isAvoided(account: string): boolean {
+    return (this.#avoided.get(account) ?? Number.NEGATIVE_INFINITY) > this.#now();
+  }
+
   /** True once for each sentence. */
   isNewWord(words: string): boolean {
     if (this.#words.has(words)) return false;
@@ -111,6 +122,7 @@ export class AccountTroubles {
 
   /** Call after a successful call of the account, which ends the troubles that it disproves. */
   worked(account: string, success: Success): void {
+    this.#avoided.delete(account);
     const reported = this.#reported.get(account);
     reported?.delete("ACCOUNT_UNAVAILABLE");
     const isOver = success === "create" || success === "execute";

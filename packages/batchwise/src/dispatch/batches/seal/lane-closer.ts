@@ -161,7 +161,9 @@ export class LaneCloser {
 
   #open(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, now: number): Account[] {
     const isClosed = (account: Account): boolean => this.#opennessAt(lane, account, now) === "closed";
-    return accounts.filter((account) => !isClosed(account) && !isOnTrial(account, ledgers, now));
+    const open = accounts.filter((account) => !isClosed(account) && !isOnTrial(account, ledgers, now));
+    const working = open.filter(({ name }) => !this.#runtime.troubles.isAvoided(name));
+    return working.length === 0 ? open : working;
   }
 
   /** As last read: a probe that was sent in this turn counts. */

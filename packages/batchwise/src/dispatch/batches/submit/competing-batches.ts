@@ -2,7 +2,7 @@
 // accepts other batches meanwhile, and whether another account is free for its requests. It writes
 // nothing; decide/ decides, the caller writes.
 
-import { outageOn } from "../../accounts/outage.ts";
+import { isClosedByAnswer, outageOn } from "../../accounts/outage.ts";
 import { opennessOf } from "../../accounts/pauses.ts";
 import { rankAccounts, servingOf } from "../../accounts/rank-accounts.ts";
 import type { Failure } from "../../contract/account.ts";
@@ -21,12 +21,18 @@ const LOOKED_AT = 100;
 /** The halves of a batch are sent within this time. */
 const SENT_TOGETHER_MS = 60_000;
 /**
- * How long a batch waits for its own account before another one gets its requests; of urgent ones.
+ * How long a batch waits for its own account, which is full or in an outage, before another one gets
+ * its requests; of urgent ones.
  */
 const PATIENCE_MS = 30 * 60_000;
 const URGENT_PATIENCE_MS = 60_000;
-/** How long a fallback account is left alone that has refused an urgent batch. */
+/**
+ * How long a fallback account is left alone that has refused an urgent batch, and any account that
+ * cannot be reached.
+ */
 const REFUSED_MS = 5 * 60_000;
+/** Tries in a row without a connection, after which another account gets the requests. */
+const UNREACHED_TRIES = 2;
 
 /**
  * True when the account accepted another batch of the model since `streak` began. Reads only once
@@ -98,40 +104,64 @@ async function splitAt(runtime: Runtime, batch: BatchRow, code: string): Promise
   return "error" in disposal && disposal.error.code === code ? whole.splitAt : null;
 }
 
-/** True when the batch has waited long enough for its account, and another account is free. */
+/**
+ * True when another account is free, and the batch has waited long enough for its own. An account
+ * that takes nothing, for its key, its money or a person's pause, is not waited for.
+ */
 export function mayChangeAccount(runtime: Runtime, batch: BatchRow, ledgers: ReadonlyMap<string, LedgerRow>): boolean {
   const now = runtime.clock.now();
-  if (now - batch.createdAt < patienceOf(runtime, batch)) return false;
+  const { accounts } = runtime.lastPauses;
+  const isClosed = accounts.has(batch.account) || isClosedByAnswer(ledgers.get(batch.account), now);
+  if (!(isClosed && batch.wholeFailures === 0) && isTooYoung(runtime, batch)) return false;
+  return isOtherFree(runtime, batch, ledgers);
+}
+
+function isOtherFree(runtime: Runtime, batch: BatchRow, ledgers: ReadonlyMap<string, LedgerRow>): boolean {
+  const now = runtime.clock.now();
   const lane = parseLane(batch.lane);
   const { first, second } = servingOf(runtime.accounts, lane);
-  const others = [...first, ...(lane.urgent ? second : [])].filter(
-    ({ name }) => name !== batch.account && opennessOf(runtime.lastPauses, { ...lane, account: name }, now) === "open",
-  );
+  const others = [...first, ...(lane.urgent ? second : [])].filter(({ name }) => {
+    if (name === batch.account || runtime.troubles.isAvoided(name)) return false;
+    return opennessOf(runtime.lastPauses, { ...lane, account: name }, now) === "open";
+  });
   // An account with strikes would only send them back: when all are full, waiting is better.
   return rankAccounts(others, lane, ledgers, now).some(({ ledger }) => (ledgers.get(ledger)?.strikes ?? 0) === 0);
 }
 
 /**
  * The plan; or, when it only waits for its account and another is free, one that requeues the
- * requests.
+ * requests. `isUnreached`: no connection to the account was made, so the batch is not to blame.
  */
 export function preferFreeAccount(
   runtime: Runtime,
   batch: BatchRow,
   plan: Plan,
   ledgers: ReadonlyMap<string, LedgerRow>,
+  isUnreached = false,
 ): Plan {
   const isUrgent = isUrgentAtFallback(runtime, batch);
   const waits = plan.state === "waiting_capacity" || plan.pauseAccountUntil !== null;
   const isRefused = isUrgent && (plan.state === "sealed" || plan.disposal?.kind === "canary");
-  if (!(waits || isRefused) || !mayChangeAccount(runtime, batch, ledgers)) return plan;
+  const isGone = isUnreached && plan.state === "sealed" && (plan.figures.tries ?? 0) >= UNREACHED_TRIES;
+  if (!(waits || isRefused || isGone)) return plan;
+  const isClosed = isGone || isClosedBy(plan, batch);
+  const mayGo = isClosed ? isOtherFree(runtime, batch, ledgers) : mayChangeAccount(runtime, batch, ledgers);
+  if (!mayGo) return plan;
   const code = plan.lastError?.code ?? "waiting";
   const now = runtime.clock.now();
   const disposal = { kind: "requeue", code } as const;
   // Or it would get them back at once.
-  const aloneUntil = plan.disposal === null ? plan.nextAt : now + REFUSED_MS;
-  const pauseAccountUntil = plan.pauseAccountUntil ?? (isRefused ? aloneUntil : null);
+  const aloneUntil = plan.disposal === null && !isGone ? plan.nextAt : now + REFUSED_MS;
+  const pauseAccountUntil = plan.pauseAccountUntil ?? (isRefused || isGone ? aloneUntil : null);
   return { ...plan, state: "collecting", nextAt: now, disposal, pauseAccountUntil };
+}
+
+/**
+ * True for the refusal of a call that blames the account. A batch that was accepted and failed in
+ * such words may be to blame itself, and would pause one account after the other.
+ */
+function isClosedBy({ pauseAccountUntil, outage, figures }: Plan, { wholeFailures }: BatchRow): boolean {
+  return pauseAccountUntil !== null && outage === null && (figures.wholeFailures ?? wholeFailures) === 0;
 }
 
 /**
@@ -142,7 +172,7 @@ export function isUrgentAtFallback(runtime: Runtime, batch: Pick<BatchRow, "lane
   return runtime.options.accounts.get(batch.account)?.capabilities.fallback === true;
 }
 
-function patienceOf(runtime: Runtime, batch: BatchRow): number {
-  if (isUrgentAtFallback(runtime, batch)) return 0;
-  return parseLane(batch.lane).urgent ? URGENT_PATIENCE_MS : PATIENCE_MS;
+function isTooYoung(runtime: Runtime, batch: BatchRow): boolean {
+  const patienceMs = parseLane(batch.lane).urgent ? URGENT_PATIENCE_MS : PATIENCE_MS;
+  return !isUrgentAtFallback(runtime, batch) && runtime.clock.now() - batch.createdAt < patienceMs;
 }

@@ -7,7 +7,7 @@ import { learnable } from "../../accounts/learned-limit.ts";
 import { noteFaults } from "../../accounts/record-lane-health.ts";
 import type { BatchInput, CreateInput, Failure, ProviderBatch } from "../../contract/account.ts";
 import type { LedgerRow } from "../../contract/store/rows.ts";
-import { isMistake, isStoreError } from "../../format/client-error.ts";
+import { isConnectionError, isMistake, isStoreError } from "../../format/client-error.ts";
 import { batchName } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import { bounded, CallTimeout, failureOf } from "../../runtime/provider-calls.ts";
@@ -252,18 +252,21 @@ async function failed(
   // A line that the account could not write was never sent.
   const isBlamed = plan.disposal?.kind === "faults" && !(error instanceof LineRefused);
   if (isBlamed) await noteFaults(runtime, batch, failure, operation);
-  await applyPlan(lease, isRepeat ? plan : await otherwise(runtime, lease, plan, ledgers));
+  const isUnreached = known.kind === "definitelyNotCreated" && isConnectionError(error);
+  await applyPlan(lease, isRepeat ? plan : await otherwise(runtime, lease, { plan, ledgers, isUnreached }));
   tellOfRefusal(runtime, batch, plan, operation);
 }
 
+interface Decided {
+  readonly plan: Plan;
+  readonly ledgers: ReadonlyMap<string, LedgerRow>;
+  /** No connection to the account was made. */
+  readonly isUnreached: boolean;
+}
+
 /** The plan, or what gets the requests further where it only lets them wait. */
-async function otherwise(
-  runtime: Runtime,
-  lease: Lease,
-  plan: Plan,
-  ledgers: ReadonlyMap<string, LedgerRow>,
-): Promise<Plan> {
-  return withLook(runtime, lease, preferFreeAccount(runtime, lease.batch, plan, ledgers));
+async function otherwise(runtime: Runtime, lease: Lease, { plan, ledgers, isUnreached }: Decided): Promise<Plan> {
+  return withLook(runtime, lease, preferFreeAccount(runtime, lease.batch, plan, ledgers, isUnreached));
 }
 
 /** A line that could not be encoded was never sent, so only its member fails. */
