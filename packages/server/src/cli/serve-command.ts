@@ -7,6 +7,8 @@ import { integerFrom } from "./common/arguments.ts";
 import { expectPackage } from "./common/packages.ts";
 
 const DEFAULT_PORT = 8080;
+/** `skip` leaves out a download of libraries for GPUs. */
+const INSTALL_RUNTIME = "ONNXRUNTIME_NODE_INSTALL=skip npm install onnxruntime-node@1";
 
 interface ServeFlags {
   readonly port?: number;
@@ -82,7 +84,7 @@ export function serveCommand(): Command {
     .option("--allow-host <name...>", "other names under which it may be asked; '*' for any")
     .addOption(new Option("--access-log <format>", "a line a request on standard output").choices(["json", "text"]))
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
-      expectPackage("onnxruntime-node", "onnxruntime-node@1", "batchwise serve");
+      expectPackage("onnxruntime-node", INSTALL_RUNTIME, "batchwise serve");
       const { serve } = await import("./serve.ts");
       await serve({
         ...flags,

@@ -4,11 +4,14 @@
  * Guarantees: exit code 0 after a drain; a second Ctrl-C ends the process at once.
  */
 
+import { once } from "node:events";
+import { createServer } from "node:net";
 import { basename, relative } from "node:path";
 import { inspect } from "node:util";
 import { formatAccess } from "../http/monitoring/access-log.ts";
 import { isLoopback } from "../http/requests/allowed-hosts.ts";
 import { type Service, type ServiceOptions, startService } from "../http/service.ts";
+import { CommandError, EXIT } from "./common/failures.ts";
 import { onStopSignal } from "./common/stop-signals.ts";
 import { linesOf, print, warn } from "./common/terminal.ts";
 
@@ -20,7 +23,9 @@ export interface ServeOptions extends ServiceOptions {
 }
 
 export async function serve(options: ServeOptions): Promise<void> {
-  const { accessLog } = options;
+  const { accessLog, host = "127.0.0.1" } = options;
+  // Before the model loads, which takes seconds.
+  if (options.portAsked) await expectFree(options.port, host);
   const service = await startService({
     ...options,
     ...(accessLog === undefined ? {} : { onAccess: (record) => print(formatAccess(record, accessLog)) }),
@@ -31,13 +36,26 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (!options.portAsked && service.port !== options.port) {
     print([`Port ${options.port} is taken; using ${service.port} instead.`, ""]);
   }
-  const host = options.host ?? "127.0.0.1";
   if (!isLoopback(host)) warn([exposure(host), ""]);
   for (const warning of service.embedder.warnings) warn(`Warning: ${warning}`);
   // Before the greeting, because its reader may stop the service at once.
   const stopped = stopOnSignal(service);
   print(greeting(service));
   await stopped;
+}
+
+async function expectFree(port: number, host: string): Promise<void> {
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, "listening");
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && error.code === "EADDRINUSE")) throw error;
+    const way = "name another with --port, or leave --port out for a free one";
+    throw new CommandError(`Port ${port} of ${host} is taken: ${way}.`, EXIT.failed, error);
+  }
+  server.close();
+  await once(server, "close");
 }
 
 function exposure(host: string): string {

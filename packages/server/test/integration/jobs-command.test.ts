@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { createDispatcher } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { sqliteStore } from "batchwise/dispatch/sqlite";
@@ -158,9 +158,13 @@ describe("batchwise jobs", () => {
 
   test("retry takes ids, or all that match, and what succeeded stays", async () => {
     const practice = await ranJob();
-    expect(await json(practice, "retry", "in:r0", "in:r9")).toEqual({ asked: 1 + 1, retried: 0 });
-    expect(await json(practice, "retry", "--job", "in", "--code", "other")).toEqual({ asked: 0, retried: 0 });
-    expect(await json(practice, "retry", "--job", "in", "--code", "bad_word")).toEqual({ asked: 1, retried: 1 });
+    const none = await practice.done("jobs", "retry", "in:r0", "in:r9");
+    const says = "Set to run again: 0 requests. 1 other waited already or succeeded. 1 id is unknown to the store.";
+    expect(none).toMatchObject({ code: 3, output: expect.stringContaining(says) });
+    const counts = { asked: 0, retried: 0, unknown: 0 };
+    expect(await json(practice, "retry", "--job", "in", "--code", "other")).toEqual(counts);
+    const one = { asked: 1, retried: 1, unknown: 0 };
+    expect(await json(practice, "retry", "--job", "in", "--code", "bad_word")).toEqual(one);
     const both = await practice.done("jobs", "retry", "in:r0", "--job", "in");
     expect(both).toMatchObject({
       code: 2,
@@ -299,6 +303,9 @@ describe("batchwise jobs", () => {
     expect(doctor.output).toContain("makes one, or name another with --store.");
     expect(doctor.output).not.toContain("Check the address");
     expect(existsSync(practice.file("batchwise.sqlite"))).toBe(false);
+    writeFileSync(practice.file("mine.db"), "");
+    const { output } = await practice.done("jobs", "list");
+    expect(output).toContain("makes one, or name another, as in --store sqlite:mine.db.");
   });
 
   test("a server that does not answer is told by its address, without the password", async () => {

@@ -135,7 +135,7 @@ describe("batchwise serve", () => {
     const port = typeof address === "object" ? address?.port : undefined;
     const command = serve("--port", String(port));
     expect(await command.ended).toBe(1);
-    expect(command.output()).toContain("EADDRINUSE");
+    expect(command.output()).toContain(`Port ${port} of 127.0.0.1 is taken: name another with --port`);
     other.close();
   });
 

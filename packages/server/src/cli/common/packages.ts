@@ -69,10 +69,10 @@ export async function loadClient(packageName: string, className: string, why: st
   throw new CommandError(`${why} needs a later version of the package "${packageName}": it has no ${className}`);
 }
 
-/** Throws if this package's own modules could not import it. `spec`: what to install. */
-export function expectPackage(name: string, spec: string, why: string): void {
+/** Throws if this package's own modules could not import it. `install`: the command that installs it. */
+export function expectPackage(name: string, install: string, why: string): void {
   if (pathOf(createRequire(import.meta.url), name) !== null) return;
-  throw new CommandError(`${why} needs the package "${name}", which is not installed here: npm install ${spec}`);
+  throw new CommandError(`${why} needs the package "${name}", which is not installed here: ${install}`);
 }
 
 function pathOf(require: NodeJS.Require, name: string): string | null {

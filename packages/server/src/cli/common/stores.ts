@@ -1,9 +1,10 @@
 // Opens the store of `--store`. The client of a server's store comes from the user's project.
 
-import { existsSync, realpathSync } from "node:fs";
-import { dirname, resolve } from "node:path";
+import { existsSync, readdirSync, realpathSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import type { Store } from "batchwise/dispatch";
 import { addressOf, splitSchema, withoutPassword } from "./addresses.ts";
+import { quoted } from "./command-line.ts";
 import { CommandError, EXIT, wordsOf } from "./failures.ts";
 import { loadPackage } from "./packages.ts";
 
@@ -41,17 +42,25 @@ async function sqlite(path: string, { create, fileMode }: OpenStoreOptions): Pro
   if (path === "") throw new CommandError("Expected --store sqlite:path, got no path.");
   if (process.getBuiltinModule?.("node:sqlite") === undefined) {
     const here = `this is ${process.versions.node}`;
-    throw new CommandError(
-      `A SQLite store needs Node.js ${SQLITE_FROM} or later; ${here}. Or use postgres:// or redis://.`,
-    );
-  }
-  if (!create && !existsSync(path)) {
-    throw new CommandError(`There is no store ${path}: \`batchwise run\` makes one, or name another with --store.`);
+    const ways = "`npm install node@24` brings one for `npx batchwise`, or name a postgres:// or redis:// store";
+    throw new CommandError(`A SQLite store needs Node.js ${SQLITE_FROM} or later; ${here}: ${ways} with --store.`);
   }
   if (!existsSync(dirname(resolve(path)))) throw new CommandError(`There is no folder ${dirname(path)} for the store.`);
+  if (!create && !existsSync(path)) {
+    throw new CommandError(
+      `There is no store ${path}: \`batchwise run\` makes one, or name another${exampleFor(path)}.`,
+    );
+  }
   const { sqliteStore } = await import("batchwise/dispatch/sqlite");
   const store = sqliteStore({ path, ...(fileMode === undefined ? {} : { fileMode }) });
   return { store, name: `sqlite:${path}`, close: () => store.close() };
+}
+
+/** Names a database that lies in the folder of the missing one, if there is one. */
+function exampleFor(path: string): string {
+  const folder = dirname(path);
+  const other = readdirSync(resolve(folder)).find((name) => /\.(?:db|sqlite3?)$/i.test(name));
+  return other === undefined ? " with --store" : `, as in --store ${quoted(`sqlite:${join(folder, other)}`)}`;
 }
 
 interface Pg {

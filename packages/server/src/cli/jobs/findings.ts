@@ -22,20 +22,16 @@ const STUCK_MS = 26 * HOUR;
 const SKEW_NOTICE_MS = 30 * SECOND;
 const SKEW_PROBLEM_MS = 10 * 60 * SECOND;
 const LEAST_NODE = [20, 19] as const;
-const SQLITE_NODE = [22, 13] as const;
 
 function ok(check: string, found: string): Finding {
   return { check, level: "ok", found, advice: null };
 }
 
+/** The finding on the store says what a SQLite store needs. */
 export function nodeFinding(version: string): Finding {
   const check = "Node.js";
   if (isOlder(version, LEAST_NODE)) {
     return { check, level: "problem", found: version, advice: `Install Node.js ${LEAST_NODE.join(".")} or later.` };
-  }
-  if (isOlder(version, SQLITE_NODE)) {
-    const advice = `A SQLite store by its path needs Node.js ${SQLITE_NODE.join(".")} or later.`;
-    return { check, level: "notice", found: version, advice };
   }
   return ok(check, version);
 }
