@@ -7,16 +7,16 @@ import { rmSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { bundledProgram } from "../../../../../scripts/bundled-program.ts";
-import { makeFolder } from "../../dispatch/stores/sqlite/folder.ts";
-import { scratchFolder } from "../../house/repository.ts";
-import { postgresPlace } from "../services/kept.ts";
-import type { FetchCall } from "./fetch-caller.ts";
-import type { Place } from "./stores/open-store.ts";
+import { bundledProgram } from "../../../../../../scripts/bundled-program.ts";
+import { makeFolder } from "../../../dispatch/stores/sqlite/folder.ts";
+import { scratchFolder } from "../../../house/repository.ts";
+import { postgresPlace } from "../../services/kept.ts";
+import type { FetchCall } from "./flush-caller-child.ts";
+import type { Place } from "../stores/open-store.ts";
 
 const CALLS = 50;
 const folder = makeFolder();
-const bundles = scratchFolder("fetch-processes");
+const bundles = scratchFolder("fetch-flush");
 afterAll(() => {
   folder.remove();
   rmSync(bundles, { recursive: true });
@@ -27,15 +27,15 @@ const places: readonly [string, () => Promise<Place>][] = [
   ["Postgres", async () => ({ kind: "postgres", config: await postgresPlace() })],
 ];
 
-const programs: Record<string, string> = {};
+let loopsProgram: string;
+let callerProgram: string;
 beforeAll(async () => {
-  for (const name of ["fetch-loops", "fetch-caller"]) {
-    programs[name] = await bundledProgram(new URL(`${name}.ts`, import.meta.url), bundles);
-  }
+  loopsProgram = await bundledProgram(new URL("flush-loops-child.ts", import.meta.url), bundles);
+  callerProgram = await bundledProgram(new URL("flush-caller-child.ts", import.meta.url), bundles);
 });
 
-function begin(name: string, given: FetchCall): ChildProcess {
-  const args = ["--no-warnings", programs[name] ?? "", JSON.stringify(given)];
+function begin(program: string, given: FetchCall): ChildProcess {
+  const args = ["--no-warnings", program, JSON.stringify(given)];
   return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
 }
 
@@ -46,13 +46,13 @@ test.concurrent.each(places)(
     const server = await fake.listen();
     onTestFinished(() => server.close());
     const given = { url: server.url, place: await placeOf(), count: CALLS };
-    const loops = begin("fetch-loops", given);
+    const loops = begin(loopsProgram, given);
     const loopsEnded = once(loops, "close");
     onTestFinished(async () => {
       loops.kill("SIGTERM");
       await loopsEnded;
     });
-    const caller = begin("fetch-caller", given);
+    const caller = begin(callerProgram, given);
     const [output, [code]] = await Promise.all([text(caller.stdout as never), once(caller, "close")]);
     expect(code).toBe(0);
     const answers = JSON.parse(output) as string[];

@@ -2,9 +2,9 @@
 // requests and read their results. Argument: JSON of FetchCall. Prints the answers as a JSON array.
 
 import OpenAI from "openai";
-import { batchFetch, createDispatcher } from "../../../src/dispatch/index.ts";
-import { openaiAccount } from "../../../src/dispatch/providers/openai/index.ts";
-import { openStore, type Place } from "./stores/open-store.ts";
+import { batchFetch, createDispatcher } from "../../../../src/dispatch/index.ts";
+import { openaiAccount } from "../../../../src/dispatch/providers/openai/index.ts";
+import { openStore, type Place } from "../stores/open-store.ts";
 
 export interface FetchCall {
   readonly url: string;
