@@ -39,7 +39,7 @@ function begin(program: string, given: FetchCall): ChildProcess {
   return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
 }
 
-test.concurrent.each(places)(
+test.each(places)(
   "%s: the loops of one process send what `batchFetch` of another has asked, in one batch",
   async (_name, placeOf) => {
     const fake = fakeProvider({ plan: { validateMs: 50, runMs: 100, finalizeMs: 50 } });
