@@ -20,7 +20,9 @@ test("the page names no file that is not there", () => {
 
 test("the page's tree has a line for each folder of the library, of its engine and of its dispatcher", () => {
   const folders = files
-    .map((file) => /^packages\/batchwise\/src\/((core|dispatch)\/)?(?<folder>[a-z-]+)\//.exec(file)?.groups?.folder ?? "")
+    .map(
+      (file) => /^packages\/batchwise\/src\/((core|dispatch)\/)?(?<folder>[a-z-]+)\//.exec(file)?.groups?.folder ?? "",
+    )
     .filter((folder) => folder !== "");
   expect(folders.length).toBeGreaterThan(500);
   const missing = [...new Set(folders)].filter((folder) => !new RegExp(`^ +${folder}/ `, "m").test(tree));

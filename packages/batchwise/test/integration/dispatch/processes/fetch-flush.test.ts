@@ -11,8 +11,8 @@ import { bundledProgram } from "../../../../../../scripts/bundled-program.ts";
 import { makeFolder } from "../../../dispatch/stores/sqlite/folder.ts";
 import { scratchFolder } from "../../../house/repository.ts";
 import { postgresPlace } from "../../services/kept.ts";
-import type { FetchCall } from "./flush-caller-child.ts";
 import type { Place } from "../stores/open-store.ts";
+import type { FetchCall } from "./flush-caller-child.ts";
 
 const CALLS = 50;
 const folder = makeFolder();

@@ -4,8 +4,8 @@
 import OpenAI from "openai";
 import { createDispatcher } from "../../../../src/dispatch/index.ts";
 import { openaiAccount } from "../../../../src/dispatch/providers/openai/index.ts";
-import type { FetchCall } from "./flush-caller-child.ts";
 import { openStore } from "../stores/open-store.ts";
+import type { FetchCall } from "./flush-caller-child.ts";
 
 const { url, place } = JSON.parse(process.argv[2] ?? "") as FetchCall;
 const { store, end } = await openStore(place);
