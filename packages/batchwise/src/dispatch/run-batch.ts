@@ -47,6 +47,9 @@ const VALUE_MS = 60_000;
  *   continue are refused. Each account is checked once before the first upload; a 403 there is only
  *   reported. Any other reason to wait (no network, a reached limit) is reported once to `onError`
  *   and shown in the progress as `paused`;
+ * - MODEL_REFUSED, which names it, if the providers of all accounts that could continue refuse the
+ *   model, also of a request sent alone. Stored bodies keep their model: run corrected ones as
+ *   another job;
  * - a PriceLimitError, with the figures, if `maxPrice` allows no further request and no batch is
  *   open that could release money; PRICE_LIMIT in words, before anything is sent, for a limit that
  *   an earlier run gave and this one does not;

@@ -80,8 +80,7 @@ export function troubleError(
   return new DispatchError(trouble, `The account "${account}" ${answered(failure, error)}. ${follows}`, error);
 }
 
-/** The effect of a refused key on requests, for all messages. */
-export const KEY_KEEPS = "Its requests stay in the store, and go on once the key is right.";
+const KEY_KEEPS = "Its requests wait in the store for a key that is right.";
 
 const NOT_LISTED = "Its batches cannot be listed. It may still send: the next upload or create shows that.";
 

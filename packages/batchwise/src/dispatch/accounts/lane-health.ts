@@ -190,6 +190,18 @@ export function openness({ pause }: LaneHealth, now: number): Openness {
   return pause.cause === "lines" ? "probe" : "open";
 }
 
+/** The lane's pause because the account does not have its model; null for none. */
+export function modelRefusal({ pause }: LaneHealth): LanePause | null {
+  return pause?.cause === "lines" && OF_THE_MODEL.test(pause.code) ? pause : null;
+}
+
+/** Lets one request go alone now. Returns the same object if one is under way, or may go. */
+export function withProbeDue(health: LaneHealth, now: number): LaneHealth {
+  const { pause } = health;
+  if (pause === null || pause.probe !== null || openness(health, now) !== "closed") return health;
+  return { ...health, pause: { ...pause, until: now } };
+}
+
 /** True if the unsent batch must not be sent now. */
 export function isKeptBack(health: LaneHealth, batch: string, now: number): boolean {
   const { pause } = health;

@@ -68,7 +68,9 @@ export async function noteFaults(
   if (fault === undefined) return;
   const now = runtime.clock.now();
   const pause = await pausedBy(runtime, batch, (health) => afterFault(health, sent(batch), fault, now));
-  if (pause !== null) tellPaused(runtime, batch, pause, pause.refused === 0 ? null : pause.until, operation);
+  if (pause === null) return;
+  tellPaused(runtime, batch, pause, pause.refused === 0 ? null : pause.until, operation);
+  runtime.troubles.onRefusal();
 }
 
 /**
@@ -174,10 +176,11 @@ function tellPaused(
   until: number | null,
   operation: Operation,
 ): void {
-  const refused = `The provider refuses requests for ${named(placeOf({ account, lane }))}, with "${code}: ${message}".`;
-  const first = "The lane pauses, and one of the requests that wait is sent alone.";
-  const next = `So was one that was sent alone: the lane pauses until ${new Date(until ?? 0).toISOString()}.`;
-  const ways = "resumeLane sends them at once; cancel and retry correct them.";
+  const refused = `The provider refuses requests for ${named(placeOf({ account, lane }))}: "${code}: ${message}".`;
+  const first = "The others wait, and one of them is sent alone.";
+  const next = `One that was sent alone was refused, too. The others wait until ${new Date(until ?? 0).toISOString()}.`;
+  const ways =
+    "To correct them, cancel them and enqueue others (in `runBatch`, under a new `job`); to try again now, call `resumeLane`.";
   const told = new DispatchError("LANE_PAUSED", `${refused} ${until === null ? first : next} ${ways}`);
   runtime.report(told, { account, batch: key, operation });
 }

@@ -32,7 +32,8 @@ import { BatchwiseError } from "../../core/contract/errors.ts";
  * loops; `WAITS_FOR_BATCH`: it waits for a batch that closes much later; `NOT_ITERATED`: a
  * `runBatch` whose outcomes nobody reads. Of `batchFetch`: `CALLER_LEFT`: a client gave up a call
  * whose request goes on; `SHORT_TIMEOUT`: it will, within the hour. Of `runBatch`:
- * `ACCOUNT_REFUSED`: the keys of all accounts that could go on are refused; `DEFAULTS_CHANGED`: an
+ * `ACCOUNT_REFUSED`: the keys of all accounts that could go on are refused; `MODEL_REFUSED`: their
+ * providers do not have the model; `DEFAULTS_CHANGED`: an
  * earlier run of the job had other `requestDefaults`; `PRICE_LIMIT`: `maxPrice` does not allow the
  * next request (also told to `onError`), or was not given again. Of checked answers, reported to
  * `onError` only: `CHECK_FAILED`: the check threw; `CHECK_MISSING`: a batch waits for a process
@@ -72,6 +73,7 @@ export type DispatchErrorCode =
   | "ADOPTION_REFUSED"
   | "ACCOUNT_PAUSED"
   | "ACCOUNT_REFUSED"
+  | "MODEL_REFUSED"
   | "ACCOUNT_FULL"
   | "ACCOUNT_UNAVAILABLE"
   | "NOT_STARTED"
@@ -187,7 +189,9 @@ export class PriceLimitError extends DispatchError implements PriceFigures {
   /** `whose`: the job or tenant, as the subject of a sentence. */
   constructor(whose: string, { limit, spent, reserved }: PriceFigures) {
     const figures = `of its \`maxPrice\` of ${dollars(limit)}, ${dollars(spent)} are spent and ${dollars(reserved)} reserved`;
-    super("PRICE_LIMIT", `${whose} waits: ${figures}, and its next request may cost more than is left.`);
+    const way = "A higher `maxPrice` lets it go on.";
+    super("PRICE_LIMIT", `${whose} waits: ${figures}, and its next request may cost more than is left. ${way}`);
+    this.name = "PriceLimitError";
     this.limit = limit;
     this.spent = spent;
     this.reserved = reserved;
@@ -195,7 +199,9 @@ export class PriceLimitError extends DispatchError implements PriceFigures {
 }
 
 function dollars(amount: number): string {
-  return `$${Number(amount.toPrecision(6))}`;
+  const rounded = Number(amount.toPrecision(6));
+  // The shortest digits, never as 1e-7.
+  return `$${rounded < 1e-6 && rounded > 0 ? rounded.toFixed(12).replace(/0+$/, "") : rounded}`;
 }
 
 const KEYS_NAMED = 3;

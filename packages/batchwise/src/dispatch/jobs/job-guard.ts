@@ -1,11 +1,12 @@
 // Ends a job that cannot continue. Checks each account once before the first upload, and rejects if
-// the keys of all accounts for the remaining requests are refused. Uses only what this process has
-// seen.
+// the keys of all accounts for the remaining requests are refused, or their models. Uses only what
+// this process has seen.
 
-import { KEY_KEEPS, type KeyRefusal } from "../accounts/account-trouble.ts";
 import { askAccount, checkTimeoutMs, failureIn, faultOf } from "../accounts/check-account.ts";
 import { endPause } from "../accounts/end-pause.ts";
+import { healthMark, healthOf, type LanePlace, modelRefusal, withProbeDue } from "../accounts/lane-health.ts";
 import { servingOf } from "../accounts/rank-accounts.ts";
+import { changeHealth } from "../accounts/record-lane-health.ts";
 import { LIVE } from "../batches/life-cycle.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { BatchRow } from "../contract/store/rows.ts";
@@ -40,12 +41,17 @@ export class JobGuard {
   readonly #loop: Loop;
   #lookMs = FIRST_LOOK_MS;
   #isOpen = false;
+  /** Models refused before have not been tried in this run. */
+  readonly #beganAt: number;
+  /** Lanes at accounts whose pause of an earlier run was ended. */
+  readonly #triedAgain: Set<string> = new Set();
   /** When the accounts were last checked, on the monotonic clock. */
   #askedAt = 0;
 
   constructor(input: JobGuardInput) {
     const { runtime } = input;
     this.#input = input;
+    this.#beganAt = runtime.clock.now();
     this.#loop = new Loop(runtime.clock, (error) => runtime.reportShared(error, { operation: "store" }));
   }
 
@@ -99,10 +105,15 @@ export class JobGuard {
   async #turn(): Promise<number> {
     const { runtime, onStuck } = this.#input;
     const { refusals } = runtime.troubles;
-    if (refusals.size === 0 || runtime.isStopping) return Number.POSITIVE_INFINITY;
+    const { healths } = await runtime.readPauses();
+    if ((refusals.size === 0 && healths.size === 0) || runtime.isStopping) return Number.POSITIVE_INFINITY;
     let found = await this.#whyStuck();
     // A refusal may be hours old if nothing was left to send.
-    if (found instanceof DispatchError && runtime.clock.monotonic() - this.#askedAt > LAST_LOOK_MS) {
+    if (
+      found instanceof DispatchError &&
+      refusals.size > 0 &&
+      runtime.clock.monotonic() - this.#askedAt > LAST_LOOK_MS
+    ) {
       await this.#askAll(runtime.accounts.filter(({ name }) => refusals.has(name)));
       found = await this.#whyStuck();
     }
@@ -124,27 +135,61 @@ export class JobGuard {
     // Later requests may be for a working account.
     if (!produced.isDone && runtime.accounts.some(({ name }) => !refusals.has(name))) return "open";
     const able = new Set<string>();
+    const noModel: string[] = [];
     for (const lane of lanes) {
       const { first, second } = servingOf(runtime.accounts, parseLane(lane));
       const names = [...first, ...second].map(({ name }) => name);
       // A lane that no account here serves belongs to another process.
-      if (names.length === 0 || names.some((name) => !refusals.has(name))) return "open";
-      for (const name of names) able.add(name);
+      if (names.length === 0) return "open";
+      for (const name of names) {
+        if (refusals.has(name)) able.add(name);
+        else {
+          const words = await this.#modelRefused({ ...parseLane(lane), account: name });
+          if (words === null) return "open";
+          noModel.push(words);
+        }
+      }
     }
     const sent = await runtime.store.batches({ states: SENT, limit: MOST_BATCHES });
     const mayRead = ({ account }: BatchRow): boolean => refusals.get(account)?.blocksReads !== true;
     if (sent.length === MOST_BATCHES || sent.some((row) => lanes.has(homeLane(row.lane)) && mayRead(row))) {
       return "open";
     }
-    return stuckError(
-      job,
-      [...refusals].filter(([name]) => able.has(name)),
-    );
+    const keys = [...refusals].filter(([name]) => able.has(name)).map(([name, { words }]) => wordsOfKey(name, words));
+    return noModel.length === 0 ? keysError(job, keys) : modelsError(job, [...keys, ...noModel]);
+  }
+
+  /**
+   * Says that the account does not have the model; null if it may. What an earlier run was told is
+   * asked again at once: a person has called.
+   */
+  async #modelRefused(place: LanePlace): Promise<string | null> {
+    const { runtime } = this.#input;
+    const pause = modelRefusal(healthOf(runtime.lastPauses.healths, place));
+    if (pause === null) return null;
+    const isOld = pause.at < this.#beganAt;
+    const mark = healthMark(place);
+    if (isOld && !this.#triedAgain.has(mark)) {
+      this.#triedAgain.add(mark);
+      await changeHealth(runtime, place, "", (health) => withProbeDue(health, runtime.clock.now()));
+      runtime.sealing.wake();
+    }
+    if (isOld || pause.refused === 0 || pause.probe !== null) return null;
+    return `the account "${place.account}" refuses the model "${place.model}" (${pause.code}: ${pause.message})`;
   }
 }
 
-function stuckError(job: string, refusals: readonly (readonly [string, KeyRefusal])[]): DispatchError {
-  const each = refusals.map(([name, { words }]) => `the account "${name}" ${words}`).join(", ");
-  const rest = `${KEY_KEEPS} This run ends: check the key, then call it again.`;
-  return new DispatchError("ACCOUNT_REFUSED", `Nothing can go on with the job "${job}": ${each}. ${rest}`);
+function wordsOfKey(account: string, words: string): string {
+  return `the account "${account}" ${words}`;
+}
+
+function keysError(job: string, each: readonly string[]): DispatchError {
+  const rest = "This run ends, and its requests stay in the store: check the key, then call it again.";
+  return new DispatchError("ACCOUNT_REFUSED", `Nothing can go on with the job "${job}": ${each.join(", ")}. ${rest}`);
+}
+
+function modelsError(job: string, each: readonly string[]): DispatchError {
+  const rest =
+    "This run ends. Stored requests keep their model: run corrected ones under a new `job`. If the model is right and available by now, call it again.";
+  return new DispatchError("MODEL_REFUSED", `Nothing can go on with the job "${job}": ${each.join(", ")}. ${rest}`);
 }

@@ -61,7 +61,10 @@ export function resolveAccounts(accounts: readonly Account[], leaseMs: number): 
     const place = `accounts[${index}]`;
     checkAccount(place, account);
     if (byName.has(account.name)) {
-      throw invalidOption(RangeError, `Expected account names to be unique, got \`${account.name}\` twice`);
+      throw invalidOption(
+        RangeError,
+        `Expected account names to be unique, got \`${account.name}\` twice: give each its own, as in \`openaiAccount({ name: "second", client })\``,
+      );
     }
     if (account.requestTimeoutMs >= leaseMs) {
       const message = `Expected \`leaseMs\` to exceed the requestTimeoutMs of account \`${account.name}\` (${account.requestTimeoutMs}), got \`${leaseMs}\` (number)`;

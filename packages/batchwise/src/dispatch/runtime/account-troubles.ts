@@ -55,7 +55,7 @@ export class AccountTroubles {
   /** Until when, monotonic, other accounts are preferred to each of these. */
   readonly #avoided: Map<string, number> = new Map();
   readonly #words: Set<string> = new Set();
-  /** Called when a key is refused. */
+  /** Called when a key is refused, or the requests of a lane. */
   onRefusal: () => void = () => {};
 
   /** `now`: monotonic. */

@@ -55,7 +55,8 @@ async function site(options: FakeOptions, more: Partial<DispatcherOptions> = {})
   return { ...here, fake, told, spawn, dispatcher: await spawn(), run, runFor };
 }
 
-const pausedWords = (told: readonly string[]): readonly string[] => told.filter((words) => words.includes("pauses"));
+const pausedWords = (told: readonly string[]): readonly string[] =>
+  told.filter((words) => words.includes("The others wait"));
 
 describe("every line of a lane is bad, and validation names one", () => {
   test.each([

@@ -47,16 +47,44 @@ test("a wrong key ends the run before anything is uploaded, and the same call go
   );
   expect(here.time.now() - before).toBeLessThan(MINUTE);
   expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "openai" }]);
-  // Both messages say the same about the requests.
-  const kept = "Its requests stay in the store, and go on once the key is right.";
-  expect(errors[0]?.message).toContain(kept);
-  await expect(ended).rejects.toThrow(`${kept} This run ends: check the key, then call it again.`);
+  expect(errors[0]?.message).toContain("Its requests wait in the store for a key that is right.");
+  await expect(ended).rejects.toThrow(
+    "This run ends, and its requests stay in the store: check the key, then call it again.",
+  );
   expect([here.fake.calls("batches.list"), here.fake.calls(), here.time.nextAt]).toEqual([1, 1, Infinity]);
   here.fake.heal();
   const again = here.time.now();
   expect(await here.settle(all(here.run({ requests: plain(25) })))).toHaveLength(25);
   expect(here.time.now() - again).toBeLessThan(2 * HOUR);
   expect(runsOf(here.fake)).toEqual(plain(25).map(() => 1));
+});
+
+test("a model that its provider does not have ends the run, also the next one, until it is there", async () => {
+  const fault = { code: "model_not_found", message: "The model `m` does not exist.", param: "model" };
+  let isThere = false;
+  const here = jobWorld({
+    plan: { runMs: MINUTE },
+    limits: { namedFaults: 1 },
+    faultOf: () => (isThere ? null : fault),
+  });
+  const before = here.time.now();
+  const { outcomes, errors } = watched(here, 25);
+  const ended = here.settle(all(outcomes));
+  await expect(ended).rejects.toMatchObject({ code: "MODEL_REFUSED" });
+  await expect(ended).rejects.toThrow(
+    'the account "openai" refuses the model "m" (model_not_found: The model `m` does',
+  );
+  await expect(ended).rejects.toThrow("run corrected ones under a new `job`");
+  expect(errors.map(({ code }) => code)).toEqual(["LANE_PAUSED", "LANE_PAUSED"]);
+  expect(here.time.now() - before).toBeLessThan(3 * HOUR);
+  const creates = here.fake.calls("batches.create");
+  const again = here.settle(all(watched(here, 25).outcomes));
+  await expect(again).rejects.toMatchObject({ code: "MODEL_REFUSED" });
+  // One request of each run is sent alone.
+  expect(here.fake.calls("batches.create") - creates).toBe(1);
+  isThere = true;
+  const last = await here.settle(all(watched(here, 25).outcomes));
+  expect(last.filter(({ status }) => status === "succeeded").length).toBeGreaterThan(19);
 });
 
 test("a wrong key does not matter where all outcomes are recorded", async () => {

@@ -264,7 +264,7 @@ function checkModel(model: unknown, id: string): string {
   }
   throw new DispatchError(
     "MISSING_MODEL",
-    `The request "${id}" names no model: there is no \`body.model\`, and no default for it (a batch line gets none).`,
+    `The request "${id}" names no model: give its body a \`model\`, or \`requestDefaults\` one, which a batch line does not get.`,
   );
 }
 
@@ -301,7 +301,11 @@ function noAccount(accounts: readonly Account[], endpoint: Endpoint, model: stri
   const message = `No account serves the model "${model}" at ${endpoint}`;
   const ofModel = accounts.filter(({ models }) => models === null || models.includes(model));
   const others = new Set(ofModel.flatMap(({ capabilities }) => capabilities.endpoints));
-  const known = others.size === 0 ? "" : ` Those that take the model have ${listed(others)}.`;
+  const named = new Set(
+    accounts.flatMap(({ models, capabilities }) => (capabilities.endpoints.includes(endpoint) ? (models ?? []) : [])),
+  );
+  const ofEndpoint = named.size === 0 ? "" : ` Their \`models\` there are ${listed(named)}.`;
+  const known = others.size === 0 ? ofEndpoint : ` Those that take the model have ${listed(others)}.`;
   return new DispatchError("NO_ACCOUNT", `${message}.${known}`);
 }
 

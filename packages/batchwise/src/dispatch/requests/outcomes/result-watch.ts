@@ -60,7 +60,7 @@ export class ResultWatch {
     if (ranAt === null || ranAt + LONG_MS < runtime.clock.now()) {
       const since = ranAt === null ? "No process has run" : `Since ${new Date(ranAt).toISOString()} no process has run`;
       const ways = "call `start()` here, or in a process that stays";
-      this.#report("NOT_STARTED", `\`${wait.call}\` waits in vain: ${since} the loops of this store: ${ways}.`);
+      this.#report("NOT_STARTED", `\`${wait.call}\` waits in vain. ${since} the loops of this store: ${ways}.`);
       return;
     }
     if (wait.id !== null) await this.#lookAtLane(wait.id);

@@ -77,7 +77,7 @@ describe("a request is refused, and nothing of it stored,", () => {
     ["for an unknown endpoint", { ...ask("a"), endpoint: "/v1/images" }, "UNKNOWN_ENDPOINT", "/v1/images"],
     ["that says not what it is for", { body: { model: "m" } }, "UNKNOWN_ENDPOINT", "endpoint"],
     ["without a model", { body: { messages } }, "MISSING_MODEL", "model"],
-    ["as a line without a model", { ...line, body: { messages } }, "MISSING_MODEL", "a batch line gets none"],
+    ["as a line without a model", { ...line, body: { messages } }, "MISSING_MODEL", "a batch line does not get"],
     ["with what the provider forbids", { body: { model: "m", messages, stream: true } }, "INVALID_REQUEST", "stream"],
     ["over the bytes of a batch", ask("x".repeat(2_000), { id: "long" }), "REQUEST_TOO_LARGE", "bytes"],
     ["over the tokens of a batch", ask("x".repeat(900), { id: "long" }), "REQUEST_TOO_LARGE", "tokens"],

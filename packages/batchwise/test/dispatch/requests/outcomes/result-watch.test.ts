@@ -38,7 +38,7 @@ test("where no process runs the loops, a result says so after a second, and once
   await time.advance(100);
   expect(codes).toEqual(["NOT_STARTED"]);
   expect(messages[0]).toMatch(
-    /^`result\("a"\)` waits in vain: No process has run the loops of this store: call `start/,
+    /^`result\("a"\)` waits in vain. No process has run the loops of this store: call `start/,
   );
   dispatcher.result(id).catch(() => {});
   await time.advance(10 * MINUTE);
@@ -102,7 +102,7 @@ test("outcomes that are waited for say so, too", async () => {
   const first = dispatcher.outcomes()[Symbol.asyncIterator]().next();
   await time.advance(MINUTE);
   expect(codes).toEqual(["NOT_STARTED"]);
-  expect(messages[0]).toMatch(/^`outcomes\(\)` waits in vain: No process has run the loops/);
+  expect(messages[0]).toMatch(/^`outcomes\(\)` waits in vain. No process has run the loops/);
   await dispatcher.start();
   await time.advance(10 * MINUTE);
   expect(codes).toEqual(["NOT_STARTED"]);
