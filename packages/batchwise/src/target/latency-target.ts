@@ -30,20 +30,26 @@ const EARLY = 0.05;
 const EARLY_MS = 2;
 /** Of items in one line at least so many are read, to see how many have to go. */
 const READ_AHEAD = 4;
-/** A lane is cut to the room that there is when it is this many times as long. */
-const OVERFULL = 1.1;
 /**
  * While no slot is free, items are let go in steps of this part of the target, and share an error:
  * in overload one by one would take most of the batcher's time.
  */
 const SHED_STEP = 0.01;
+/** A lane is cut to the room that there is when it is this many times as long. */
+const OVERFULL = 1.1;
 /**
- * A look at more lines than this holds for so much of the target, until an item becomes late, or
- * until so many times as many items wait: with thousands of keys it takes milliseconds.
+ * A look at more lines than this holds for so much of the target, or until an item becomes late:
+ * with thousands of keys it takes milliseconds.
  */
-const [MANY_LINES, LOOK_STEP, LOOK_GROWTH] = [64, 0.05, 1.1];
+const [MANY_LINES, LOOK_STEP] = [64, 0.05];
+/** `retryAfterMs` is at most this many times the target: what is known then is out of date. */
+const LONGEST_RETRY = 10;
 /** The refused part of arrivals is averaged over about this many batches. */
 const RATED = 8;
+
+/** The order in which lanes are served. */
+const byRank = ({ rankNode: a }: Lane, { rankNode: b }: Lane): number =>
+  a.tier - b.tier || a.key - b.key || a.tie - b.tie;
 
 class TargetRule implements LatencyTarget {
   readonly #view: TargetView;
@@ -66,9 +72,8 @@ class TargetRule implements LatencyTarget {
   #error: { readonly until: number; readonly error: Error } | null = null;
   /** Not before this time are further items let go, unless a slot is free. */
   #shedAgainAt = 0;
-  /** No lane is looked at before this time, unless more items wait than that. */
+  /** No lane is looked at before this time. */
   #lookAgainAt = 0;
-  #lookAgainSize = 0;
   /** Refused before the last batch ended, and which part of the latest arrivals that is. */
   #refusedBefore = 0;
   #refusedShare = 0;
@@ -183,7 +188,7 @@ class TargetRule implements LatencyTarget {
       const lateAt = this.#latestStart(queue.oldestAt(), queue.size);
       if (lateAt > firstAt) return lateAt;
     }
-    if (now < this.#lookAgainAt && queue.size <= this.#lookAgainSize) return this.#lookAgainAt;
+    if (now < this.#lookAgainAt) return this.#lookAgainAt;
     return this.#look(firstAt, now);
   }
 
@@ -194,7 +199,7 @@ class TargetRule implements LatencyTarget {
     let startAt = firstAt;
     let nextAt = Infinity;
     let lines = 0;
-    for (const lane of queue.inOrder()) {
+    for (const lane of [...queue.lanes()].sort(byRank)) {
       lines += lane.byRank.size;
       const gone = this.#lateIn(lane, startAt, now, startAt === firstAt);
       const left = lane.size - gone.length;
@@ -210,7 +215,6 @@ class TargetRule implements LatencyTarget {
       this.#view.letGo(late, this.#refusal(now, late.length));
     }
     this.#lookAgainAt = lines > MANY_LINES ? Math.min(nextAt, now + LOOK_STEP * this.#targetMs) : 0;
-    this.#lookAgainSize = LOOK_GROWTH * queue.size;
     return nextAt;
   }
 
@@ -241,7 +245,8 @@ class TargetRule implements LatencyTarget {
     const untilMs = this.#startAt(now) - now + this.#predict(Math.min(this.#cap, this.#view.queue.size || 1));
     // In overload all that can be served is: arrivals over capacity are one over the rest.
     const share = Math.max(0.05, Math.min(1, 1.9 - 1 / (1 - this.#refusedShare)));
-    const error = overloadedError(this.#view.services.name, this.#targetMs, Math.ceil(untilMs / share));
+    const retryAfterMs = Math.ceil(Math.min(untilMs / share, LONGEST_RETRY * this.#targetMs));
+    const error = overloadedError(this.#view.services.name, this.#targetMs, retryAfterMs);
     this.#error = { until: now + SHED_STEP * this.#targetMs, error };
     return error;
   }
@@ -274,6 +279,8 @@ class TargetRule implements LatencyTarget {
 
   #learn(cost: number, callMs: number, hasRefused: boolean): void {
     const { concurrency } = this.#options;
+    // The first times may be those of a stall, and there is nothing yet to compare them with.
+    if (this.#ended <= FIRST_BATCHES) callMs = Math.min(callMs, 2 * this.#targetMs);
     const expectedMs = this.#model.predict(cost);
     if (hasRefused && this.#slow.record(cost, callMs, expectedMs, concurrency)) {
       this.#model.forgetAbove(this.#slow.largest);
@@ -291,8 +298,10 @@ class TargetRule implements LatencyTarget {
     const model = this.#model;
     const { largest } = model;
     const unitMs = (2 * (model.predict(largest) - model.predict(largest / 2))) / largest || 0;
-    const cost = Math.min(model.capacity(this.#options.concurrency, this.#targetMs), model.efficient, this.#safe);
-    const capacityPerSecond = (1_000 * this.#options.concurrency * cost) / this.#itemCost / model.predict(cost) || 0;
+    const { concurrency, maxBatchCost, maxBatchSize } = this.#options;
+    const most = Math.min(model.efficient, this.#safe, maxBatchCost, maxBatchSize * this.#itemCost);
+    const cost = Math.min(model.capacity(concurrency, this.#targetMs), most);
+    const capacityPerSecond = (1_000 * concurrency * cost) / this.#itemCost / model.predict(cost) || 0;
     const fixedMs = Math.max(0, model.predict(largest) - unitMs * largest);
     return {
       maxBatchCost: Math.min(this.maxBatchCost, this.#options.maxBatchCost),

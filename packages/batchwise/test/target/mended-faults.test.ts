@@ -221,3 +221,44 @@ test("a slowness of four batches takes no capacity", async () => {
   });
   expect(goodput).toBeGreaterThan(0.97);
 });
+
+test.each([2_000, 3_600_000])("a stall of %i ms of the second batch does not put off callers", async (stallMs) => {
+  const { batcher, clock, submit } = rig((size, call) => (call === 1 ? stallMs : 10 + 0.5 * size));
+  for (let item = 0; item < 3; item += 1) {
+    submit(item);
+    await clock.advance(4_000_000);
+  }
+  const [startedAt, read] = [clock.now(), new Array<number>()];
+  const reading = (async () => {
+    for await (const item of batcher.map(Array.from({ length: 20 }, (_, index) => index))) read.push(item);
+    return clock.now() - startedAt;
+  })();
+  for (let step = 0; step < 200; step += 1) await clock.advance(50);
+  expect(await reading).toBeLessThan(1_000);
+});
+
+test("`retryAfterMs` is at most ten times the target", async () => {
+  const { batcher, clock, submit } = rig(() => 60_000);
+  for (let item = 0; item < 12; item += 1) {
+    submit(item);
+    await clock.advance(60_000);
+  }
+  submit(1);
+  await clock.advance(1);
+  const refused = batcher.submitSettled([1, 2, 3]);
+  await clock.advance(200);
+  const [one] = await refused;
+  expect(one).toMatchObject({ reason: { code: "OVERLOADED", retryAfterMs: 1_000 } });
+});
+
+test("`capacityPerSecond` keeps to caps that are set", async () => {
+  const { batcher, clock, submit } = rig((size) => 10 + 0.5 * size);
+  for (let round = 0; round < 30; round += 1) {
+    for (let item = 0; item < ([1, 2, 24][round % 3] ?? 0); item += 1) submit(item);
+    await clock.advance(1_000);
+  }
+  const capacity = (): number => batcher.stats().learned?.target?.capacityPerSecond ?? 0;
+  expect(capacity()).toBeGreaterThan(1_000);
+  batcher.configure({ maxBatchSize: 2 });
+  expect(capacity()).toBeCloseTo((1_000 * 2) / 11, -1);
+});

@@ -81,6 +81,8 @@ export class RunTimeModel {
       if (this.#follow(bounded(Math.log(ms / expected), 3), change)) return;
       mean = known.ms * (1 + change);
     }
+    // So may the first of all.
+    if (known.weight === 1) known.ms = Math.min(known.ms, STALLED * mean);
     this.largest = Math.max(this.largest, cost);
     known.weight = Math.min(known.weight + 1, REMEMBERED);
     known.cost += (cost - known.cost) / known.weight;

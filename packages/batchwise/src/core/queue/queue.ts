@@ -185,12 +185,6 @@ export class Queue implements LaneOwner {
     return this.#byRank.first?.value;
   }
 
-  /** Lanes in the order in which they are served. The queue must not change meanwhile. */
-  inOrder(): Iterable<Lane> {
-    this.endRoom();
-    return this.#byRank.inOrder();
-  }
-
   /** The lane with the entry that has waited longest. */
   get oldestLane(): Lane | undefined {
     this.endRoom();

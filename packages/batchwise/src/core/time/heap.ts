@@ -36,20 +36,6 @@ export class Heap<Value> {
     return [this.#nodes[2 * index + 1], this.#nodes[2 * index + 2]];
   }
 
-  /** Its values in order, as far as they are read. It must not change meanwhile. */
-  *inOrder(): Generator<Value, undefined> {
-    const opened: Heap<HeapNode<Value>> = new Heap();
-    const open = (node: HeapNode<Value> | undefined): void => {
-      if (node !== undefined) opened.add(new HeapNode(node), node.key, node.tie, node.tier);
-    };
-    open(this.first);
-    for (let one = opened.first; one !== undefined; one = opened.first) {
-      opened.remove(one);
-      yield one.value.value;
-      for (const node of this.below(one.value)) open(node);
-    }
-  }
-
   /** Adds a node that is in no heap. */
   add(node: HeapNode<Value>, key: number, tie = 0, tier = 0): void {
     this.#added += 1;
