@@ -69,7 +69,7 @@ export async function loadClient(packageName: string, className: string, why: st
   throw new CommandError(`${why} needs a later version of the package "${packageName}": it has no ${className}`);
 }
 
-/** Throws if this package's own modules could not import it. `install`: the command that installs it. */
+/** Throws if this package's own modules could not import it. `install`: the command for that. */
 export function expectPackage(name: string, install: string, why: string): void {
   if (pathOf(createRequire(import.meta.url), name) !== null) return;
   throw new CommandError(`${why} needs the package "${name}", which is not installed here: ${install}`);

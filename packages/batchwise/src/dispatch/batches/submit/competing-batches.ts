@@ -21,8 +21,8 @@ const LOOKED_AT = 100;
 /** The halves of a batch are sent within this time. */
 const SENT_TOGETHER_MS = 60_000;
 /**
- * How long a batch waits for its own account, which is full or in an outage, before another one gets
- * its requests; of urgent ones.
+ * How long a batch waits for its own account, which is full or in an outage, before another one
+ * gets its requests.
  */
 const PATIENCE_MS = 30 * 60_000;
 const URGENT_PATIENCE_MS = 60_000;
