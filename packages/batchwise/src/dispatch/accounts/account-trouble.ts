@@ -2,7 +2,7 @@
 
 import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
-import { statusOf, wordsOf } from "../format/client-error.ts";
+import { NOT_JSON, statusOf, wordsOf } from "../format/client-error.ts";
 
 /** Codes of the errors that `onError` gets for an account whose requests wait. */
 export type AccountTrouble = "ACCOUNT_PAUSED" | "ACCOUNT_FULL" | "ACCOUNT_UNAVAILABLE";
@@ -98,6 +98,7 @@ function answered({ kind, code, message }: Failure, error: unknown): string {
   const brief = message.replace(/\.$/, "").replace(new RegExp(`^${status} `), "");
   const said = `${code}: ${full.includes(brief) ? full : brief}`;
   if (status !== null) return `answered ${status} (${said})`;
+  if (code === NOT_JSON) return `is not what answers (${said})`;
   return kind === "unknown" || kind === "definitelyNotCreated"
     ? `gave no answer (${said})`
     : `refuses batches (${said})`;

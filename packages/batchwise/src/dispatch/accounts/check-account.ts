@@ -1,7 +1,7 @@
 // Checks with its cheapest call whether an account works.
 
 import type { Account, CallOptions, Failure } from "../contract/account.ts";
-import { BAD_HEADER, statusOf, wordsOf } from "../format/client-error.ts";
+import { BAD_HEADER, NOT_JSON, statusOf, wordsOf } from "../format/client-error.ts";
 import { secretsOf } from "../format/secrets.ts";
 
 /** A fault of an account. */
@@ -68,7 +68,7 @@ export function faultOf(account: Account, told: unknown): AccountFault | null {
   if (status === null && /credential/i.test(message)) return { ...fault, kind: "key" };
   // A wrong address is the account's problem, but not its key's.
   if ((kind === "authOrBilling" && status !== 404) || REFUSALS.has(status)) return { ...fault, kind: "key" };
-  return { ...fault, kind: status === null ? "network" : "answer" };
+  return { ...fault, kind: status === null && code !== NOT_JSON ? "network" : "answer" };
 }
 
 /** The fault as a failure of a call. */

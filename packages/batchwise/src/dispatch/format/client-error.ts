@@ -10,6 +10,9 @@ const LONGEST_CHAIN = 8;
 /** Code of a call that the platform refused because a header value has an invalid character. */
 export const BAD_HEADER = "invalid_header";
 
+/** Code of a success that is no answer of the service: the page of a proxy, for example. */
+export const NOT_JSON = "not_json";
+
 /**
  * The HTTP status of an error, which clients keep in different places. null if there was no answer.
  */

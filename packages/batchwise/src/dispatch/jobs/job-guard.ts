@@ -96,7 +96,7 @@ export class JobGuard {
       if (fault === null) return;
       const failure = failureIn(fault, account.classify(error, "list"));
       // A key that may not list may still send, and so may an account without a list.
-      const isOfSends = fault.kind === "key" ? fault.status !== 403 : fault.kind === "network";
+      const isOfSends = fault.status === null || (fault.kind === "key" && fault.status !== 403);
       if (isOfSends) runtime.troubles.avoid(account.name, AVOIDED_MS);
       runtime.troubles.add({ error, failure, context: { account: account.name, operation: "list" } });
     }

@@ -87,6 +87,23 @@ test("a model that its provider does not have ends the run, also the next one, u
   expect(last.filter(({ status }) => status === "succeeded").length).toBeGreaterThan(19);
 });
 
+test("a proxy's page in place of answers is told as what it is", async () => {
+  const here = jobWorld();
+  const page = async (): Promise<Response> =>
+    new Response("<html>proxy</html>", { headers: { "content-type": "text/html; charset=utf-8" } });
+  const accounts = [
+    openaiAccount({ client: new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: page }) }),
+  ];
+  const stop = new AbortController();
+  here.time.setTimeout(() => stop.abort(new Error("stopped")), MINUTE);
+  const { outcomes, errors } = watched(here, 3, { accounts, signal: stop.signal });
+  await expect(here.settle(all(outcomes))).rejects.toThrow("stopped");
+  expect(errors[0]).toMatchObject({ code: "ACCOUNT_UNAVAILABLE" });
+  expect(errors[0]?.message).toContain(
+    'The account "openai" is not what answers (not_json: Expected the provider to answer a call for its list with an array `data`, got text/html: is the client\'s `baseURL` right, and does a proxy answer',
+  );
+});
+
 test("a wrong key does not matter where all outcomes are recorded", async () => {
   const here = jobWorld();
   const first = await here.settle(all(here.run({ requests: plain(5) })));

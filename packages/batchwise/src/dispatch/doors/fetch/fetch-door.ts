@@ -203,7 +203,8 @@ export class FetchDoor {
     this.#report("CALLER_LEFT", message);
   }
 
-  /** Warns about a client timeout under an hour. OpenAI's clients send theirs in seconds. */
+  /** Warns about a client timeout under an hour. In seconds; OpenAI's client sends only
+   * the timeout of a call, not its own. */
   #warnOfTimeout(headers: Headers): void {
     const seconds = Number(headers.get("x-stainless-timeout") ?? Number.NaN);
     if (!(seconds < SHORT_TIMEOUT_S)) return;

@@ -5,6 +5,7 @@ import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/ac
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject, OutcomeError } from "../../contract/types.ts";
 import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/anthropic/answer.ts";
+import { notJson } from "../shapes/sdk/not-json.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
 const COUNTS = ["processing", "succeeded", "errored", "canceled", "expired"] as const;
@@ -18,7 +19,8 @@ const NOT_RUN: ReadonlyMap<unknown, OutcomeError> = new Map([
 export function toProviderBatch(wire: unknown): ProviderBatch {
   const batch = objectOf(wire);
   const id = text(batch.id);
-  if (id === null) throw new Error("The provider answered with a batch that has no id.");
+  if (id === null)
+    throw notJson("a call for a batch with its id", wire) ?? new Error("The provider answered with a batch that has no id.");
   const counts = objectOf(batch.request_counts);
   const total = COUNTS.reduce((sum, name) => sum + count(counts[name]), 0);
   const state = stateOf(batch, counts);

@@ -2,6 +2,7 @@
 // have any case, ids may be null, absent or "", times may be seconds or text. Pure.
 
 import type { Failure, ProviderBatch, ProviderState } from "../../contract/account.ts";
+import { notJson } from "../shapes/sdk/not-json.ts";
 import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
 import { classifyBatchErrors } from "./classify.ts";
@@ -30,7 +31,8 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const own = objectOf(wire);
   const batch = own.job === undefined ? own : objectOf(own.job);
   const id = text(batch.id);
-  if (id === null) throw new Error("The provider answered with a batch that has no id.");
+  if (id === null)
+    throw notJson("a call for a batch with its id", wire) ?? new Error("The provider answered with a batch that has no id.");
   const rawState = text(batch.status) ?? "";
   const state = STATES.get(rawState.toLowerCase()) ?? "running";
   const counts = objectOf(batch.request_counts);

@@ -5,6 +5,7 @@
 import type { BatchInput, CallOptions } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
+import { notJson } from "../shapes/sdk/not-json.ts";
 import { bareFetch, UNREDIRECTED } from "../shapes/sdk/redirects.ts";
 import { callSettings } from "../shapes/sdk/sdk-call.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
@@ -62,7 +63,8 @@ export function uploadForm({ client, own, purpose, extrasOf }: UploadSettings, p
 
 function fileIdOf(answer: unknown): { readonly fileId: string } {
   const fileId = text(objectOf(answer).id);
-  if (fileId === null) throw new Error("The provider answered the upload without a file id.");
+  if (fileId === null)
+    throw notJson("the upload with a file id", answer) ?? new Error("The provider answered the upload without a file id.");
   return { fileId };
 }
 

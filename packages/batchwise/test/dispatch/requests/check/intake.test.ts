@@ -117,7 +117,10 @@ describe("a request is refused, and nothing of it stored,", () => {
 
   test("when no account serves its model", async () => {
     const { dispatcher } = dispatcherOf({ accounts: [sim.account({}, { models: ["n"] })] });
-    await expect(dispatcher.enqueue(ask("a"))).rejects.toMatchObject({ code: "NO_ACCOUNT" });
+    await expect(dispatcher.enqueue(ask("a"))).rejects.toMatchObject({
+      code: "NO_ACCOUNT",
+      message: expect.stringContaining('serves the model "m" at /v1/chat/completions. Their `models` there are n.'),
+    });
   });
 
   test("when one of its accounts could never take it", async () => {

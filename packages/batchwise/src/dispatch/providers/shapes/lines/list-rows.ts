@@ -3,6 +3,7 @@
 // Pure.
 
 import { describe } from "../../../../core/contract/errors.ts";
+import { notJson } from "../sdk/not-json.ts";
 import { objectOf } from "../sdk/sdk-error.ts";
 
 /**
@@ -21,7 +22,11 @@ export function rowsOf(page: unknown): readonly unknown[] {
 }
 
 /** The error for an answer that is no list. Names its fields but no values, which may be secret. */
-export function noListError(expected: string, came: unknown): Error {
+export function noListError(expected: string, page: unknown): Error {
+  // An SDK's page has the answer as its body.
+  const { body: came = page } = objectOf(page);
+  const other = notJson(`a call for its list with ${expected}`, came, page);
+  if (other !== null) return other;
   const names = typeof came === "object" && came !== null && !Array.isArray(came) ? Object.keys(came) : null;
   const fields = names === null ? describe(came) : `an object with ${names.slice(0, 8).join(", ") || "nothing in it"}`;
   return new Error(`Expected the provider to answer a call for its list with ${expected}, got ${fields}.`);
