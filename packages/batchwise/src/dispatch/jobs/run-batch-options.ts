@@ -114,7 +114,7 @@ export function runBatchOptions<Request extends JobRequest, Output>(
   given: RunBatchOptions<Request, Output>,
 ): RunBatchPlan<Request> {
   check("options", objectWith(), given);
-  refuseUnknown(given, [...NAMES, ...DISPATCHER_OPTIONS], "", HINTS);
+  refuseUnknown(given, [...new Set([...NAMES, ...DISPATCHER_OPTIONS])], "", HINTS);
   const { job, requests, onProgress, onChange = "refuse", signal, schema, check: run, ...others } = given;
   const { reask, maxPrice, ...dispatcher } = others;
   check("job", aJob, job);

@@ -12,5 +12,9 @@ export const DISPATCHER_HINTS: Readonly<Record<string, string>> = {
   "waitTime pollInterval poll": "it is `pollMs` of the account here: how often it is asked, in milliseconds",
   "retries attempts": "it is `retry` here: `{ attempts }`, which counts the first try",
   "account client provider providers": "it is `accounts` here: `[openaiAccount({ client })]`",
+  primeCache: "it is an option of `anthropicAccount` alone",
+  "concurrency maxConcurrency":
+    "there is none here: the provider runs a batch; for an account that runs lines itself it is an option of that account",
+  "completion_window completionWindow": "it is `completionWindow` of the account here, where its provider has one",
   "requestQueue queue database db": "it is `store` here: `sqliteStore({ path })`, for example",
 };

@@ -20,7 +20,9 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const batch = objectOf(wire);
   const id = text(batch.id);
   if (id === null)
-    throw notJson("a call for a batch with its id", wire) ?? new Error("The provider answered with a batch that has no id.");
+    throw (
+      notJson("a call for a batch with its id", wire) ?? new Error("The provider answered with a batch that has no id.")
+    );
   const counts = objectOf(batch.request_counts);
   const total = COUNTS.reduce((sum, name) => sum + count(counts[name]), 0);
   const state = stateOf(batch, counts);

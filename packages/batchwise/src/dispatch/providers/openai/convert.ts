@@ -32,7 +32,9 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const batch = own.job === undefined ? own : objectOf(own.job);
   const id = text(batch.id);
   if (id === null)
-    throw notJson("a call for a batch with its id", wire) ?? new Error("The provider answered with a batch that has no id.");
+    throw (
+      notJson("a call for a batch with its id", wire) ?? new Error("The provider answered with a batch that has no id.")
+    );
   const rawState = text(batch.status) ?? "";
   const state = STATES.get(rawState.toLowerCase()) ?? "running";
   const counts = objectOf(batch.request_counts);

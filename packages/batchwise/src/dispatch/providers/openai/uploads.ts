@@ -64,7 +64,9 @@ export function uploadForm({ client, own, purpose, extrasOf }: UploadSettings, p
 function fileIdOf(answer: unknown): { readonly fileId: string } {
   const fileId = text(objectOf(answer).id);
   if (fileId === null)
-    throw notJson("the upload with a file id", answer) ?? new Error("The provider answered the upload without a file id.");
+    throw (
+      notJson("the upload with a file id", answer) ?? new Error("The provider answered the upload without a file id.")
+    );
   return { fileId };
 }
 

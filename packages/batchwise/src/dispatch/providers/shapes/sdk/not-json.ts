@@ -13,7 +13,9 @@ export function notJson(expected: string, came: unknown, page: unknown = null): 
   const type = contentType(page) ?? (/^\s*</.test(came) ? "text/html" : "text");
   const what = came === "" ? "nothing" : type;
   const ways = "is the client's `baseURL` right, and does a proxy answer in its place?";
-  return Object.assign(new Error(`Expected the provider to answer ${expected}, got ${what}: ${ways}`), { code: NOT_JSON });
+  return Object.assign(new Error(`Expected the provider to answer ${expected}, got ${what}: ${ways}`), {
+    code: NOT_JSON,
+  });
 }
 
 function contentType(page: unknown): string | null {
