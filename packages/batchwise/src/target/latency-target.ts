@@ -18,6 +18,8 @@ import { SlowSizes } from "./slow-sizes.ts";
 
 /** No item is refused for time before this many batches have ended. */
 const FIRST_BATCHES = 3;
+/** After so many it is known whether one item can be answered in time. */
+const KNOWN_BATCHES = 16;
 /** The cap until batches of half as many have succeeded. Then it doubles. */
 const FIRST_CAP = 32;
 /** While items are let go, every fourth batch may try an unknown size. */
@@ -275,6 +277,15 @@ class TargetRule implements LatencyTarget {
     }
     // Smaller batches are far from the cap.
     if (failure !== null || refused > 0 || 2 * size >= this.#cap) this.#chooseCap(refused > 0);
+    if (this.#ended === KNOWN_BATCHES) this.#warnOfShortTarget();
+  }
+
+  #warnOfShortTarget(): void {
+    const { events } = this.#view.services;
+    const runMs = Math.ceil(this.#predict(1));
+    if (runMs <= this.#targetMs) return;
+    const short = `\`targetLatencyMs\` ${this.#targetMs} is shorter than a run of one item (about ${runMs} ms)`;
+    events.warn("OPTIONS", `${short}: nothing is answered in time. Set it to at least ${2 * runMs}.`);
   }
 
   #learn(cost: number, callMs: number, hasRefused: boolean): void {

@@ -145,8 +145,9 @@ describe("the built engine", () => {
     // `map` and the latency target; 37,649 with them; 37,003 with less around them; 37,578 with the
     // timer, lanes and tenants of the latency target, calls that count their refused items, and
     // larger sizes that are tried in overload; 36,968 with one list for each line; 37,168 with
-    // rare looks at many lanes, and bounds on what one stall of a handler may say.
-    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(37_270);
+    // rare looks at many lanes, and bounds on what one stall of a handler may say; 37,281 with a
+    // warning of a target that no item can meet.
+    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(37_420);
   });
 
   test("bundles for the browser with the handler of a session, and without what needs threads", async () => {

@@ -228,7 +228,8 @@ test.each([2_000, 3_600_000])("a stall of %i ms of the second batch does not put
     submit(item);
     await clock.advance(4_000_000);
   }
-  const [startedAt, read] = [clock.now(), new Array<number>()];
+  const startedAt = clock.now();
+  const read: number[] = [];
   const reading = (async () => {
     for await (const item of batcher.map(Array.from({ length: 20 }, (_, index) => index))) read.push(item);
     return clock.now() - startedAt;
@@ -261,4 +262,23 @@ test("`capacityPerSecond` keeps to caps that are set", async () => {
   expect(capacity()).toBeGreaterThan(1_000);
   batcher.configure({ maxBatchSize: 2 });
   expect(capacity()).toBeCloseTo((1_000 * 2) / 11, -1);
+});
+
+test.each([
+  [300, 1],
+  [40, 0],
+])("a target that is shorter than a run of one item is warned of once: %i ms", async (runMs, count) => {
+  const { batcher, clock, submit } = rig(() => runMs);
+  const warnings: string[] = [];
+  batcher.on("warning", ({ code, message }) => void warnings.push(`${code}: ${message}`));
+  for (let item = 0; item < 20; item += 1) {
+    submit(item);
+    await clock.advance(1_000);
+  }
+  expect(warnings).toHaveLength(count);
+  if (count === 0) return;
+  expect(warnings[0]).toContain("OPTIONS: `targetLatencyMs` 100 is shorter than a run of one item (about ");
+  const runOf = Number(/about (\d+) ms/.exec(warnings[0] ?? "")?.[1]);
+  expect(runOf).toBeGreaterThan(280);
+  expect(runOf).toBeLessThan(310);
 });

@@ -1,6 +1,7 @@
 // What the core knows of a latency target: which items it refuses, how large a batch may be and how
 // long one may be held. The rule itself is handed in by the makers of batchers, as packers are.
 
+import type { Events } from "../contract/events.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { LearnedStats } from "../contract/stats.ts";
 import type { Entry } from "../queue/entry.ts";
@@ -15,7 +16,11 @@ interface TimedBatch {
 
 /** The batcher, as the rule sees it. */
 export interface TargetView {
-  readonly services: { readonly name: string; readonly options: ResolvedOptions };
+  readonly services: {
+    readonly name: string;
+    readonly options: ResolvedOptions;
+    readonly events: Pick<Events, "warn">;
+  };
   readonly queue: Queue;
   readonly slots: { readonly running: readonly TimedBatch[]; readonly isFree: boolean };
   /** True if the next start is unknown: paused, or held by a limiter. */
