@@ -216,6 +216,9 @@ describe("an option that does not exist", () => {
     expect(refusalOf({ retry: { attempts: 2, backoff: 5 } }).message).toBe(
       "Unknown option `retry.backoff`, did you mean `retry.backoffMs`?",
     );
+    const says = "Unknown option `retry.retries`: it is `retry.attempts` here: it counts the first call";
+    expect(refusalOf({ retry: { retries: 3 } }).message).toBe(says);
+    expect(refusalOf({ retry: {} }).message).toContain("Expected `retry.attempts` to be an integer >= 1");
   });
 
   test("is refused even when its value is undefined", () => {

@@ -116,7 +116,8 @@ describe("the names that newcomers bring", () => {
     ["delay", "`maxWaitMs` here"],
     ["windowMs", "`maxWaitMs` here"],
     ["max_latency_ms", "`maxWaitMs` here"],
-    ["min_batch_size", "`preferredBatchSize` here: so many items go before `maxWaitMs` is over: 1 ends all waiting"],
+    ["debounceMs", "`maxWaitMs` here"],
+    ["min_batch_size", "`preferredBatchSize` here: no minimum: so many go before `maxWaitMs` is over; 1 ends"],
     ["minBatchSize", "1 ends all waiting"],
     ["maxConcurrentBatches", "`concurrency` here"],
     ["batchSizeFn", "`batchCost` here"],
@@ -133,6 +134,11 @@ describe("the names that newcomers bring", () => {
       const isForStreams = !(point === "batchStream" && /retr|Key/.test(name));
       if (isForStreams) expect([point, saidBy(make, name)]).toEqual([point, expect.stringContaining(answer)]);
     }
+  });
+
+  test("a target and a logger are answered, too", () => {
+    expect(saidBy(ENTRY_POINTS.batch as never, "sloMs")).toContain("`targetLatencyMs` here");
+    expect(saidBy(ENTRY_POINTS.batch as never, "logger")).toContain('use `on("batch", listener)`');
   });
 
   test.each([

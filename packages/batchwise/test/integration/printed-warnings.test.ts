@@ -138,7 +138,7 @@ describe("items that `maxWaitMs: Infinity` holds without a `flush()` or `close()
     `);
     expect(ended).toMatchObject({ code: 0, stdout: "" });
     expect(ended.stderr).toMatch(
-      /\[HELD_AT_EXIT\].*paused batcher held 2 items.*loses them.*`resume\(\)` or `close\(\)`/,
+      /\[HELD_AT_EXIT\].*paused batcher loses 2 items: the process ends.*`resume\(\)` or `close\(\)`/,
     );
   });
 

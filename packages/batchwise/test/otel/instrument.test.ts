@@ -51,7 +51,7 @@ describe("the metrics of a batcher", () => {
     const batcher = createBatcher(answer, { clock, name: "words", maxBatchSize: 2, maxQueueSize: 3, onFull: "reject" });
     instrument(batcher, { meter, tracer: null });
     const signal = AbortSignal.abort();
-    const given = [["a"], ["bad"], ["late", { timeoutMs: -1 }], ["gone", { signal }], ["b"], ["c"], ["d"]] as const;
+    const given = [["a"], ["bad"], ["late", { timeoutMs: 0 }], ["gone", { signal }], ["b"], ["c"], ["d"]] as const;
     const all = Promise.allSettled(given.map(([word, options]) => batcher.submit(word, options)));
     await clock.settle();
     await all;

@@ -81,10 +81,7 @@ export const SETTINGS: Settings<keyof Given> = {
   priorityAgingMs: [aboveZero, 10_000],
   timeoutMs: [aboveZero, Infinity],
   handlerTimeoutMs: [aboveZero, Infinity],
-  retry: [
-    { ...objectWith(), expected: "an object with attempts", test: (value: object) => "attempts" in value },
-    undefined,
-  ],
+  retry: [{ ...objectWith(), expected: "an object with attempts" }, undefined],
   isolateFailures: [aBoolean, false],
   name: [aString, NO_NAME],
   captureContext: [aFunction, undefined],

@@ -71,12 +71,9 @@ export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOp
 
 /** Warns of items that were sent only because the process ends, or that a paused batcher loses. */
 export function warnOfHeldItems(count: number, isPaused: boolean, events: Events): void {
-  const held = isPaused ? "A paused batcher" : "`maxWaitMs` Infinity";
-  const ending = isPaused
-    ? "when the process was about to end, which loses them"
-    : "until the process was about to end";
+  const holds = isPaused ? "A paused batcher loses" : "`maxWaitMs: Infinity` still held";
   const way = `Call \`${isPaused ? "resume" : "flush"}()\` or \`close()\` after the last submit.`;
-  events.warn("HELD_AT_EXIT", `${held} held ${countOf(count, "item")} ${ending}. ${way}`);
+  events.warn("HELD_AT_EXIT", `${holds} ${countOf(count, "item")}: the process ends. ${way}`);
 }
 
 function warn(events: Events, message: string): true {

@@ -19,6 +19,7 @@ import {
   type Rule,
   rangeError,
   refuseUnknown,
+  zeroOrMore,
 } from "../contract/validate.ts";
 import type { Entry } from "../queue/entry.ts";
 import { reasonOf } from "./abort-signals.ts";
@@ -86,7 +87,7 @@ function readNumbers({ priority, cost, timeoutMs }: SubmitOptions, entry: Entry)
     entry.cost = cost;
   }
   if (timeoutMs === undefined) return;
-  check("timeoutMs", anyNumber, timeoutMs);
+  check("timeoutMs", zeroOrMore, timeoutMs);
   entry.ownFacts.timeoutMs = timeoutMs;
 }
 

@@ -162,8 +162,7 @@ export class SelfCalls {
     this.#hasWarned = true;
     this.#services.events.warn(
       "SELF_CALL",
-      `${cause}, for ${STUCK_MS} ms: if it awaits that, none ends. ` +
-        "Do not await it in the handler, or give that work a batcher of its own.",
+      `${cause}. A handler that awaits this never ends: call the function itself, or give that work a batcher of its own.`,
     );
   }
 
