@@ -282,3 +282,9 @@ test.each([
   expect(runOf).toBeGreaterThan(280);
   expect(runOf).toBeLessThan(310);
 });
+
+test("exact times for long do not make the model blind to later noise", () => {
+  const model = new RunTimeModel();
+  for (let batch = 0; batch < 5_000; batch += 1) model.record(10, 20);
+  expect(model.upper(10) / model.predict(10)).toBeGreaterThan(1.02);
+});

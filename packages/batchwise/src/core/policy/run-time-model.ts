@@ -21,8 +21,8 @@ const AS_GOOD = 1.03;
 const UPPER = 1;
 /** The speed jumps after this many batches in a row that differ by this many deviations. */
 const [AGREED, DIFFERENT] = [4, 1.5];
-/** How fast the spread follows. */
-const STEP = 0.05;
+/** How fast the spread follows, and its least: from near 0 it would not rise again. */
+const [STEP, LEAST] = [0.05, 0.03];
 
 interface CostClass {
   weight: number;
@@ -120,7 +120,7 @@ export class RunTimeModel {
     const hasJumped = Math.abs(this.#agreed) === AGREED;
     this.#speed *= hasJumped ? Math.exp(this.#agreedLog / AGREED) : 1 + change / 32;
     if (hasJumped) this.#agreed = 0;
-    else this.#deviation *= Math.exp(STEP * ((Math.abs(log) > spread ? 1 : 0) - 0.317));
+    else this.#deviation = Math.max(LEAST, spread * Math.exp(STEP * ((Math.abs(log) > spread ? 1 : 0) - 0.317)));
     return hasJumped;
   }
 
