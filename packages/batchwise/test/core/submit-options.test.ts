@@ -148,15 +148,6 @@ describe("an unknown submit option", () => {
     expect(of.handler.batches).toEqual([[0]]);
   });
 
-  test("is told for a deadline below 0, where 0 has expired", async () => {
-    const refusal = {
-      code: "INVALID_OPTION",
-      message: expect.stringContaining("Expected `timeoutMs` to be a number >= 0"),
-    };
-    expect(await reasonOf(batcher.submit(1, { timeoutMs: -1 }))).toMatchObject(refusal);
-    expect(await reasonOf(batcher.submit(1, { timeoutMs: 0 }))).toMatchObject({ code: "DEADLINE_EXCEEDED" });
-  });
-
   test("is no known one with the value undefined: that counts as not given", async () => {
     const options = { signal: undefined, priority: undefined, cost: undefined, timeoutMs: undefined, key: undefined };
     expect(await batcher.submit(1, { ...options, context: undefined })).toBe(1);

@@ -109,7 +109,7 @@ describe("batchwise jobs", () => {
     expect(await json(practice, "retry", "--job", "in")).toMatchObject({ retried: 5 });
     expect((await practice.done("jobs", "list")).output).toMatch(/^in +5 +5 +0 +0 +0 +0 +0 +0 +\$0\.0000$/m);
     expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });
-    expect((await practice.done("jobs", "list")).output).toMatch(/^in +5 +0 +5 +0 +0 +0 +25 +10 +\$0\.0000$/m);
+    expect((await practice.done("jobs", "list")).output).toMatch(/^in +5 +0 +5 +0 +0 +0 +25 +10 +< \$0\.0001$/m);
     expect(await json(practice, "inspect", "in")).toMatchObject({
       ...{ kind: "job", requests: 5, open: 0, succeeded: 5, failed: 0, errorCodes: {} },
       cost: expect.closeTo(25 * 0.075e-6 + 10 * 0.3e-6),

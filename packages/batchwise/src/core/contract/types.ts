@@ -122,7 +122,7 @@ export interface SubmitOptions {
   readonly priority?: number | undefined;
   /** The item's cost. Overrides the option `cost`. */
   readonly cost?: number | undefined;
-  /** Maximum ms from submit to answer, >= 0; then the caller gets DEADLINE_EXCEEDED. */
+  /** Maximum ms from submit to answer; then the caller gets DEADLINE_EXCEEDED. */
   readonly timeoutMs?: number | undefined;
   /** The item's key. Overrides the option `key`. */
   readonly key?: string | undefined;

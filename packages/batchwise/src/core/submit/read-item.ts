@@ -19,7 +19,6 @@ import {
   type Rule,
   rangeError,
   refuseUnknown,
-  zeroOrMore,
 } from "../contract/validate.ts";
 import type { Entry } from "../queue/entry.ts";
 import { reasonOf } from "./abort-signals.ts";
@@ -87,7 +86,7 @@ function readNumbers({ priority, cost, timeoutMs }: SubmitOptions, entry: Entry)
     entry.cost = cost;
   }
   if (timeoutMs === undefined) return;
-  check("timeoutMs", zeroOrMore, timeoutMs);
+  check("timeoutMs", anyNumber, timeoutMs);
   entry.ownFacts.timeoutMs = timeoutMs;
 }
 
