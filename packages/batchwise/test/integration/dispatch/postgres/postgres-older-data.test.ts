@@ -12,7 +12,7 @@ import { NOW, sealInput } from "../../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace } from "../../services/kept.ts";
 import { poolAt, query } from "../../services/postgres.ts";
 
-const dump = readFileSync(new URL("fixtures/postgres-5.sql", import.meta.url), "utf8");
+const dump = readFileSync(new URL("../fixtures/postgres-5.sql", import.meta.url), "utf8");
 const ENDED = ["good", "plain", "quoted", "half", "nul", "slash", "none"];
 const sinks = ["hook"];
 

@@ -97,7 +97,7 @@ test("requests in a transaction of the caller's reach their store's schema, and 
 
 test("tables of an earlier version are brought up to date where they are", async () => {
   const { at, pool } = await database("Older");
-  const dump = readFileSync(new URL("fixtures/postgres-5.sql", import.meta.url), "utf8");
+  const dump = readFileSync(new URL("../fixtures/postgres-5.sql", import.meta.url), "utf8");
   await query({ ...at, options: '-c search_path="Older"' }, dump);
   const store = postgresStore({ pool, schema: "Older" });
   expect((await store.probe(1, NOW)).cursor).toBeGreaterThan(0);

@@ -11,7 +11,7 @@ import { NOW, requests, sealInput } from "../../../dispatch/stores/sqlite/folder
 import { redisPlace } from "../../services/kept.ts";
 import { clientAt } from "../../services/redis.ts";
 
-const fixture = readFileSync(new URL("fixtures/redis-1.json", import.meta.url), "utf8");
+const fixture = readFileSync(new URL("../fixtures/redis-1.json", import.meta.url), "utf8");
 const COMMANDS = JSON.parse(fixture) as readonly (readonly [string, string, ...string[]])[];
 const IDS = ["good", "bad", "again", "inside", "waits", "gone", "dated"];
 const LATER = NOW + 1_000_000;

@@ -10,7 +10,7 @@ import { postgresPlace, redisPlace } from "../../services/kept.ts";
 import { poolAt, query } from "../../services/postgres.ts";
 import { clientAt } from "../../services/redis.ts";
 
-const read = (name: string): string => readFileSync(new URL(`fixtures/${name}`, import.meta.url), "utf8");
+const read = (name: string): string => readFileSync(new URL(`../fixtures/${name}`, import.meta.url), "utf8");
 const held = /an older batchwise works on 1 of its batches/;
 const waits = { code: "STORE_UNAVAILABLE", retryable: true, message: expect.stringMatching(held) };
 
