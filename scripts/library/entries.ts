@@ -101,7 +101,7 @@ function manifestParts(entries: readonly Entry[]): Manifest {
   const conditions = entries.map((entry) => [entry.name, conditionsOf(entry)]);
   const types = entries
     .filter(({ name }) => name !== ".")
-    .map(({ name, file }) => [name.slice(".//".length), [`./dist/${file}.d.cts`]]);
+    .map(({ name, file }) => [name.slice("./".length), [`./dist/${file}.d.cts`]]);
   return {
     exports: { ...Object.fromEntries(conditions), "./package.json": "./package.json" },
     typesVersions: { "*": Object.fromEntries(types) },
