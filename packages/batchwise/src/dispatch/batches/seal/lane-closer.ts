@@ -134,7 +134,10 @@ export class LaneCloser {
     const name = parseLane(lane.lane);
     const now = this.#runtime.clock.now();
     const open = this.#open(lane, accounts, ledgers, now);
-    for (const choice of rankAccounts(open, name, ledgers, now)) {
+    const { troubles } = this.#runtime;
+    const isLast = (choice: AccountChoice<Account>): number => Number(troubles.isAvoided(choice.account.name));
+    const ranked = rankAccounts(open, name, ledgers, now).sort((a, b) => isLast(a) - isLast(b));
+    for (const choice of ranked) {
       const result = await this.#seal(lane.lane, choice, this.#opennessAt(lane, choice.account, now) === "probe", key);
       if (result.ok) {
         this.#sealed(lane, choice, result.batch, ledgers);
@@ -161,9 +164,7 @@ export class LaneCloser {
 
   #open(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, now: number): Account[] {
     const isClosed = (account: Account): boolean => this.#opennessAt(lane, account, now) === "closed";
-    const open = accounts.filter((account) => !isClosed(account) && !isOnTrial(account, ledgers, now));
-    const working = open.filter(({ name }) => !this.#runtime.troubles.isAvoided(name));
-    return working.length === 0 ? open : working;
+    return accounts.filter((account) => !isClosed(account) && !isOnTrial(account, ledgers, now));
   }
 
   /** As last read: a probe that was sent in this turn counts. */

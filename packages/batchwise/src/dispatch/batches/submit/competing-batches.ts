@@ -122,6 +122,9 @@ function isOtherFree(runtime: Runtime, batch: BatchRow, ledgers: ReadonlyMap<str
   const { first, second } = servingOf(runtime.accounts, lane);
   const others = [...first, ...(lane.urgent ? second : [])].filter(({ name }) => {
     if (name === batch.account || runtime.troubles.isAvoided(name)) return false;
+    // Its own pause has just ended, so it has proved nothing: two closed accounts would pass the
+    // requests to each other for ever.
+    if (now - (ledgers.get(name)?.blockedUntil ?? 0) < PATIENCE_MS) return false;
     return opennessOf(runtime.lastPauses, { ...lane, account: name }, now) === "open";
   });
   // An account with strikes would only send them back: when all are full, waiting is better.
@@ -139,20 +142,24 @@ export function preferFreeAccount(
   ledgers: ReadonlyMap<string, LedgerRow>,
   isUnreached = false,
 ): Plan {
+  // The provider may have results of it.
+  if (batch.providerBatchId !== null && !plan.forget) return plan;
   const isUrgent = isUrgentAtFallback(runtime, batch);
   const waits = plan.state === "waiting_capacity" || plan.pauseAccountUntil !== null;
   const isRefused = isUrgent && (plan.state === "sealed" || plan.disposal?.kind === "canary");
   const isGone = isUnreached && plan.state === "sealed" && (plan.figures.tries ?? 0) >= UNREACHED_TRIES;
   if (!(waits || isRefused || isGone)) return plan;
   const isClosed = isGone || isClosedBy(plan, batch);
-  const mayGo = isClosed ? isOtherFree(runtime, batch, ledgers) : mayChangeAccount(runtime, batch, ledgers);
+  const after = { ...batch, wholeFailures: plan.figures.wholeFailures ?? batch.wholeFailures };
+  const mayGo = isClosed ? isOtherFree(runtime, batch, ledgers) : mayChangeAccount(runtime, after, ledgers);
   if (!mayGo) return plan;
   const code = plan.lastError?.code ?? "waiting";
   const now = runtime.clock.now();
   const disposal = { kind: "requeue", code } as const;
-  // Or it would get them back at once.
-  const aloneUntil = plan.disposal === null && !isGone ? plan.nextAt : now + REFUSED_MS;
-  const pauseAccountUntil = plan.pauseAccountUntil ?? (isRefused || isGone ? aloneUntil : null);
+  // Or it would get them back at once. That no connection was made may be this process's fault.
+  if (isGone) runtime.troubles.avoid(batch.account, REFUSED_MS);
+  const aloneUntil = plan.disposal === null ? plan.nextAt : now + REFUSED_MS;
+  const pauseAccountUntil = plan.pauseAccountUntil ?? (isRefused ? aloneUntil : null);
   return { ...plan, state: "collecting", nextAt: now, disposal, pauseAccountUntil };
 }
 

@@ -6,7 +6,7 @@ import { storedMessage } from "../../format/stored-code.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { isFromWrongClock } from "../../runtime/wall-clock.ts";
 
-const PREFIX = "sweep place ";
+const PREFIX = "place of sweep ";
 /** A later sweep begins anew: cursors of lists may not last. */
 const KEPT_MS = 6 * 3_600_000;
 

@@ -69,7 +69,9 @@ export function* changePayers(
   changes: readonly PayerChange[],
   names: readonly string[],
 ): Steps<PayerRow[]> {
-  for (const { name, limit, spent } of changes) {
+  // In one order, so that two processes never lock each other out.
+  const sorted = [...changes].sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const { name, limit, spent } of sorted) {
     yield* run(
       `INSERT INTO batchwise_payer (name, most, spent) VALUES (?, ?, ?)
        ON CONFLICT (name) DO UPDATE SET most = excluded.most`,

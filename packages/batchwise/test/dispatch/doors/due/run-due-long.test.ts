@@ -144,7 +144,7 @@ test.each([
   expect(cursors.length).toBeLessThanOrEqual(20);
   expect(here.errors).toEqual([]);
   const marks = (await store.marks([], here.time.now())).map(({ name }) => name);
-  expect(marks.filter((name) => name.startsWith("sweep place"))).toEqual([]);
+  expect(marks.filter((name) => name.startsWith("place of sweep"))).toEqual([]);
   await store.close();
 });
 
