@@ -1,6 +1,6 @@
 // Ends a job that cannot continue. Checks each account once before the first upload, and rejects if
-// the keys of all accounts for the remaining requests are refused, or their models. Uses only what
-// this process has seen.
+// the accounts of the remaining requests refuse their keys or the model. Knows keys from calls of
+// this process, and models from the store, which it reads after a refusal seen here.
 
 import { askAccount, checkTimeoutMs, failureIn, faultOf } from "../accounts/check-account.ts";
 import { endPause } from "../accounts/end-pause.ts";
