@@ -2,35 +2,21 @@
 // pause. Nothing was accepted there, so the other account gets the requests at once. Official
 // clients, virtual time.
 
-import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeFault, type FakeOperation, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
-import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
-import type { Account } from "../../../src/dispatch/contract/account.ts";
 import { drive } from "../support/drive.ts";
 import { all, jobWorld, MINUTE, plain } from "../support/job-world.ts";
+import { accountOf, type Fetch, unreachable } from "../support/openai-accounts.ts";
 import { ask, isAtRest, world } from "../support/world.ts";
 
 const SENDS: readonly FakeOperation[] = ["files.create", "batches.create"];
 const CALLS: readonly FakeOperation[] = [...SENDS, "batches.list"];
 const names = Array.from({ length: 12 }, (_, index) => `r${index}`);
 
-type Fetch = typeof globalThis.fetch;
-
-function accountOf(name: string, fetch: Fetch): Account {
-  const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch, maxRetries: 0 });
-  return openaiAccount({ name, client, pollMs: MINUTE });
-}
-
 function refused(on: readonly FakeOperation[], status: number, code: string): FakeFault {
   const error = { message: "No.", type: "invalid_request_error", code };
   return { on, accept: false, times: 10_000, reply: { status, body: { error } } };
 }
-
-const unreachable: Fetch = async () => {
-  const cause = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" });
-  throw new TypeError("fetch failed", { cause });
-};
 
 /** Runs a job at `bad` and a good account. Returns its time, and the provider of the bad one. */
 async function timeOfJob(bad: (fake: FakeProvider) => Fetch) {

@@ -5,25 +5,14 @@ import { createDispatcher } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import { xaiAccount } from "batchwise/dispatch/xai";
-import OpenAI from "openai";
 import { expect, test } from "vitest";
-import type { Account } from "../../../src/dispatch/contract/account.ts";
 import { drive } from "../support/drive.ts";
 import { all, jobWorld, plain } from "../support/job-world.ts";
+import { accountOf, clientOf, type Fetch, unreachable } from "../support/openai-accounts.ts";
 import { ask, isAtRest, SimProcess, seeded, world } from "../support/world.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-
-type Fetch = typeof globalThis.fetch;
-
-function clientOf(fetch: Fetch): OpenAI {
-  return new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch, maxRetries: 0 });
-}
-
-function accountOf(name: string, fetch: Fetch): Account {
-  return openaiAccount({ name, client: clientOf(fetch), pollMs: MINUTE });
-}
 
 function bothOf(fakes: readonly FakeProvider[]) {
   return {
@@ -32,11 +21,6 @@ function bothOf(fakes: readonly FakeProvider[]) {
     },
   };
 }
-
-const noConnection: Fetch = async () => {
-  const cause = Object.assign(new Error("connect ECONNREFUSED 127.0.0.1:1"), { code: "ECONNREFUSED" });
-  throw new TypeError("fetch failed", { cause });
-};
 
 test("a batch that is stopped for credit keeps its results, though another account is free", async () => {
   const place = world();
@@ -103,7 +87,7 @@ test("a process without a network pauses no account for the others", async () =>
     await dispatcher.start();
     return dispatcher;
   };
-  const cut = await begin(() => noConnection, 1);
+  const cut = await begin(() => unreachable, 1);
   const whole = await begin((fake) => fake.fetch, 2);
   const end = place.time.now() + HOUR;
   let [next, count, paused] = [place.time.now(), 0, 0];
@@ -127,7 +111,7 @@ test("a call that failed once leaves no account out where the other takes larger
   let lists = 0;
   const first = accountOf("first", async (input, init) => {
     const request = new Request(input as Request, init);
-    if (request.method === "GET" && lists++ === 0) return noConnection(input, init);
+    if (request.method === "GET" && lists++ === 0) return unreachable(input, init);
     return here.fake.fetch(request);
   });
   const client = clientOf(fakeProvider({ clock: here.time }).fetch);
