@@ -8,9 +8,9 @@
 import { overloadedError } from "../core/contract/errors.ts";
 import type { ResolvedOptions } from "../core/contract/options.ts";
 import type { LearnedStats } from "../core/contract/stats.ts";
-import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/latency-target.ts";
 import type { EndedBatch } from "../core/policy/packer.ts";
 import { RunTimeModel } from "../core/policy/run-time-model.ts";
+import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/target-rule.ts";
 import type { Entry } from "../core/queue/entry.ts";
 import type { Lane } from "../core/queue/lane.ts";
 import { lateOf } from "./let-go.ts";

@@ -20,7 +20,7 @@ import type {
   SubmitOptions,
 } from "../contract/types.ts";
 import { aFunction, anArray, aString, check, checkIsObject, expected, invalidOption } from "../contract/validate.ts";
-import type { Extensions } from "../policy/latency-target.ts";
+import type { Extensions } from "../policy/target-rule.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
 import { resolveHandler } from "../run/handler.ts";

@@ -10,7 +10,7 @@ import type { PreparedOptions } from "../contract/resolve-options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Gate } from "../policy/decide.ts";
-import type { Extensions } from "../policy/latency-target.ts";
+import type { Extensions } from "../policy/target-rule.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Queue } from "../queue/queue.ts";
 import { Batch } from "../run/batch.ts";

@@ -5,8 +5,8 @@
 
 import { droppedError, queueFullError } from "../contract/errors.ts";
 import { mayBeReady } from "../policy/choose-lane.ts";
-import type { LatencyTarget } from "../policy/latency-target.ts";
 import { pack } from "../policy/pack.ts";
+import type { LatencyTarget } from "../policy/target-rule.ts";
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import { Queue } from "../queue/queue.ts";
