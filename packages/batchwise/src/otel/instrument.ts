@@ -10,7 +10,6 @@ import { join } from "./joined.ts";
 import { MetricsObserver } from "./metrics-observer.ts";
 import { observe } from "./observers.ts";
 import { type Detach, detachAll, type InstrumentOptions, resolveTelemetry } from "./options.ts";
-import { PredictedRuns } from "./predicted-runs.ts";
 
 /**
  * Any batcher of this package: from `batch`, `createBatcher`, `batchStream`, `batchTensors`,
@@ -65,8 +64,7 @@ export function instrument(batcher: InstrumentedBatcher, options?: InstrumentOpt
     const count = (): Detach => {
       const metrics = batcherMetricsOf(meter);
       const { instruments, errorTypes } = metrics;
-      const predicted = new PredictedRuns(batcher);
-      const parts = { instruments, errorTypes, hasLabel, attributes, predicted };
+      const parts = { instruments, errorTypes, hasLabel, attributes };
       const observer = new MetricsObserver({ options: () => batcher.options, ...parts });
       return detachAll([observe(observable, observer), metrics.watch(batcher, attributes)]);
     };

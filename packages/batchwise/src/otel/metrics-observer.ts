@@ -9,13 +9,11 @@ import type { BatcherInstruments, ReadBatcher } from "./batcher-totals.ts";
 import type { ErrorTypes } from "./error-type.ts";
 import type { Observer, StartedBatch } from "./observers.ts";
 import type { ResolvedTelemetry } from "./options.ts";
-import type { PredictedRuns } from "./predicted-runs.ts";
 import { toSeconds } from "./series.ts";
 
 /** The batcher's options, the instruments and the labels. */
 export interface ObserverParts extends Pick<ResolvedTelemetry, "hasLabel" | "attributes"> {
   readonly options: () => ReadBatcher["options"];
-  readonly predicted: PredictedRuns;
   readonly instruments: BatcherInstruments;
   readonly errorTypes: ErrorTypes;
 }
@@ -29,10 +27,10 @@ export class MetricsObserver implements Observer {
   }
 
   started(batch: StartedBatch): BatchWatch {
-    const { attributes, hasLabel, options, predicted, instruments } = this.#parts;
+    const { attributes, hasLabel, options, instruments } = this.#parts;
     const own = hasLabel && batch.key !== undefined ? { ...attributes, [BATCHER_LABELS.key]: batch.key } : attributes;
     recordStart(instruments, batch, own, fillOf(batch, options()));
-    return new CountedBatch(this.#parts, own, predicted.ofCost(batch.cost));
+    return new CountedBatch(this.#parts, own);
   }
 
   settled(outcome: ItemOutcome, latencyMs: number, times: number, error?: unknown): void {
@@ -74,13 +72,11 @@ class CountedBatch implements BatchWatch {
   readonly #instruments: BatcherInstruments;
   readonly #types: ErrorTypes;
   readonly #attributes: Attributes;
-  readonly #predictedMs: number | null;
 
-  constructor({ instruments, errorTypes }: ObserverParts, attributes: Attributes, predictedMs: number | null) {
+  constructor({ instruments, errorTypes }: ObserverParts, attributes: Attributes) {
     this.#instruments = instruments;
     this.#types = errorTypes;
     this.#attributes = attributes;
-    this.#predictedMs = predictedMs;
   }
 
   around<Answer>(call: () => Answer): Answer {
@@ -88,11 +84,11 @@ class CountedBatch implements BatchWatch {
     return call();
   }
 
-  ended({ error, runMs }: BatchEvent): void {
+  /** Batchers of older copies of the package predict no times. */
+  ended({ error, runMs, predictedMs = null }: BatchEvent): void {
     const failed = error === undefined ? {} : { [BATCHER_LABELS.error]: this.#types.of(error) };
     this.#instruments.run.record(toSeconds(runMs), { ...this.#attributes, ...failed });
-    // Failed batches teach no times.
-    if (error !== undefined || this.#predictedMs === null) return;
-    this.#instruments.runRatio.record(runMs / this.#predictedMs, this.#attributes);
+    if (error !== undefined || predictedMs === null) return;
+    this.#instruments.runRatio.record(runMs / predictedMs, this.#attributes);
   }
 }

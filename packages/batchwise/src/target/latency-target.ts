@@ -131,6 +131,10 @@ class TargetRule implements LatencyTarget {
     return this.#slow.trial(this.#options.concurrency);
   }
 
+  predict(cost: number): number | null {
+    return this.#model.predict(cost) || null;
+  }
+
   get maxBatchCost(): number {
     return this.#cap * this.#itemCost + 1e-6;
   }

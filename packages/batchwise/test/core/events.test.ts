@@ -21,6 +21,7 @@ describe('on("batch")', () => {
         cost: 5,
         startedAt: 100,
         runMs: 30,
+        predictedMs: null,
         waitMs: 0,
         error: undefined,
       },

@@ -96,6 +96,29 @@ describe("the metrics of a batcher", () => {
     expect(sum / count).toBeLessThan(1.5);
   });
 
+  test("compare the run of each batch with its own prediction, where the handler works in steps", async () => {
+    const { meter, samples } = metrics();
+    const clock = virtualClock();
+    const handler = async (words: string[]): Promise<string[]> => {
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, Math.max(15, 1.2 * words.length)));
+      return words;
+    };
+    const batcher = createBatcher(handler, { clock, name: "words", targetLatencyMs: 200 });
+    instrument(batcher, { meter, tracer: null });
+    const batches = Array.from({ length: 60 }, (_, batch) => [1, 16, 48][batch % 3] ?? 1);
+    for (const size of batches) {
+      const all = batcher.submitMany(Array(size).fill("word"));
+      await clock.advance(500);
+      await all;
+    }
+    const of = await samples();
+    const ratio = (end: string, le = {}) =>
+      of.value(`batchwise_batch_run_prediction_ratio_${end}`, { ...NAME, ...le }) ?? 0;
+    expect(ratio("count")).toBeGreaterThan(50);
+    expect(ratio("sum") / ratio("count")).toBeCloseTo(1, 1);
+    expect(ratio("bucket", { le: "2" })).toBe(ratio("count"));
+  });
+
   test("show what waits and runs now, its limits, and how busy the handler is", async () => {
     const { meter, samples } = metrics();
     const { clock, handler, batcher } = rig({

@@ -6,7 +6,7 @@
  * numbers.
  */
 
-import type { Batcher, BatcherStats } from "batchwise";
+import type { Batcher } from "batchwise";
 import {
   type EmbedOptions,
   openEmbedder,
@@ -71,7 +71,7 @@ export interface EmbedderRates {
 /** Mean run time of the batches of the last ten seconds; null if there were none. */
 export interface RecentRuns {
   readonly realMs: number | null;
-  /** By what the latency target has learned. null without one, and before it has. */
+  /** What the latency target predicted for them. null without one, and before it has learned. */
   readonly predictedMs: number | null;
 }
 
@@ -98,18 +98,21 @@ export class Embedder {
   readonly #tokens: RateMeter = new RateMeter();
   readonly #batches: RateMeter = new RateMeter();
   readonly #runMs: RateMeter = new RateMeter();
-  readonly #costs: RateMeter = new RateMeter();
+  readonly #predicted: RateMeter = new RateMeter();
+  readonly #predictedMs: RateMeter = new RateMeter();
   readonly #latencies: RecentDurations = new RecentDurations();
 
   private constructor(embedder: TextEmbedder, { model, tokenInput = true }: EmbedderOptions) {
     this.#embedder = embedder;
     this.warnings = Object.freeze(embedder.warnings.map(withFlags));
     this.model = Object.freeze({ ...embedder.model, tokenInput, builtIn: model === undefined });
-    this.batcher.on("batch", ({ error, runMs, cost }) => {
+    this.batcher.on("batch", ({ error, runMs, predictedMs }) => {
       if (error !== undefined) return;
       this.#batches.add(1);
       this.#runMs.add(runMs);
-      this.#costs.add(cost);
+      if (predictedMs === null) return;
+      this.#predicted.add(1);
+      this.#predictedMs.add(predictedMs);
     });
     this.batcher.on("item", ({ outcome, latencyMs }) => {
       if (outcome !== "completed") return;
@@ -184,14 +187,12 @@ export class Embedder {
     return this.#latencies.quantiles();
   }
 
-  recentRuns({ learned }: Pick<BatcherStats, "learned">): RecentRuns {
-    const batches = this.#batches.perSecond();
-    if (batches === 0) return { realMs: null, predictedMs: null };
-    const target = learned?.state === "learned" ? learned.target : undefined;
-    const cost = this.#costs.perSecond() / batches;
-    const predictedMs = target === undefined ? 0 : target.fixedMs + target.unitMs * cost;
-    // A line through noisy times may be below 0 for small batches.
-    return { realMs: this.#runMs.perSecond() / batches, predictedMs: predictedMs > 0 ? predictedMs : null };
+  recentRuns(): RecentRuns {
+    const [batches, predicted] = [this.#batches.perSecond(), this.#predicted.perSecond()];
+    return {
+      realMs: batches > 0 ? this.#runMs.perSecond() / batches : null,
+      predictedMs: predicted > 0 ? this.#predictedMs.perSecond() / predicted : null,
+    };
   }
 
   /** Stops waiting for fuller batches; the first step of a shutdown. */

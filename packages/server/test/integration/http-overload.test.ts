@@ -1,7 +1,10 @@
 // The service with a latency target, under more requests than it can answer in time.
 
+import type { BatchEvent } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { embed, type Failure, startSmall } from "../support/services.ts";
+
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 const TEXT = "grey ".repeat(40);
 const TARGET_MS = 5;
@@ -38,11 +41,23 @@ describe("a service with a latency target", () => {
       expect(answer.status).toBe(429);
       await checkRefusal(answer);
     }
-    const { stats, options, recentRuns } = (await (await fetch(`${service.url}/stats`)).json()) as Snapshot;
+    const { stats, options } = (await (await fetch(`${service.url}/stats`)).json()) as Snapshot;
     expect(options.targetLatencyMs).toBe(TARGET_MS);
     expect(stats.learned.target.refused).toBeGreaterThan(0);
-    // null where no batch ran in the last ten seconds.
-    expect(Object.keys(recentRuns)).toEqual(["realMs", "predictedMs"]);
+  });
+
+  test("says how long its latest batches ran, and how long it had predicted for just these", async () => {
+    const service = await startSmall({ targetLatencyMs: 10_000 });
+    const { embedder } = service;
+    const batches: BatchEvent[] = [];
+    embedder.batcher.on("batch", (event) => batches.push(event));
+    expect(embedder.recentRuns()).toEqual({ realMs: null, predictedMs: null });
+    for (const texts of [1, 1, 1, 12, 30, 4]) await embed(service, Array(texts).fill(TEXT));
+    const predicted = batches.flatMap(({ predictedMs }) => predictedMs ?? []);
+    expect(predicted.length).toBeGreaterThan(2);
+    const { recentRuns } = (await (await fetch(`${service.url}/stats`)).json()) as Snapshot;
+    const realMs = mean(batches.map(({ runMs }) => runMs));
+    expect(recentRuns).toEqual({ realMs: expect.closeTo(realMs), predictedMs: expect.closeTo(mean(predicted)) });
   });
 
   test("refuses a request with more texts than fit as a whole, and runs at most a batch of it", async () => {

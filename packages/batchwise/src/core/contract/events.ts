@@ -23,6 +23,11 @@ export interface RunningBatch {
 export interface BatchEvent extends RunningBatch {
   /** Duration of the batch, in ms. */
   readonly runMs: number;
+  /**
+   * Duration of a call of its cost, in ms, that `targetLatencyMs` predicted when the batch started.
+   * null without that option, and until batches have taught it.
+   */
+  readonly predictedMs: number | null;
   /** Wait of its oldest item, in ms. */
   readonly waitMs: number;
   /** The error that failed the whole batch; undefined if there was none. */

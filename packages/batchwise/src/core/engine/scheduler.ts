@@ -85,6 +85,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       stages,
       opening,
       owner: this,
+      predict: (cost) => this.next.target?.predict(cost) ?? null,
       keepsTaken: options.dedupe !== undefined,
       sequence: 0,
       random,

@@ -41,6 +41,8 @@ export interface LatencyTarget {
    * is chosen or an item comes before; Infinity: never.
    */
   shed(now: number): number;
+  /** Expected duration of a call of this cost, in ms; null while nothing is known. */
+  predict(cost: number): number | null;
   /** The cap on the cost of the next batch. */
   readonly maxBatchCost: number;
   /** How long the oldest item may be held for a fuller batch. */

@@ -32,6 +32,8 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   readonly startedAt: number;
   /** Wait of its oldest item, in ms. */
   readonly waitMs: number;
+  /** See `BatchEvent`. */
+  readonly predictedMs: number | null;
   /** All entries that it was made of. */
   #taken: readonly Entry[];
   /** The entries of the current call, or of the next one. */
@@ -94,6 +96,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     this.live = entries.length;
     this.countedAs = entries.length;
     this.#calledAt = now;
+    this.predictedMs = around.predict(cost);
     this.waitMs = around.services.recorder.batchStarted(entries, reason, cost, now);
   }
 
@@ -348,9 +351,9 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   report(runMs: number): void {
     const { events, clock } = this.#around.services;
     if (this.#watch === null && !events.hears("batch")) return;
-    const { id, key, reason, size, cost, waitMs, failure } = this;
+    const { id, key, reason, size, cost, predictedMs, waitMs, failure } = this;
     const startedAt = clock.toUserTime(this.startedAt);
-    const event = { id, key, reason, size, cost, startedAt, runMs, waitMs, error: failure?.error };
+    const event = { id, key, reason, size, cost, startedAt, runMs, predictedMs, waitMs, error: failure?.error };
     this.#watch?.ended(event);
     events.emit("batch", event);
   }

@@ -28,6 +28,8 @@ export interface BatchSurroundings<Batch> {
   readonly stages: Stages;
   readonly opening: Opening | null;
   readonly owner: BatchOwner<Batch>;
+  /** See `LatencyTarget`; null without a target. */
+  readonly predict: (cost: number) => number | null;
   /** True if equal callers may keep entries for a while after a batch has taken them. */
   readonly keepsTaken: boolean;
   /** The number of the last batch, and what keeps ids apart from those of other batchers. */

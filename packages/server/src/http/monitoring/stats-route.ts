@@ -35,7 +35,6 @@ function snapshot({ embedder, requests, startedAt }: StatsSources): Record<strin
   const { maxBatchSize, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize, maxBatchCost, targetLatencyMs } =
     embedder.batcher.options;
   const limits = { maxBatchSize, maxBatchCost, maxWaitMs, preferredBatchSize, concurrency, maxQueueSize };
-  const stats = embedder.batcher.stats();
   return {
     model: embedder.model,
     ready: embedder.ready,
@@ -46,8 +45,8 @@ function snapshot({ embedder, requests, startedAt }: StatsSources): Record<strin
     workers: { count: embedder.workers, restarts: embedder.restarts },
     perSecond: { requests: requests.perSecond(), ...embedder.rates() },
     recentLatencyMs: embedder.recentLatencyMs(),
-    recentRuns: embedder.recentRuns(stats),
-    stats,
+    recentRuns: embedder.recentRuns(),
+    stats: embedder.batcher.stats(),
     running: embedder.batcher.inspect(),
   };
 }
