@@ -2,7 +2,7 @@
 
 import { decide, type LaneView, type PolicyState } from "../../packages/batchwise/src/core/policy/decide.ts";
 import { longestFit } from "../../packages/batchwise/src/core/policy/longest-fit.ts";
-import { rankOf } from "../../packages/batchwise/src/core/queue/rank.ts";
+import { leadOf } from "../../packages/batchwise/src/core/queue/rank.ts";
 import { estimateTokens } from "../../packages/batchwise/src/tokens/estimate-tokens.ts";
 import { entryOf, Kit, type NewEntry } from "../../packages/batchwise/test/core/support/queue-kit.ts";
 import type { PureFunctions } from "./pure-functions.ts";
@@ -48,7 +48,7 @@ export const decisions: PureFunctions = {
     const kit = new Kit().push(...entries((place) => ({ priority: place % 3 })));
     return () => kit.plan({ maxBatchSize: 100 });
   },
-  rankOf: () => () => rankOf(3, true, 1_000),
+  leadOf: () => () => leadOf(3, true, 1_000),
   "longestFit: 1,000 items, a function": () => {
     const waiting = Array.from({ length: 1_000 }, (_, id) => entryOf({ id }));
     const read = (count: number): typeof waiting => waiting.slice(0, count);

@@ -60,7 +60,7 @@ const packing: readonly Fault[] = [
   {
     name: "reads on in a line past the entries of another",
     file: "core/queue/merged.ts",
-    find: "else opened.move(one, value.value.rankOf(one.next, gone as Entry, key), value.value.tieOf(one.next));",
+    find: "else opened.move(one, value.value.nextRank(one.next, gone as Entry, key), value.value.tieOf(one.next));",
     replace: "",
   },
   {
@@ -72,8 +72,8 @@ const packing: readonly Fault[] = [
   {
     name: "never lets time outweigh a priority",
     file: "core/queue/lane.ts",
-    find: "moment.at - this.#rank.leadMs;",
-    replace: "moment.at / 1e9 - this.#rank.leadMs;",
+    find: "moment.at - this.#lead.leadMs;",
+    replace: "moment.at / 1e9 - this.#lead.leadMs;",
   },
   {
     name: "keeps the low priority of an entry that an urgent one joins",
@@ -253,7 +253,7 @@ const admission: readonly Fault[] = [
   {
     name: "forgets blocked submits when it is closed",
     file: "core/submit/admission.ts",
-    find: "return this.#outside?.clear(IN_BETWEEN) ?? [];",
+    find: "return this.#outside?.clear() ?? [];",
     replace: "return [];",
   },
 ];

@@ -11,7 +11,7 @@ import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Gate } from "../policy/decide.ts";
 import type { Extensions } from "../policy/target-rule.ts";
-import type { Entry, EntryHolder } from "../queue/entry.ts";
+import type { Entry } from "../queue/entry.ts";
 import type { Queue } from "../queue/queue.ts";
 import { Batch } from "../run/batch.ts";
 import type { Stages } from "../run/handler.ts";
@@ -39,9 +39,6 @@ export interface SchedulerParts {
   /** Called after each step, which may leave the batcher at rest. */
   readonly onStep: () => void;
 }
-
-/** The holder of entries that have left the queue and do not return. */
-const NOWHERE: EntryHolder = { isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} };
 
 export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly #services: Services;
@@ -164,7 +161,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   abandon(pending: readonly Entry[]): void {
     const error = closedError(this.#services.name);
     this.inOneStep(() => {
-      const waiting = [...this.#queue.clear(NOWHERE), ...this.#admission.clear(), ...pending];
+      const waiting = [...this.#queue.clear(), ...this.#admission.clear(), ...pending];
       for (const entry of waiting) refuse(this.#services, entry, error, "rejected");
       for (const batch of [...this.slots.running, ...this.slots.pausing]) batch.close(error);
     });

@@ -29,7 +29,7 @@ class Tenant extends EntryList implements Source {
     this.#order = order;
   }
 
-  rankOf(_next: Entry, gone: Entry | null, rank: number): number {
+  nextRank(_next: Entry, gone: Entry | null, rank: number): number {
     return gone === null ? rank : rank + this.#order.chargeOf(gone);
   }
 

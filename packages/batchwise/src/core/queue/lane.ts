@@ -9,13 +9,13 @@ import { FairOrder } from "./fair-order.ts";
 import type { Marks } from "./flush.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
 import { firstOf, merged, type Source } from "./merged.ts";
-import type { Rank } from "./rank.ts";
+import type { Lead } from "./rank.ts";
 
 export class Line implements EntryOwner, Source {
   readonly lane: Lane;
   readonly priority: number;
   readonly isSmall: boolean;
-  readonly #rank: Rank;
+  readonly #lead: Lead;
   /** Empty if tenants share the line. */
   readonly list: EntryList = new EntryList(this);
   readonly #order: EntryOrder;
@@ -25,11 +25,11 @@ export class Line implements EntryOwner, Source {
   /** The oldest entry, if the last batch did not take it. */
   passedOver: Entry | null = null;
 
-  constructor(lane: Lane, { priority, isSmall }: Pick<Entry, "priority" | "isSmall">, rank: Rank, isFair: boolean) {
+  constructor(lane: Lane, { priority, isSmall }: Pick<Entry, "priority" | "isSmall">, lead: Lead, isFair: boolean) {
     this.lane = lane;
     this.priority = priority;
     this.isSmall = isSmall;
-    this.#rank = rank;
+    this.#lead = lead;
     this.#order = isFair ? new FairOrder(this) : this.list;
   }
 
@@ -94,8 +94,8 @@ export class Line implements EntryOwner, Source {
     return this.#order.each(upTo);
   }
 
-  rankOf({ moment }: Entry): number {
-    return moment.at - this.#rank.leadMs;
+  nextRank({ moment }: Entry): number {
+    return moment.at - this.#lead.leadMs;
   }
 
   tieOf({ moment }: Entry): number {
@@ -110,7 +110,7 @@ export class Line implements EntryOwner, Source {
       lane.owner.byAge.remove(this.#byAge);
     } else {
       const { at } = oldest.moment;
-      lane.byRank.put(this.#byRank, this.rankOf(oldest), at, this.#rank.tier);
+      lane.byRank.put(this.#byRank, this.nextRank(oldest), at, this.#lead.tier);
       lane.owner.byAge.put(this.#byAge, at);
     }
     lane.owner.noteRank(lane);

@@ -12,7 +12,7 @@ export interface Source extends Pick<EntryOrder, "each"> {
    * The rank of the next entry; the smallest goes first. `gone`: the entry before it, with this
    * `rank`; null if none was read, and then `rank` is the source's.
    */
-  rankOf(next: Entry, gone: Entry | null, rank: number): number;
+  nextRank(next: Entry, gone: Entry | null, rank: number): number;
   /** Decides between equal ranks, for an entry that is not the first of its source. */
   tieOf(next: Entry): number;
 }
@@ -39,7 +39,7 @@ export function* merged(sources: Heap<Source>, upTo: number): Generator<Entry, u
     const source = place.value;
     const one = new Opened(place, upTo);
     const { next } = one;
-    const rank = next === undefined ? Infinity : source.rankOf(next, null, place.key);
+    const rank = next === undefined ? Infinity : source.nextRank(next, null, place.key);
     // If the oldest entry is not read, sources below may come before the opened ones.
     if (rank !== place.key) expand(one);
     if (next !== undefined) opened.add(one, rank, rank === place.key ? place.tie : source.tieOf(next), place.tier);
@@ -58,7 +58,7 @@ export function* merged(sources: Heap<Source>, upTo: number): Generator<Entry, u
     yield gone as Entry;
     one.next = one.entries.next().value;
     if (one.next === undefined) opened.remove(one);
-    else opened.move(one, value.value.rankOf(one.next, gone as Entry, key), value.value.tieOf(one.next));
+    else opened.move(one, value.value.nextRank(one.next, gone as Entry, key), value.value.tieOf(one.next));
   }
 }
 

@@ -6,7 +6,7 @@ import type { Entry, EntryHolder } from "./entry.ts";
 import { Chunk, LONGEST_CHUNK } from "./entry-list.ts";
 import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
 import { Lane, type LaneOwner, Line, lineOf } from "./lane.ts";
-import { rankOf } from "./rank.ts";
+import { leadOf } from "./rank.ts";
 
 export interface QueueOptions {
   /** Tenants share batches. */
@@ -208,10 +208,10 @@ export class Queue implements LaneOwner {
   }
 
   /**
-   * Takes the entries of a batch of one lane and gives them to their new holder. Returns the
+   * Takes the entries of a batch of one lane and gives them to their new holder, if there is one. Returns the
    * flushes that await the batch from now on.
    */
-  take(entries: readonly Entry[], holder: EntryHolder): readonly Flush[] {
+  take(entries: readonly Entry[], holder: EntryHolder | null): readonly Flush[] {
     if (this.#placed === 0) this.#takeArrivals(entries, holder);
     if (this.#placed === 0 || entries.length === 0) return NO_FLUSHES;
     const { lane } = lineOf(entries[0] as Entry);
@@ -234,7 +234,7 @@ export class Queue implements LaneOwner {
     return flushes;
   }
 
-  #takeArrivals(entries: readonly Entry[], holder: EntryHolder): void {
+  #takeArrivals(entries: readonly Entry[], holder: EntryHolder | null): void {
     this.departures += 1;
     if (this.#arrivals !== null) this.#arrivals.entries = [];
     for (let index = 0; index < entries.length; index += 1) (entries[index] as Entry).holder = holder;
@@ -261,11 +261,11 @@ export class Queue implements LaneOwner {
   }
 
   /** Removes all waiting entries, the oldest first. */
-  clear(holder: EntryHolder): Entry[] {
+  clear(): Entry[] {
     const all: Entry[] = [];
     for (let entry = this.oldest; entry !== null; entry = this.oldest) {
       all.push(entry);
-      for (const flush of this.take([entry], holder)) flush.release();
+      for (const flush of this.take([entry], null)) flush.release();
     }
     return all;
   }
@@ -298,7 +298,7 @@ export class Queue implements LaneOwner {
   #lineOf(lane: Lane, of: Pick<Entry, "priority" | "isSmall">): Line {
     const known = lane.line(of);
     if (known !== undefined) return known;
-    return lane.open(new Line(lane, of, rankOf(of.priority, of.isSmall, this.#priorityAgingMs), this.#isFair));
+    return lane.open(new Line(lane, of, leadOf(of.priority, of.isSmall, this.#priorityAgingMs), this.#isFair));
   }
 
   #forget(lane: Lane): void {

@@ -7,7 +7,7 @@ import { droppedError, queueFullError } from "../contract/errors.ts";
 import { mayBeReady } from "../policy/choose-lane.ts";
 import { pack } from "../policy/pack.ts";
 import type { LatencyTarget } from "../policy/target-rule.ts";
-import type { Entry, EntryHolder } from "../queue/entry.ts";
+import type { Entry } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Moment, Turn } from "../time/turn.ts";
@@ -16,9 +16,6 @@ import type { Services } from "./services.ts";
 
 /** Which admission made the error of an item that a full queue refused or dropped. */
 const refusedBy: WeakMap<object, Admission> = new WeakMap();
-
-/** Holds entries while they are moved from one queue to another. */
-const IN_BETWEEN: EntryHolder = { isWaiting: true, left: () => {}, raise: () => {}, noteDeadline: () => {} };
 
 export class Admission {
   readonly #services: Services;
@@ -104,7 +101,7 @@ export class Admission {
     if (outside === null || outside.size === 0 || this.#free() <= 0) return;
     const caps = { maxBatchSize: this.#free(), maxBatchCost: Infinity, batchCost: "sum" } as const;
     const next = pack(outside.oldestLane as Lane, caps, Infinity);
-    outside.take(next.entries, IN_BETWEEN);
+    outside.take(next.entries, null);
     let was: Moment | null = null;
     let moment: Moment | null = null;
     for (const entry of next.entries) {
@@ -159,7 +156,7 @@ export class Admission {
 
   /** Sends away all who wait outside. */
   clear(): Entry[] {
-    return this.#outside?.clear(IN_BETWEEN) ?? [];
+    return this.#outside?.clear() ?? [];
   }
 
   #free(): number {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { rankOf } from "../../../src/core/queue/rank.ts";
+import { leadOf } from "../../../src/core/queue/rank.ts";
 import { goesBefore } from "../support/goes-before.ts";
 
 const waiting = fc.record({
@@ -17,7 +17,7 @@ interface Waiting {
 
 /** The order of two entries by rank: below 0 if the first goes first. */
 function byRank(a: Waiting, b: Waiting, agingMs: number): number {
-  const [first, second] = [rankOf(a.priority, a.isSmall, agingMs), rankOf(b.priority, b.isSmall, agingMs)];
+  const [first, second] = [leadOf(a.priority, a.isSmall, agingMs), leadOf(b.priority, b.isSmall, agingMs)];
   if (first.tier !== second.tier) return first.tier - second.tier;
   const [aRank, bRank] = [a.at - first.leadMs, b.at - second.leadMs];
   return aRank === bRank ? a.at - b.at : aRank - bRank;
@@ -35,7 +35,7 @@ describe("the rank of a waiting entry", () => {
     [-Infinity, false, 100, { tier: Infinity, leadMs: 0 }],
     [1e306, false, 10_000, { tier: -1e306, leadMs: 0 }],
   ])("of priority %d, small %s, with a step each %d ms", (priority, isSmall, agingMs, rank) => {
-    expect(rankOf(priority, isSmall, agingMs)).toEqual(rank);
+    expect(leadOf(priority, isSmall, agingMs)).toEqual(rank);
   });
 
   test("says who goes first: a step of priority outweighs `priorityAgingMs`, half of it a small call", () => {

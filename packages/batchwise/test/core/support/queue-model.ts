@@ -164,7 +164,7 @@ export class Model {
   /** Removes all, oldest first. */
   clear(): void {
     const ids = this.#waiting.map(({ item }) => item);
-    const cleared = this.kit.queue.clear({ isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} });
+    const cleared = this.kit.queue.clear();
     const times = cleared.map(({ moment }) => moment.at);
     expect(times).toEqual(times.toSorted((a, b) => a - b));
     expect(new Set(cleared.map(({ item }) => item))).toEqual(new Set(ids));
