@@ -13,7 +13,8 @@ import type {
   SubmitManyOptions,
   SubmitOptions,
 } from "../core/contract/types.ts";
-import { aFunction, check, checkIsObject } from "../core/contract/validate.ts";
+import { aFunction, checkIsObject } from "../core/contract/validate.ts";
+import { noHandler } from "../core/run/handler.ts";
 import { captureAsyncContext } from "../core/time/async-context.ts";
 import { createBatcher } from "../makers/batch.ts";
 import { callable } from "../makers/callable.ts";
@@ -90,7 +91,7 @@ export function batchStream<Item, Chunk>(
   handler: StreamHandler<Item, Chunk>,
   options?: StreamOptions<Item>,
 ): StreamFunction<Item, Chunk> {
-  check("handler", aFunction, handler);
+  if (typeof handler !== "function") throw noHandler(aFunction, handler, options);
   const { maxBufferedChunks, maxStallMs, engine } = resolveStreamOptions<Item, StreamItem<Item, Chunk>>(options);
   const stalls = new Set<Stall>();
   const warn = (message: string): void => warnings.warn("STREAM_BLOCKED", message);

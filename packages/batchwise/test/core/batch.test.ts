@@ -1,5 +1,5 @@
 import { runInThisContext } from "node:vm";
-import { batch, createBatcher } from "batchwise";
+import { batch, batchStream, createBatcher } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { range, reasonOf, thrownBy } from "../support.ts";
 
@@ -114,6 +114,16 @@ describe("a handler", () => {
     expect(error).toBeInstanceOf(TypeError);
     expect(error).toMatchObject({ code: "INVALID_OPTION" });
     expect(String(error)).toContain(`got ${got}`);
+  });
+
+  test("is refused with a hint when the options come first", () => {
+    const handler = (items: number[]): number[] => items;
+    for (const maker of [batch, createBatcher, batchStream]) {
+      const make = maker as (...swapped: unknown[]) => unknown;
+      expect(String(thrownBy(() => make({ maxBatchSize: 2 }, handler)))).toMatch(
+        /^TypeError: Expected `handler` to be .*, got an object \(Object\): the handler is the first argument$/,
+      );
+    }
   });
 
   test.each(["prepareItem", "prepare", "finish", "open", "close"])("is refused when its %s is no function", (stage) => {

@@ -136,9 +136,26 @@ describe("the names that newcomers bring", () => {
     }
   });
 
-  test("a target and a logger are answered, too", () => {
-    expect(saidBy(ENTRY_POINTS.batch as never, "sloMs")).toContain("`targetLatencyMs` here");
-    expect(saidBy(ENTRY_POINTS.batch as never, "logger")).toContain('use `on("batch", listener)`');
+  test.each([
+    ["slo", "`targetLatencyMs` here"],
+    ["sloMs", "`targetLatencyMs` here"],
+    ["verbose", 'use `on("batch", listener)`'],
+    ["logger", 'use `on("batch", listener)`'],
+  ])("the error for %s names our way", (name, answer) => {
+    expect(saidBy(ENTRY_POINTS.batch as never, name)).toContain(answer);
+  });
+
+  test.each([
+    ["batch_wait_timeout_s", " (seconds x 1,000)"],
+    ["waitSeconds", " (seconds x 1,000)"],
+    ["sloSeconds", " (seconds x 1,000)"],
+    ["max_queue_delay_microseconds", " (microseconds / 1,000)"],
+    ["timeout_ms", ""],
+    ["wait", ""],
+    ["schedulers", ""],
+  ])("the error for %s converts its unit: %j", (name, factor) => {
+    const message = saidBy(ENTRY_POINTS.batch as never, name);
+    expect(/ \(\w*seconds . 1,000\)/.exec(message)?.[0] ?? "").toBe(factor);
   });
 
   test.each([

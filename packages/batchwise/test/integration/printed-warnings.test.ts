@@ -49,6 +49,13 @@ describe("a warning that no listener has heard after 1 s", () => {
     expect(ended.stderr).toContain('on("warning", listener)');
   });
 
+  test("says that its batcher has no name, and names the option", async () => {
+    const ended = await run(`batch(${ECHO}, { prefetch: 1 });`);
+    expect(printed(ended)).toEqual([
+      expect.stringMatching(/\[OPTIONS\] BatchwiseWarning: A batcher without `name`: `prefetch` prepares no batch/),
+    ]);
+  });
+
   test("is not printed where a listener comes in time, and is given to it", async () => {
     const ended = await run(`
       const texts = batch(${ECHO}, { prefetch: 1 });
@@ -85,7 +92,7 @@ describe("a warning that no listener has heard after 1 s", () => {
       globalThis.process = real;
     `);
     expect(ended).toMatchObject({ code: 0, stderr: "" });
-    expect(ended.stdout).toMatch(/^\[OPTIONS\] `prefetch` prepares no batch/);
+    expect(ended.stdout).toMatch(/^\[OPTIONS\] A batcher without `name`: `prefetch` prepares no batch/);
   });
 
   test("leaves the process without a listener of this package once it is printed", async () => {

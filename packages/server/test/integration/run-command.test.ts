@@ -78,6 +78,7 @@ describe("batchwise run", () => {
     practice.write("in.jsonl", '{"input":"a"}\n{"input":"b"}');
     const kept = await ended(practice.run("in.jsonl", "--model", "n", "--on-change", "keep"));
     expect(kept).toMatchObject({ code: 0, output: expect.stringContaining("2 outcomes (2 succeeded)") });
+    expect(kept.output).not.toContain("0 of 2 ·");
     expect(practice.fake.calls("batches.create")).toBe(2);
   });
 

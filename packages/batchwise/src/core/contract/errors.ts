@@ -79,9 +79,9 @@ export const NO_NAME = "batch";
 
 const NAMED = "Batcher `";
 
-/** A message that begins with the batcher's name, where it has one. */
-export function inName(name: string, message: string): string {
-  return name === NO_NAME || name === "" ? message : `${NAMED}${name}\`: ${message}`;
+/** A message that begins with the batcher's name, or with `unnamed` if it has none. */
+export function inName(name: string, message: string, unnamed: string = ""): string {
+  return name === NO_NAME || name === "" ? unnamed + message : `${NAMED}${name}\`: ${message}`;
 }
 
 /** Errors of this package, made where the batcher's name is not known. */

@@ -156,7 +156,7 @@ export class Events {
     if (this.#kept.length < KEPT_WARNINGS) this.#kept.push(warning);
     if (this.#name === null) return;
     this.#unheard ??= new UnheardWarnings(() => this.#kept === null, HOW_TO_LISTEN);
-    const [unheard, text] = [this.#unheard, inName(this.#name, message)];
+    const [unheard, text] = [this.#unheard, inName(this.#name, message, "A batcher without `name`: ")];
     this.#inContext(() => unheard.add(code, text));
   }
 

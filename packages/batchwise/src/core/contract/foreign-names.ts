@@ -53,7 +53,7 @@ export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] =
   ["a batch has no least cost: it goes when it is full or `maxWaitMs` is over", "mincost"],
   ["use `batchStream`, for handlers that stream", "bufferedchunks stall"],
   [
-    "the handler is the first argument, and answers in the order of its items",
+    "the handler is the first argument",
     "handler fn batchingfunction func fetcher processfn inferencefn resolver keyresolver indexedresolver",
   ],
   ["use `pause()` and `resume()`", "autostart started initialstate"],

@@ -116,13 +116,19 @@ function answerTo(
   if (hint !== undefined) return `: ${hints[hint]}`;
   if (OF_BATCHERS.some((ours) => known.includes(ours))) {
     const row = FOREIGN_NAMES.find(([ours, , names]) => known.includes(ours) && isNamed(names));
-    if (row !== undefined) return `: it is \`${prefix}${row[0]}\` here: ${row[1]}`;
+    if (row !== undefined) return `: it is \`${prefix}${row[0]}\` here${factorOf(name, row[0])}: ${row[1]}`;
     const isOurs = known.some((ours) => plainName(ours) === theirs);
     const elsewhere = ELSEWHERE.find(([, names]) => !isOurs && isNamed(names));
     if (elsewhere !== undefined && known.includes(OF_BATCHERS[0])) return `: ${elsewhere[0]}`;
   }
   const nearest = nearestOf(name.replaceAll("_", "").toLowerCase(), known);
   return nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
+}
+
+/** How another library's unit of time becomes ours, by the ends of both names. */
+function factorOf(theirs: string, ours: string): string {
+  if (!ours.endsWith("Ms") || !/_s$|seconds$/i.test(theirs)) return "";
+  return /micro/i.test(theirs) ? " (microseconds / 1,000)" : " (seconds x 1,000)";
 }
 
 /**

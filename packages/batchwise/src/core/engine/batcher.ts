@@ -80,7 +80,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     extensions: Extensions,
     tooLargeError: typeof itemTooLargeError = itemTooLargeError,
   ) {
-    const stages = resolveHandler(handler);
+    const stages = resolveHandler(handler, given);
     const prepared = PreparedOptions.of(withHandlerDefaults(handler, given), nameOfHandler(handler));
     const { options, given: own } = prepared;
     const { name = NO_NAME } = own;

@@ -62,14 +62,15 @@ type Method = (...args: unknown[]) => unknown;
 
 const aHandler: Rule = { ...aFunction, expected: "a function or an object with a `run` method" };
 
-export function resolveHandler(handler: unknown): Stages {
+/** `options`: only for the hint that they and the handler are in the wrong order. */
+export function resolveHandler(handler: unknown, options?: unknown): Stages {
   if (typeof handler === "function") {
     refuseGenerator(handler);
     return { ...NO_STAGES, run: handler as Method };
   }
   const methods = handler as Readonly<Record<string, unknown>> | null;
   const run = typeof methods === "object" ? methods?.run : undefined;
-  if (methods === null || typeof run !== "function") throw expected("handler", aHandler, handler);
+  if (methods === null || typeof run !== "function") throw noHandler(aHandler, handler, options);
   refuseGenerator(run);
   const stages: Record<string, Method> = {};
   for (const name of Object.keys(NO_STAGES)) {
@@ -79,6 +80,13 @@ export function resolveHandler(handler: unknown): Stages {
     stages[name] = (...args) => Reflect.apply(method as Method, methods, args);
   }
   return { ...NO_STAGES, run: run as Method, ...stages };
+}
+
+/** The error for a value that is no handler. */
+export function noHandler(rule: Rule, handler: unknown, options: unknown): Error {
+  const error = expected("handler", rule, handler);
+  if (typeof options === "function") error.message += ": the handler is the first argument";
+  return error;
 }
 
 /** Throws for a generator, which answers in rounds that a batch of single results cannot use. */

@@ -188,9 +188,10 @@ export class PriceLimitError extends DispatchError implements PriceFigures {
 
   /** `whose`: the job or tenant, as the subject of a sentence. */
   constructor(whose: string, { limit, spent, reserved }: PriceFigures) {
-    const figures = `of its \`maxPrice\` of ${dollars(limit)}, ${dollars(spent)} are spent and ${dollars(reserved)} reserved`;
-    const way = "A higher `maxPrice` lets it go on.";
-    super("PRICE_LIMIT", `${whose} waits: ${figures}, and its next request may cost more than is left. ${way}`);
+    const figures = `${dollars(spent)} are spent, ${dollars(reserved)} are reserved`;
+    const reached = `${whose} has reached its \`maxPrice\` of ${dollars(limit)}: ${figures}`;
+    const way = "It continues with a higher `maxPrice`.";
+    super("PRICE_LIMIT", `${reached}, and its next request may cost more than the rest. ${way}`);
     this.name = "PriceLimitError";
     this.limit = limit;
     this.spent = spent;

@@ -15,6 +15,8 @@ import { jobPause } from "./job-pause.ts";
 
 const FIRST_PAUSE_MS = 1_000;
 const LAST_PAUSE_MS = 30_000;
+/** Pause while no request is stored; grows to FIRST_PAUSE_MS. */
+const START_PAUSE_MS = 100;
 
 /** How far `requests` have been read, see jobs/producer.ts. */
 interface Produced {
@@ -110,7 +112,7 @@ export class ProgressTeller {
   readonly #outcomes: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
   #added = 0;
   #lastTold = "";
-  #pauseMs = FIRST_PAUSE_MS;
+  #pauseMs = START_PAUSE_MS;
 
   constructor(input: ProgressInput) {
     this.#input = input;
@@ -140,12 +142,17 @@ export class ProgressTeller {
 
   async #turn(): Promise<number> {
     const told = await this.#tell();
-    this.#pauseMs = told === this.#lastTold ? Math.min(2 * this.#pauseMs, LAST_PAUSE_MS) : FIRST_PAUSE_MS;
+    const isSame = told === this.#lastTold;
+    const most = told === "" ? FIRST_PAUSE_MS : LAST_PAUSE_MS;
+    this.#pauseMs = isSame ? Math.min(2 * this.#pauseMs, most) : FIRST_PAUSE_MS;
     this.#lastTold = told;
     return this.#input.runtime.clock.now() + this.#pauseMs;
   }
 
-  /** Returns a text that changes when a count does. */
+  /**
+   * Returns a text that changes when a count does. Before the first request is stored it reports
+   * nothing and returns "".
+   */
   async #tell(): Promise<string> {
     const { runtime, job, produced, onProgress } = this.#input;
     const { store, clock } = runtime;
@@ -159,6 +166,7 @@ export class ProgressTeller {
     const maxPrice = await runtime.limits.ofJob();
     const waits = { nextTryAt: nextTryAt(probe), heldUntil: held, paused };
     const progress = progressOf({ ...counted, inBatches, ...waits, maxPrice });
+    if (progress.total === 0 && !produced.isDone) return "";
     const tellOf = (error: unknown): void => runtime.report(error, { operation: "event" });
     try {
       // An async function may reject.

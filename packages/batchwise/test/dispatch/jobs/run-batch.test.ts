@@ -329,6 +329,21 @@ test("progress is told at the start, at a sane pace, and at the end", async () =
   expect(told.length).toBeLessThan((3 * HOUR) / 20_000);
 });
 
+test("progress begins when the first requests are stored, or the source has ended", async () => {
+  const { run, settle, time } = jobWorld();
+  const slow = async function* (): AsyncGenerator<JobRequest> {
+    await new Promise<void>((resolve) => time.setTimeout(resolve, 2_500));
+    yield* plain(3);
+  };
+  const told: JobProgress[] = [];
+  const onProgress = (progress: JobProgress): void => void told.push(progress);
+  await settle(all(run({ requests: slow(), onProgress })));
+  expect(told[0]).toMatchObject({ total: 3, done: 0 });
+  told.length = 0;
+  await settle(all(run({ job: "empty", requests: [], onProgress })));
+  expect(told.at(-1)).toMatchObject({ total: 0, allEnqueued: true });
+});
+
 describe("an id that comes twice in `requests`", () => {
   const one = { id: "x", body: bodyOf("a") };
   const far = plain(1_100).map(({ body }, n) => ({ id: `far${n}`, body }));

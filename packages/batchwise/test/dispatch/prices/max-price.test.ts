@@ -46,7 +46,9 @@ test("a job ends at its maxPrice with the figures, and the same call with a high
   expect({ reserved, limit }).toEqual({ reserved: 0, limit: 0.5 });
   expect(spent).toBeGreaterThan(0.4);
   expect(spent).toBeLessThanOrEqual(0.5);
-  expect(message).toMatch(/^The job "night" waits: of its `maxPrice` of \$0\.5, \$0\.4\d are spent and \$0 reserved/);
+  expect(message).toMatch(
+    /^The job "night" has reached its `maxPrice` of \$0\.5: \$0\.4\d are spent, \$0 are reserved, and its next request/,
+  );
   expect(told.filter((one) => one instanceof PriceLimitError)).toHaveLength(1);
   expect(progress.some(({ maxPrice }) => (maxPrice?.reserved ?? 0) > 0)).toBe(true);
   expect(progress.at(-1)?.maxPrice).toEqual({ limit: 0.5, spent, reserved: 0 });
@@ -67,7 +69,9 @@ test("a limit that does not allow the first request ends the job at once, and co
 
 test("a later run gives a limit, too, or lifts it", async () => {
   const { run, settle } = priced();
-  await expect(settle(all(run({ requests: requests(3), prices, maxPrice: 0.01 })))).rejects.toThrow("waits");
+  await expect(settle(all(run({ requests: requests(3), prices, maxPrice: 0.01 })))).rejects.toThrow(
+    "has reached its `maxPrice`",
+  );
   await expect(settle(all(run({ requests: requests(3), prices })))).rejects.toThrow(
     'An earlier run gave the job "night" a `maxPrice` of 0.01: give one again, or Infinity to lift it.',
   );
@@ -143,7 +147,9 @@ test("a tenant at its limit waits, told once, while others go on; two processes 
   expect(usage.find(({ tenant }) => tenant === "acme")?.price).toBeCloseTo((row?.spent ?? 0) / 1e9);
   // Once in each process.
   expect(errors.filter((error) => error instanceof PriceLimitError)).toHaveLength(2);
-  expect(String(errors.find((error) => error instanceof PriceLimitError))).toContain('The tenant "acme" waits');
+  expect(String(errors.find((error) => error instanceof PriceLimitError))).toContain(
+    'The tenant "acme" has reached its `maxPrice`',
+  );
   await Promise.all([one.stop(), other.stop()]);
   const later = await start({ ...options, maxPrice: { tenants: { acme: 1 } } });
   await until(async () => (await later.stats()).outcomes.succeeded === 60);

@@ -68,6 +68,8 @@ class Run {
   readonly #dispatcher: Dispatcher;
   readonly #said: Map<string, number> = new Map();
   #progress: Progress | null = null;
+  /** Whether requests of the file were in the store before this run. */
+  #isRepeated = false;
   #signal: "SIGINT" | "SIGTERM" | null = null;
 
   constructor(options: RunOptions, output: string, file: OutputFile, store: OpenStore, account: Account) {
@@ -156,13 +158,19 @@ class Run {
         },
       });
     } finally {
+      this.#isRepeated = known > 0;
       await this.#endProgress();
     }
   }
 
   async #collect(figures: RunFigures): Promise<void> {
     const { flags } = this.#options;
+    // The outcomes of an earlier run are read after the first look.
+    let isTooEarly = this.#isRepeated;
     this.#progress = new Progress(async () => {
+      const isDrawn = !isTooEarly;
+      isTooEarly = false;
+      if (!isDrawn) return null;
       const stats = await this.#dispatcher.stats();
       return { share: figures.written / figures.total, parts: progressParts(figures, stats, Date.now()) };
     });

@@ -66,8 +66,13 @@ export function refusalOf(error: unknown, endpoint: Endpoint, accounts: Iterable
   const status = STATUS_OF_REFUSAL[error.code] ?? 503;
   const isModel = error.code === "NO_ACCOUNT" || error.code === "UNKNOWN_ENDPOINT";
   const code = isModel ? "model_not_found" : error.code.toLowerCase();
-  const message = isModel ? `${error.message} The accounts are: ${[...accounts].join(", ")}.` : error.message;
+  const message = isModel ? `${error.message} The accounts are: ${[...accounts].join(", ")}.` : messageOf(error);
   return faultResponse({ status, code, message, isPassing: status === 503 && error.retryable }, endpoint);
+}
+
+/** The error's message, in words of a caller who knows no request ids. */
+function messageOf({ code, message }: DispatchError): string {
+  return code === "MISSING_MODEL" ? "The body of this call names no `model`, and `requestDefaults` has none." : message;
 }
 
 function faultResponse(fault: Fault, endpoint: Endpoint, id?: string): Response {

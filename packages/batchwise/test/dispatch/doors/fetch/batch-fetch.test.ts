@@ -117,6 +117,7 @@ describe("a call that fails", () => {
   test.each([
     ["a model that no account takes", { model: "other" }, OpenAI.NotFoundError, /other.*The accounts are: openai/],
     ["a stream", { stream: true }, OpenAI.BadRequestError, /no stream/],
+    ["a missing model", { model: "" }, OpenAI.BadRequestError, /400 The body of this call names no `model`/],
     ["a body that is wrong", { temperature: "hot" }, OpenAI.BadRequestError, /temperature/],
   ])("because of %s rejects with the client's own error, and reaches nobody", async (_name, more, Kind, words) => {
     const rig = new Rig();
