@@ -64,6 +64,31 @@ test("a limiter whose client was closed looks twice more, tells nobody and has n
 });
 
 test.each([
+  [
+    "throws",
+    () => {
+      throw new Error("Odd.");
+    },
+  ],
+  ["rejects", () => Promise.reject(new Error("Odd."))],
+])("an `onState` that %s is called, and the limiter goes on", async (_how, fail) => {
+  const clock = virtualClock();
+  const { client, redis } = grantingClient();
+  const states: string[] = [];
+  const onState = (state: string): unknown => {
+    states.push(state);
+    return fail();
+  };
+  const limiter = redisRateLimiter({ client, clock, ...rates, processes: 3, onState: onState as () => void });
+  redis.isGone = true;
+  await limiter.reserve(user, 1);
+  redis.isGone = false;
+  await clock.advance(2_000);
+  expect(states).toEqual(["shares", "redis"]);
+  expect(await limiter.reserve(user, 1)).toEqual({ granted: true, cost: 1 });
+});
+
+test.each([
   [undefined, 3],
   [2, 3],
   [6, 6],

@@ -1,6 +1,7 @@
 // Checks with its cheapest call whether an account works.
 
 import type { Account, CallOptions, Failure } from "../contract/account.ts";
+import { atOnce } from "../format/at-once.ts";
 import { BAD_HEADER, NOT_JSON, statusOf, wordsOf } from "../format/client-error.ts";
 import { secretsOf } from "../format/secrets.ts";
 
@@ -60,7 +61,7 @@ export async function askAccount(account: Account, call: CallOptions): Promise<v
 
 /** The fault in an error of `askAccount`; null for one that only wants fewer calls. */
 export function faultOf(account: Account, told: unknown): AccountFault | null {
-  const { kind, code, message: said } = account.classify(told, "list");
+  const { kind, code, message: said } = atOnce(account, "classify", account.classify(told, "list"));
   if (kind === "rateLimited") return null;
   const error = secretsOf(account).error(told);
   const [status, message] = [statusOf(error), code === BAD_HEADER ? said : wordsOf(error)];

@@ -5,6 +5,7 @@
 import type { Account } from "../contract/account.ts";
 import type { BatchChanges, BatchRow } from "../contract/store/rows.ts";
 import type { LeaseInput } from "../contract/store/store.ts";
+import { readable } from "../format/client-error.ts";
 import type { Disposal } from "../format/payload.ts";
 import { Lease, LeaseLost } from "../runtime/lease/lease.ts";
 import { underLeases } from "../runtime/lease/leases-by-key.ts";
@@ -214,7 +215,8 @@ export class Workers {
     }
   }
 
-  async #failed(lease: Lease, error: unknown): Promise<void> {
+  async #failed(lease: Lease, reason: unknown): Promise<void> {
+    const error = readable(reason);
     if (error instanceof LeaseLost) return;
     this.#runtime.report(error, lease.context("work"));
     try {

@@ -4,6 +4,7 @@
 
 import type { Account, LineRequest } from "../contract/account.ts";
 import type { Thresholds } from "../contract/types.ts";
+import { atOnce, countOf } from "./at-once.ts";
 import { utf8Length } from "./encode.ts";
 
 /** The most that one request may have. */
@@ -29,7 +30,13 @@ export function lineLimits(thresholds: Thresholds, accounts: readonly Account[])
 export function longestLine(accounts: readonly Account[], request: LineRequest, bodyBytes: number): number {
   let longest = 0;
   for (const account of accounts) {
-    longest = Math.max(longest, account.lineBytes?.(request, bodyBytes) ?? utf8Length(account.encodeLine(request)));
+    longest = Math.max(longest, bytesOf(account, request, bodyBytes));
   }
   return longest;
+}
+
+function bytesOf(account: Account, request: LineRequest, bodyBytes: number): number {
+  const bytes = account.lineBytes?.(request, bodyBytes);
+  if (bytes !== undefined) return countOf(account, atOnce(account, "lineBytes", bytes));
+  return utf8Length(atOnce(account, "encodeLine", account.encodeLine(request)));
 }

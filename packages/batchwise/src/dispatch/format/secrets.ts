@@ -4,6 +4,7 @@
 // fewer than 12 characters is kept, because it may be an ordinary word. Pure, except that secrets
 // are read at each use: keys are rotated.
 
+import { ignoreIfPromise } from "../../core/contract/thenable.ts";
 import type { Account } from "../contract/account.ts";
 
 /** The replacement of a secret. */
@@ -34,10 +35,12 @@ export class Secrets {
     this.#read = read;
   }
 
-  /** The known secrets. If reading throws, those of the last read. */
+  /** The known secrets. If reading throws or gives no array, those of the last read. */
   known(): readonly string[] {
     try {
-      this.#last = this.#read();
+      const read: unknown = this.#read();
+      if (Array.isArray(read)) this.#last = read.filter((each) => typeof each === "string");
+      else ignoreIfPromise(read);
     } catch {
       // Keep the last known secrets.
     }

@@ -13,7 +13,7 @@ import type { BatchRow } from "../contract/store/rows.ts";
 import { parseLane } from "../format/encode.ts";
 import { homeLane } from "../format/open-requests.ts";
 import { Loop } from "../runtime/loop.ts";
-import { bounded } from "../runtime/provider-calls.ts";
+import { bounded, failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { openLanes } from "./open-lanes.ts";
 
@@ -94,7 +94,7 @@ export class JobGuard {
     } catch (error) {
       const fault = runtime.isStopping ? null : faultOf(account, error);
       if (fault === null) return;
-      const failure = failureIn(fault, account.classify(error, "list"));
+      const failure = failureIn(fault, failureOf(account, error, "list"));
       // A key that may not list may still send, and so may an account without a list.
       const isOfSends = fault.status === null || (fault.kind === "key" && fault.status !== 403);
       if (isOfSends) runtime.troubles.avoid(account.name, AVOIDED_MS);

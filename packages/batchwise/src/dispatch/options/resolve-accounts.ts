@@ -2,6 +2,7 @@
 // their place, the error names the call that makes the right object. Pure.
 
 import { describe } from "../../core/contract/errors.ts";
+import { ignoreIfPromise } from "../../core/contract/thenable.ts";
 import {
   aboveZero,
   aString,
@@ -89,6 +90,20 @@ function checkAccount(place: string, account: Account): void {
   check(`${place}.requestTimeoutMs`, aboveZero, account.requestTimeoutMs);
   check(`${place}.reconcileGraceMs`, zeroOrMore, account.reconcileGraceMs);
   checkCapabilities(`${place}.capabilities`, account.capabilities);
+  checkSecrets(`${place}.secrets()`, account);
+}
+
+/** Secrets that cannot be read are not blanked. An account that throws here may know them later. */
+function checkSecrets(place: string, account: Account): void {
+  let secrets: unknown;
+  try {
+    secrets = account.secrets?.() ?? [];
+  } catch {
+    return;
+  }
+  ignoreIfPromise(secrets);
+  if (Array.isArray(secrets) && secrets.every((each) => typeof each === "string")) return;
+  throw invalidOption(TypeError, `Expected \`${place}\` to be an array of strings, got ${describe(secrets)}`);
 }
 
 /** Lane names contain endpoints. In them a space and a "#" have a meaning of their own. */

@@ -2,6 +2,7 @@
 // field is optional. Wrong type: TypeError; out of range: RangeError; both carry
 // `code: "INVALID_OPTION"`.
 
+import { ignoreIfPromise } from "../../core/contract/thenable.ts";
 import {
   aBoolean,
   aboveZero,
@@ -159,7 +160,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   if (onError !== null) check("onError", aFunction, onError);
   check("failpoint", aFunction, failpoint);
   check("owner", nonEmptyString, options.owner ?? "-");
-  const owner = storedCode(options.owner ?? ulid(clock.now(), random));
+  const owner = storedCode(options.owner ?? ulid(clock.now(), drawnFrom(random)));
   return Object.freeze({
     store: options.store,
     accounts: resolveAccounts(options.accounts, leaseMs),
@@ -183,7 +184,7 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
     owner,
     clock,
     isClockGiven: options.clock !== undefined,
-    random,
+    random: drawnFrom(random),
   });
 }
 
@@ -241,6 +242,16 @@ function resolveWebhook(given: WebhookOptions | undefined): Required<WebhookOpti
   const send = given.fetch ?? globalThis.fetch;
   check("webhook.fetch", aFunction, send);
   return Object.freeze({ url: given.url, secret: given.secret, fetch: send });
+}
+
+/** Keys that are made of anything else than numbers in [0, 1) would not differ. */
+function drawnFrom(random: () => unknown): () => number {
+  return () => {
+    const drawn = random();
+    if (typeof drawn === "number" && drawn >= 0 && drawn < 1) return drawn;
+    ignoreIfPromise(drawn);
+    return Math.random();
+  };
 }
 
 /**

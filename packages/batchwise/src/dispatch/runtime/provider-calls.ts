@@ -3,6 +3,7 @@
 // classified here.
 
 import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
+import { atOnce } from "../format/at-once.ts";
 import { readable } from "../format/client-error.ts";
 import { secretsOf } from "../format/secrets.ts";
 import type { Lease } from "./lease/lease.ts";
@@ -83,5 +84,5 @@ export function onAbort(signals: readonly AbortSignal[], listener: (reason: unkn
 /** Classifies an error of a call, without the account's secrets. */
 export function failureOf(account: Account, error: unknown, operation: Operation): Failure {
   if (error instanceof CallTimeout) return { kind: "unknown", code: "timeout", message: error.message };
-  return secretsOf(account).error(account.classify(error, operation)) as Failure;
+  return secretsOf(account).error(atOnce(account, "classify", account.classify(error, operation))) as Failure;
 }

@@ -4,6 +4,7 @@
 
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../../core/contract/limiter.ts";
 import { LONGEST_RETRY_AFTER_MS } from "../../core/contract/retry-after.ts";
+import { attempt } from "../../core/contract/thenable.ts";
 import { WakeTimer } from "../wake-timer.ts";
 import { KnownLimiters } from "./known-limiters.ts";
 import { type RedisRateLimiterOptions, type ResolvedRedisOptions, resolveRedisOptions } from "./options.ts";
@@ -255,11 +256,11 @@ class RedisLimiter implements RateLimiter {
 
   #tellState(state: "shares" | "redis", error: unknown): void {
     for (const listener of this.#listeners) {
-      try {
-        listener(state, error);
-      } catch {
-        // A listener's error is ignored.
-      }
+      // A listener's error is ignored.
+      attempt(
+        () => listener(state, error),
+        () => {},
+      );
     }
   }
 

@@ -13,6 +13,7 @@ import { DispatchError } from "../../contract/errors.ts";
 import { laneProper } from "../../contract/store/lanes.ts";
 import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { LedgerRow, RequestRow } from "../../contract/store/rows.ts";
+import { atOnce } from "../../format/at-once.ts";
 import { isMistake, isStoreError, readable } from "../../format/client-error.ts";
 import { batchName, customId, parseCustomId } from "../../format/encode.ts";
 import { type Disposal, EXPIRED } from "../../format/payload.ts";
@@ -259,7 +260,8 @@ class Execution {
     try {
       const { endpoint } = batchName(batch);
       const body = withTurns(row.body as string, row.turns);
-      return account.encodeLine({ customId: customId(batch.key, ord), endpoint, body });
+      const request = { customId: customId(batch.key, ord), endpoint, body };
+      return atOnce(account, "encodeLine", account.encodeLine(request));
     } catch (error) {
       if (!(error instanceof DispatchError)) throw error;
       const { message } = error;

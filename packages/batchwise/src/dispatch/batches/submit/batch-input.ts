@@ -5,6 +5,7 @@ import type { Account, BatchInput } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { Store } from "../../contract/store/store.ts";
+import { atOnce } from "../../format/at-once.ts";
 import { customId, parseLane } from "../../format/encode.ts";
 import { withTurns } from "../collect/answer-turns.ts";
 
@@ -78,7 +79,7 @@ async function* lines(store: Store, account: Account, batch: BatchRow, check: ()
 
 function encode(account: Account, ord: number, request: Parameters<Account["encodeLine"]>[0]): string {
   try {
-    return account.encodeLine(request);
+    return atOnce(account, "encodeLine", account.encodeLine(request));
   } catch (error) {
     if (error instanceof DispatchError) throw new LineRefused(ord, error);
     throw error;

@@ -7,6 +7,7 @@ import type { Failure } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
 import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { BatchChanges } from "../../contract/store/rows.ts";
+import { atOnce } from "../../format/at-once.ts";
 import { parseLane } from "../../format/encode.ts";
 import { type Disposal, EXPIRED } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
@@ -63,7 +64,7 @@ export async function goOnWithout(lease: Lease, deadlineAt: number | null, code:
 async function goesBack(lease: Lease, changes: BatchChanges, code: string): Promise<boolean> {
   const { account, batch } = lease;
   const isTooSmall = batch.remaining < Math.max(1, account.capabilities.limits.minRequests);
-  const needsAll = account.isNamedByPlace?.(parseLane(batch.lane).model) === true;
+  const needsAll = atOnce(account, "isNamedByPlace", account.isNamedByPlace?.(parseLane(batch.lane).model)) === true;
   if (batch.remaining === batch.requests || !(isTooSmall || needsAll)) return false;
   const disposal: Disposal = { kind: "requeue", code };
   await lease.write({ ...changes, state: "collecting", disposal: JSON.stringify(disposal) });

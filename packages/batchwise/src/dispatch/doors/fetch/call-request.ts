@@ -2,6 +2,8 @@
 // equal call finds the same request. The order of the body's top-level keys does not count.
 
 import { hash } from "node:crypto";
+import { describe } from "../../../core/contract/errors.ts";
+import { ignoreIfPromise } from "../../../core/contract/thenable.ts";
 import type { Account } from "../../contract/account.ts";
 import type { DispatchRequest, Endpoint, JsonObject } from "../../contract/types.ts";
 import type { Defaults } from "../../requests/enqueue/defaults.ts";
@@ -38,7 +40,7 @@ export function callRequest(input: CallRequestInput): CallRequest {
   const betas = betasOf(headers, input.accounts, endpoint);
   const body = inOrder(defaults.bodyOf({ body: given }, endpoint));
   const tenant = headers.get("x-batchwise-tenant") ?? plan.tenant;
-  const sample = headers.get("x-batchwise-id") ?? plan.idOf?.({ endpoint, body: input.body, headers }) ?? "";
+  const sample = headers.get("x-batchwise-id") ?? sampleOf(plan.idOf?.({ endpoint, body: input.body, headers }));
   const digest = hash("sha256", JSON.stringify([tenant, plan.job, endpoint, betas, sample, body]), "base64url");
   const [priority, deadlineMs] = [wholeNumber(headers, "priority"), wholeNumber(headers, "deadline-ms")];
   const request = {
@@ -49,6 +51,14 @@ export function callRequest(input: CallRequestInput): CallRequest {
     ...(deadlineMs === null ? {} : { deadlineAt: now + deadlineMs }),
   };
   return { request, form };
+}
+
+/** Other values, such as a promise, would be equal in all calls. */
+function sampleOf(id: unknown): string {
+  if (id === undefined || id === null) return "";
+  if (typeof id === "string") return id;
+  ignoreIfPromise(id);
+  throw new CallError(400, "invalid_id", `Expected \`idOf\` to return a string, got ${describe(id)}.`);
 }
 
 interface Formless {

@@ -3,6 +3,7 @@
 
 import type { Account, JsonSchemas } from "../../contract/account.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
+import { atOnce } from "../../format/at-once.ts";
 import { jsonObject } from "../../format/json-object.ts";
 import { isRecursive, isStrict, withoutBounds } from "./strict-schema.ts";
 
@@ -28,7 +29,7 @@ export function answerFormat(
 }
 
 function takenBy(account: Account, model: string): JsonSchemas | null {
-  if (account.jsonSchemasOf !== undefined) return account.jsonSchemasOf(model);
+  if (account.jsonSchemasOf !== undefined) return atOnce(account, "jsonSchemasOf", account.jsonSchemasOf(model));
   return account.capabilities.jsonSchemas ?? null;
 }
 

@@ -2,26 +2,26 @@
 // request that no provider could run is refused here with an error and never stored.
 
 import { describe } from "../../../core/contract/errors.ts";
-import { serves } from "../../accounts/rank-accounts.ts";
-import { hasText } from "../../batches/collect/answer-text.ts";
 import type { Account } from "../../contract/account.ts";
 import type { CachedPrefix } from "../../contract/cached-prefix.ts";
 import { DispatchError, metadataError, tooLargeError } from "../../contract/errors.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
 import type { BatchLine, DispatchRequest, Endpoint, JsonObject } from "../../contract/types.ts";
-import { digestOf, laneName, parseLane, SAMPLE_CUSTOM_ID, sharedMark, utf8Length } from "../../format/encode.ts";
+import { atOnce } from "../../format/at-once.ts";
+import { digestOf, laneName, parseLane, SAMPLE_CUSTOM_ID, utf8Length } from "../../format/encode.ts";
 import { inputsOf, laneInputs } from "../../format/inputs.ts";
 import { isJsonObject } from "../../format/json-object.ts";
-import { type LineLimits, lineLimits, longestLine } from "../../format/line-limits.ts";
+import { longestLine } from "../../format/line-limits.ts";
 import type { ResolvedOptions } from "../../options/resolve-options.ts";
 import { reservedFor } from "../../prices/amounts.ts";
 import { type Payer, payersOf } from "../../prices/max-price.ts";
 import { Defaults } from "../enqueue/defaults.ts";
 import { tokensOf } from "../estimate/body-tokens.ts";
 import { mostOutputOf } from "../estimate/output-limit.ts";
-import { type AnswerFormat, answerFormat, withFormat } from "./answer-format.ts";
+import { withFormat } from "./answer-format.ts";
 import { chatMistake } from "./chat-body.ts";
 import { refuseUnknownFields } from "./request-fields.ts";
+import { laneOfGroup, listed, type Route, type RouteOptions, route } from "./route.ts";
 import { jsonOf } from "./strict-json.ts";
 
 const LONGEST_ID = 256;
@@ -31,35 +31,10 @@ const LATEST_TIME = 8.64e15;
 /** Digest of a request whose id is generated: see repeated-ids.ts. */
 const NO_DIGEST = "";
 
-const CHAT = "/v1/chat/completions";
 /** Routes that are kept: of so many models, unless a caller makes up names. */
 const MOST_ROUTES = 1_000;
 
-export type IntakeOptions = Pick<
-  ResolvedOptions,
-  "accounts" | "thresholds" | "requestDefaults" | "checkBodies" | "check" | "prices" | "maxPrice"
->;
-
-/** Values shared by all requests of one endpoint, model and number of inputs. */
-interface Route extends LineLimits {
-  readonly endpoint: Endpoint;
-  readonly model: string;
-  /** Maximum inputs of a request in the lane. */
-  readonly inputs: number;
-  /** The lane of requests without a group. */
-  readonly lane: string;
-  /** Of the lane: see `checkMark`. */
-  readonly checked: string;
-  /** Whether some account has groups. */
-  readonly mayShare: boolean;
-  readonly accounts: readonly Account[];
-  /** The first account that names cached prefixes; null if none does. */
-  readonly caching: Account | null;
-  /** Whether chat bodies are checked against OpenAI's types. */
-  readonly isChecked: boolean;
-  /** The schema that is sent with bodies; null for none. */
-  readonly format: AnswerFormat | null;
-}
+export type IntakeOptions = RouteOptions & Pick<ResolvedOptions, "requestDefaults" | "prices" | "maxPrice">;
 
 /** Values for fields that the caller left out. */
 export interface RequestDefaults {
@@ -116,7 +91,7 @@ export class Intake {
     if (mistake !== null && refused === throwRefusal) throw refusal(mistake);
     const bodyBytes = utf8Length(body);
     const tokens = tokensOf(merged, bodyBytes === body.length);
-    if (mistake === null) for (const account of accounts) account.checkBody(endpoint, merged);
+    if (mistake === null) for (const one of accounts) atOnce(one, "checkBody", one.checkBody(endpoint, merged));
     const lane = laneOfGroup(found, merged);
     const bytes = longestLine(accounts, { customId: SAMPLE_CUSTOM_ID, endpoint, body }, bodyBytes);
     if (bytes > mostBytes) throw tooLargeError("bytes", bytes, mostBytes);
@@ -157,7 +132,8 @@ export class Intake {
   }
 
   #keepPrefix(row: NewRequest, caching: Account | null, endpoint: Endpoint, body: JsonObject): void {
-    const prefix = caching?.cachedPrefix?.(endpoint, body) ?? null;
+    if (caching === null) return;
+    const prefix = atOnce(caching, "cachedPrefix", caching.cachedPrefix?.(endpoint, body)) ?? null;
     if (prefix !== null) this.#prefixes.set(row, prefix);
   }
 
@@ -253,10 +229,6 @@ function endpointOf({ endpoint, body }: DispatchRequest, endpoints: ReadonlySet<
   throw new DispatchError("UNKNOWN_ENDPOINT", `${message}. The accounts have ${listed(endpoints)}.`);
 }
 
-function listed(endpoints: ReadonlySet<string>): string {
-  return endpoints.size === 0 ? "none" : [...endpoints].sort().join(", ");
-}
-
 function checkModel(model: unknown, id: string): string {
   if (typeof model === "string" && model !== "") {
     checkName("model", model);
@@ -266,68 +238,6 @@ function checkModel(model: unknown, id: string): string {
     "MISSING_MODEL",
     `The request "${id}" names no model: give its body a \`model\`, or \`requestDefaults\` one, which a batch line does not get.`,
   );
-}
-
-/**
- * Throws if no account serves the endpoint and model. All accounts that do must be able to take the
- * request.
- */
-function route(options: IntakeOptions, endpoint: Endpoint, model: string, inputs: number): Route {
-  const { accounts: all, thresholds, checkBodies } = options;
-  const accounts = [...all.values()].filter((account) => serves(account, { endpoint, model }));
-  if (accounts.length === 0) {
-    throw noAccount([...all.values()], endpoint, model);
-  }
-  const checked = options.check?.mark ?? "";
-  if (checked !== "" && !hasText(endpoint)) {
-    throw invalid(`Answers of ${endpoint} have no text, so that they cannot be checked.`);
-  }
-  return {
-    endpoint,
-    model,
-    inputs,
-    lane: laneName({ endpoint, group: "", model, inputs, shared: "", urgent: false, checked, payers: [], cached: "" }),
-    checked,
-    mayShare: accounts.some(({ groupOf }) => groupOf !== undefined),
-    accounts,
-    caching: accounts.find(({ cachedPrefix }) => cachedPrefix !== undefined) ?? null,
-    isChecked: checkBodies && endpoint === CHAT && accounts.some((account) => account.checkBodies !== false),
-    format: answerFormat(options.check?.jsonSchema ?? null, model, accounts),
-    ...lineLimits(thresholds, accounts),
-  };
-}
-
-function noAccount(accounts: readonly Account[], endpoint: Endpoint, model: string): DispatchError {
-  const message = `No account serves the model "${model}" at ${endpoint}`;
-  const ofModel = accounts.filter(({ models }) => models === null || models.includes(model));
-  const others = new Set(ofModel.flatMap(({ capabilities }) => capabilities.endpoints));
-  const named = new Set(
-    accounts.flatMap(({ models, capabilities }) => (capabilities.endpoints.includes(endpoint) ? (models ?? []) : [])),
-  );
-  const ofEndpoint = named.size === 0 ? "" : ` Their \`models\` there are ${listed(named)}.`;
-  const known = others.size === 0 ? ofEndpoint : ` Those that take the model have ${listed(others)}.`;
-  return new DispatchError("NO_ACCOUNT", `${message}.${known}`);
-}
-
-/** The lane of requests that all accounts put in the same groups. */
-function laneOfGroup({ endpoint, model, inputs, lane, checked, accounts, mayShare }: Route, body: JsonObject): string {
-  if (!mayShare) return lane;
-  const groups = accounts.flatMap((account) => {
-    const group = account.groupOf?.(endpoint, body) ?? null;
-    return group === null ? [] : [[account.name, group] as const];
-  });
-  if (groups.length === 0) return lane;
-  return laneName({
-    endpoint,
-    group: "",
-    model,
-    inputs,
-    shared: sharedMark(groups),
-    urgent: false,
-    checked,
-    payers: [],
-    cached: "",
-  });
 }
 
 function checkOptional(

@@ -104,6 +104,18 @@ describe("the id of a call", () => {
     expect(requests.filter(({ job, tenant }) => job === "night" || tenant === "a")).toHaveLength(2);
   });
 
+  test.each([
+    ["a promise", () => Promise.reject(new Error("Late."))],
+    ["an object", () => ({ id: 1 })],
+    ["a number", () => Number.NaN],
+  ])("that `idOf` gives as %s refuses the call: all calls would share it", async (_what, idOf) => {
+    const rig = new Rig();
+    const dispatcher = await rig.start();
+    const [ended] = await rig.settled([chat(clientOf(batchFetch(dispatcher, { idOf: idOf as never })), "Hi.")]);
+    expect(ended).toMatchObject({ reason: { status: 400, code: "invalid_id" } });
+    expect((await dispatcher.requests({})).requests).toEqual([]);
+  });
+
   test("is that of the body with the dispatcher's defaults", async () => {
     const rig = new Rig();
     const dispatcher = await rig.start({ requestDefaults: { temperature: 0 } });
