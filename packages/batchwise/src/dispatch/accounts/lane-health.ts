@@ -195,6 +195,12 @@ export function modelRefusal({ pause }: LaneHealth): LanePause | null {
   return pause?.cause === "lines" && OF_THE_MODEL.test(pause.code) ? pause : null;
 }
 
+/** Pauses because accounts do not have the model, by mark. */
+export function refusedModels(healths: Healths): ReadonlyMap<string, LanePause> {
+  const pauses = [...healths].map(([mark, health]) => [mark, modelRefusal(health)] as const);
+  return new Map(pauses.flatMap(([mark, pause]) => (pause === null ? [] : [[mark, pause]])));
+}
+
 /** Lets one request go alone now. Returns the same object if one is under way, or may go. */
 export function withProbeDue(health: LaneHealth, now: number): LaneHealth {
   const { pause } = health;

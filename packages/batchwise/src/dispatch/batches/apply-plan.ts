@@ -5,9 +5,11 @@ import { outageText } from "../accounts/outage.ts";
 import type { BatchChanges, LedgerChanges } from "../contract/store/rows.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease/lease.ts";
+import type { Runtime } from "../runtime/runtime.ts";
 import type { Plan } from "./plan.ts";
 
-export async function applyPlan(lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<void> {
+export async function applyPlan(runtime: Runtime, lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<void> {
+  if (plan.avoidAccountMs !== null) runtime.troubles.avoid(lease.account.name, plan.avoidAccountMs);
   const write = (now: number): BatchChanges => ({ ...changesOf(lease, plan, now), ...more });
   if (plan.state === "collecting") await lease.write(write);
   else await lease.end(write);

@@ -40,6 +40,8 @@ export interface Plan {
   readonly pauseAccountUntil: number | null;
   /** Write on the account's own ledger: every batch is refused there. */
   readonly outage: Outage | null;
+  /** How long this process prefers other accounts, in ms. Other processes may reach this one. */
+  readonly avoidAccountMs: number | null;
 }
 
 /** A plan that makes these changes and leaves the rest of the batch as it is. */
@@ -56,6 +58,7 @@ export function plan(state: BatchState, nextAt: number, changes: Partial<Plan>):
     ledger: null,
     pauseAccountUntil: null,
     outage: null,
+    avoidAccountMs: null,
     ...changes,
   };
 }

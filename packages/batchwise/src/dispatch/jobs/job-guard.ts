@@ -1,10 +1,17 @@
 // Ends a job that cannot continue. Checks each account once before the first upload, and rejects if
 // the accounts of the remaining requests refuse their keys or the model. Knows keys from calls of
-// this process, and models from the store, which it reads after a refusal seen here.
+// this process, and models from the store: whichever loop reads first that one is refused wakes it.
 
 import { askAccount, checkTimeoutMs, failureIn, faultOf } from "../accounts/check-account.ts";
 import { endPause } from "../accounts/end-pause.ts";
-import { healthMark, healthOf, type LanePlace, modelRefusal, withProbeDue } from "../accounts/lane-health.ts";
+import {
+  healthMark,
+  healthOf,
+  type LanePlace,
+  modelRefusal,
+  refusedModels,
+  withProbeDue,
+} from "../accounts/lane-health.ts";
 import { servingOf } from "../accounts/rank-accounts.ts";
 import { changeHealth } from "../accounts/record-lane-health.ts";
 import { LIVE } from "../batches/life-cycle.ts";
@@ -41,8 +48,11 @@ export class JobGuard {
   readonly #loop: Loop;
   #lookMs = FIRST_LOOK_MS;
   #isOpen = false;
-  /** Models refused before have not been tried in this run. */
-  readonly #beganAt: number;
+  /**
+   * Models that an earlier run was refused, by the batch that was: not tried in this run yet. null
+   * before the first look.
+   */
+  #refusedBefore: ReadonlyMap<string, string> | null = null;
   /** Lanes at accounts whose pause of an earlier run was ended. */
   readonly #triedAgain: Set<string> = new Set();
   /** When the accounts were last checked, on the monotonic clock. */
@@ -51,7 +61,6 @@ export class JobGuard {
   constructor(input: JobGuardInput) {
     const { runtime } = input;
     this.#input = input;
-    this.#beganAt = runtime.clock.now();
     this.#loop = new Loop(runtime.clock, (error) => runtime.reportShared(error, { operation: "store" }));
   }
 
@@ -105,8 +114,9 @@ export class JobGuard {
   async #turn(): Promise<number> {
     const { runtime, onStuck } = this.#input;
     const { refusals } = runtime.troubles;
-    const { healths } = await runtime.readPauses();
-    if ((refusals.size === 0 && healths.size === 0) || runtime.isStopping) return Number.POSITIVE_INFINITY;
+    const models = refusedModels((await runtime.readPauses()).healths);
+    this.#refusedBefore ??= new Map([...models].map(([mark, { by }]) => [mark, by]));
+    if ((refusals.size === 0 && models.size === 0) || runtime.isStopping) return Number.POSITIVE_INFINITY;
     let found = await this.#whyStuck();
     // A refusal may be hours old if nothing was left to send.
     if (
@@ -167,8 +177,8 @@ export class JobGuard {
     const { runtime } = this.#input;
     const pause = modelRefusal(healthOf(runtime.lastPauses.healths, place));
     if (pause === null) return null;
-    const isOld = pause.at < this.#beganAt;
     const mark = healthMark(place);
+    const isOld = this.#refusedBefore?.get(mark) === pause.by;
     if (isOld && !this.#triedAgain.has(mark)) {
       this.#triedAgain.add(mark);
       await changeHealth(runtime, place, "", (health) => withProbeDue(health, runtime.clock.now()));

@@ -13,6 +13,7 @@ import {
 import type { Failure, Operation } from "../contract/account.ts";
 import type { ErrorContext } from "../contract/dispatcher-options.ts";
 import { DispatchError } from "../contract/errors.ts";
+import type { LedgerRow } from "../contract/store/rows.ts";
 import { isMistake } from "../format/client-error.ts";
 import type { Secrets } from "../format/secrets.ts";
 
@@ -54,8 +55,10 @@ export class AccountTroubles {
   readonly #refusals: Map<string, KeyRefusal> = new Map();
   /** Until when, monotonic, other accounts are preferred to each of these. */
   readonly #avoided: Map<string, number> = new Map();
+  /** The ends of pauses, by account, that a check here has disproved. */
+  readonly #disproved: Map<string, number> = new Map();
   readonly #words: Set<string> = new Set();
-  /** Called when a key is refused, or the requests of a lane. */
+  /** Called when a key is refused, or the requests of a lane, by this process or another. */
   onRefusal: () => void = () => {};
 
   /** `now`: monotonic. */
@@ -111,6 +114,25 @@ export class AccountTroubles {
 
   isAvoided(account: string): boolean {
     return (this.#avoided.get(account) ?? Number.NEGATIVE_INFINITY) > this.#now();
+  }
+
+  /**
+   * The account works although its ledger is paused until `pausedUntil`: this process looks past
+   * that pause, and not past a later one.
+   */
+  disprove(account: string, pausedUntil: number): void {
+    this.#disproved.set(account, pausedUntil);
+  }
+
+  /** True once for an account whose pause was disproved, so that its end is written for all. */
+  takeDisproved(account: string): boolean {
+    return this.#disproved.delete(account);
+  }
+
+  /** The ledgers by name, without the pauses that were disproved. */
+  lookPast(ledgers: readonly LedgerRow[]): Map<string, LedgerRow> {
+    const isPast = ({ name, blockedUntil }: LedgerRow): boolean => this.#disproved.get(name) === blockedUntil;
+    return new Map(ledgers.map((row) => [row.name, isPast(row) ? { ...row, blockedUntil: 0 } : row]));
   }
 
   /** True once for each sentence. */

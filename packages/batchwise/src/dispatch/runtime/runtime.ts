@@ -3,6 +3,7 @@
 
 import { attempt } from "../../core/contract/thenable.ts";
 import { UnheardWarnings } from "../../core/contract/unheard-warnings.ts";
+import { refusedModels } from "../accounts/lane-health.ts";
 import { NO_PAUSES, type Pauses, pausesOf } from "../accounts/pauses.ts";
 import { mostBytes, uploadSpeeds } from "../batches/submit/upload-speed.ts";
 import type { Account } from "../contract/account.ts";
@@ -231,7 +232,7 @@ export class Runtime {
 
   async ledgers(): Promise<ReadonlyMap<string, LedgerRow>> {
     const { ledgers } = await this.store.probe(1, this.clock.now());
-    return new Map(ledgers.map((row) => [row.name, row]));
+    return this.troubles.lookPast(ledgers);
   }
 
   /** What operators have paused, and lanes that are not well. */
@@ -244,10 +245,12 @@ export class Runtime {
   async changeMarks(changes: readonly MarkChange[]): Promise<readonly MarkRow[]> {
     const now = this.clock.now();
     const marks = await this.store.marks(changes, now);
+    const before = refusedModels(this.#pauses.healths).size;
     this.#pauses = pausesOf(marks);
     this.#loopsRanAt = loopsRanAt(marks);
     this.#uploadSpeeds = uploadSpeeds(marks);
     this.#flushTimes = flushTimes(marks, now + this.storeTime.aheadMs);
+    if (before === 0 && refusedModels(this.#pauses.healths).size > 0) this.troubles.onRefusal();
     return marks;
   }
 

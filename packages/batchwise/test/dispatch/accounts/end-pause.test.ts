@@ -15,9 +15,9 @@ const PAUSE_MS = 15 * 60_000;
 
 /**
  * A refused batch that waits until the pause of its account ends, and so many newer ones that were
- * never sent.
+ * never sent. `others`: accounts without a batch that are paused likewise.
  */
-async function paused(newer: number, ledger: { readonly strikes?: number } = {}) {
+async function paused(newer: number, ledger: { readonly strikes?: number } = {}, others: readonly string[] = []) {
   const clock = virtualClock(START);
   const store = memoryStore();
   const account = new SimProvider({ time: clock }).account();
@@ -30,7 +30,8 @@ async function paused(newer: number, ledger: { readonly strikes?: number } = {})
   }
   const lastError = JSON.stringify({ code: "invalid_api_key", message: "No." });
   const blockedUntil = START + PAUSE_MS;
-  const ledgers = [{ name: account.name, blockedUntil, note: "invalid_api_key", ...ledger }];
+  const note = "invalid_api_key";
+  const ledgers = [account.name, ...others].map((name) => ({ name, blockedUntil, note, ...ledger }));
   const waits = { nextAt: blockedUntil, lastError, ledgers, leaseUntil: 0 } as const;
   expect(await store.transition(keyOf(0), 1, waits, START + newer)).toMatchObject({ ok: true });
   await clock.advance(60_000);
@@ -50,4 +51,30 @@ test("not where the account is paused because a limit is used up", async () => {
   await endPause(runtime, account);
   expect(await dueAt()).toBe(blockedUntil);
   expect((await runtime.ledger(account.name))?.blockedUntil).toBe(blockedUntil);
+});
+
+test("by a batch that waits at another account, whose own pause stays", async () => {
+  const { clock, runtime, account, dueAt, blockedUntil } = await paused(0, {}, ["mended"]);
+  const accounts = [account, { ...account, name: "mended" }];
+  const both = new Runtime(resolveOptions({ store: runtime.store, accounts, clock }));
+  await endPause(both, accounts[1] as typeof account);
+  const ends = [...(await runtime.ledgers()).values()].map(({ name, blockedUntil }) => [name, blockedUntil]);
+  expect(new Map(ends as [string, number][])).toEqual(
+    new Map([
+      [account.name, blockedUntil],
+      ["mended", 0],
+    ]),
+  );
+  expect(await dueAt()).toBe(clock.now());
+});
+
+test("for this process alone where no batch waits at an account, until one passes the gate", async () => {
+  const { runtime, account, dueAt, clock, blockedUntil } = await paused(0, {}, ["mended"]);
+  const mended = { ...account, name: "mended" };
+  const here = new Runtime(resolveOptions({ store: runtime.store, accounts: [mended], clock }));
+  await endPause(here, mended);
+  expect((await here.ledger("mended"))?.blockedUntil).toBe(0);
+  expect((await runtime.ledger("mended"))?.blockedUntil).toBe(blockedUntil);
+  expect(await dueAt()).toBe(blockedUntil);
+  expect([here.troubles.takeDisproved("mended"), here.troubles.takeDisproved("mended")]).toEqual([true, false]);
 });

@@ -3,9 +3,9 @@
 
 import { createDispatcher } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
-import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
+import { type FakeFault, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import { xaiAccount } from "batchwise/dispatch/xai";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { drive } from "../support/drive.ts";
 import { all, jobWorld, plain } from "../support/job-world.ts";
 import { accountOf, clientOf, type Fetch, unreachable } from "../support/openai-accounts.ts";
@@ -120,4 +120,47 @@ test("a call that failed once leaves no account out where the other takes larger
   const outcomes = await here.settle(all(here.run({ requests: plain(25), accounts, onError: () => {} })));
   expect(outcomes).toHaveLength(25);
   expect(here.time.now() - begunAt).toBeLessThan(10 * MINUTE);
+});
+
+describe("a key that a person has mended is used at once", () => {
+  const noKey = { message: "No.", type: "invalid_request_error", code: "invalid_api_key" };
+  const refusal: FakeFault = {
+    ...{ on: ["files.create", "batches.create"], accept: false, times: 10_000 },
+    reply: { status: 401, body: { error: noKey } },
+  };
+
+  test("where the other account has taken the batches and has none any more", async () => {
+    const here = jobWorld({ plan: { runMs: MINUTE } });
+    const other = fakeProvider({ clock: here.time, plan: { runMs: MINUTE } });
+    here.fake.inject(refusal);
+    const accounts = [accountOf("mended", here.fake.fetch), accountOf("other", other.fetch)];
+    const told: unknown[] = [];
+    const onError = (error: unknown) => told.push(error);
+    expect(await here.settle(all(here.run({ requests: plain(25), accounts, onError })))).toHaveLength(25);
+    expect([told.length > 0, here.fake.calls("batches.create")]).toEqual([true, 0]);
+    here.fake.heal();
+    const begunAt = here.time.now();
+    const again = here.run({ requests: plain(5), job: "next", accounts: accounts.slice(0, 1) });
+    expect(await here.settle(all(again))).toHaveLength(5);
+    expect(here.time.now() - begunAt).toBeLessThan(5 * MINUTE);
+    expect((await here.store.probe(1, here.time.now())).ledgers).toContainEqual(
+      expect.objectContaining({ name: "mended", blockedUntil: 0 }),
+    );
+  });
+
+  test("where the other key is refused, too, and holds the batches", async () => {
+    const here = jobWorld({ plan: { runMs: MINUTE } });
+    const other = fakeProvider({ clock: here.time });
+    for (const fake of [here.fake, other]) fake.inject(refusal);
+    const accounts = [accountOf("mended", here.fake.fetch), accountOf("other", other.fetch)];
+    const onError = (): void => {};
+    const first = here.settle(all(here.run({ requests: plain(25), accounts, onError })));
+    await expect(first).rejects.toMatchObject({ code: "ACCOUNT_REFUSED" });
+    const held = await here.store.batches({ states: ["sealed"], limit: 100 });
+    expect(held.map(({ account }) => account)).toContain("other");
+    here.fake.heal();
+    const begunAt = here.time.now();
+    expect(await here.settle(all(here.run({ requests: plain(25), accounts, onError })))).toHaveLength(25);
+    expect(here.time.now() - begunAt).toBeLessThan(5 * MINUTE);
+  });
 });

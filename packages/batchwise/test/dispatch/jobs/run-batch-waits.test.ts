@@ -87,6 +87,29 @@ test("a model that its provider does not have ends the run, also the next one, u
   expect(last.filter(({ status }) => status === "succeeded").length).toBeGreaterThan(19);
 });
 
+test.each([0, -15 * MINUTE])(
+  "a model that only another process was refused ends the run, by a clock %i ms ahead",
+  async (skewMs) => {
+    const fault = { code: "model_not_found", message: "The model `m` does not exist.", param: "model" };
+    const here = jobWorld({ plan: { runMs: MINUTE }, limits: { namedFaults: 1 }, faultOf: () => fault });
+    const { clock } = new SimProcess(here.time, skewMs);
+    const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: here.fake.fetch });
+    const options = { store: here.store, clock, onError: () => {}, thresholds: { maxRequests: 10, maxAgeMs: 1_000 } };
+    const sender = createDispatcher({ ...options, accounts: [openaiAccount({ client })] });
+    await sender.start();
+    // The run's own process gets no batch.
+    const store = new SimProcess(here.time).wrap(here.store, (name, call) => {
+      if (name === "seal") return Promise.resolve({ ok: false, reason: "empty", head: null });
+      return name === "lease" ? Promise.resolve([]) : call();
+    });
+    const before = here.time.now();
+    const ended = here.settle(all(watched(here, 25, { store }).outcomes));
+    await expect(ended).rejects.toMatchObject({ code: "MODEL_REFUSED" });
+    expect(here.time.now() - before).toBeLessThan(10 * MINUTE);
+    await sender.stop();
+  },
+);
+
 test("a proxy's page in place of answers is told as what it is", async () => {
   const here = jobWorld();
   const page = async (): Promise<Response> =>

@@ -77,7 +77,7 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
   await noteLane(runtime, batch, plan, failure);
-  await applyPlan(lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
+  await applyPlan(runtime, lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
   tellOfRefusal(runtime, batch, decided, "retrieve");
 }
 

@@ -153,7 +153,7 @@ export class Sealer {
     this.#told.tellLanes(probe, limit, now);
     await this.#told.tellBatches(probe, now);
     if (await this.#expire(probe, now)) sealing.wake();
-    const ledgers: Ledgers = new Map(probe.ledgers.map((ledger) => [ledger.name, ledger]));
+    const ledgers: Ledgers = this.#runtime.troubles.lookPast(probe.ledgers);
     let nextAt = now + this.#lookMs;
     const faults: unknown[] = [];
     for (const lane of mostUrgentFirst(probe.lanes, options.thresholds.maxAgeMs)) {

@@ -157,10 +157,10 @@ export function preferFreeAccount(
   const now = runtime.clock.now();
   const disposal = { kind: "requeue", code } as const;
   // Or it would get them back at once. That no connection was made may be this process's fault.
-  if (isGone) runtime.troubles.avoid(batch.account, REFUSED_MS);
+  const avoidAccountMs = isGone ? REFUSED_MS : null;
   const aloneUntil = plan.disposal === null ? plan.nextAt : now + REFUSED_MS;
   const pauseAccountUntil = plan.pauseAccountUntil ?? (isRefused ? aloneUntil : null);
-  return { ...plan, state: "collecting", nextAt: now, disposal, pauseAccountUntil };
+  return { ...plan, state: "collecting", nextAt: now, disposal, pauseAccountUntil, avoidAccountMs };
 }
 
 /**

@@ -1,6 +1,7 @@
 // Asks batches/submit/before-submit.ts whether a batch may be sent now, and writes its answer. Sent
 // batches continue whatever is paused.
 
+import { PAUSE_ENDED } from "../../accounts/end-pause.ts";
 import { type Outage, outageText } from "../../accounts/outage.ts";
 import type { BatchChanges, LedgerChanges } from "../../contract/store/rows.ts";
 import type { Disposal } from "../../format/payload.ts";
@@ -35,7 +36,9 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
   switch (gate.kind) {
     case "open": {
       const { outage } = gate;
-      if (outage !== null) await lease.write(() => ({ ledgers: outageOf(account.name, outage) }));
+      const free = runtime.troubles.takeDisproved(account.name) ? PAUSE_ENDED : {};
+      const news = outage === null ? free : { outage: outageText(outage), ...free };
+      if (Object.keys(news).length > 0) await lease.write({ ledgers: [{ name: account.name, ...news }] });
       return true;
     }
     case "wait": {

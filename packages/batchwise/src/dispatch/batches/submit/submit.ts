@@ -253,7 +253,7 @@ async function failed(
   const isBlamed = plan.disposal?.kind === "faults" && !(error instanceof LineRefused);
   if (isBlamed) await noteFaults(runtime, batch, failure, operation);
   const isUnreached = known.kind === "definitelyNotCreated" && isConnectionError(error);
-  await applyPlan(lease, isRepeat ? plan : await otherwise(runtime, lease, { plan, ledgers, isUnreached }));
+  await applyPlan(runtime, lease, isRepeat ? plan : await otherwise(runtime, lease, { plan, ledgers, isUnreached }));
   tellOfRefusal(runtime, batch, plan, operation);
 }
 

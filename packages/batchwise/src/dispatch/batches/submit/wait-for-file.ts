@@ -26,6 +26,6 @@ export async function waitsForFile(runtime: Runtime, lease: Lease, fileId: strin
     if (!runtime.isStopping) runtime.report(error, lease.context("files"));
     return false;
   }
-  await applyPlan(lease, afterPendingFile(batch, NOT_READY, runtime.clock.now()), { providerFileId: fileId });
+  await applyPlan(runtime, lease, afterPendingFile(batch, NOT_READY, runtime.clock.now()), { providerFileId: fileId });
   return true;
 }

@@ -2,11 +2,14 @@
 // sweep does, the next run goes on there. One that the provider refuses is forgotten, so that the
 // sweep begins anew.
 
+import type { MarkChange, MarkRow } from "../../contract/store/rows.ts";
 import { storedMessage } from "../../format/stored-code.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { isFromWrongClock } from "../../runtime/wall-clock.ts";
 
 const PREFIX = "place of sweep ";
+/** In stores of earlier versions, which is also how an account's turns may be named. */
+const FORMER = "sweep place ";
 /** A later sweep begins anew: cursors of lists may not last. */
 const KEPT_MS = 6 * 3_600_000;
 
@@ -23,27 +26,37 @@ interface Kept {
   readonly after: string | null;
 }
 
+interface Place {
+  readonly store: Pick<Runtime["store"], "marks">;
+  readonly clock: Pick<Runtime["clock"], "now">;
+}
+
 export class SweepPlace {
-  readonly #runtime: Pick<Runtime, "store" | "clock">;
+  readonly #runtime: Place;
   readonly #name: string;
   readonly #mark: string | null;
+  /** The mark of an earlier version, to delete. */
+  readonly #former: MarkRow | null;
   #kept: Kept | null;
 
-  private constructor(runtime: Runtime, name: string, mark: string | null, kept: Kept | null) {
+  private constructor(runtime: Place, name: string, marks: readonly MarkRow[], former: MarkRow | null) {
     this.#runtime = runtime;
     this.#name = name;
-    this.#mark = mark;
-    this.#kept = kept;
+    this.#mark = marks.find((mark) => mark.name === name)?.value ?? null;
+    this.#former = former;
+    const kept = this.#mark ?? former?.value ?? null;
+    this.#kept = kept === null ? null : (JSON.parse(kept) as Kept);
+    const now = runtime.clock.now();
+    const { at } = this.#kept ?? { at: now };
+    if (now - at > KEPT_MS || isFromWrongClock(at, now)) this.forget();
   }
 
-  static async read(runtime: Runtime, account: string): Promise<SweepPlace> {
-    const name = storedMessage(PREFIX + account);
-    const now = runtime.clock.now();
-    const marks = await runtime.store.marks([], now);
-    const mark = marks.find((one) => one.name === name)?.value ?? null;
-    const kept = mark === null ? null : (JSON.parse(mark) as Kept);
-    const isOld = kept !== null && (now - kept.at > KEPT_MS || isFromWrongClock(kept.at, now));
-    return new SweepPlace(runtime, name, mark, isOld ? null : kept);
+  static async read(runtime: Place, account: string): Promise<SweepPlace> {
+    const { store, clock } = runtime;
+    const marks = await store.marks([], clock.now());
+    const formerName = storedMessage(FORMER + account);
+    const former = marks.find(({ name, value }) => name === formerName && value.startsWith("{")) ?? null;
+    return new SweepPlace(runtime, storedMessage(PREFIX + account), marks, former);
   }
 
   /** True if the batches are done. */
@@ -68,14 +81,16 @@ export class SweepPlace {
   /** Writes it for the next run. */
   async keep(): Promise<void> {
     const value = this.#kept === null ? null : JSON.stringify(this.#kept);
-    if (value === this.#mark) return;
+    const changes: MarkChange[] = [];
+    if (value !== this.#mark) changes.push({ name: this.#name, expected: this.#mark, value });
+    if (this.#former !== null) changes.push({ name: this.#former.name, expected: this.#former.value, value: null });
     const { store, clock } = this.#runtime;
-    await store.marks([{ name: this.#name, expected: this.#mark, value }], clock.now());
+    if (changes.length > 0) await store.marks(changes, clock.now());
   }
 }
 
 /** Text that changes with the places of all accounts. */
-export async function sweepPlaces({ store, clock }: Pick<Runtime, "store" | "clock">): Promise<string> {
+export async function sweepPlaces({ store, clock }: Place): Promise<string> {
   const marks = await store.marks([], clock.now());
   return JSON.stringify(marks.filter(({ name }) => name.startsWith(PREFIX)));
 }

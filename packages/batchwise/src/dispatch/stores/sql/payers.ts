@@ -54,14 +54,18 @@ export function* charge(
   const released = remaining === 0 ? reserved : 0;
   if (spent === 0 && released === 0) return;
   const names = JSON.parse(payers) as string[];
-  const among = dialect.among("name", "text");
-  if (names.length > 1)
-    yield* all(
-      `SELECT name FROM batchwise_payer WHERE ${among} ORDER BY name ${dialect.lock("batchwise_payer")}`,
-      names,
-    );
+  if (names.length > 1) yield* lock(dialect, names);
   const sets = "spent = spent + ?, reserved = reserved - ?";
-  yield* run(`UPDATE batchwise_payer SET ${sets} WHERE ${among}`, spent, released, names);
+  yield* run(`UPDATE batchwise_payer SET ${sets} WHERE ${dialect.among("name", "text")}`, spent, released, names);
+}
+
+/** Locks those that exist, in the order of the database, until the transaction ends. */
+function lock(dialect: Dialect, names: readonly string[]): Steps<unknown> {
+  return all(
+    `SELECT name FROM batchwise_payer WHERE ${dialect.among("name", "text")}
+     ORDER BY name ${dialect.lock("batchwise_payer")}`,
+    names,
+  );
 }
 
 export function* changePayers(
@@ -69,7 +73,12 @@ export function* changePayers(
   changes: readonly PayerChange[],
   names: readonly string[],
 ): Steps<PayerRow[]> {
-  // In one order, so that two processes never lock each other out.
+  // New rows in one order, too: two processes that start never wait for each other.
+  if (changes.length > 1)
+    yield* lock(
+      dialect,
+      changes.map(({ name }) => name),
+    );
   const sorted = [...changes].sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const { name, limit, spent } of sorted) {
     yield* run(
