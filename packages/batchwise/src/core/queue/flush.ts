@@ -40,7 +40,9 @@ export const NO_FLUSHES: readonly Flush[] = [];
 /** The flushes of a lane. */
 export class Marks {
   /** In call order, with the numbers of covered entries that wait. */
-  #marks: { readonly flush: Flush; waiting: number }[] = [];
+  readonly #marks: { readonly flush: Flush; waiting: number }[] = [];
+  /** How many of the first ones are done. */
+  #done = 0;
   /** How many covered entries wait. */
   waiting = 0;
 
@@ -66,9 +68,15 @@ export class Marks {
 
   /** Call after entries have left. Returns whether no covered entry waits any more. */
   release(): boolean {
-    let done = 0;
-    while (this.#marks[done]?.waiting === 0) done += 1;
-    if (done > 0) for (const { flush } of this.#marks.splice(0, done)) flush.release();
+    for (let mark = this.#marks[this.#done]; mark?.waiting === 0; mark = this.#marks[this.#done]) {
+      this.#done += 1;
+      mark.flush.release();
+    }
+    // Not each time: it moves the others.
+    if (this.#done * 2 > this.#marks.length) {
+      this.#marks.splice(0, this.#done);
+      this.#done = 0;
+    }
     return this.#marks.length === 0;
   }
 
@@ -82,7 +90,7 @@ export class Marks {
 
   /** Index of the first flush that covers a moment. */
   #firstOver(sequence: number): number {
-    let low = 0;
+    let low = this.#done;
     let high = this.#marks.length;
     while (low < high) {
       const middle = (low + high) >> 1;
