@@ -81,9 +81,9 @@ export const notQuick: string[] = [
 
 /** `npm test` runs some of their cases, `npm run prove` all. */
 export const ofSomeCases: string[] = [
-  "packages/batchwise/test/core/learned-cost.test.ts",
+  "packages/batchwise/test/core/{learned-cost,length-order-waits}.test.ts",
   "packages/batchwise/test/dispatch/accounts/{bad-hour,outage}.test.ts",
-  "packages/batchwise/test/dispatch/official-clients.test.ts",
+  "packages/batchwise/test/dispatch/{day,official-clients}.test.ts",
   "packages/batchwise/test/dispatch/batches/poll/stuck-batches.test.ts",
   "packages/batchwise/test/dispatch/batches/collect/read-again.test.ts",
   "packages/batchwise/test/dispatch/batches/submit/protocol.test.ts",

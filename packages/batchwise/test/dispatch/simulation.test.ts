@@ -8,11 +8,11 @@ import { simulate } from "./support/simulation/simulation.ts";
 
 const only = process.env.SEED;
 /**
- * A third of a second each; `npm run prove -- dispatch-simulation` runs the next 500. Run some
- * thousands after a change of the protocol: `SEEDS=5000`.
+ * A second each; `npm run prove -- dispatch-simulation` runs the next 500. Run some thousands after
+ * a change of the protocol: `SEEDS=5000`.
  */
-const RUNS = Number(process.env.SEEDS ?? 20);
-const A_TEST = 20;
+const RUNS = Number(process.env.SEEDS ?? 8);
+const A_TEST = 8;
 
 const starts =
   only === undefined ? Array.from({ length: Math.ceil(RUNS / A_TEST) }, (_, index) => index * A_TEST) : [Number(only)];

@@ -6,7 +6,7 @@ import type { Violation } from "./model.ts";
 import { runWorld } from "./run-world.ts";
 
 const GROUPS = 5;
-const WORLDS_A_GROUP = 200;
+const WORLDS_A_GROUP = 100;
 
 const replayed = process.env.BATCHWISE_SEED;
 

@@ -1,6 +1,7 @@
-// A whole day of work for the dispatcher, in virtual time: 50,000 requests that arrive unevenly, at
+// A whole day of work for the dispatcher, in virtual time: requests that arrive unevenly, at
 // accounts of the strict fake over the official client. Accounts differ in their limit of enqueued
 // tokens; some items fail once, some always; some batches expire with only a part of their results.
+// `npm test` runs the day with a fifth of its requests, limits and batch sizes.
 
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeAnswer, type FakeLine, type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
@@ -9,18 +10,21 @@ import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
 import type { DispatchRequest } from "../../../src/dispatch/contract/types.ts";
 import type { VirtualClock } from "../../../src/testing/index.ts";
+import { runsAllCases } from "./breadth.ts";
 import { isAtRest, seeded, type World, world } from "./world.ts";
 
 const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
-export const REQUESTS = 50_000;
+/** How much of the day's 50,000 requests, and of all that has to grow with them. */
+export const SCALE: number = runsAllCases ? 1 : 0.2;
+export const REQUESTS: number = 50_000 * SCALE;
 const DAY = 24 * HOUR;
 const SLOT = 10 * MINUTE;
 /** A nightly job brings this share of the day at once, this long after the start. */
 const BURST = { share: 0.2, at: 18 * HOUR };
 const BAD_SHARE = 0.01;
 const FAILED_SHARE = 0.05;
-const SMALL = 150;
+const SMALL = 150 * SCALE;
 /** Turns of the platform without a call under way after which nothing is going on any more. */
 const QUIET_TURNS = 4;
 
@@ -115,7 +119,7 @@ export async function liveDay(accounts: readonly AccountOfDay[], isMine: (n: num
   const fakes = accounts.map((account, index) => fakeOf(here, account, index));
   const dispatcher = await here.start({
     accounts: accounts.map((account, index) => accountOf(fakes[index] as FakeProvider, account, index, pending)),
-    thresholds: { maxRequests: 2_000, maxAgeMs: 30 * MINUTE },
+    thresholds: { maxRequests: 2_000 * SCALE, maxAgeMs: 30 * MINUTE },
     retry: { attempts: 6, backoffMs: MINUTE },
   });
   const { time, store } = here;
@@ -151,7 +155,11 @@ function fakeOf(here: World, { enqueuedTokens, expiring }: AccountOfDay, index: 
     plan: ({ requests }) => {
       const expires = expired < expiring && requests >= SMALL;
       if (expires) expired += 1;
-      return { runMs: expires ? 2 * DAY : HOUR + requests * 500, expiredShare: 0.6, failedShare: FAILED_SHARE };
+      return {
+        runMs: expires ? 2 * DAY : HOUR + (requests / SCALE) * 500,
+        expiredShare: 0.6,
+        failedShare: FAILED_SHARE,
+      };
     },
   });
 }
