@@ -3,8 +3,10 @@
 // once more when it answers.
 
 import { expect, test } from "vitest";
+import type { Account } from "../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../src/dispatch/contract/errors.ts";
 import { SimProvider } from "./support/simulation/sim-provider.ts";
+import { SimRunner } from "./support/simulation/sim-runner.ts";
 import { ask, isAtRest, SimProcess, storeDown, type World, world } from "./support/world.ts";
 
 const SECOND = 1_000;
@@ -25,7 +27,7 @@ const gone = async (): Promise<never> => {
  * A dispatcher in a process of its own, whose clock does not wait for the store. `fate` affects its
  * calls once it is set.
  */
-async function shop(here: World) {
+async function shop(here: World, account?: Account) {
   const sim = new SimProvider({ time: here.time });
   const told: unknown[] = [];
   const process = new SimProcess(here.time);
@@ -35,7 +37,7 @@ async function shop(here: World) {
     return call();
   });
   const onError = (error: unknown): void => void told.push(error);
-  const accounts = [sim.account()];
+  const accounts = [account ?? sim.account()];
   const dispatcher = await here.start({ store, accounts, thresholds, onError, clock: process.clock });
   return { sim, told, dispatcher, set, process };
 }
@@ -78,6 +80,31 @@ test.each([
   await here.start({ accounts: [sim.account()], thresholds });
   await here.until(() => isAtRest(here.store, here.time.now()));
   expect([...sim.successes().values()]).toEqual(names.map(() => 1));
+});
+
+test.each([
+  ["refuses results for an hour", "settle", full, 60 * MINUTE],
+  ["hangs at results for an hour", "settle", never, 60 * MINUTE],
+  ["is gone for a second", "", gone, 1_000],
+  ["hangs for a second", "", never, 1_000],
+] as const)("a stop while lines run here and the store %s ends in time", async (_what, of, fate, forMs) => {
+  const here = world();
+  const runner = new SimRunner({ time: here.time, lineMs: () => 20_000 });
+  const { dispatcher, set } = await shop(here, runner.account());
+  await dispatcher.enqueueMany(names.map((name) => ask(name)));
+  await passUntil(here, () => runner.executions.length > 0);
+  await here.time.advance(21_000);
+  set.fate = (name) => (of === "" || name === of ? fate() : Promise.resolve());
+  await here.time.advance(20_000 + forMs);
+  const ran = runner.executions.length;
+
+  expect(await stopsWithin(here, dispatcher)).toBeLessThan(10 * SECOND);
+  const [after] = await here.store.batches({ limit: 1 });
+  if (of !== "") expect(after).toMatchObject({ leaseUntil: 0 });
+  await here.start({ accounts: [runner.account()], thresholds });
+  await here.until(() => isAtRest(here.store, here.time.now()));
+  expect((await here.store.outcomes({ ids: names })).map(({ status }) => status)).toEqual(names.map(() => "succeeded"));
+  expect(runner.executions.length - ran).toBeLessThanOrEqual(names.length);
 });
 
 test.each([

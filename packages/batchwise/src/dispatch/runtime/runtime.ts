@@ -13,6 +13,7 @@ import type { LedgerRow, MarkChange, MarkRow } from "../contract/store/rows.ts";
 import type { Store } from "../contract/store/store.ts";
 import { readable, withInnermostCause, wordsOf } from "../format/client-error.ts";
 import { Secrets, secretsOf } from "../format/secrets.ts";
+import { visible } from "../format/visible.ts";
 import type { ResolvedOptions } from "../options/resolve-options.ts";
 import { PriceLimits } from "../prices/price-limits.ts";
 import { AccountTroubles } from "./account-troubles.ts";
@@ -204,7 +205,8 @@ export class Runtime {
     const error = withInnermostCause(this.secrets.error(readable(told)));
     const { onError } = this.options;
     if (onError === null) {
-      this.#unheard.add(codeOf(error), error instanceof DispatchError ? error.message : wordsOf(error));
+      const words = error instanceof DispatchError ? error.message : wordsOf(error);
+      this.#unheard.add(visible(codeOf(error)), visible(words));
       return;
     }
     attempt(

@@ -27,6 +27,9 @@ const SLACK_MS = 250;
 
 const KEY_NAMES = ["state", "queue", "asks", "seen"];
 
+/** How the errors begin of a replica, or of a node of a cluster that the keys have left. */
+const WRONG_SERVER = ["READONLY", "MASTERDOWN", "MOVED", "Too many Cluster redirections"];
+
 /** The SHA-1 by which Redis knows the script. */
 let hash: Promise<string> | null = null;
 
@@ -104,7 +107,7 @@ export class Server {
     try {
       return await this.#send("EVALSHA", await hash, ...rest);
     } catch (error) {
-      if (begins(error, "READONLY")) this.#leave();
+      if (WRONG_SERVER.some((code) => begins(error, code))) this.#leave();
       if (!begins(error, "NOSCRIPT")) throw error;
       // The server does not know the script yet and learns it from EVAL. SCRIPT LOAD names no key,
       // so a cluster would send it to any node.
@@ -113,8 +116,8 @@ export class Server {
   }
 
   /**
-   * The client would keep the connection to a server that has become a replica. node-redis cannot
-   * drop it.
+   * The client would keep the connection to a server that has become the wrong one. node-redis
+   * cannot drop it.
    */
   #leave(): void {
     const client = this.#client;

@@ -15,13 +15,23 @@ interface Written {
 }
 
 /**
- * Turns for the next try, as JSON text; null where the answer is empty, or its endpoint has no
- * turns. `answer`: the provider's answer in the format of the endpoint. `why`: a sentence.
+ * Turns for the next try, as JSON text; null where the answer is empty or nested too deeply, or its
+ * endpoint has no turns. `answer`: the provider's answer in the format of the endpoint. `why`: a
+ * sentence.
  */
 export function turnsAfter(endpoint: string, answer: JsonObject, why: string): string | null {
   const reason = `${why} Answer again, in full, without this mistake.`;
   const written = WRITERS[endpoint]?.(answer, reason) ?? null;
-  return written === null ? null : JSON.stringify(written);
+  return written === null ? null : textOrNull(written);
+}
+
+/** null for an answer that is nested too deeply to be written. */
+function textOrNull(written: Written): string | null {
+  try {
+    return JSON.stringify(written);
+  } catch {
+    return null;
+  }
 }
 
 /** The JSON text of a body with turns of `turnsAfter`. */

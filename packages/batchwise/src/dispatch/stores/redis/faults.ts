@@ -7,6 +7,17 @@ export function messageOf(error: unknown): string {
 }
 
 /**
+ * What a server says that is the wrong one by now: a replica, one without its primary, or a node of
+ * a cluster that the keys have left, also where the client has followed redirections in vain.
+ */
+const WRONG_SERVER = /^(?:READONLY|MASTERDOWN|MOVED|Too many Cluster redirections)/;
+
+/** Another connection may reach the server that has taken over. */
+export function isOfWrongServer(error: unknown): boolean {
+  return WRONG_SERVER.test(messageOf(error));
+}
+
+/**
  * What a server says of a right that was taken away after the script had found it. Redis 7.0 does
  * not name the command.
  */
@@ -16,6 +27,8 @@ const RIGHTS = "The rights that suffice are in the docs of the store";
 const FAULTS: Readonly<Record<string, readonly [code: DispatchErrorCode, what: string]>> = {
   OOM: ["STORE_FULL", "Redis has no memory left"],
   READONLY: ["STORE_READ_ONLY", "Redis cannot be written to"],
+  MASTERDOWN: ["STORE_UNAVAILABLE", "Redis is a replica without its primary"],
+  MOVED: ["STORE_UNAVAILABLE", "Redis is a node of a cluster, and another has the keys; ioredis' `Cluster` finds it"],
   NOREPLICAS: ["STORE_READ_ONLY", "Redis cannot be written to"],
   NOAUTH: ["STORE_FORBIDDEN", "Redis wants a login"],
   WRONGPASS: ["STORE_FORBIDDEN", "Redis refuses the login"],

@@ -2,7 +2,7 @@
 // not at all. Does not repeat a call whose answer was lost: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
-import { messageOf, storeError } from "./faults.ts";
+import { isOfWrongServer, messageOf, storeError } from "./faults.ts";
 import type { RedisClient, RedisStoreOptions } from "./options.ts";
 import { riskOf } from "./risks.ts";
 import { type Script, scriptOf } from "./script.ts";
@@ -102,7 +102,7 @@ export class Server {
     } catch (error) {
       // The next connection may have another user or server.
       this.#lookedAt.clear();
-      if (messageOf(error).startsWith("READONLY")) this.#leave();
+      if (isOfWrongServer(error)) this.#leave();
       throw error;
     }
   }
@@ -119,7 +119,7 @@ export class Server {
   }
 
   /**
-   * Closes the connection to a server that has become a replica; the client would keep it.
+   * Closes the connection to a server that has become the wrong one; the client would keep it.
    * node-redis has no method for this.
    */
   #leave(): void {

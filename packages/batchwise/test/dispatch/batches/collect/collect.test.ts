@@ -3,6 +3,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { Account, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
+import type { DispatcherOptions } from "../../../../src/dispatch/contract/dispatcher-options.ts";
 import { DispatchError } from "../../../../src/dispatch/contract/errors.ts";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { SimProvider } from "../../support/simulation/sim-provider.ts";
@@ -15,7 +16,7 @@ const names = Array.from({ length: 10 }, (_, index) => `r${index}`);
 type Results = (lines: AsyncIterable<ResultLine>, read: number, here: World) => AsyncGenerator<ResultLine>;
 
 /** Ten requests whose results come from `results`, which gets the number of earlier reads. */
-async function collected(results: Results) {
+async function collected(results: Results, more: Partial<DispatcherOptions> = {}) {
   const here = world();
   const sim = new SimProvider({ time: here.time });
   const plain = sim.account();
@@ -24,7 +25,7 @@ async function collected(results: Results) {
     ...plain,
     results: (batch, call, name) => results(plain.results(batch, call, name), readAt.push(here.time.now()) - 1, here),
   };
-  const dispatcher = await here.start({ accounts: [account], thresholds: { maxRequests: names.length } });
+  const dispatcher = await here.start({ accounts: [account], thresholds: { maxRequests: names.length }, ...more });
   await dispatcher.enqueueMany(names.map((name) => ask(name)));
   const rest = (): Promise<void> => here.until(() => isAtRest(here.store, here.time.now()));
   return { ...here, sim, dispatcher, readAt, rest };
@@ -93,6 +94,26 @@ describe("results", () => {
     ]);
     expect(outcomes.filter(({ status }) => status === "succeeded")).toHaveLength(6);
     expect([readAt.length, sim.batches.length]).toEqual([1, 1]);
+  });
+
+  test("with an answer that is refused, and nested too deeply to be sent along, ask for it again without it", async () => {
+    const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as JsonObject[string];
+    const call = { id: "1", type: "function", function: { name: "f", arguments: "{}" }, deep };
+    const body = { choices: [{ message: { role: "assistant", content: null, tool_calls: [call] } }] };
+    const options = { check: (answer: JsonObject) => ("choices" in answer ? "No." : null), reask: true };
+    const results: Results = async function* (lines, read) {
+      let count = 0;
+      for await (const line of lines) {
+        count += 1;
+        yield read === 0 && count === 3 ? { ...line, response: { statusCode: 200, body: body as JsonObject } } : line;
+      }
+    };
+    const { dispatcher, rest, sim } = await collected(results, options);
+    await rest();
+    const outcomes = await Promise.all(names.map((name) => dispatcher.result(name)));
+    expect(outcomes.map(({ status }) => status)).toEqual(names.map(() => "succeeded"));
+    expect(outcomes.map(({ attempts }) => attempts).toSorted()).toEqual([...names.slice(1).map(() => 1), 2]);
+    expect(sim.batches).toHaveLength(2);
   });
 
   test("that break off every time are asked for later each time, at most every five minutes", async () => {

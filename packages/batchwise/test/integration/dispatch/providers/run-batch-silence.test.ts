@@ -84,16 +84,19 @@ test("no network is told once to onError, and stands in the progress with the ti
   expect(paused?.until).toBeGreaterThan(Date.now());
 });
 
-test("no network and no onError is printed once, by process.emitWarning with the code", async () => {
+test("no network and no onError is printed once, by process.emitWarning with the code, without terminal codes", async () => {
   const warnings: { readonly name: string; readonly code?: string; readonly message: string }[] = [];
   const hear = (warning: Error) => void warnings.push(warning);
   process.on("warning", hear);
   onTestFinished(() => void process.off("warning", hear));
-  await unreachable({});
-  await unreachable({});
+  const client = new OpenAI({ apiKey: "sk-1", baseURL: "http://127.0.0.1:1/v1" });
+  const accounts = [openaiAccount({ client, name: "open\u001b[2J\u009b\u007f\nai" })];
+  await unreachable({ accounts });
+  await unreachable({ accounts });
   await sleep(10);
   expect(warnings).toMatchObject([{ name: "BatchwiseWarning", code: "ACCOUNT_UNAVAILABLE" }]);
-  expect(warnings[0]?.message).toContain('The account "openai" gave no answer');
+  const name = String.raw`open\u001b[2J\u009b\u007f\u000aai`;
+  expect(warnings[0]?.message).toContain(`The account "${name}" gave no answer`);
 });
 
 test("a run whose outcomes nobody reads is told after a second; one that is read is not", async () => {

@@ -26,6 +26,7 @@ import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { s3Storage } from "batchwise/dispatch/storage";
 import { fakeProvider } from "batchwise/dispatch/testing";
+import { xaiAccount } from "batchwise/dispatch/xai";
 import OpenAI from "openai";
 import { describe, expect, onTestFinished, test } from "vitest";
 
@@ -60,6 +61,7 @@ const accounts: Readonly<Record<string, (url: string, key: string) => Account>> 
   Mistral: (url, apiKey) => mistralAccount({ client: new Mistral({ apiKey, serverURL: url }), ...common() }),
   Gemini: (url, apiKey) =>
     geminiAccount({ client: new GoogleGenAI({ apiKey, vertexai: false, httpOptions: { baseUrl: url } }), ...common() }),
+  xAI: (url, apiKey) => xaiAccount({ client: new OpenAI({ apiKey, baseURL: url }), ...common() }),
   "a local server": (url, apiKey) => localAccount({ baseURL: `${url}/v1`, apiKey, ...own }),
 };
 
