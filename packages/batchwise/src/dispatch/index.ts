@@ -9,20 +9,19 @@ export type {
   BatchInput,
   BatchName,
   CallOptions,
-  Capabilities,
   CleanupInput,
   CreateInput,
-  Failure,
-  LineFault,
   LineRequest,
   ListPage,
-  Operation,
   ProviderBatch,
-  ProviderLimits,
   ProviderState,
   ResultLine,
 } from "./contract/account.ts";
 export type { CachedPrefix } from "./contract/cached-prefix.ts";
+export type {
+  Capabilities,
+  ProviderLimits,
+} from "./contract/capabilities.ts";
 export type { CheckedRequest, OutputCheck, OutputSchema, SchemaIssue, SchemaResult } from "./contract/checks.ts";
 export type {
   Estimate,
@@ -79,6 +78,11 @@ export type {
   UsageEvent,
 } from "./contract/events.ts";
 export type {
+  Failure,
+  LineFault,
+  Operation,
+} from "./contract/failures.ts";
+export type {
   JobOutcome,
   JobPause,
   JobProgress,
@@ -108,6 +112,24 @@ export type {
 } from "./contract/operations.ts";
 export type { ObjectStorage, StoredObject } from "./contract/storage.ts";
 export type {
+  Amended,
+  Amendment,
+  DeliveriesInput,
+  LeaseInput,
+  SealInput,
+  SealResult,
+  SettleInput,
+  SettleResult,
+  TransitionResult,
+} from "./contract/store/calls.ts";
+export type {
+  LedgerChanges,
+  LedgerLimits,
+  LedgerRow,
+  MarkChange,
+  MarkRow,
+} from "./contract/store/ledger-rows.ts";
+export type {
   DeliveryLogRow,
   DeliveryReport,
   DeliveryRow,
@@ -117,6 +139,10 @@ export type {
   Settlement,
 } from "./contract/store/outcome-rows.ts";
 export type { PayerChange, PayerRow } from "./contract/store/payers.ts";
+export type {
+  LaneRow,
+  Probe,
+} from "./contract/store/probe.ts";
 export type { PruneInput, PruneStep } from "./contract/store/pruning.ts";
 export type {
   BatchChanges,
@@ -126,14 +152,7 @@ export type {
   FindQuery,
   FindResult,
   HistoryRow,
-  LaneRow,
-  LedgerChanges,
-  LedgerLimits,
-  LedgerRow,
-  MarkChange,
-  MarkRow,
   NewRequest,
-  Probe,
   RequestMatch,
   RequestQuery,
   RequestRow,
@@ -141,18 +160,7 @@ export type {
   UsageQuery,
   UsageRow,
 } from "./contract/store/rows.ts";
-export type {
-  Amended,
-  Amendment,
-  DeliveriesInput,
-  LeaseInput,
-  SealInput,
-  SealResult,
-  SettleInput,
-  SettleResult,
-  Store,
-  TransitionResult,
-} from "./contract/store/store.ts";
+export type { Store } from "./contract/store/store.ts";
 export type { TransactionalStore, TransactionIntake, WithinTransaction } from "./contract/store/transactions.ts";
 export type { TagKind } from "./contract/tag-kind.ts";
 export type {

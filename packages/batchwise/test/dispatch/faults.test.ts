@@ -1,7 +1,8 @@
 // Batches that fail as a whole, creates whose answer is lost, and unexpected provider batches.
 
 import { describe, expect, test } from "vitest";
-import type { Account, Failure } from "../../src/dispatch/contract/account.ts";
+import type { Account } from "../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../src/dispatch/contract/failures.ts";
 import { type SimOptions, SimProvider } from "./support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "./support/world.ts";
 

@@ -3,7 +3,7 @@
 import { glob } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Capabilities } from "../../src/dispatch/contract/account.ts";
+import type { Capabilities } from "../../src/dispatch/contract/capabilities.ts";
 import { root } from "./repository.ts";
 
 /**

@@ -1,7 +1,7 @@
 // Describes an account problem that a failed call shows. Pure.
 
-import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
+import type { Failure, Operation } from "../contract/failures.ts";
 import { NOT_JSON, statusOf, wordsOf } from "../format/client-error.ts";
 
 /** Codes of the errors that `onError` gets for an account whose requests wait. */

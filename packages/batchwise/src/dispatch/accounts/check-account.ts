@@ -1,6 +1,7 @@
 // Checks with its cheapest call whether an account works.
 
-import type { Account, CallOptions, Failure } from "../contract/account.ts";
+import type { Account, CallOptions } from "../contract/account.ts";
+import type { Failure } from "../contract/failures.ts";
 import { atOnce } from "../format/at-once.ts";
 import { BAD_HEADER, NOT_JSON, statusOf, wordsOf } from "../format/client-error.ts";
 import { secretsOf } from "../format/secrets.ts";

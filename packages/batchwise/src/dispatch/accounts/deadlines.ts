@@ -4,7 +4,8 @@
 import { ledgerName } from "../batches/life-cycle.ts";
 import { DEADLINE_LEAD_MS } from "../batches/seal/thresholds.ts";
 import type { Account } from "../contract/account.ts";
-import type { LaneRow, LedgerRow } from "../contract/store/rows.ts";
+import type { LedgerRow } from "../contract/store/ledger-rows.ts";
+import type { LaneRow } from "../contract/store/probe.ts";
 import type { LaneName } from "../format/encode.ts";
 import { outageOn } from "./outage.ts";
 import { opennessOf, type Pauses } from "./pauses.ts";

@@ -5,7 +5,7 @@
 // costs one call and pauses the account again.
 
 import type { Account } from "../contract/account.ts";
-import type { LedgerChanges } from "../contract/store/rows.ts";
+import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
 import { underLeases } from "../runtime/lease/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { everyBatch } from "../runtime/store/every-batch.ts";

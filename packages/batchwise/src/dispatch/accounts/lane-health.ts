@@ -3,7 +3,7 @@
 // provider has no capacity, and reports to the user. accounts/record-lane-health.ts writes it.
 // Pure.
 
-import type { MarkRow } from "../contract/store/rows.ts";
+import type { MarkRow } from "../contract/store/ledger-rows.ts";
 import type { LaneRef, OutcomeError } from "../contract/types.ts";
 import { storedCode, storedMessage } from "../format/stored-code.ts";
 import { backoff } from "../runtime/backoff.ts";

@@ -2,8 +2,9 @@
 // no request: the limit may have been raised, and the message may have been misread. Nothing is
 // learned if the user has given a limit. Pure.
 
-import type { Account, Failure } from "../contract/account.ts";
-import type { LedgerRow } from "../contract/store/rows.ts";
+import type { Account } from "../contract/account.ts";
+import type { Failure } from "../contract/failures.ts";
+import type { LedgerRow } from "../contract/store/ledger-rows.ts";
 
 /** How long it holds, in ms. */
 export const LEARNED_FOR_MS: number = 24 * 3_600_000;

@@ -3,7 +3,8 @@
 // time. Whatever else pauses the account leaves the outage as it is. Pure.
 
 import { UNRESOLVED } from "../batches/life-cycle.ts";
-import type { BatchRow, LedgerRow } from "../contract/store/rows.ts";
+import type { LedgerRow } from "../contract/store/ledger-rows.ts";
+import type { BatchRow } from "../contract/store/rows.ts";
 import { parseLane } from "../format/encode.ts";
 import { storedCode } from "../format/stored-code.ts";
 import { backoff } from "../runtime/backoff.ts";

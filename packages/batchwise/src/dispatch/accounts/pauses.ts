@@ -2,7 +2,7 @@
 // lanes that wait for a cache. Pure.
 
 import { type Primings, primingsOf } from "../batches/seal/cache-state.ts";
-import type { MarkRow } from "../contract/store/rows.ts";
+import type { MarkRow } from "../contract/store/ledger-rows.ts";
 import type { LaneRef, OutcomeError, PausedRecord, PauseRecord } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
 import { storedMessage } from "../format/stored-code.ts";

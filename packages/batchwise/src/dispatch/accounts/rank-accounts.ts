@@ -4,7 +4,7 @@
 
 import { ledgerName } from "../batches/life-cycle.ts";
 import type { Account } from "../contract/account.ts";
-import type { LedgerLimits, LedgerRow } from "../contract/store/rows.ts";
+import type { LedgerLimits, LedgerRow } from "../contract/store/ledger-rows.ts";
 import type { LaneName } from "../format/encode.ts";
 import { learnedLimit } from "./learned-limit.ts";
 

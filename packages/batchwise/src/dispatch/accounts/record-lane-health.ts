@@ -3,8 +3,8 @@
 // would show it, and batches without a success.
 
 import { isBadHour, type LineTally } from "../batches/collect/bad-hour.ts";
-import type { Failure, Operation } from "../contract/account.ts";
 import { DispatchError } from "../contract/errors.ts";
+import type { Failure, Operation } from "../contract/failures.ts";
 import type { BatchRow } from "../contract/store/rows.ts";
 import type { LaneRef, OutcomeError } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";

@@ -2,7 +2,8 @@
 // gives it back until `nextAt`.
 
 import { outageText } from "../accounts/outage.ts";
-import type { BatchChanges, LedgerChanges } from "../contract/store/rows.ts";
+import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
+import type { BatchChanges } from "../contract/store/rows.ts";
 import type { Disposal } from "../format/payload.ts";
 import type { Lease } from "../runtime/lease/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";

@@ -2,7 +2,8 @@
 // the time. Pure.
 
 import type { Outage } from "../accounts/outage.ts";
-import type { BatchRow, LedgerRow } from "../contract/store/rows.ts";
+import type { LedgerRow } from "../contract/store/ledger-rows.ts";
+import type { BatchRow } from "../contract/store/rows.ts";
 import type { StepAccount } from "./life-cycle.ts";
 
 export interface BatchCase {

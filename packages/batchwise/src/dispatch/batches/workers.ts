@@ -3,8 +3,8 @@
 // poll share a list call.
 
 import type { Account } from "../contract/account.ts";
+import type { LeaseInput } from "../contract/store/calls.ts";
 import type { BatchChanges, BatchRow } from "../contract/store/rows.ts";
-import type { LeaseInput } from "../contract/store/store.ts";
 import { readable } from "../format/client-error.ts";
 import type { Disposal } from "../format/payload.ts";
 import { Lease, LeaseLost } from "../runtime/lease/lease.ts";

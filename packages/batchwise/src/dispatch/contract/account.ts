@@ -10,67 +10,9 @@
 // - `encodeLine` and `classify` are pure. A line is equal on every machine and in every version.
 
 import type { CachedPrefix } from "./cached-prefix.ts";
-import type { TagKind } from "./tag-kind.ts";
+import type { Capabilities, JsonSchemas, ProviderLimits } from "./capabilities.ts";
+import type { Failure, Operation } from "./failures.ts";
 import type { Endpoint, JsonObject, OutcomeError, OutcomeResponse, Usage } from "./types.ts";
-
-/** A provider's features and limits. */
-export interface Capabilities {
-  /** The service's name in logs: "openai", "azure", "groq", "together", "anthropic". */
-  readonly provider: string;
-  /** Batch endpoints. Requests for any other are refused at `enqueue`. No spaces, no `#`. */
-  readonly endpoints: readonly Endpoint[];
-  /** Endpoints in the provider's own format: only `model` of `requestDefaults` applies. */
-  readonly nativeEndpoints?: readonly Endpoint[];
-  /**
-   * Maximum bytes of a batch inside its create; larger ones are uploaded first. 0: always a file.
-   * Infinity: always inline. The choice is stored with the first try and holds for all later ones.
-   */
-  readonly maxInlineBytes: number;
-  readonly tag: TagKind;
-  readonly list: {
-    /** False: one call returns all batches. */
-    readonly paged: boolean;
-    readonly pageSize: number;
-    /** True: newest first, so paging may stop at the attempt's start. */
-    readonly newestFirst: boolean;
-  };
-  /** Uploads can be listed by name, so that unused ones are found and deleted. */
-  readonly listsFiles: boolean;
-  /** Whether the enqueued limits apply to the whole account or per model. */
-  readonly ledgerScope: "account" | "model";
-  /** Set by the account's option `fallback`. Default false. */
-  readonly fallback?: boolean;
-  /**
-   * In ms: the longest run of a batch. If a request has a deadline and a fallback account serves
-   * it, this estimates the account's batch time until one has ended. Absent: 24 hours.
-   */
-  readonly completionWindowMs?: number;
-  /**
-   * JSON schemas that it takes for answers: "any", or "strict" ones, whose objects are closed and
-   * require all properties; these are sent without bounds such as `minimum`. Absent: none.
-   */
-  readonly jsonSchemas?: JsonSchemas;
-  readonly limits: ProviderLimits;
-}
-
-export type JsonSchemas = "any" | "strict";
-
-/** Default limits, which the user overrides with `limits`; Infinity if there is none. */
-export interface ProviderLimits {
-  readonly maxRequests: number;
-  readonly maxBytes: number;
-  /** Per batch. */
-  readonly maxTokens: number;
-  /** The provider refuses a smaller batch. */
-  readonly minRequests: number;
-  readonly maxEnqueuedTokens: number;
-  readonly maxEnqueuedRequests: number;
-  readonly maxEnqueuedBatches: number;
-  /** Maximum creates per hour; half is reserved for parts of refused batches. Absent: no limit. */
-  readonly maxCreatesPerHour?: number;
-  /** Maximum inputs of an embeddings batch, summed over its requests. Absent: no limit. */
-  readonly maxInputs?: number;
-}
 
 /** Options of every account factory, besides its `client`. */
 export interface AccountOptions {
@@ -225,70 +167,6 @@ export interface ResultLine {
   readonly error: OutcomeError | null;
   readonly usage: Usage | null;
 }
-
-/** A line that the provider's validation blames. `line` counts from 1 and is `ord` + 1. */
-export interface LineFault {
-  readonly line: number;
-  readonly code: string;
-  readonly message: string;
-}
-
-/**
- * The meaning of an error for the batch. Anything not listed is `unknown`, which is always safe.
- */
-export type Failure =
-  /**
-   * Refused or never sent (a refused connection, 404, 409 if it proves refusal); nothing runs. May
-   * work later. `filePending`: the file is not processed yet; the create is repeated within
-   * seconds.
-   */
-  | {
-      readonly kind: "definitelyNotCreated";
-      readonly code: string;
-      readonly message: string;
-      readonly filePending?: true;
-    }
-  /** Timeout, reset, abort, 408, 5xx: it may have succeeded. */
-  | { readonly kind: "unknown"; readonly code: string; readonly message: string }
-  /** 429 for too many calls; nothing runs. */
-  | {
-      readonly kind: "rateLimited";
-      readonly code: string;
-      readonly message: string;
-      readonly retryAfterMs: number | null;
-    }
-  /** The enqueued limit is reached. `limitTokens`: the limit in the message. Charges no attempt. */
-  | {
-      readonly kind: "tokenLimit";
-      readonly code: string;
-      readonly message: string;
-      readonly limitTokens: number | null;
-    }
-  /** 401, 402, 403, spend limits, a wrong address. Pauses the account, charges no attempt. */
-  | { readonly kind: "authOrBilling"; readonly code: string; readonly message: string }
-  /**
-   * The batch itself is refused (400, 413, 422, validation). `lines`: blamed requests; empty blames
-   * the whole batch.
-   */
-  | {
-      readonly kind: "invalidRequest";
-      readonly code: string;
-      readonly message: string;
-      readonly lines: readonly LineFault[];
-    };
-
-/** Names of an account's calls, for `classify`. */
-export type Operation =
-  | "upload"
-  | "create"
-  | "list"
-  | "find"
-  | "retrieve"
-  | "results"
-  | "execute"
-  | "cancel"
-  | "files"
-  | "cleanup";
 
 /** One set of credentials and limits at a provider. The top of this file has its contract. */
 export interface Account {

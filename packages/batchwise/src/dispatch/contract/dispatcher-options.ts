@@ -2,10 +2,11 @@
 // and account contracts, which use the types of that file.
 
 import type { Clock } from "../../core/time/clock.ts";
-import type { Account, Operation } from "./account.ts";
+import type { Account } from "./account.ts";
 import type { OutputCheck } from "./checks.ts";
 import type { PriceTable } from "./cost.ts";
 import type { EndedBatch } from "./events.ts";
+import type { Operation } from "./failures.ts";
 import type { Store } from "./store/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "./types.ts";
 

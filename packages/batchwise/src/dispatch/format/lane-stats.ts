@@ -1,6 +1,6 @@
 // Turns a store probe into the waiting work that callers see. Pure.
 
-import type { Probe } from "../contract/store/rows.ts";
+import type { Probe } from "../contract/store/probe.ts";
 import type { LaneStats } from "../contract/types.ts";
 import { parseLane } from "./encode.ts";
 

@@ -1,8 +1,8 @@
 // The texts that the dispatcher keeps in a store: outcome payloads, errors, disposals, and the rows
 // as callers see them. The store never parses them. Pure.
 
-import type { LineFault } from "../contract/account.ts";
 import { OUTCOME_CODES } from "../contract/errors.ts";
+import type { LineFault } from "../contract/failures.ts";
 import type { OutcomeRow } from "../contract/store/outcome-rows.ts";
 import type { BatchRow, StoredEnding, TokenCounts } from "../contract/store/rows.ts";
 import type { BatchRecord, LoggedOutcome, Outcome, OutcomeError, Usage } from "../contract/types.ts";

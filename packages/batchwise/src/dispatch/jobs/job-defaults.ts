@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 import { DispatchError } from "../contract/errors.ts";
 import type { OnChange } from "../contract/jobs.ts";
-import type { MarkChange, MarkRow } from "../contract/store/rows.ts";
+import type { MarkChange, MarkRow } from "../contract/store/ledger-rows.ts";
 import type { Store } from "../contract/store/store.ts";
 import type { Json, JsonObject } from "../contract/types.ts";
 import { canonicalJson } from "../format/canonical.ts";

@@ -5,8 +5,8 @@
 
 import { DispatchError, reworded } from "../contract/errors.ts";
 import type { JobRequest } from "../contract/jobs.ts";
+import type { EnqueueResult } from "../contract/store/calls.ts";
 import type { NewRequest, RequestRow } from "../contract/store/rows.ts";
-import type { EnqueueResult } from "../contract/store/store.ts";
 import { MOST_BYTES, MOST_REQUESTS, sizeOf } from "../requests/enqueue/chunks.ts";
 import type { Enqueuer } from "../requests/enqueue/enqueuer.ts";
 import type { Runtime } from "../runtime/runtime.ts";

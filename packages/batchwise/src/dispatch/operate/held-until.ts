@@ -2,7 +2,7 @@
 // one.
 
 import { LIVE } from "../batches/life-cycle.ts";
-import type { Probe } from "../contract/store/rows.ts";
+import type { Probe } from "../contract/store/probe.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
 /** Above this many live batches, skip the check: some of so many continue. */

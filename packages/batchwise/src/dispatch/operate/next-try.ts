@@ -1,6 +1,6 @@
 // The next time of work that only waits for a retry. Pure.
 
-import type { Probe } from "../contract/store/rows.ts";
+import type { Probe } from "../contract/store/probe.ts";
 
 /**
  * The earliest end of a pause; null if a request is in a batch or waits for one now, or none is

@@ -6,7 +6,7 @@ import { accountMark, laneMark } from "../accounts/pauses.ts";
 import { serves } from "../accounts/rank-accounts.ts";
 import { lanePausesLifted } from "../accounts/record-lane-health.ts";
 import { DispatchError } from "../contract/errors.ts";
-import type { MarkRow } from "../contract/store/rows.ts";
+import type { MarkRow } from "../contract/store/ledger-rows.ts";
 import type { LaneRef, PauseRecord } from "../contract/types.ts";
 import { ulid } from "../format/encode.ts";
 import { storedMessage } from "../format/stored-code.ts";

@@ -4,9 +4,9 @@
 
 import { DispatchError } from "../contract/errors.ts";
 import type { RetryFilter, RetryRequestsOptions } from "../contract/operations.ts";
+import type { Amendment } from "../contract/store/calls.ts";
 import { laneProper } from "../contract/store/lanes.ts";
 import type { NewRequest, RequestRow } from "../contract/store/rows.ts";
-import type { Amendment } from "../contract/store/store.ts";
 import type { DispatchRequest } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
 import { payersOf as limitedBy } from "../prices/max-price.ts";

@@ -1,7 +1,7 @@
 // Computes the dispatcher's statistics from one store probe and its limit. Pure.
 
 import { type Pauses, pausedRecord } from "../accounts/pauses.ts";
-import type { Probe } from "../contract/store/rows.ts";
+import type { Probe } from "../contract/store/probe.ts";
 import type { DispatcherStats } from "../contract/types.ts";
 import { laneStats } from "../format/lane-stats.ts";
 import { nextTryAt } from "./next-try.ts";

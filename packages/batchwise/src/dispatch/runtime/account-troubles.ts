@@ -10,10 +10,10 @@ import {
   troubleError,
   troubleOf,
 } from "../accounts/account-trouble.ts";
-import type { Failure, Operation } from "../contract/account.ts";
 import type { ErrorContext } from "../contract/dispatcher-options.ts";
 import { DispatchError } from "../contract/errors.ts";
-import type { LedgerRow } from "../contract/store/rows.ts";
+import type { Failure, Operation } from "../contract/failures.ts";
+import type { LedgerRow } from "../contract/store/ledger-rows.ts";
 import { isMistake } from "../format/client-error.ts";
 import type { Secrets } from "../format/secrets.ts";
 

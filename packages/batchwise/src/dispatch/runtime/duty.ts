@@ -2,7 +2,7 @@
 // before that ends. Guarantees that no two processes with equal clocks hold the same duty at once.
 // After a crash of the holder, another process can take the duty when the time has passed.
 
-import type { MarkRow } from "../contract/store/rows.ts";
+import type { MarkRow } from "../contract/store/ledger-rows.ts";
 import type { Runtime } from "./runtime.ts";
 
 const PREFIX = "duty ";

@@ -1,7 +1,7 @@
 // Flushes of lanes, in marks of the store: a process without loops asks those with loops to send
 // what it has enqueued. They see it with their next look, within 30 s.
 
-import type { MarkChange, MarkRow } from "../contract/store/rows.ts";
+import type { MarkChange, MarkRow } from "../contract/store/ledger-rows.ts";
 import { storedMessage } from "../format/stored-code.ts";
 import { isFromWrongClock } from "./wall-clock.ts";
 

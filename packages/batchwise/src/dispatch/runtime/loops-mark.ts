@@ -1,7 +1,7 @@
 // Records in the store that some process runs its loops, so that a process without loops can warn a
 // caller who waits for an outcome. One write in 20 s for all processes.
 
-import type { MarkChange, MarkRow } from "../contract/store/rows.ts";
+import type { MarkChange, MarkRow } from "../contract/store/ledger-rows.ts";
 
 const MARK = "loops ran at";
 const WRITTEN_EVERY_MS = 20_000;

@@ -6,7 +6,7 @@ import { opensAt, type Prospect } from "../accounts/deadlines.ts";
 import type { Pauses } from "../accounts/pauses.ts";
 import { turnaroundOf } from "../accounts/turnaround.ts";
 import type { Account } from "../contract/account.ts";
-import type { LedgerRow } from "../contract/store/rows.ts";
+import type { LedgerRow } from "../contract/store/ledger-rows.ts";
 import type { Store } from "../contract/store/store.ts";
 import type { LaneName } from "../format/encode.ts";
 import type { SteadyClock } from "./steady-clock.ts";

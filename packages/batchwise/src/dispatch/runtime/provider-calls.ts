@@ -2,7 +2,8 @@
 // client ignores the signal. The account classifies errors; our own timeouts and aborts are
 // classified here.
 
-import type { Account, CallOptions, Failure, Operation } from "../contract/account.ts";
+import type { Account, CallOptions } from "../contract/account.ts";
+import type { Failure, Operation } from "../contract/failures.ts";
 import { atOnce } from "../format/at-once.ts";
 import { readable } from "../format/client-error.ts";
 import { secretsOf } from "../format/secrets.ts";

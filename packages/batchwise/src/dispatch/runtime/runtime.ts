@@ -9,7 +9,7 @@ import { mostBytes, uploadSpeeds } from "../batches/submit/upload-speed.ts";
 import type { Account } from "../contract/account.ts";
 import type { ErrorContext } from "../contract/dispatcher-options.ts";
 import { DispatchError } from "../contract/errors.ts";
-import type { LedgerRow, MarkChange, MarkRow } from "../contract/store/rows.ts";
+import type { LedgerRow, MarkChange, MarkRow } from "../contract/store/ledger-rows.ts";
 import type { Store } from "../contract/store/store.ts";
 import { readable, withInnermostCause, wordsOf } from "../format/client-error.ts";
 import { Secrets, secretsOf } from "../format/secrets.ts";

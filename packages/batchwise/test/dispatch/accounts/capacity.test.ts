@@ -2,8 +2,8 @@
 // charged.
 
 import { describe, expect, test } from "vitest";
-import type { Failure } from "../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
+import type { Failure } from "../../../src/dispatch/contract/failures.ts";
 import { type Fate, SIM_LIMITS, SimProvider } from "../support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "../support/world.ts";
 

@@ -2,9 +2,10 @@
 // account that takes them, and none expires that an account would have taken.
 
 import { describe, expect, test } from "vitest";
-import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { DispatcherOptions } from "../../../src/dispatch/contract/dispatcher-options.ts";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
+import type { Failure } from "../../../src/dispatch/contract/failures.ts";
 import type { Endpoint } from "../../../src/dispatch/contract/types.ts";
 import { type Fate, SIM_LIMITS, SimProvider } from "../support/simulation/sim-provider.ts";
 import { OUTAGE } from "../support/simulation/sim-refusals.ts";

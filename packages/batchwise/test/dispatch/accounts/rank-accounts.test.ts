@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { type AccountCandidate, batchTokens, rankAccounts } from "../../../src/dispatch/accounts/rank-accounts.ts";
-import type { LedgerRow } from "../../../src/dispatch/contract/store/rows.ts";
+import type { LedgerRow } from "../../../src/dispatch/contract/store/ledger-rows.ts";
 import { SEALED_AT } from "../support/rows.ts";
 import { SIM_LIMITS } from "../support/simulation/sim-provider.ts";
 

@@ -2,7 +2,7 @@
 // tells of it.
 
 import { expect, test } from "vitest";
-import type { MarkChange } from "../../../src/dispatch/contract/store/rows.ts";
+import type { MarkChange } from "../../../src/dispatch/contract/store/ledger-rows.ts";
 import { type SimOptions, SimProvider } from "../support/simulation/sim-provider.ts";
 import { ask, SimProcess, world } from "../support/world.ts";
 

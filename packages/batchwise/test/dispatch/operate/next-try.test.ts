@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { LaneRow } from "../../../src/dispatch/contract/store/rows.ts";
+import type { LaneRow } from "../../../src/dispatch/contract/store/probe.ts";
 import { nextTryAt } from "../../../src/dispatch/operate/next-try.ts";
 
 function lane(ready: number, deferredUntil: number | null): LaneRow {

@@ -2,7 +2,8 @@
 // shared parameters, cleaning up, endpoints of its own.
 
 import { describe, expect, test } from "vitest";
-import type { Account, BatchName, CleanupInput, Failure } from "../../../src/dispatch/contract/account.ts";
+import type { Account, BatchName, CleanupInput } from "../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../src/dispatch/contract/failures.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { type Fate, type SimOptions, SimProvider } from "../support/simulation/sim-provider.ts";

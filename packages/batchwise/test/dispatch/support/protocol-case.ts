@@ -2,7 +2,7 @@
 // point, a network that loses a message, a provider that accepts and lists late. A second process
 // takes over; the provider counts.
 
-import type { Capabilities } from "../../../src/dispatch/contract/account.ts";
+import type { Capabilities } from "../../../src/dispatch/contract/capabilities.ts";
 import { createDispatcher } from "../../../src/dispatch/dispatcher.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { virtualClock } from "../../../src/testing/index.ts";

@@ -2,8 +2,9 @@
 // each call of the store and of the account may throw. A second account, with a request of its own,
 // shows whether the others go on.
 
-import type { Account, Failure } from "../../../src/dispatch/contract/account.ts";
+import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../src/dispatch/contract/dispatcher.ts";
+import type { Failure } from "../../../src/dispatch/contract/failures.ts";
 import type { DispatchRequest, OutcomeStatus } from "../../../src/dispatch/contract/types.ts";
 import { type Fate, type SimOptions, SimProvider } from "./simulation/sim-provider.ts";
 import { SimRunner } from "./simulation/sim-runner.ts";

@@ -1,7 +1,7 @@
 // Cases on amending requests from outside their batch: cancel, fail, expire, retry.
 
 import { deepEqual } from "node:assert/strict";
-import type { Amendment } from "../../../dispatch/contract/store/store.ts";
+import type { Amendment } from "../../../dispatch/contract/store/calls.ts";
 import {
   claimed,
   final,

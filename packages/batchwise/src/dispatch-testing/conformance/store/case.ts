@@ -2,9 +2,10 @@
 // if the store breaks the contract.
 
 import { deepEqual, ok } from "node:assert/strict";
+import type { Amendment, SealInput, SealResult, SettleInput } from "../../../dispatch/contract/store/calls.ts";
 import type { Settlement } from "../../../dispatch/contract/store/outcome-rows.ts";
 import type { BatchRow, NewRequest } from "../../../dispatch/contract/store/rows.ts";
-import type { Amendment, SealInput, SealResult, SettleInput, Store } from "../../../dispatch/contract/store/store.ts";
+import type { Store } from "../../../dispatch/contract/store/store.ts";
 import type { OutcomeStatus } from "../../../dispatch/contract/types.ts";
 
 /**

@@ -2,8 +2,9 @@
 // log.
 
 import { deepEqual } from "node:assert/strict";
+import type { DeliveriesInput } from "../../../dispatch/contract/store/calls.ts";
 import type { DeliveryReport, DeliveryState } from "../../../dispatch/contract/store/outcome-rows.ts";
-import type { DeliveriesInput, Store } from "../../../dispatch/contract/store/store.ts";
+import type { Store } from "../../../dispatch/contract/store/store.ts";
 import { final, NOW, OK, retryOf, type StoreCase, sealed, settleInput, storeCase } from "./case.ts";
 
 const UNTIL = NOW + 60_000;

@@ -1,8 +1,9 @@
 // Cases on leases and on the writes that they allow: lease, transition, and reading batches.
 
 import { deepEqual } from "node:assert/strict";
+import type { LeaseInput } from "../../../dispatch/contract/store/calls.ts";
 import type { BatchRow } from "../../../dispatch/contract/store/rows.ts";
-import type { LeaseInput, Store } from "../../../dispatch/contract/store/store.ts";
+import type { Store } from "../../../dispatch/contract/store/store.ts";
 import { batchOf, final, keyOf, many, NOW, type StoreCase, sealed, sealInput, settleInput, storeCase } from "./case.ts";
 
 /** A time after the leases of `sealed` have expired. */

@@ -1,9 +1,10 @@
 // Cases for payers: limits that all processes share, reservations at sealing, what answers cost.
 
 import { deepEqual, equal } from "node:assert/strict";
+import type { SealInput } from "../../../dispatch/contract/store/calls.ts";
 import type { Settlement } from "../../../dispatch/contract/store/outcome-rows.ts";
 import type { PayerRow } from "../../../dispatch/contract/store/payers.ts";
-import type { SealInput, Store } from "../../../dispatch/contract/store/store.ts";
+import type { Store } from "../../../dispatch/contract/store/store.ts";
 import {
   batchOf,
   final,

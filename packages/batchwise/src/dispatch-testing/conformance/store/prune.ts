@@ -7,7 +7,6 @@ import type { Store } from "../../../dispatch/contract/store/store.ts";
 import {
   batchOf,
   final,
-  keyOf,
   many,
   NOW,
   OK,
@@ -25,15 +24,15 @@ const ALL = ["succeeded", "failed", "cancelled", "expired"] as const;
 /** The lane of a part of a split batch. */
 const GROUP = "/v1/chat/completions b1.0 gpt-4o-mini";
 const LATER = NOW + 1_000_000;
-const NONE = { requests: 0, batches: 0, kept: 0 };
+export const NONE = { requests: 0, batches: 0, kept: 0 };
 
-function pruneInput(changes: Partial<PruneInput> = {}): PruneInput {
+export function pruneInput(changes: Partial<PruneInput> = {}): PruneInput {
   const times = { before: LATER, batchesBefore: LATER, now: LATER };
   return { ...times, statuses: ALL, after: 0, limit: 100, ...changes };
 }
 
 /** The sum of all prune steps until the end. */
-async function pruned(store: Store, changes: Partial<PruneInput> = {}): Promise<Omit<PruneStep, "next">> {
+export async function pruned(store: Store, changes: Partial<PruneInput> = {}): Promise<Omit<PruneStep, "next">> {
   const sum = { ...NONE };
   let after: number | null = 0;
   for (let steps = 0; after !== null; steps += 1) {
@@ -48,7 +47,12 @@ async function pruned(store: Store, changes: Partial<PruneInput> = {}): Promise<
 }
 
 /** Ends waiting requests as cancelled. */
-async function end(store: Store, ids: readonly string[], now: number, sinks: readonly string[] = []): Promise<void> {
+export async function end(
+  store: Store,
+  ids: readonly string[],
+  now: number,
+  sinks: readonly string[] = [],
+): Promise<void> {
   await store.amend({ kind: "cancel", ids, payload: OK, code: "cancelled" }, sinks, now);
 }
 
@@ -74,77 +78,6 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(await store.prune(pruneInput()), { ...NONE, next: null });
     deepEqual(await store.probe(100, NOW), before);
     deepEqual((await store.requests({ ids: ["b1-0", "r0"] })).length, 2);
-  }),
-
-  storeCase("keeps id and digest of a pruned request, and nothing else", async (store) => {
-    await store.enqueue([request("a"), request("b")], NOW);
-    await end(store, ["a"], NOW);
-    deepEqual(await store.prune(pruneInput()), { ...NONE, requests: 1, next: null });
-    deepEqual(await store.requests({ ids: ["a"], bodies: true, history: true }), []);
-    deepEqual(await store.outcomes({ ids: ["a"] }), []);
-    deepEqual(await store.outcomes({ after: 0, limit: 9 }), []);
-    const { rows } = await store.find({ match: {}, after: 0, limit: 9 });
-    deepEqual(
-      rows.map(({ id }) => id),
-      ["b"],
-    );
-    const same = [request("a"), request("a", { digest: "other" }), request("c")];
-    deepEqual(await store.enqueue(same, NOW), ["same", "conflict", "stored"]);
-    deepEqual(await store.enqueue([request("a", { priority: 5 })], NOW), ["same"]);
-    const [lane] = (await store.probe(9, NOW)).lanes;
-    deepEqual(lane?.ready, 2);
-  }),
-
-  storeCase("returns tombstones on request, in the order of the ids", async (store) => {
-    await store.enqueue(many(3), NOW);
-    await end(store, ["r0", "r2"], NOW);
-    await store.prune(pruneInput({ before: NOW }));
-    await end(store, ["r1"], NOW);
-    const rows = await store.requests({ ids: ["r2", "none", "r1", "r0"], bodies: true, tombstones: true });
-    deepEqual(
-      rows.map(({ id, state, ended }) => [id, state, ended === null]),
-      [
-        ["r2", "ended", true],
-        ["r1", "ended", false],
-        ["r0", "ended", true],
-      ],
-    );
-  }),
-
-  storeCase("forgets tombstones of requests that were pruned up to a time, and no others", async (store) => {
-    await store.enqueue(many(9), NOW);
-    await end(store, ["r0", "r1", "r2"], NOW);
-    await pruned(store, { now: NOW + 10 });
-    await end(store, ["r3"], NOW + 11);
-    await pruned(store, { now: NOW + 20, limit: 1 });
-    const known = async (): Promise<string[]> =>
-      (await store.requests({ ids: ["r0", "r1", "r2", "r3", "r4"], tombstones: true })).map(({ id }) => id);
-    deepEqual(await pruned(store, { now: NOW + 30, tombstonesBefore: NOW + 9 }), NONE);
-    deepEqual(await known(), ["r0", "r1", "r2", "r3", "r4"]);
-    deepEqual(await pruned(store, { now: NOW + 30, tombstonesBefore: NOW + 10, limit: 2 }), NONE);
-    deepEqual(await known(), ["r3", "r4"]);
-    const again = [request("r0", { digest: "other" }), request("r3"), request("r4")];
-    deepEqual(await store.enqueue(again, NOW + 31), ["stored", "same", "same"]);
-    deepEqual((await store.probe(100, NOW + 31)).outcomes.cancelled, 4);
-  }),
-
-  storeCase("forgets a tombstone in the run that makes it, where there is no time between", async (store) => {
-    await store.enqueue(many(3), NOW);
-    await end(store, ["r0", "r1"], NOW);
-    deepEqual(await pruned(store, { now: NOW + 10, tombstonesBefore: NOW + 10 }), { ...NONE, requests: 2 });
-    deepEqual((await store.requests({ ids: ["r0", "r2"], tombstones: true })).length, 1);
-  }),
-
-  storeCase("knows nothing of a pruned request in a change of requests", async (store) => {
-    await store.enqueue([request("a")], NOW);
-    await end(store, ["a"], NOW);
-    await store.prune(pruneInput());
-    const change = { ids: ["a"], payload: OK, code: "c" };
-    const unknown = [{ id: "a", result: "not_found" }];
-    deepEqual(await store.amend({ kind: "cancel", ...change }, [], NOW), unknown);
-    deepEqual(await store.amend({ kind: "fail", ...change }, [], NOW), unknown);
-    deepEqual(await store.amend(retryOf("a"), [], NOW), unknown);
-    deepEqual((await store.probe(1, NOW)).lanes, []);
   }),
 
   storeCase("lowers no count and reuses no cursor", async (store) => {
@@ -364,21 +297,4 @@ export const pruneCases: readonly StoreCase[] = [
     deepEqual(await logged(store), ["b1-0"]);
     deepEqual((await store.probe(1, NOW)).inBatches, 18);
   }),
-
-  {
-    name: "knows pruned ids after it was closed",
-    durable: true,
-    run: async (open) => {
-      const store = await open();
-      await store.enqueue(many(2), NOW);
-      await end(store, ["r0"], NOW);
-      await pruned(store);
-      await store.close();
-      const again = await open();
-      deepEqual(await again.enqueue([request("r0"), request("r0", { digest: "d" })], NOW), ["same", "conflict"]);
-      deepEqual((await again.requests({ ids: ["r0"], tombstones: true })).length, 1);
-      deepEqual(await again.requests({ ids: ["r0"] }), []);
-      deepEqual((await again.batches({ keys: [keyOf(1)], limit: 1 })).length, 0);
-    },
-  },
 ];

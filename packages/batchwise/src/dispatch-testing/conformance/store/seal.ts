@@ -1,7 +1,7 @@
 // Cases on sealing a batch: caps, refusals, ledgers, and concurrent sealers.
 
 import { deepEqual, ok } from "node:assert/strict";
-import type { LedgerRow } from "../../../dispatch/contract/store/rows.ts";
+import type { LedgerRow } from "../../../dispatch/contract/store/ledger-rows.ts";
 import type { Store } from "../../../dispatch/contract/store/store.ts";
 import {
   batchOf,

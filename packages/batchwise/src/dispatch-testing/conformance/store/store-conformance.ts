@@ -18,6 +18,7 @@ import { pruneCases } from "./prune.ts";
 import { sealCases } from "./seal.ts";
 import { settleCases } from "./settle.ts";
 import { textCases } from "./texts.ts";
+import { tombstoneCases } from "./tombstones.ts";
 import { usageCases } from "./usage.ts";
 
 export type { StoreCase, StoreFactory } from "./case.ts";
@@ -54,5 +55,6 @@ export const storeConformance: readonly StoreCase[] = [
   ...marksCases,
   ...payerCases,
   ...pruneCases,
+  ...tombstoneCases,
   ...lastingCases,
 ];

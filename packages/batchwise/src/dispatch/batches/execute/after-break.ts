@@ -1,7 +1,7 @@
 // What follows when an account that runs lines itself has broken off a pass: nothing that it can
 // run now is wrong, so no request is charged, and the pass begins again after a pause. Pure.
 
-import type { Failure } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
 import { backoff } from "../../runtime/backoff.ts";
 import { PAUSE_MS } from "../submit/after-failure.ts";
 

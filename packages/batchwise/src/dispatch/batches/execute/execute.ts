@@ -11,8 +11,8 @@ import { tellOfPause } from "../../accounts/tell-of-pause.ts";
 import type { Account, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { laneProper } from "../../contract/store/lanes.ts";
-import type { Settlement } from "../../contract/store/outcome-rows.ts";
-import type { LedgerRow, RequestRow } from "../../contract/store/rows.ts";
+import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
+import type { RequestRow } from "../../contract/store/rows.ts";
 import { atOnce } from "../../format/at-once.ts";
 import { isMistake, isStoreError, readable } from "../../format/client-error.ts";
 import { batchName, customId, parseCustomId } from "../../format/encode.ts";
@@ -34,17 +34,11 @@ import { isUrgentAtFallback, mayChangeAccount } from "../submit/competing-batche
 import { isPaused } from "../submit/gate.ts";
 import { afterBreak } from "./after-break.ts";
 import { LineFailures } from "./line-failures.ts";
+import { SettleSoon } from "./settle-soon.ts";
 
 /** Members read at once, and how long they may wait to be started before they are read again. */
 const PAGE = 100;
 const STALE_MS = 1_000;
-/**
- * The first result of a transaction waits so long for others. A kill runs again what ended in this
- * time.
- */
-const SETTLE_MS = 200;
-const CHUNK_LINES = 1_000;
-const CHUNK_CHARS = 1_000_000;
 const HELD_MS = 60_000;
 const BUSY_MS = 5_000;
 /**
@@ -137,32 +131,29 @@ class Execution {
   readonly #runtime: Runtime;
   readonly #lease: Lease;
   readonly #isChecked: boolean;
-  readonly #onWaiting: (waits: boolean) => void;
-  /** The store has refused results for the time of a lease: no line is started. */
-  #isWaiting = false;
+  readonly #settling: SettleSoon;
   /** Where lines that are run again wait. */
   readonly #lane: string;
   readonly failures: LineFailures;
   /** Members whose lines were given out and that have not been settled. */
   readonly #running: Map<number, RequestRow> = new Map();
   readonly #cut: AbortController = new AbortController();
-  /** Members settled in this pass. */
-  settled = 0;
   /** An operator's pause ended the pass. */
   isHeld = false;
-  #items: Settlement[] = [];
-  #chars = 0;
   #lines = 0;
-  #timer: unknown = null;
-  #settling: Promise<void> = Promise.resolve();
 
   constructor(runtime: Runtime, lease: Lease, onWaiting: (waits: boolean) => void) {
     this.#runtime = runtime;
     this.#lease = lease;
     this.#isChecked = isChecked(lease);
-    this.#onWaiting = onWaiting;
+    this.#settling = new SettleSoon(runtime, lease, onWaiting, (reason) => this.#cut.abort(reason));
     this.#lane = laneProper(lease.batch.lane);
     this.failures = new LineFailures(runtime, lease, { ...runtime.options.retry, lane: this.#lane });
+  }
+
+  /** Members settled in this pass. */
+  get settled(): number {
+    return this.#settling.settled;
   }
 
   /**
@@ -183,7 +174,7 @@ class Execution {
     } finally {
       forget();
       this.#cut.abort(new Error("The pass is over."));
-      clock.clearTimeout(this.#timer);
+      this.#settling.stopTimer();
       if (!this.#lease.isOver) await this.#settleAll();
       const durationMs = clock.monotonic() - begunAt;
       events.emit("collect", () => ({ account: account.name, batch: batch.key, lines: this.#lines, durationMs, code }));
@@ -205,7 +196,7 @@ class Execution {
       if (isSuccess(line) && this.#isChecked) await this.#takeChecked(line);
       else this.#take(line);
       if (this.failures.isDue) await this.#settleFailures();
-      if (this.#items.length >= CHUNK_LINES || this.#chars >= CHUNK_CHARS) await this.#flush();
+      if (this.#settling.isFull) await this.#settling.flush();
       await this.#runtime.options.failpoint("mid-results");
     }
   }
@@ -239,7 +230,7 @@ class Execution {
 
   /** No line is to be started in this pass. */
   get #isOver(): boolean {
-    return this.failures.isBadHour || this.#isWaiting;
+    return this.failures.isBadHour || this.#settling.isWaiting;
   }
 
   /** Null for a member that is not to be run: it is decided here. */
@@ -249,11 +240,11 @@ class Execution {
     const ord = row.ord as number;
     if (row.cancelRequested) {
       // The store ends it as cancelled.
-      this.#add({ ord, kind: "requeue", code: "cancelled", charged: false, notBefore: 0, lane: this.#lane });
+      this.#settling.add({ ord, kind: "requeue", code: "cancelled", charged: false, notBefore: 0, lane: this.#lane });
       return null;
     }
     if (row.deadlineAt !== null && row.deadlineAt <= clock.now()) {
-      this.#add({ ord, kind: "final", status: "expired", ...EXPIRED, charged: false });
+      this.#settling.add({ ord, kind: "final", status: "expired", ...EXPIRED, charged: false });
       return null;
     }
     this.#running.set(ord, row);
@@ -286,13 +277,13 @@ class Execution {
     this.#running.delete(ord);
     if (isSuccess(line)) {
       this.failures.succeeded();
-      this.#add(classifySuccess(ord, line));
+      this.#settling.add(classifySuccess(ord, line));
       return;
     }
     const failed = this.failures.failed({ ...member, ord }, line);
     if (failed === null) return;
     const { options, clock } = this.#runtime;
-    this.#add(kept(failed, member, options, this.#lane, clock.now()));
+    this.#settling.add(kept(failed, member, options, this.#lane, clock.now()));
   }
 
   async #takeChecked(line: ResultLine): Promise<void> {
@@ -307,7 +298,7 @@ class Execution {
     this.#lines += 1;
     this.failures.succeeded();
     const { clock, options } = this.#runtime;
-    this.#add(classifyChecked(checked, { ...options.retry, lane: this.#lane }, clock.now()));
+    this.#settling.add(classifyChecked(checked, { ...options.retry, lane: this.#lane }, clock.now()));
   }
 
   /** A check that fails ends its request with the answer: only here is the answer kept. */
@@ -322,59 +313,11 @@ class Execution {
   }
 
   async #settleFailures(): Promise<void> {
-    for (const failed of await this.failures.decide()) this.#add(failed);
+    for (const failed of await this.failures.decide()) this.#settling.add(failed);
   }
 
   async #settleAll(): Promise<void> {
     await this.#settleFailures();
-    await this.#flush();
-  }
-
-  #add(item: Settlement): void {
-    this.#items.push(item);
-    this.#chars += item.kind === "final" ? item.payload.length : 0;
-    if (this.#items.length > 1) return;
-    this.#timer = this.#runtime.clock.setTimeout(() => {
-      this.#flush().catch((error: unknown) => this.#cut.abort(error));
-    }, SETTLE_MS);
-  }
-
-  /** Settles what has ended, one transaction after the other. */
-  #flush(): Promise<void> {
-    this.#runtime.clock.clearTimeout(this.#timer);
-    const items = this.#items;
-    this.#items = [];
-    this.#chars = 0;
-    if (items.length === 0) return this.#settling;
-    const settling = this.#settling.then(async () => {
-      await this.#settle(items);
-      this.settled += items.length;
-      await this.#runtime.options.failpoint("after-result-txn");
-    });
-    this.#settling = settling;
-    return settling;
-  }
-
-  /**
-   * Lines that have run are not run again for a store that refuses their results, or hangs: the
-   * pass waits with them. After the time of a lease it starts no other line, and keeps no place
-   * and nothing of the account's limits.
-   */
-  async #settle(items: readonly Settlement[]): Promise<void> {
-    const { clock, options } = this.#runtime;
-    const timer = clock.setTimeout(() => this.#wait(true), options.leaseMs);
-    try {
-      await this.#lease.settle(items, Number.POSITIVE_INFINITY);
-    } finally {
-      clock.clearTimeout(timer);
-      if (this.#isWaiting) this.#wait(false);
-    }
-  }
-
-  #wait(waits: boolean): void {
-    this.#isWaiting = waits;
-    this.#onWaiting(waits);
-    // A lease that is lost meanwhile ends the pass by itself.
-    if (!this.#lease.isOver) this.#lease.write((now) => ({ releaseAt: waits ? now : null })).catch(() => {});
+    await this.#settling.flush();
   }
 }

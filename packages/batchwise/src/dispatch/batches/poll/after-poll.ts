@@ -1,7 +1,8 @@
 // Decides what happens to a batch after a poll. Pure: takes the batch, the observed provider batch
 // (null when the provider does not know it) and the time, returns a Plan.
 
-import type { Failure, ProviderBatch } from "../../contract/account.ts";
+import type { ProviderBatch } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { BatchCase } from "../batch-case.ts";
 import { createTimeoutMs, type StepAccount } from "../life-cycle.ts";

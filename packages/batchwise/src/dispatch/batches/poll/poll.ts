@@ -5,8 +5,10 @@
 import { isRefuted, learnable } from "../../accounts/learned-limit.ts";
 import { outageOn } from "../../accounts/outage.ts";
 import { noteAcceptance, noteFaults } from "../../accounts/record-lane-health.ts";
-import { type Account, type Failure, hasEnded, type ProviderBatch } from "../../contract/account.ts";
-import type { BatchChanges, BatchRow, LedgerChanges, LedgerRow } from "../../contract/store/rows.ts";
+import { type Account, hasEnded, type ProviderBatch } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
+import type { LedgerChanges, LedgerRow } from "../../contract/store/ledger-rows.ts";
+import type { BatchChanges, BatchRow } from "../../contract/store/rows.ts";
 import { isMistake } from "../../format/client-error.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import { callFor, failureOf, readFor } from "../../runtime/provider-calls.ts";

@@ -5,7 +5,8 @@
 
 import type { Serving } from "../../accounts/rank-accounts.ts";
 import type { Account } from "../../contract/account.ts";
-import type { BatchRow, LaneRow } from "../../contract/store/rows.ts";
+import type { LaneRow } from "../../contract/store/probe.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
 import { timeOfKey, ulid } from "../../format/encode.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { cacheLaneName, cacheLaneOf } from "./cache-lanes.ts";

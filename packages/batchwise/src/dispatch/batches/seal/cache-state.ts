@@ -2,7 +2,8 @@
 // store for all processes: absent while a slot fills, then `first` while the first requests run,
 // `next` while those in place of failed ones run, and `open` while the cache lives. Pure.
 
-import type { LaneRow, MarkRow } from "../../contract/store/rows.ts";
+import type { MarkRow } from "../../contract/store/ledger-rows.ts";
+import type { LaneRow } from "../../contract/store/probe.ts";
 import { storedMessage } from "../../format/stored-code.ts";
 import type { CacheLane, CacheRole } from "./cache-lanes.ts";
 import { DEADLINE_LEAD_MS } from "./thresholds.ts";

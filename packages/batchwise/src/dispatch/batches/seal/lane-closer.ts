@@ -3,30 +3,25 @@
 // no account takes: tails, as `onTail` says, and requests that are too large for all. When a lane
 // closes is for sealer.ts to decide.
 
-import { type Openness, withProbe } from "../../accounts/lane-health.ts";
+import type { Openness } from "../../accounts/lane-health.ts";
 import { outageOn } from "../../accounts/outage.ts";
 import { opennessOf } from "../../accounts/pauses.ts";
-import {
-  type AccountChoice,
-  batchTokens,
-  fullAccounts,
-  rankAccounts,
-  type Serving,
-} from "../../accounts/rank-accounts.ts";
-import { changeHealth } from "../../accounts/record-lane-health.ts";
+import { type AccountChoice, fullAccounts, rankAccounts, type Serving } from "../../accounts/rank-accounts.ts";
 import type { Account } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
-import type { BatchRow, LaneRow, LedgerRow } from "../../contract/store/rows.ts";
-import type { SealInput, SealResult } from "../../contract/store/store.ts";
-import { parseLane, ulid } from "../../format/encode.ts";
+import type { SealResult } from "../../contract/store/calls.ts";
+import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
+import type { LaneRow } from "../../contract/store/probe.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
+import { parseLane } from "../../format/encode.ts";
 import { errorEnding } from "../../format/payload.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
-import { UNRESOLVED } from "../life-cycle.ts";
 import type { Workers } from "../workers.ts";
+import { AccountSealer, minimumOf } from "./account-sealer.ts";
 import type { NoRoom } from "./shared-ledger.ts";
 import { isLeft, lacksMoney, type SealRefusal, type Tail, tailOf } from "./tail.ts";
 import { Tails } from "./tails.ts";
-import { batchCaps, DEADLINE_LEAD_MS } from "./thresholds.ts";
+import { DEADLINE_LEAD_MS } from "./thresholds.ts";
 import type { WaitingEvents } from "./waiting-events.ts";
 import { noRoomAt, WaitingLanes } from "./waiting-lanes.ts";
 
@@ -48,14 +43,14 @@ type Answer = { readonly kind: "sealed" | "empty" | "unpaid" } | { readonly kind
 
 export class LaneCloser {
   readonly #runtime: Runtime;
-  readonly #workers: Workers;
+  readonly #sealer: AccountSealer;
   readonly #told: WaitingEvents;
   readonly #tails: Tails;
   readonly #waiting: WaitingLanes = new WaitingLanes();
 
   constructor(runtime: Runtime, workers: Workers, told: WaitingEvents) {
     this.#runtime = runtime;
-    this.#workers = workers;
+    this.#sealer = new AccountSealer(runtime, workers, this.#waiting);
     this.#told = told;
     this.#tails = new Tails(runtime);
   }
@@ -138,7 +133,12 @@ export class LaneCloser {
     const isLast = (choice: AccountChoice<Account>): number => Number(troubles.isAvoided(choice.account.name));
     const ranked = rankAccounts(open, name, ledgers, now).sort((a, b) => isLast(a) - isLast(b));
     for (const choice of ranked) {
-      const result = await this.#seal(lane.lane, choice, this.#opennessAt(lane, choice.account, now) === "probe", key);
+      const result = await this.#sealer.seal(
+        lane.lane,
+        choice,
+        this.#opennessAt(lane, choice.account, now) === "probe",
+        key,
+      );
       if (result.ok) {
         this.#sealed(lane, choice, result.batch, ledgers);
         return { kind: "sealed" };
@@ -212,98 +212,12 @@ export class LaneCloser {
     const mayFail = this.#runtime.options.onTail === "fail" && lane.ready < tail.minRequests;
     if (!mayFail || choice === undefined) return false;
     for (let left = lane.ready; left > 0 && !this.#runtime.isStopping; left -= 1) {
-      const result = await this.#seal(lane.lane, choice);
+      const result = await this.#sealer.seal(lane.lane, choice);
       if (result.ok) this.#sealed(lane, choice, result.batch, ledgers);
       if (result.ok || result.reason !== "too_few" || result.head === null) break;
       await this.#tails.fail(result.head.id, lane, tail);
     }
     return true;
-  }
-
-  /**
-   * `isProbe`: of as few requests as the account takes, to find out whether it takes the lane
-   * again.
-   */
-  async #seal(
-    lane: string,
-    choice: AccountChoice<Account>,
-    isProbe = false,
-    key: string | null = null,
-  ): Promise<SealResult> {
-    const { store, clock, options, storeTime } = this.#runtime;
-    const { thresholds, owner, leaseMs } = options;
-    const { limits } = choice.account.capabilities;
-    const { inputs, payers } = parseLane(lane);
-    const caps = batchCaps(thresholds, limits, inputs);
-    const movable = this.#runtime.mostBytes(choice.account.name);
-    const tokens = batchTokens(caps.maxTokens, choice.tokenLimit);
-    const { minRequests } = minimumOf(choice.account);
-    const avoidCounts = await this.#countsToAvoid(choice.account);
-    await storeTime.measure();
-    const begunAt = clock.monotonic();
-    const now = clock.now();
-    const input = {
-      key: key ?? ulid(now, options.random),
-      lane,
-      account: choice.account.name,
-      ledger: choice.ledger,
-      limits: this.#waiting.limitsOf(lane, choice),
-      ...caps,
-      maxBytes: Math.min(caps.maxBytes, movable),
-      maxTokens: tokens.first,
-      minRequests,
-      ...(isProbe ? { maxRequests: minRequests } : {}),
-      avoidCounts,
-      ...(payers.length > 0 ? { payers } : {}),
-      owner,
-      leaseUntil: now + storeTime.aheadMs + leaseMs,
-      now,
-    };
-    let result = await store.seal(input);
-    const isTooSmall = !result.ok && (result.reason === "head_too_large" || result.reason === "too_few");
-    if (isTooSmall && (tokens.most > tokens.first || movable < caps.maxBytes)) {
-      // As few as may go, where these are more than the time is enough for.
-      const fewest = movable < caps.maxBytes ? { maxBytes: caps.maxBytes, maxRequests: minRequests } : {};
-      result = await store.seal({ ...input, maxTokens: tokens.most, ...fewest });
-    }
-    if (!result.ok && result.reason === "head_too_large" && result.head !== null) {
-      const whole = { ...input, maxBytes: caps.maxBytes };
-      result = await this.#sealAlone(whole, result.head, choice, caps.maxTokens, result);
-    }
-    if (result.ok && isProbe) {
-      const place = { ...parseLane(lane), account: choice.account.name };
-      await changeHealth(this.#runtime, place, input.key, (health) => withProbe(health, input.key, now));
-    }
-    if (result.ok) await this.#workers.take(result.batch, begunAt);
-    return result;
-  }
-
-  /**
-   * A request over a limit that was learned goes alone: what was learned may be wrong, and holds
-   * nothing behind it back.
-   */
-  async #sealAlone(
-    input: SealInput,
-    head: NonNullable<Refusal["head"]>,
-    choice: AccountChoice<Account>,
-    maxTokens: number,
-    refused: SealResult,
-  ): Promise<SealResult> {
-    const told = choice.limits.tokens;
-    const isLearned = head.tokens <= Math.min(maxTokens, told) && head.bytes <= input.maxBytes;
-    if (!isLearned || choice.account.capabilities.limits.minRequests > 1) return refused;
-    const limits = this.#waiting.limitsOf(input.lane, { ...choice, tokenLimit: told });
-    return this.#runtime.store.seal({ ...input, limits, maxTokens, minRequests: 1, maxRequests: 1 });
-  }
-
-  /**
-   * Where a lost create can only be found by its size, no other batch should have that size
-   * meanwhile.
-   */
-  async #countsToAvoid(account: Account): Promise<number[]> {
-    if (account.capabilities.tag !== "none") return [];
-    const query = { account: account.name, states: UNRESOLVED, limit: 100 };
-    return (await this.#runtime.store.batches(query)).map(({ remaining }) => remaining);
   }
 
   /** What was learned of an account does not count: it may be wrong, and ends no request. */
@@ -326,13 +240,6 @@ export class LaneCloser {
     await store.amend({ kind: "fail", ids: [head.id], ...failure }, sinks, clock.now());
     this.#runtime.outcomesRecorded();
   }
-}
-
-function minimumOf({ name, capabilities: { limits } }: Account): {
-  readonly name: string;
-  readonly minRequests: number;
-} {
-  return { name, minRequests: Math.max(1, limits.minRequests) };
 }
 
 /** The second answer; where it is a refusal too, with what the first accounts said. */

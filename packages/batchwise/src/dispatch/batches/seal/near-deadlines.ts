@@ -6,7 +6,7 @@ import { halfTime, LEAST_TRIAL_MS, outlookOf } from "../../accounts/deadlines.ts
 import type { Pauses } from "../../accounts/pauses.ts";
 import type { Serving } from "../../accounts/rank-accounts.ts";
 import type { Account } from "../../contract/account.ts";
-import type { LaneRow } from "../../contract/store/rows.ts";
+import type { LaneRow } from "../../contract/store/probe.ts";
 import { parseLane, urgentLane } from "../../format/encode.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { Ledgers } from "./lane-closer.ts";

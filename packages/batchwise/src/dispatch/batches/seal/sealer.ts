@@ -8,8 +8,9 @@ import { isLanePaused, opennessOf, type Pauses } from "../../accounts/pauses.ts"
 import { type Serving, servingOf } from "../../accounts/rank-accounts.ts";
 import type { Account } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { LaneRow, NewRequest, Probe } from "../../contract/store/rows.ts";
-import type { EnqueueResult } from "../../contract/store/store.ts";
+import type { EnqueueResult } from "../../contract/store/calls.ts";
+import type { LaneRow, Probe } from "../../contract/store/probe.ts";
+import type { NewRequest } from "../../contract/store/rows.ts";
 import { isStoreError } from "../../format/client-error.ts";
 import { parseLane } from "../../format/encode.ts";
 import { EXPIRED } from "../../format/payload.ts";

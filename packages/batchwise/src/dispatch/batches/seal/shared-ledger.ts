@@ -3,8 +3,8 @@
 // it bit by bit, and no other lane takes it meanwhile. The others share the rest, so one large
 // request blocks none. Pure.
 
-import type { LedgerLimits } from "../../contract/store/rows.ts";
-import type { SealResult } from "../../contract/store/store.ts";
+import type { SealResult } from "../../contract/store/calls.ts";
+import type { LedgerLimits } from "../../contract/store/ledger-rows.ts";
 
 /** A lane that waits for capacity, and the amount to keep for it on each ledger that had none. */
 export interface WaitingLane {

@@ -2,7 +2,7 @@
 // fewer than each account's minimum. A lane that only waits for capacity, for a pause to end or for
 // retries is no tail, and neither is one that waits for money. Pure.
 
-import type { SealResult } from "../../contract/store/store.ts";
+import type { SealResult } from "../../contract/store/calls.ts";
 
 /** One account's refusal of the lane's requests. */
 export interface SealRefusal {

@@ -2,7 +2,7 @@
 // lets them wait or fail, as `onTail` says. Reports a lane once, and again each day while it waits.
 
 import { DispatchError, OUTCOME_CODES } from "../../contract/errors.ts";
-import type { LaneRow } from "../../contract/store/rows.ts";
+import type { LaneRow } from "../../contract/store/probe.ts";
 import { parseLane } from "../../format/encode.ts";
 import { errorEnding } from "../../format/payload.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

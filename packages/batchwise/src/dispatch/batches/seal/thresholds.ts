@@ -2,8 +2,9 @@
 // claimable request, so a lane waits at most `maxAgeMs` for a full batch; retries start a new wait.
 // Does not choose an account; see rank-accounts.ts. Pure.
 
-import type { Account, ProviderLimits } from "../../contract/account.ts";
-import type { LaneRow } from "../../contract/store/rows.ts";
+import type { Account } from "../../contract/account.ts";
+import type { ProviderLimits } from "../../contract/capabilities.ts";
+import type { LaneRow } from "../../contract/store/probe.ts";
 import type { Thresholds } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import { isFromWrongClock } from "../../runtime/wall-clock.ts";

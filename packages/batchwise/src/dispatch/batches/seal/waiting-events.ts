@@ -1,7 +1,8 @@
 // Emits events from the sealer's probes: waits of requests, and ages of batches by state.
 
 import type { BatchesInState } from "../../contract/events.ts";
-import type { BatchRow, LaneRow, Probe } from "../../contract/store/rows.ts";
+import type { LaneRow, Probe } from "../../contract/store/probe.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
 import type { BatchState } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import { laneStats } from "../../format/lane-stats.ts";

@@ -4,7 +4,8 @@
 
 import { type AccountChoice, batchTokens } from "../../accounts/rank-accounts.ts";
 import type { Account } from "../../contract/account.ts";
-import type { LaneRow, LedgerLimits } from "../../contract/store/rows.ts";
+import type { LedgerLimits } from "../../contract/store/ledger-rows.ts";
+import type { LaneRow } from "../../contract/store/probe.ts";
 import type { Thresholds } from "../../contract/types.ts";
 import { keptFrom, limitsWithout, type NoRoom, roomFor, type WaitingLane } from "./shared-ledger.ts";
 import { batchCaps } from "./thresholds.ts";

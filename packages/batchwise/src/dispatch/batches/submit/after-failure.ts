@@ -3,7 +3,7 @@
 // batches/apply-plan.ts writes it.
 
 import { LEARNED_FOR_MS, learnedLimit } from "../../accounts/learned-limit.ts";
-import type { Failure, LineFault } from "../../contract/account.ts";
+import type { Failure, LineFault } from "../../contract/failures.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";

@@ -2,7 +2,7 @@
 // again. Pure. While the first create may be running, its token stays: another one, or other
 // batches of its members, would run them twice.
 
-import type { Failure } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { BatchCase } from "../batch-case.ts";
 import { type StepAccount, UNRESOLVED } from "../life-cycle.ts";

@@ -4,7 +4,8 @@
 import { healthOf, isKeptBack } from "../../accounts/lane-health.ts";
 import { isProbe, maySendAt, type Outage, outageOn, pauseCode, withProbe } from "../../accounts/outage.ts";
 import { isLanePaused, type Pauses } from "../../accounts/pauses.ts";
-import type { BatchRow, LedgerRow } from "../../contract/store/rows.ts";
+import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import { UNRESOLVED } from "../life-cycle.ts";

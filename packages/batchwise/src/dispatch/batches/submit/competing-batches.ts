@@ -5,8 +5,9 @@
 import { isClosedByAnswer, outageOn } from "../../accounts/outage.ts";
 import { opennessOf } from "../../accounts/pauses.ts";
 import { rankAccounts, servingOf } from "../../accounts/rank-accounts.ts";
-import type { Failure } from "../../contract/account.ts";
-import type { BatchRow, LedgerRow } from "../../contract/store/rows.ts";
+import type { Failure } from "../../contract/failures.ts";
+import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
 import { parseLane } from "../../format/encode.ts";
 import { parseDisposal } from "../../format/payload.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

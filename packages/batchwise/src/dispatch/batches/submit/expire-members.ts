@@ -3,8 +3,8 @@
 // of the batch has fewer lines than it has places from then on. Where results are named by their
 // place among the lines, or too few are left, the others go back to their lane instead.
 
-import type { Failure } from "../../contract/account.ts";
 import { OUTCOME_CODES } from "../../contract/errors.ts";
+import type { Failure } from "../../contract/failures.ts";
 import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { BatchChanges } from "../../contract/store/rows.ts";
 import { atOnce } from "../../format/at-once.ts";

@@ -3,7 +3,8 @@
 
 import { PAUSE_ENDED } from "../../accounts/end-pause.ts";
 import { type Outage, outageText } from "../../accounts/outage.ts";
-import type { BatchChanges, LedgerChanges } from "../../contract/store/rows.ts";
+import type { LedgerChanges } from "../../contract/store/ledger-rows.ts";
+import type { BatchChanges } from "../../contract/store/rows.ts";
 import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

@@ -1,6 +1,6 @@
 // Emits events about uploads and creates.
 
-import type { Failure } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 

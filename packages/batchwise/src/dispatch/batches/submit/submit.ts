@@ -5,8 +5,9 @@
 
 import { learnable } from "../../accounts/learned-limit.ts";
 import { noteFaults } from "../../accounts/record-lane-health.ts";
-import type { BatchInput, CreateInput, Failure, ProviderBatch } from "../../contract/account.ts";
-import type { LedgerRow } from "../../contract/store/rows.ts";
+import type { BatchInput, CreateInput, ProviderBatch } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
+import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
 import { isConnectionError, isMistake, isStoreError } from "../../format/client-error.ts";
 import { batchName } from "../../format/encode.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";

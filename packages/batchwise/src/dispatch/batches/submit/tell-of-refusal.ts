@@ -3,8 +3,8 @@
 
 import { figureWords } from "../../accounts/learned-limit.ts";
 import { tellOfPause } from "../../accounts/tell-of-pause.ts";
-import type { Failure, Operation } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

@@ -1,7 +1,7 @@
 // The upload speed of an account, in bytes per ms, kept in the store's marks, so that a run with
 // little time makes files that it can send. Pure.
 
-import type { MarkChange, MarkRow } from "../../contract/store/rows.ts";
+import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import { storedMessage } from "../../format/stored-code.ts";
 
 const MARK = "upload speed ";

@@ -3,7 +3,7 @@
 // unseen. After the last try onError is told. Cancels nothing that is of record again.
 
 import { DispatchError } from "../../contract/errors.ts";
-import type { MarkRow } from "../../contract/store/rows.ts";
+import type { MarkRow } from "../../contract/store/ledger-rows.ts";
 import { storedMessage } from "../../format/stored-code.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import { underLeases } from "../../runtime/lease/leases-by-key.ts";

@@ -2,7 +2,7 @@
 // sweep does, the next run goes on there. One that the provider refuses is forgotten, so that the
 // sweep begins anew.
 
-import type { MarkChange, MarkRow } from "../../contract/store/rows.ts";
+import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import { storedMessage } from "../../format/stored-code.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { isFromWrongClock } from "../../runtime/wall-clock.ts";

@@ -1,9 +1,10 @@
-// The rows of requests, batches, lanes, ledgers and usage that go in and out of a Store;
-// outcome-rows.ts has the others. Plain data with no optional place on the way out: null means
+// The rows of requests, batches and usage that go in and out of a Store; ledger-rows.ts, probe.ts
+// and outcome-rows.ts have the others. Plain data with no optional place on the way out: null means
 // none. Times are milliseconds since 1970. Texts named payload, body, turns, metadata, disposal,
 // lastError, shortReads and outage are JSON that stores pass through untouched. Types only.
 
 import type { BatchState, Orphan, OutcomeStatus } from "../types.ts";
+import type { LedgerChanges } from "./ledger-rows.ts";
 
 /** A request to be stored. */
 export interface NewRequest {
@@ -172,65 +173,6 @@ export interface StoredEnding {
   readonly usage: TokenCounts | null;
 }
 
-/** A named text that all processes share: what is paused, who has a duty. */
-export interface MarkRow {
-  readonly name: string;
-  readonly value: string;
-}
-
-/** A mark that is set if it still has the value that was read. */
-export interface MarkChange {
-  readonly name: string;
-  /** Nothing changes unless this is its present value; null for a mark that is not there. */
-  readonly expected: string | null;
-  /** null takes it away. */
-  readonly value: string | null;
-}
-
-/** Most that a ledger may hold; Infinity for no limit. */
-export interface LedgerLimits {
-  readonly tokens: number;
-  readonly requests: number;
-  readonly batches: number;
-}
-
-/**
- * What is booked on one limit of a provider (an account, or an account's model) and what was
- * learned about it.
- */
-export interface LedgerRow {
-  readonly name: string;
-  /** Sums over reservations that are not released at the probe's `now`. */
-  readonly tokens: number;
-  readonly requests: number;
-  readonly batches: number;
-  /** What a refusal has said, and when. Kept for the dispatcher: a store does nothing with it. */
-  readonly learnedTokens: number | null;
-  readonly learnedAt: number | null;
-  /** Nothing is sealed on it before this. 0 = free. */
-  readonly blockedUntil: number;
-  /** Refusals in a row; drives the backoff. */
-  readonly strikes: number;
-  /** Why it is blocked, for people. */
-  readonly note: string | null;
-  /** On an account's own ledger while it refuses every batch: see accounts/outage.ts. */
-  readonly outage: string | null;
-}
-
-/**
- * Fields to set on a ledger; absent ones stay. A ledger that does not exist is made with 0 strikes,
- * not blocked, and null in all other fields.
- */
-export interface LedgerChanges {
-  readonly name: string;
-  readonly learnedTokens?: number | null;
-  readonly learnedAt?: number | null;
-  readonly blockedUntil?: number;
-  readonly strikes?: number;
-  readonly note?: string | null;
-  readonly outage?: string | null;
-}
-
 /** A batch, as a store keeps it. */
 export interface BatchRow {
   /** ULID: our tag everywhere. */
@@ -349,51 +291,4 @@ export interface BatchQuery {
   /** Batches that have one of these as the id of record or among their orphans. */
   readonly providerBatchIds?: readonly string[];
   readonly limit: number;
-}
-
-/** What waits in a lane, as far as the probe's `limit`. */
-export interface LaneRow {
-  readonly lane: string;
-  /** At least the limit where so many, or more, may go. */
-  readonly ready: number;
-  /**
-   * Sums over `ready` requests. Where `ready` reaches the limit, they may be reckoned from the
-   * first 1,000.
-   */
-  readonly bytes: number;
-  readonly tokens: number;
-  /**
-   * Earliest createdAt among those looked at; null when all of the lane waits for its `notBefore`.
-   */
-  readonly oldestAt: number | null;
-  /**
-   * Earliest max(createdAt, notBefore) among those: since when one could have been claimed; null as
-   * above.
-   */
-  readonly readySince: number | null;
-  /** Earliest deadline of a ready request of the lane. */
-  readonly deadlineAt: number | null;
-  /** Earliest `notBefore` that lies after now. */
-  readonly deferredUntil: number | null;
-}
-
-/** What a store says of itself and of what waits, in one read. */
-export interface Probe {
-  readonly lanes: readonly LaneRow[];
-  /** Every ledger that was ever booked on or written to. */
-  readonly ledgers: readonly LedgerRow[];
-  /** Batches by state; `done` is kept as a counter. */
-  readonly batches: Readonly<Record<BatchState, number>>;
-  /** Sum of `remaining` over all batches: every claimed request. */
-  readonly inBatches: number;
-  /**
-   * Earliest max(nextAt, leaseUntil) of batches that `lease` may give out; null when there is none.
-   */
-  readonly batchDueAt: number | null;
-  /** Outcomes ever recorded, by status: kept as counters, never counted. */
-  readonly outcomes: Readonly<Record<OutcomeStatus, number>>;
-  /** The highest cursor given out; 0 at first. */
-  readonly cursor: number;
-  readonly deliveriesWaiting: number;
-  readonly deliveryDueAt: number | null;
 }

@@ -1,6 +1,6 @@
 // The store contract: seventeen methods that hold every durable fact of the dispatcher. The
-// conformance suite checks each rule below; anything else is the store's choice. The rows are in
-// rows.ts.
+// conformance suite checks each rule below; anything else is the store's choice. calls.ts has
+// what the methods take and answer, rows.ts and the files beside it have the rows.
 //
 // Rules for all methods:
 // - One call is one transaction: when it resolves, all of it is durable; when it rejects, all or
@@ -61,146 +61,35 @@
 // lanes.ts), because counts never decrease and a row per part of a split batch would stay for ever.
 
 import type { DispatchError } from "../errors.ts";
-import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow, Settlement } from "./outcome-rows.ts";
+import type {
+  Amended,
+  Amendment,
+  DeliveriesInput,
+  EnqueueResult,
+  LeaseInput,
+  SealInput,
+  SealResult,
+  SettleInput,
+  SettleResult,
+  TransitionResult,
+} from "./calls.ts";
+import type { MarkChange, MarkRow } from "./ledger-rows.ts";
+import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "./outcome-rows.ts";
 import type { PayerChange, PayerRow } from "./payers.ts";
+import type { Probe } from "./probe.ts";
 import type { PruneInput, PruneStep } from "./pruning.ts";
 import type {
   BatchChanges,
   BatchQuery,
   BatchRow,
-  Correction,
   FindQuery,
   FindResult,
-  LedgerLimits,
-  MarkChange,
-  MarkRow,
   NewRequest,
-  Probe,
   RequestQuery,
   RequestRow,
   UsageQuery,
   UsageRow,
 } from "./rows.ts";
-
-/** The result of one enqueued request; see `Store.enqueue`. */
-export type EnqueueResult = "stored" | "same" | "conflict";
-
-/** How to form a batch. */
-export interface SealInput {
-  /** The new batch's key. A repeated key returns the existing batch and claims nothing. */
-  readonly key: string;
-  readonly lane: string;
-  readonly account: string;
-  /** The ledger of the reservation. */
-  readonly ledger: string;
-  readonly limits: LedgerLimits;
-  readonly maxRequests: number;
-  readonly maxBytes: number;
-  readonly maxTokens: number;
-  /** With fewer than this: claim nothing. At least 1. */
-  readonly minRequests: number;
-  /** Forbidden sizes. A batch of one of these (above 1) gives back its last request, repeatedly. */
-  readonly avoidCounts: readonly number[];
-  /** Who pays for the lane's requests, without repetition: see payers.ts. Absent: nobody. */
-  readonly payers?: readonly string[];
-  readonly owner: string;
-  readonly leaseUntil: number;
-  readonly now: number;
-}
-
-/** The new batch, or why there is none. */
-export type SealResult =
-  | { readonly ok: true; readonly batch: BatchRow }
-  /** `head`: the first request in claim order, so that the caller sees which one does not fit. */
-  | {
-      readonly ok: false;
-      readonly reason: "empty" | "too_few" | "blocked" | "no_headroom" | "head_too_large" | "price_limit";
-      readonly head: { readonly id: string; readonly bytes: number; readonly tokens: number } | null;
-    };
-
-/** Which batches to lease, for whom and until when. */
-export interface LeaseInput {
-  readonly owner: string;
-  readonly now: number;
-  /** A lease that ends by then is free. By the clock of `leaseUntil`. Default `now`. */
-  readonly freeAt?: number;
-  readonly leaseUntil: number;
-  /** Only batches of these accounts. */
-  readonly accounts: readonly string[];
-  readonly limit: number;
-  /** Lease these by key, also if they are not due or have ended. */
-  readonly keys?: readonly string[];
-}
-
-/** Whether the change was made, or why not. */
-export type TransitionResult =
-  | { readonly ok: true; readonly batch: BatchRow }
-  | { readonly ok: false; readonly reason: "fence" | "busy" | "taken" | "open" };
-
-/** Outcomes to record in one transaction. */
-export interface SettleInput {
-  readonly key: string;
-  readonly fence: number;
-  /** Any number; the dispatcher sends about 1,000. Of a repeated `ord`, the first counts. */
-  readonly items: readonly Settlement[];
-  /** Each new outcome gets a delivery for each of these. */
-  readonly sinks: readonly string[];
-  /** Payload, and its error's code, for a requeued request with a pending cancel. */
-  readonly cancelledPayload: string;
-  readonly cancelledCode: string;
-  readonly now: number;
-}
-
-/** The recorded outcomes, and the number of ignored items. */
-export type SettleResult =
-  | {
-      readonly ok: true;
-      readonly applied: number;
-      /** Items whose `ord` is no open member: late, repeated or unknown. */
-      readonly ignored: number;
-      readonly remaining: number;
-    }
-  | { readonly ok: false; readonly reason: "fence" };
-
-/** An operator's change of requests or batches. */
-export type Amendment =
-  /** `code`: the payload error's, here and below. */
-  | { readonly kind: "cancel"; readonly ids: readonly string[]; readonly payload: string; readonly code: string }
-  | { readonly kind: "fail"; readonly ids: readonly string[]; readonly payload: string; readonly code: string }
-  | { readonly kind: "expire"; readonly limit: number; readonly payload: string; readonly code: string }
-  | {
-      readonly kind: "move";
-      readonly lane: string;
-      /** Their new lane. */
-      readonly to: string;
-      /** Only requests with an earlier deadline; null for all. */
-      readonly before: number | null;
-      readonly limit: number;
-    }
-  /** `lanes`: the new lane of each; `corrections`: its new body. Both in the order of `ids`. */
-  | {
-      readonly kind: "retry";
-      readonly ids: readonly string[];
-      readonly lanes: readonly string[];
-      readonly corrections?: readonly Correction[];
-    }
-  | { readonly kind: "hasten"; readonly after: number }
-  /** `after`: a cursor. */
-  | { readonly kind: "redeliver"; readonly sink: string; readonly after: number; readonly limit: number };
-
-/** The result for one request. */
-export interface Amended {
-  readonly id: string;
-  readonly result: "changed" | "requested" | "ended" | "waiting" | "not_found";
-}
-
-/** Which deliveries to take, and until when. */
-export interface DeliveriesInput {
-  readonly now: number;
-  readonly reports: readonly DeliveryReport[];
-  /** Takes up to `limit` due deliveries of these sinks until `leaseUntil`; null: only reports. */
-  readonly take: { readonly sinks: readonly string[]; readonly limit: number; readonly leaseUntil: number } | null;
-}
 
 /** The store of all requests. The top of this file has the rules for every method. */
 export interface Store {

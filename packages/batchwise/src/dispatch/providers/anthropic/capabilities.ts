@@ -1,6 +1,6 @@
 // Anthropic's capabilities and documented limits; `limits` overrides each.
 
-import type { Capabilities } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 
 export const anthropicCapabilities: Capabilities = {
   provider: "anthropic",

@@ -1,6 +1,6 @@
 // Classifies Anthropic's errors. `details.error_code` is more precise than the type. Pure.
 
-import type { Failure, Operation } from "../../contract/account.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import { classifyStatus } from "../shapes/sdk/classify-status.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
 

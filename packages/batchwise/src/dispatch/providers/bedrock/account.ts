@@ -12,15 +12,14 @@ import {
   type CallOptions,
   type CleanupInput,
   type CreateInput,
-  type Failure,
   hasEnded,
   type LineRequest,
   type ListPage,
-  type Operation,
   type ProviderBatch,
   type ResultLine,
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";

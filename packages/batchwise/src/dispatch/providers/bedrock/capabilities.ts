@@ -1,7 +1,7 @@
 // Bedrock's capabilities. Limits are the defaults of the Bedrock user guide, "Quotas for Amazon
 // Bedrock". They differ by model and region; `limits` overrides each.
 
-import type { Capabilities } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 
 /** Endpoints with bodies in the model's own format: InvokeModel and Converse. */
 export const INVOKE = "/model/invoke";

@@ -1,7 +1,7 @@
 // Classifies errors of Bedrock's control plane and of the storage. AWS identifies errors by name:
 // several share the status 400 (API reference, "Errors" of CreateModelInvocationJob). Pure.
 
-import type { Failure, Operation } from "../../contract/account.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import { classifyStatus } from "../shapes/sdk/classify-status.ts";
 import { objectOf, readSdkError } from "../shapes/sdk/sdk-error.ts";
 

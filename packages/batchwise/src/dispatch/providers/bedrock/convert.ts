@@ -1,7 +1,8 @@
 // Converts Bedrock's wire format to our types: jobs and result records. Trusts no type. Pure.
 
-import type { BatchName, Failure, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import type { BatchName, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { Failure } from "../../contract/failures.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { type Answered, answered, failed, noAnswer } from "../shapes/answered.ts";
 import { nativeAnswer as claudeMessage, isError } from "../shapes/anthropic/answer.ts";

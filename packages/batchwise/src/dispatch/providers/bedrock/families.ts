@@ -1,6 +1,6 @@
 // Finds the family of a model by its id. Pure.
 
-import type { Capabilities } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { bedrockCapabilities, CONVERSE, INVOKE, MESSAGES } from "./capabilities.ts";
 import { claude } from "./claude.ts";

@@ -12,14 +12,13 @@ import type {
   CallOptions,
   CleanupInput,
   CreateInput,
-  Failure,
   LineRequest,
   ListPage,
-  Operation,
   ProviderBatch,
   ResultLine,
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";

@@ -1,7 +1,7 @@
 // The Gemini API's capabilities and documented limits
 // (ai.google.dev/gemini-api/docs/batch-api and rate-limits); `limits` overrides each.
 
-import type { Capabilities } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 import type { Endpoint } from "../../contract/types.ts";
 
 /** Gemini's own endpoints, whose bodies are not converted. */

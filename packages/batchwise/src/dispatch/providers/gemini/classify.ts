@@ -1,6 +1,6 @@
 // Classifies errors of the Gemini API. Pure.
 
-import type { Failure, Operation } from "../../contract/account.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
 import { failureOf, readGoogleError } from "../shapes/google/google-error.ts";
 import { pendingFile } from "../shapes/pending-file.ts";

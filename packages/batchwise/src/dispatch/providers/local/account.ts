@@ -8,14 +8,13 @@ import type {
   BatchName,
   CallOptions,
   CreateInput,
-  Failure,
   LineRequest,
   ListPage,
-  Operation,
   ProviderBatch,
   ResultLine,
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { messageIn } from "../../format/client-error.ts";
 import { AccountFields } from "../shapes/account-fields.ts";

@@ -1,7 +1,8 @@
 // The answer of one call for one line, and its result line. An answer with a status is the
 // server's; a lost call has none. A fault that concerns every line is thrown as an Outage. Pure.
 
-import type { Failure, ResultLine } from "../../contract/account.ts";
+import type { ResultLine } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { statusError } from "../../format/error-words.ts";
 import { answeredOrNot } from "../shapes/openai/no-answer.ts";

@@ -1,6 +1,6 @@
 // Capabilities of an account that runs lines itself. The limits are ours: no provider sets any.
 
-import type { Capabilities } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 
 export const localCapabilities: Capabilities = {
   provider: "local",

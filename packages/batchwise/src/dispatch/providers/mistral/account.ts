@@ -11,15 +11,14 @@ import {
   type CallOptions,
   type CleanupInput,
   type CreateInput,
-  type Failure,
   hasEnded,
   isOlder,
   type LineRequest,
   type ListPage,
-  type Operation,
   type ProviderBatch,
   type ResultLine,
 } from "../../contract/account.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { timeOfKey } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";

@@ -1,6 +1,6 @@
 // Capabilities and documented defaults of Mistral's Batch API; `limits` overrides each.
 
-import type { Capabilities } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 
 /** Endpoints converted from OpenAI's format. All others take Mistral's own bodies. */
 const CONVERTED_ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings", "/v1/moderations"];

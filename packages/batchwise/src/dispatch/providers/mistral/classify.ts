@@ -1,7 +1,7 @@
 // Classifies errors of the Mistral client, which have `statusCode`, `headers` and the body as text.
 // A body is `{ message, type, code }` or, for a refused field, `{ detail: [{ loc, msg }] }`. Pure.
 
-import type { Failure, LineFault, Operation } from "../../contract/account.ts";
+import type { Failure, LineFault, Operation } from "../../contract/failures.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
 import { errorIn } from "../../format/error-words.ts";

@@ -9,13 +9,12 @@ import type {
   CallOptions,
   CleanupInput,
   CreateInput,
-  Failure,
   LineRequest,
   ListPage,
-  Operation,
   ProviderBatch,
   ResultLine,
 } from "../../contract/account.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine, openaiLineBytes, utf8Length } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";

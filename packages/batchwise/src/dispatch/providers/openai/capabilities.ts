@@ -1,7 +1,7 @@
 // Records of OpenAI-compatible services: their differences are data, not code. Limits are the
 // documented defaults; `limits` or a record of your own overrides each.
 
-import type { Capabilities, ProviderLimits } from "../../contract/account.ts";
+import type { Capabilities, ProviderLimits } from "../../contract/capabilities.ts";
 import type { Endpoint } from "../../contract/types.ts";
 
 /**

@@ -1,7 +1,7 @@
 // Classifies errors of an OpenAI-compatible service: thrown by a call, or found in a batch that
 // failed as a whole. Codes take precedence, because one status has several meanings. Pure.
 
-import type { Failure, LineFault, Operation } from "../../contract/account.ts";
+import type { Failure, LineFault, Operation } from "../../contract/failures.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
 import { tokenFigureIn } from "../shapes/openai/token-figure.ts";
 import { pendingFile, pendingIn } from "../shapes/pending-file.ts";

@@ -1,7 +1,8 @@
 // Converts batches and pages of OpenAI-compatible services to our types. Trusts no type: states may
 // have any case, ids may be null, absent or "", times may be seconds or text. Pure.
 
-import type { Failure, ProviderBatch, ProviderState } from "../../contract/account.ts";
+import type { ProviderBatch, ProviderState } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
 import { notJson } from "../shapes/sdk/not-json.ts";
 import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";

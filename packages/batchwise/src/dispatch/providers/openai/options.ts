@@ -2,7 +2,8 @@
 // client's shape, so that a wrong one is refused at creation and not at its first call.
 
 import { aFunction, aString, check, invalidOption, objectWith, oneOf } from "../../../core/contract/validate.ts";
-import type { AccountOptions, BatchInput, BatchName, CallOptions, Capabilities } from "../../contract/account.ts";
+import type { AccountOptions, BatchInput, BatchName, CallOptions } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk/sdk-client.ts";

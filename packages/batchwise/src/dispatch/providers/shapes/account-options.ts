@@ -9,7 +9,8 @@ import {
   refuseUnknown,
   unboundedIntegerFrom,
 } from "../../../core/contract/validate.ts";
-import type { Account, AccountOptions, Capabilities, ProviderLimits } from "../../contract/account.ts";
+import type { Account, AccountOptions } from "../../contract/account.ts";
+import type { Capabilities, ProviderLimits } from "../../contract/capabilities.ts";
 import { checkClientKeys, secretsOfClient } from "./sdk/client-secrets.ts";
 
 const COMMON = [

@@ -1,6 +1,6 @@
 // Detects a create that failed because the provider has not processed the file yet. Pure.
 
-import type { Failure } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
 import type { SdkError } from "./sdk/sdk-error.ts";
 
 /** Messages of Azure, Voyage and Google. A 404 may mean a file that is not visible yet. */

@@ -11,15 +11,14 @@ import type {
   CallOptions,
   CleanupInput,
   CreateInput,
-  Failure,
-  JsonSchemas,
   LineRequest,
   ListPage,
-  Operation,
   ProviderBatch,
   ResultLine,
 } from "../../contract/account.ts";
+import type { JsonSchemas } from "../../contract/capabilities.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";

@@ -1,6 +1,6 @@
 // Vertex AI's capabilities and documented limits, each with its source; `limits` overrides each.
 
-import type { Capabilities } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 import type { Endpoint } from "../../contract/types.ts";
 import type { VertexFamily } from "./family.ts";
 

@@ -1,6 +1,6 @@
 // Classifies errors of Vertex AI and of its storage. Pure.
 
-import type { Failure, Operation } from "../../contract/account.ts";
+import type { Failure, Operation } from "../../contract/failures.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
 import { failureOf, readGoogleError } from "../shapes/google/google-error.ts";
 import { classifyStatus } from "../shapes/sdk/classify-status.ts";

@@ -1,7 +1,8 @@
 // Options of an account at Vertex AI, checked and filled in once.
 
 import { aFunction, check, finiteIntegerFrom, invalidOption, objectWith } from "../../../core/contract/validate.ts";
-import type { AccountOptions, Capabilities } from "../../contract/account.ts";
+import type { AccountOptions } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { checkIsClient, checkMethods } from "../shapes/sdk/sdk-client.ts";

@@ -1,7 +1,7 @@
 // xAI's capabilities: docs.x.ai/docs/guides/batch-api and docs.x.ai/docs/guides/files. Limits are
 // the documented ones.
 
-import type { Capabilities } from "../../contract/account.ts";
+import type { Capabilities } from "../../contract/capabilities.ts";
 
 /**
  * Lines of /v1/responses, images and videos are left out: what their results look like is not

@@ -2,7 +2,7 @@
 // failed: Model grok-4.5 is not supported for batch processing.", and names no line. Errors of
 // calls are classified as at OpenAI. Pure.
 
-import type { Failure } from "../../contract/account.ts";
+import type { Failure } from "../../contract/failures.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
 
 const OF_THE_FILE = /validation failed|invalid|not supported|malformed|duplicate/i;

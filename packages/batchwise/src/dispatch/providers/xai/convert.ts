@@ -1,8 +1,9 @@
 // Converts xAI's batches, pages and results to our types. Batches have no state: counts and a
 // cancel tell it. Times are days ("2026-09-23") over REST. Trusts no type. Pure.
 
-import type { Failure, ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
+import type { ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { Failure } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject, Usage } from "../../contract/types.ts";
 import { errorIn } from "../../format/error-words.ts";
 import { readTag } from "../shapes/batch-names.ts";

@@ -1,7 +1,8 @@
 // Asks for answers as a job's schema says, in the field that each endpoint has for it. A body with
 // a format or tools of its own stays as it is. Pure.
 
-import type { Account, JsonSchemas } from "../../contract/account.ts";
+import type { Account } from "../../contract/account.ts";
+import type { JsonSchemas } from "../../contract/capabilities.ts";
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { atOnce } from "../../format/at-once.ts";
 import { jsonObject } from "../../format/json-object.ts";

@@ -11,8 +11,8 @@ import {
 } from "../../batches/seal/cache-lanes.ts";
 import { CACHED_MS, isOver, LEAST_SHARED, type Primings, primingMark } from "../../batches/seal/cache-state.ts";
 import type { CachedPrefix } from "../../contract/cached-prefix.ts";
+import type { EnqueueResult } from "../../contract/store/calls.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
-import type { EnqueueResult } from "../../contract/store/store.ts";
 import { inLane } from "../check/intake.ts";
 
 /** Prefixes that are counted; the oldest are forgotten. */

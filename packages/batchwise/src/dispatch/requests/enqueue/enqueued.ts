@@ -1,7 +1,7 @@
 // Makes the results of `enqueue` and `enqueueMany` from the store's answers. Pure.
 
+import type { EnqueueResult } from "../../contract/store/calls.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
-import type { EnqueueResult } from "../../contract/store/store.ts";
 import type { Enqueued, EnqueuedMany } from "../../contract/types.ts";
 
 export function enqueued({ id }: NewRequest, answer: EnqueueResult | undefined): Enqueued {

@@ -4,8 +4,8 @@
 
 import type { Sealer } from "../../batches/seal/sealer.ts";
 import { takenIdsError } from "../../contract/errors.ts";
+import type { EnqueueResult } from "../../contract/store/calls.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
-import type { EnqueueResult } from "../../contract/store/store.ts";
 import { isTransactional, type TransactionIntake, type WithinTransaction } from "../../contract/store/transactions.ts";
 import type { EnqueuedMany } from "../../contract/types.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

@@ -2,8 +2,8 @@
 // id is stored without a digest, because it is always new. If the caller later enqueues it with
 // that id, the digests differ, and the bodies are compared here.
 
+import type { EnqueueResult } from "../../contract/store/calls.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
-import type { EnqueueResult } from "../../contract/store/store.ts";
 import type { WithinTransaction } from "../../contract/store/transactions.ts";
 import { parseLane } from "../../format/encode.ts";
 

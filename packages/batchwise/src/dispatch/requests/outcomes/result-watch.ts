@@ -3,7 +3,7 @@
 // once more after a minute. Only reads the store.
 
 import { DispatchError, type DispatchErrorCode } from "../../contract/errors.ts";
-import type { LaneRow } from "../../contract/store/rows.ts";
+import type { LaneRow } from "../../contract/store/probe.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
 const LOOKS_MS = [1_000, 60_000] as const;

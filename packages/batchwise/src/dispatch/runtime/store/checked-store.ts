@@ -6,11 +6,14 @@
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { DispatchClock } from "../../contract/dispatcher-options.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type * as calls from "../../contract/store/calls.ts";
+import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
 import type * as payers from "../../contract/store/payers.ts";
+import type { Probe } from "../../contract/store/probe.ts";
 import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
 import type * as rows from "../../contract/store/rows.ts";
-import type * as calls from "../../contract/store/store.ts";
+import type { Store } from "../../contract/store/store.ts";
 import { isConnectionError, readable, wordsOf } from "../../format/client-error.ts";
 import type { Secrets } from "../../format/secrets.ts";
 import type { OpenCalls } from "./open-calls.ts";
@@ -25,8 +28,8 @@ interface Watcher {
   onRisk(risk: DispatchError): void;
 }
 
-export class CheckedStore implements calls.Store {
-  readonly #store: calls.Store;
+export class CheckedStore implements Store {
+  readonly #store: Store;
   readonly #watcher: Watcher;
   readonly #onSetBack: (loss: DispatchError) => void;
   #knownLoss: DispatchError | null;
@@ -35,7 +38,7 @@ export class CheckedStore implements calls.Store {
   readonly now?: () => Promise<number>;
 
   /** `onSetBack` is called once for each loss that the store finds from now on. */
-  constructor(store: calls.Store, watcher: Watcher, onSetBack: (loss: DispatchError) => void) {
+  constructor(store: Store, watcher: Watcher, onSetBack: (loss: DispatchError) => void) {
     this.#store = store;
     this.#watcher = watcher;
     this.#onSetBack = onSetBack;
@@ -60,7 +63,7 @@ export class CheckedStore implements calls.Store {
     return this.#call("amend", () => this.#store.amend(amendment(change, this.#watcher.secrets), sinks, now));
   }
 
-  probe(limit: number, now: number): Promise<rows.Probe> {
+  probe(limit: number, now: number): Promise<Probe> {
     return this.#call("probe", () => this.#store.probe(limit, now));
   }
 
@@ -107,7 +110,7 @@ export class CheckedStore implements calls.Store {
     return this.#call("usage", () => this.#store.usage(query));
   }
 
-  marks(changes: readonly rows.MarkChange[], now: number): Promise<readonly rows.MarkRow[]> {
+  marks(changes: readonly MarkChange[], now: number): Promise<readonly MarkRow[]> {
     return this.#call("marks", () => this.#store.marks(changes.map(markChange), now));
   }
 

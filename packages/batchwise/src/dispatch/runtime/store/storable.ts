@@ -3,9 +3,10 @@
 // and whole numbers of tokens. Bodies, payloads and metadata are JSON, which escapes what is odd.
 // Secrets are blanked, but for the answers of requests. Pure.
 
+import type { Amendment } from "../../contract/store/calls.ts";
+import type { LedgerChanges, MarkChange } from "../../contract/store/ledger-rows.ts";
 import type { DeliveryReport, Settlement } from "../../contract/store/outcome-rows.ts";
-import type { BatchChanges, LedgerChanges, MarkChange } from "../../contract/store/rows.ts";
-import type { Amendment } from "../../contract/store/store.ts";
+import type { BatchChanges } from "../../contract/store/rows.ts";
 import type { Secrets } from "../../format/secrets.ts";
 import { storedCode, storedJson, storedMessage, storedTokens } from "../../format/stored-code.ts";
 

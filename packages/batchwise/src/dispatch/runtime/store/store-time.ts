@@ -4,7 +4,8 @@
 
 import type { DispatchClock } from "../../contract/dispatcher-options.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { LeaseInput, Store } from "../../contract/store/store.ts";
+import type { LeaseInput } from "../../contract/store/calls.ts";
+import type { Store } from "../../contract/store/store.ts";
 
 const EVERY_MS = 60_000;
 /** A slower answer is too inexact, in ms. */

@@ -1,9 +1,10 @@
 // The batches: who holds them, what state they are in, what they book. Guarantees the checks of
 // `lease` and `transition`; knows their members as a list only.
 
+import type { LeaseInput, SealInput, TransitionResult } from "../../contract/store/calls.ts";
+import type { Probe } from "../../contract/store/probe.ts";
 import type { PruneInput } from "../../contract/store/pruning.ts";
-import type { BatchChanges, BatchQuery, Probe } from "../../contract/store/rows.ts";
-import type { LeaseInput, SealInput, TransitionResult } from "../../contract/store/store.ts";
+import type { BatchChanges, BatchQuery } from "../../contract/store/rows.ts";
 import type { BatchState, Orphan } from "../../contract/types.ts";
 import type { Chosen } from "./choose.ts";
 import { Ledgers } from "./ledgers.ts";

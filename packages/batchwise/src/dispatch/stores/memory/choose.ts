@@ -1,8 +1,8 @@
 // Chooses the requests that a seal claims, or the reason why it claims none. Takes the lane in
 // claim order and the ledger's remainder; returns a prefix or a refusal. Pure.
 
-import type { LedgerLimits } from "../../contract/store/rows.ts";
-import type { SealInput, SealResult } from "../../contract/store/store.ts";
+import type { SealInput, SealResult } from "../../contract/store/calls.ts";
+import type { LedgerLimits } from "../../contract/store/ledger-rows.ts";
 import type { MemoryRequest } from "./records.ts";
 import { known } from "./waiting.ts";
 

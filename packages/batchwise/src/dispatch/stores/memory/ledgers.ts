@@ -1,7 +1,7 @@
 // What is booked on each limit of a provider, and what was learned about it. The reservations
 // themselves are the batches' own figures; here they are only added up.
 
-import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../contract/store/rows.ts";
+import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../contract/store/ledger-rows.ts";
 import type { MemoryBatch } from "./records.ts";
 
 type Learned = Omit<LedgerRow, "name" | "tokens" | "requests" | "batches">;

@@ -1,6 +1,6 @@
 // Marks, the named texts that all processes share. Guarantees compare-and-set.
 
-import type { MarkChange, MarkRow } from "../../contract/store/rows.ts";
+import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 
 export class Marks {
   readonly #values = new Map<string, string>();

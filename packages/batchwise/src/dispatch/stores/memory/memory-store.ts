@@ -4,26 +4,6 @@
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import { hasDigest, withDigest } from "../../contract/store/digests.ts";
-import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
-import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import type {
-  BatchChanges,
-  BatchQuery,
-  BatchRow,
-  Correction,
-  FindQuery,
-  FindResult,
-  MarkChange,
-  MarkRow,
-  NewRequest,
-  Probe,
-  RequestQuery,
-  RequestRow,
-  UsageQuery,
-  UsageRow,
-} from "../../contract/store/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -34,9 +14,28 @@ import type {
   SealResult,
   SettleInput,
   SettleResult,
-  Store,
   TransitionResult,
-} from "../../contract/store/store.ts";
+} from "../../contract/store/calls.ts";
+import { hasDigest, withDigest } from "../../contract/store/digests.ts";
+import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
+import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
+import type { Probe } from "../../contract/store/probe.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type {
+  BatchChanges,
+  BatchQuery,
+  BatchRow,
+  Correction,
+  FindQuery,
+  FindResult,
+  NewRequest,
+  RequestQuery,
+  RequestRow,
+  UsageQuery,
+  UsageRow,
+} from "../../contract/store/rows.ts";
+import type { Store } from "../../contract/store/store.ts";
 import { Batches } from "./batches.ts";
 import { choose } from "./choose.ts";
 import { matches } from "./find.ts";

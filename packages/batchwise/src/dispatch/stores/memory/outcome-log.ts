@@ -1,9 +1,9 @@
 // The log of outcomes and their deliveries. Guarantees cursors from 1 in order of recording, and
 // that a delivered outcome is never due again. Knows no batches.
 
+import type { Amended, Amendment, DeliveriesInput } from "../../contract/store/calls.ts";
 import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
 import type { TokenCounts } from "../../contract/store/rows.ts";
-import type { Amended, Amendment, DeliveriesInput } from "../../contract/store/store.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { Deliveries } from "./deliveries.ts";
 import { type MemoryDelivery, type MemoryOutcome, type MemoryRequest, outcomeRow } from "./records.ts";

@@ -2,8 +2,9 @@
 // order in the contract's header. Knows no batches, caps or ledgers. A lane is sorted when it is
 // read and stays sorted until it changes: arrivals are nearly sorted, so this is close to linear.
 
-import type { LaneRow, NewRequest } from "../../contract/store/rows.ts";
-import type { Amended, Amendment } from "../../contract/store/store.ts";
+import type { Amended, Amendment } from "../../contract/store/calls.ts";
+import type { LaneRow } from "../../contract/store/probe.ts";
+import type { NewRequest } from "../../contract/store/rows.ts";
 import type { MemoryRequest } from "./records.ts";
 
 interface Lane {

@@ -3,7 +3,7 @@
 // on different ledgers neither wait for each other nor take the same request. No row per request is
 // read into JavaScript.
 
-import type { SealInput, SealResult } from "../../contract/store/store.ts";
+import type { SealInput, SealResult } from "../../contract/store/calls.ts";
 import { readBatch } from "../sql/batches.ts";
 import { knownLane } from "../sql/lanes.ts";
 import { type Headroom, headRefusal, headroom, NEVER, openLedger, type Refusal } from "../sql/ledgers.ts";

@@ -1,8 +1,8 @@
 // Deliveries: writes reports of earlier attempts, then takes due ones. With SKIP LOCKED, two
 // processes never take the same delivery for the same attempt and never wait for each other.
 
+import type { DeliveriesInput } from "../../contract/store/calls.ts";
 import type { DeliveryReport } from "../../contract/store/outcome-rows.ts";
-import type { DeliveriesInput } from "../../contract/store/store.ts";
 import { count } from "../sql/counters.ts";
 import type { Taken } from "../sql/outcomes.ts";
 import { atMost } from "../sql/statement.ts";

@@ -2,9 +2,9 @@
 // id, even if another process enqueues it at the same moment, and the ranks of the claim order.
 
 import { DispatchError } from "../../contract/errors.ts";
+import type { EnqueueResult } from "../../contract/store/calls.ts";
 import { hasDigest } from "../../contract/store/digests.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
-import type { EnqueueResult } from "../../contract/store/store.ts";
 import { laneIds } from "../sql/lanes.ts";
 import type { EnqueueCall } from "../sql/sql-store.ts";
 import { UsageSums } from "../sql/usage.ts";

@@ -1,8 +1,8 @@
 // Taking batches to work on. SKIP LOCKED: two processes never take the same one, and never wait for
 // each other.
 
+import type { LeaseInput } from "../../contract/store/calls.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
-import type { LeaseInput } from "../../contract/store/store.ts";
 import { BATCH, type RawBatch, withOrphans } from "../sql/batches.ts";
 import { atMost } from "../sql/statement.ts";
 import { type Connection, isStorable } from "./database.ts";

@@ -5,9 +5,6 @@
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { DeliveryRow } from "../../contract/store/outcome-rows.ts";
-import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import type { BatchRow, NewRequest, Probe } from "../../contract/store/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -18,7 +15,11 @@ import type {
   SealResult,
   SettleInput,
   SettleResult,
-} from "../../contract/store/store.ts";
+} from "../../contract/store/calls.ts";
+import type { DeliveryRow } from "../../contract/store/outcome-rows.ts";
+import type { Probe } from "../../contract/store/probe.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type { BatchRow, NewRequest } from "../../contract/store/rows.ts";
 import type { TransactionalStore, TransactionIntake } from "../../contract/store/transactions.ts";
 import type { BatchLine, DispatchRequest, EnqueuedMany } from "../../contract/types.ts";
 import { amend } from "../sql/amend.ts";

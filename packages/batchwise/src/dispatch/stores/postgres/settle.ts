@@ -1,8 +1,8 @@
 // Settles open members: they end, or return to a lane. The batch's row is locked first. The
 // statement that finds a member's row deletes it, so that a decision counts once.
 
+import type { SettleInput, SettleResult } from "../../contract/store/calls.ts";
 import type { Settlement } from "../../contract/store/outcome-rows.ts";
-import type { SettleInput, SettleResult } from "../../contract/store/store.ts";
 import type { Ending } from "../sql/amend.ts";
 import { heldBatch } from "../sql/batches.ts";
 import { laneIds, makeReady } from "../sql/lanes.ts";

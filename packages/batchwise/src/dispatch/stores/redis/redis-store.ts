@@ -5,24 +5,6 @@
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
-import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
-import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import type {
-  BatchChanges,
-  BatchQuery,
-  BatchRow,
-  FindQuery,
-  FindResult,
-  MarkChange,
-  MarkRow,
-  NewRequest,
-  Probe,
-  RequestQuery,
-  RequestRow,
-  UsageQuery,
-  UsageRow,
-} from "../../contract/store/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -33,9 +15,26 @@ import type {
   SealResult,
   SettleInput,
   SettleResult,
-  Store,
   TransitionResult,
-} from "../../contract/store/store.ts";
+} from "../../contract/store/calls.ts";
+import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
+import type { DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
+import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
+import type { Probe } from "../../contract/store/probe.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type {
+  BatchChanges,
+  BatchQuery,
+  BatchRow,
+  FindQuery,
+  FindResult,
+  NewRequest,
+  RequestQuery,
+  RequestRow,
+  UsageQuery,
+  UsageRow,
+} from "../../contract/store/rows.ts";
+import type { Store } from "../../contract/store/store.ts";
 import { type RedisStoreOptions, resolveRedisStoreOptions } from "./options.ts";
 import { batchRow, list, markRows, number, outcomeRow, payerRow, probeRow, requestRow, usageRow } from "./rows.ts";
 import { type Reply, Server } from "./server.ts";

@@ -1,18 +1,10 @@
 // The script's answers as the contract's rows.
 
+import type { LedgerRow, MarkRow } from "../../contract/store/ledger-rows.ts";
 import type { DeliveryLogRow, DeliveryState, OutcomeRow } from "../../contract/store/outcome-rows.ts";
 import type { PayerRow } from "../../contract/store/payers.ts";
-import type {
-  BatchRow,
-  Ended,
-  HistoryRow,
-  LaneRow,
-  LedgerRow,
-  MarkRow,
-  Probe,
-  RequestRow,
-  UsageRow,
-} from "../../contract/store/rows.ts";
+import type { LaneRow, Probe } from "../../contract/store/probe.ts";
+import type { BatchRow, Ended, HistoryRow, RequestRow, UsageRow } from "../../contract/store/rows.ts";
 import { tombstoneRow } from "../../contract/store/tombstone.ts";
 import type { BatchState, Orphan, OutcomeStatus } from "../../contract/types.ts";
 import type { Reply } from "./server.ts";

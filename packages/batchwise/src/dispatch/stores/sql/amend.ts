@@ -2,8 +2,8 @@
 // The statement that takes a request out of its table decides what may happen, so a concurrent seal
 // or settle is seen. The store writes the endings, last in the transaction.
 
+import type { Amended, Amendment } from "../../contract/store/calls.ts";
 import type { StoredEnding } from "../../contract/store/rows.ts";
-import type { Amended, Amendment } from "../../contract/store/store.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { addToBatches } from "./batches.ts";
 import { correct, type Removed } from "./correct.ts";

@@ -2,8 +2,9 @@
 // caller's transaction, also against other processes at the same moment; does not know their
 // members.
 
-import type { BatchChanges, BatchQuery, BatchRow, Probe } from "../../contract/store/rows.ts";
-import type { TransitionResult } from "../../contract/store/store.ts";
+import type { TransitionResult } from "../../contract/store/calls.ts";
+import type { Probe } from "../../contract/store/probe.ts";
+import type { BatchChanges, BatchQuery, BatchRow } from "../../contract/store/rows.ts";
 import type { BatchState, Orphan } from "../../contract/types.ts";
 import { count } from "./counters.ts";
 import type { Dialect } from "./dialect.ts";

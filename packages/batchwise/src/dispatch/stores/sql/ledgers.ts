@@ -1,8 +1,8 @@
 // What is booked on each limit of a provider: the reservations are the batches' own figures, added
 // up over an index of those that are not released. What was learned has a row for each ledger.
 
-import type { LedgerChanges, LedgerLimits } from "../../contract/store/rows.ts";
-import type { SealInput, SealResult } from "../../contract/store/store.ts";
+import type { SealInput, SealResult } from "../../contract/store/calls.ts";
+import type { LedgerChanges, LedgerLimits } from "../../contract/store/ledger-rows.ts";
 import type { Dialect } from "./dialect.ts";
 import type { SqlValue } from "./statement.ts";
 import { get, run, type Steps } from "./steps.ts";

@@ -1,6 +1,6 @@
 // Marks as rows. Each change compares and sets in one statement.
 
-import type { MarkChange, MarkRow } from "../../contract/store/rows.ts";
+import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import { all, run, type Steps } from "./steps.ts";
 
 /** All marks by name, after the changes. */

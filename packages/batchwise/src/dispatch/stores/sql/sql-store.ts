@@ -6,6 +6,8 @@ import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { Batcher } from "../../../core/contract/types.ts";
 import { createBatcher } from "../../../makers/batch.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { EnqueueResult, TransitionResult } from "../../contract/store/calls.ts";
+import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import type { OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
 import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
 import type {
@@ -14,15 +16,12 @@ import type {
   BatchRow,
   FindQuery,
   FindResult,
-  MarkChange,
-  MarkRow,
   NewRequest,
   RequestQuery,
   RequestRow,
   UsageQuery,
   UsageRow,
 } from "../../contract/store/rows.ts";
-import type { EnqueueResult, TransitionResult } from "../../contract/store/store.ts";
 import { findBatches, transition } from "./batches.ts";
 import type { Dialect } from "./dialect.ts";
 import { changeMarks } from "./marks.ts";

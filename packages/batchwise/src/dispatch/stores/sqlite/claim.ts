@@ -2,7 +2,7 @@
 // a write transaction, so two seals never see the same request or remainder. No row per request is
 // read into JavaScript: sums, cuts and moves are single statements over the lane's index.
 
-import type { SealInput, SealResult } from "../../contract/store/store.ts";
+import type { SealInput, SealResult } from "../../contract/store/calls.ts";
 import { readBatch } from "../sql/batches.ts";
 import { knownLane } from "../sql/lanes.ts";
 import { type Headroom, headRefusal, headroom, NEVER, openLedger, type Refusal } from "../sql/ledgers.ts";

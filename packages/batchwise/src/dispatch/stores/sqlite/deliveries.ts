@@ -1,8 +1,8 @@
 // Deliveries: writes reports of earlier attempts, then takes due ones. Runs inside the caller's
 // transaction.
 
+import type { DeliveriesInput } from "../../contract/store/calls.ts";
 import type { DeliveryReport, DeliveryState } from "../../contract/store/outcome-rows.ts";
-import type { DeliveriesInput } from "../../contract/store/store.ts";
 import type { Taken } from "../sql/outcomes.ts";
 import { atMost } from "../sql/statement.ts";
 import { count } from "./counters.ts";

@@ -1,9 +1,9 @@
 // Enqueues requests: all calls of one group commit in one transaction. Guarantees one request per
 // id and the ranks of the claim order. Runs inside the caller's transaction.
 
+import type { EnqueueResult } from "../../contract/store/calls.ts";
 import { hasDigest } from "../../contract/store/digests.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
-import type { EnqueueResult } from "../../contract/store/store.ts";
 import { laneIds } from "../sql/lanes.ts";
 import type { EnqueueCall } from "../sql/sql-store.ts";
 import { UsageSums } from "../sql/usage.ts";

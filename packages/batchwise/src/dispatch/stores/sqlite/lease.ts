@@ -1,7 +1,7 @@
 // Leases batches. Runs inside the caller's transaction.
 
+import type { LeaseInput } from "../../contract/store/calls.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
-import type { LeaseInput } from "../../contract/store/store.ts";
 import { readBatch } from "../sql/batches.ts";
 import { atMost } from "../sql/statement.ts";
 import type { Connection } from "./database.ts";

@@ -1,6 +1,7 @@
 // What there is to do, as one look at one state of the data. Reads only.
 
-import type { LaneRow, LedgerRow, Probe } from "../../contract/store/rows.ts";
+import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
+import type { LaneRow, Probe } from "../../contract/store/probe.ts";
 import { batchFigures } from "../sql/batches.ts";
 import { type LaneSums, READY_LANES, reckoned, SAMPLE } from "../sql/lanes.ts";
 import { bookedOn } from "../sql/ledgers.ts";

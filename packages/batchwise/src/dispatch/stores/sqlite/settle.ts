@@ -1,9 +1,9 @@
 // Settles open members: they end, or return to a lane. The statement that finds a member's row
 // deletes it, so that a decision counts once. Runs inside the caller's transaction.
 
+import type { SettleInput, SettleResult } from "../../contract/store/calls.ts";
 import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { Appended } from "../../contract/store/rows.ts";
-import type { SettleInput, SettleResult } from "../../contract/store/store.ts";
 import { heldBatch } from "../sql/batches.ts";
 import { laneIds, makeReady } from "../sql/lanes.ts";
 import { charge } from "../sql/payers.ts";

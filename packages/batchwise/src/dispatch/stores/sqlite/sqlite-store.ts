@@ -4,9 +4,6 @@
 // the event loop; waiting for another process's lock does not.
 
 import type { DispatchError } from "../../contract/errors.ts";
-import type { DeliveryRow } from "../../contract/store/outcome-rows.ts";
-import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
-import type { BatchRow, Probe } from "../../contract/store/rows.ts";
 import type {
   Amended,
   Amendment,
@@ -17,8 +14,12 @@ import type {
   SealResult,
   SettleInput,
   SettleResult,
-  Store,
-} from "../../contract/store/store.ts";
+} from "../../contract/store/calls.ts";
+import type { DeliveryRow } from "../../contract/store/outcome-rows.ts";
+import type { Probe } from "../../contract/store/probe.ts";
+import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
+import type { BatchRow } from "../../contract/store/rows.ts";
+import type { Store } from "../../contract/store/store.ts";
 import { amend } from "../sql/amend.ts";
 import { withOutcomes } from "../sql/outcomes.ts";
 import { type EnqueueCall, SqlStore } from "../sql/sql-store.ts";

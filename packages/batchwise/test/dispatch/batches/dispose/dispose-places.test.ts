@@ -2,7 +2,8 @@
 // is one of them.
 
 import { expect, test } from "vitest";
-import type { Account, CreateInput, Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Account, CreateInput } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import { SimProvider } from "../../support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "../../support/world.ts";
 

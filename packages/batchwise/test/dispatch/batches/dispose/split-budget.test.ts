@@ -1,7 +1,7 @@
 // How fast a batch of nothing but refused requests is taken apart.
 
 import { expect, test } from "vitest";
-import type { Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import { SIM_LIMITS, SimProvider } from "../../support/simulation/sim-provider.ts";
 import { ask, isAtRest, world } from "../../support/world.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { afterBreak } from "../../../../src/dispatch/batches/execute/after-break.ts";
-import type { Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 
 const MINUTE = 60_000;
 const failure = (more: object): Failure => ({ kind: "unknown", code: "c", message: "m", ...more }) as Failure;

@@ -5,7 +5,7 @@ import { localAccount } from "batchwise/dispatch/local";
 import { expect, test } from "vitest";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../../src/dispatch/contract/errors.ts";
-import type { SettleInput } from "../../../../src/dispatch/contract/store/store.ts";
+import type { SettleInput } from "../../../../src/dispatch/contract/store/calls.ts";
 import { SimRunner } from "../../support/simulation/sim-runner.ts";
 import { ask, isAtRest, SimProcess, type World, world } from "../../support/world.ts";
 

@@ -2,7 +2,7 @@
 // account or about one request that no words name.
 
 import { expect, test } from "vitest";
-import type { Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import { SimProvider } from "../../support/simulation/sim-provider.ts";
 import { ask, isAtRest, world } from "../../support/world.ts";
 

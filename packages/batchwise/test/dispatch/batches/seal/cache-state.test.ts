@@ -13,7 +13,7 @@ import {
   stepOf,
   withBatch,
 } from "../../../../src/dispatch/batches/seal/cache-state.ts";
-import type { LaneRow } from "../../../../src/dispatch/contract/store/rows.ts";
+import type { LaneRow } from "../../../../src/dispatch/contract/store/probe.ts";
 
 const NOW = 1_000_000_000;
 const row = (ready: number, after = 0): LaneRow => ({

@@ -3,7 +3,7 @@
 
 import { expect, test } from "vitest";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";
-import type { SealInput } from "../../../../src/dispatch/contract/store/store.ts";
+import type { SealInput } from "../../../../src/dispatch/contract/store/calls.ts";
 import type { DispatchRequest } from "../../../../src/dispatch/contract/types.ts";
 import { SIM_LIMITS, SimProvider } from "../../support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "../../support/world.ts";

@@ -8,7 +8,7 @@ import {
   roomFor,
   type WaitingLane,
 } from "../../../../src/dispatch/batches/seal/shared-ledger.ts";
-import type { LedgerLimits } from "../../../../src/dispatch/contract/store/rows.ts";
+import type { LedgerLimits } from "../../../../src/dispatch/contract/store/ledger-rows.ts";
 
 const room = (tokens: number): LedgerLimits => ({ tokens, requests: 1, batches: 1 });
 const waits = (lane: string, since: number, kept: Readonly<Record<string, number>>): WaitingLane => ({

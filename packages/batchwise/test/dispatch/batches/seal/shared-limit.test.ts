@@ -2,7 +2,7 @@
 // requests.
 
 import { describe, expect, test } from "vitest";
-import type { ProviderLimits } from "../../../../src/dispatch/contract/account.ts";
+import type { ProviderLimits } from "../../../../src/dispatch/contract/capabilities.ts";
 import type { Dispatcher } from "../../../../src/dispatch/contract/dispatcher.ts";
 import type { DispatchRequest } from "../../../../src/dispatch/contract/types.ts";
 import { SIM_LIMITS, SimProvider } from "../../support/simulation/sim-provider.ts";

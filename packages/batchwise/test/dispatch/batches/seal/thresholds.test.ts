@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { closesAt, mostUrgentFirst } from "../../../../src/dispatch/batches/seal/thresholds.ts";
-import type { LaneRow } from "../../../../src/dispatch/contract/store/rows.ts";
+import type { LaneRow } from "../../../../src/dispatch/contract/store/probe.ts";
 import { SEALED_AT } from "../../support/rows.ts";
 
 const NOW = SEALED_AT;

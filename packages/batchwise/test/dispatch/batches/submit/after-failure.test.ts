@@ -10,8 +10,9 @@ import {
   afterSubmitFailure,
 } from "../../../../src/dispatch/batches/submit/after-failure.ts";
 import { pauseAfter } from "../../../../src/dispatch/batches/submit/retry-policy.ts";
-import type { Failure } from "../../../../src/dispatch/contract/account.ts";
-import type { BatchRow, LedgerRow } from "../../../../src/dispatch/contract/store/rows.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
+import type { LedgerRow } from "../../../../src/dispatch/contract/store/ledger-rows.ts";
+import type { BatchRow } from "../../../../src/dispatch/contract/store/rows.ts";
 import { batchCase, batchRow, SEALED_AT, stepAccount } from "../../support/rows.ts";
 
 const NOW = SEALED_AT + 10_000;

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { type Outage, outageText } from "../../../../src/dispatch/accounts/outage.ts";
 import { accountMark, laneMark, type Pauses, pausesOf } from "../../../../src/dispatch/accounts/pauses.ts";
 import { beforeSubmit, type Gate, type SubmitView } from "../../../../src/dispatch/batches/submit/before-submit.ts";
-import type { BatchRow, LedgerRow } from "../../../../src/dispatch/contract/store/rows.ts";
+import type { LedgerRow } from "../../../../src/dispatch/contract/store/ledger-rows.ts";
+import type { BatchRow } from "../../../../src/dispatch/contract/store/rows.ts";
 import { batchRow, SEALED_AT } from "../../support/rows.ts";
 
 const NOW = SEALED_AT + 10_000;

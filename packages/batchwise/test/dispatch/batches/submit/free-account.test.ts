@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import { plan } from "../../../../src/dispatch/batches/plan.ts";
 import { preferFreeAccount } from "../../../../src/dispatch/batches/submit/competing-batches.ts";
-import type { LedgerRow } from "../../../../src/dispatch/contract/store/rows.ts";
+import type { LedgerRow } from "../../../../src/dispatch/contract/store/ledger-rows.ts";
 import { resolveOptions } from "../../../../src/dispatch/options/resolve-options.ts";
 import { Runtime } from "../../../../src/dispatch/runtime/runtime.ts";
 import { memoryStore } from "../../../../src/dispatch/stores/memory/memory-store.ts";

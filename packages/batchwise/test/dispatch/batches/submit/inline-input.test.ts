@@ -2,7 +2,7 @@
 // starts again: the batch goes on as it began.
 
 import { expect, test } from "vitest";
-import type { Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import { type Fate, SimProvider } from "../../support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "../../support/world.ts";
 

@@ -3,7 +3,8 @@
 // on from what the dead one left.
 
 import { expect, test } from "vitest";
-import type { Account, Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Account } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import { type Fate, SimProvider } from "../../support/simulation/sim-provider.ts";
 import { ask, isAtRest, SimProcess, world } from "../../support/world.ts";
 

@@ -2,7 +2,7 @@
 // long as that is so, the token stays, whatever becomes of the repetition.
 
 import { describe, expect, test } from "vitest";
-import type { Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import { type Fate, SimProvider } from "../../support/simulation/sim-provider.ts";
 import { ask, isAtRest, world } from "../../support/world.ts";
 

@@ -2,7 +2,7 @@
 // the sending process sleeps.
 
 import { describe, expect, test } from "vitest";
-import type { Capabilities } from "../../../../src/dispatch/contract/account.ts";
+import type { Capabilities } from "../../../../src/dispatch/contract/capabilities.ts";
 import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { createDispatcher } from "../../../../src/dispatch/dispatcher.ts";
 import { type SimOptions, SimProvider } from "../../support/simulation/sim-provider.ts";

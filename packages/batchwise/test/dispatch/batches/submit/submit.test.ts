@@ -3,7 +3,8 @@
 // to another one.
 
 import { describe, expect, test } from "vitest";
-import type { Account, Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Account } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import { type Fate, type SimOptions, SimProvider } from "../../support/simulation/sim-provider.ts";
 import { ask, isAtRest, type World, world } from "../../support/world.ts";
 

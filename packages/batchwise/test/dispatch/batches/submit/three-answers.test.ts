@@ -3,7 +3,7 @@
 
 import { expect, test } from "vitest";
 import { afterSubmitFailure } from "../../../../src/dispatch/batches/submit/after-failure.ts";
-import type { Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import type { BatchRow } from "../../../../src/dispatch/contract/store/rows.ts";
 import { batchCase, batchRow, SEALED_AT } from "../../support/rows.ts";
 

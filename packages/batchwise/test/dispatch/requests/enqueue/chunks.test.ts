@@ -3,8 +3,9 @@
 import { describe, expect, test } from "vitest";
 import { batchInput } from "../../../../src/dispatch/batches/submit/batch-input.ts";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";
+import type { SettleInput } from "../../../../src/dispatch/contract/store/calls.ts";
 import type { NewRequest, RequestQuery } from "../../../../src/dispatch/contract/store/rows.ts";
-import type { SettleInput, Store } from "../../../../src/dispatch/contract/store/store.ts";
+import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { createDispatcher } from "../../../../src/dispatch/dispatcher.ts";
 import { chunks } from "../../../../src/dispatch/requests/enqueue/chunks.ts";
 import { memoryStore } from "../../../../src/dispatch/stores/memory/memory-store.ts";

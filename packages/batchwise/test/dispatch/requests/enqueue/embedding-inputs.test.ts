@@ -5,7 +5,7 @@ import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { batchCaps } from "../../../../src/dispatch/batches/seal/thresholds.ts";
-import type { ProviderLimits } from "../../../../src/dispatch/contract/account.ts";
+import type { ProviderLimits } from "../../../../src/dispatch/contract/capabilities.ts";
 import type { DispatchRequest } from "../../../../src/dispatch/contract/types.ts";
 import { inputsOf, laneInputs } from "../../../../src/dispatch/format/inputs.ts";
 import { drive } from "../../support/drive.ts";

@@ -3,8 +3,9 @@
 import { describe, expect, test } from "vitest";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../../src/dispatch/contract/errors.ts";
+import type { SettleInput } from "../../../../src/dispatch/contract/store/calls.ts";
 import type { RequestQuery } from "../../../../src/dispatch/contract/store/rows.ts";
-import type { SettleInput, Store } from "../../../../src/dispatch/contract/store/store.ts";
+import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { resolveOptions } from "../../../../src/dispatch/options/resolve-options.ts";
 import { Lease } from "../../../../src/dispatch/runtime/lease/lease.ts";
 import { Runtime } from "../../../../src/dispatch/runtime/runtime.ts";

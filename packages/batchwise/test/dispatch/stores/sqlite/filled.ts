@@ -3,9 +3,10 @@
 // deliveries. The dumps in fixtures/ were made by this code with earlier stores, so it must not
 // change.
 
+import type { SealResult } from "../../../../src/dispatch/contract/store/calls.ts";
 import type { DeliveryReport, Settlement } from "../../../../src/dispatch/contract/store/outcome-rows.ts";
 import type { BatchChanges, NewRequest } from "../../../../src/dispatch/contract/store/rows.ts";
-import type { SealResult, Store } from "../../../../src/dispatch/contract/store/store.ts";
+import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 
 type More = Partial<Pick<NewRequest, "priority" | "deadlineAt" | "metadata">>;
 type Line = readonly [id: string, tenant: string, tokens: number, more?: More];

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import type { SealInput } from "../../../../src/dispatch/contract/store/calls.ts";
 import type { NewRequest } from "../../../../src/dispatch/contract/store/rows.ts";
-import type { SealInput } from "../../../../src/dispatch/contract/store/store.ts";
 import type { SqliteDatabase, SqliteValue } from "../../../../src/dispatch/stores/sqlite/index.ts";
 
 export interface Folder {

@@ -3,7 +3,8 @@
 // the other accounts refuse batches, are paused or full: there a request that is stored in time
 // must not expire unsent.
 
-import type { Account, Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Account } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import type { OutcomeRow } from "../../../../src/dispatch/contract/store/outcome-rows.ts";
 import { seeded } from "../world.ts";
 import type { SimProvider, SimTime } from "./sim-provider.ts";

@@ -5,7 +5,8 @@
 import { expect } from "vitest";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";
 import { DispatchError } from "../../../../src/dispatch/contract/errors.ts";
-import type { SealInput, SettleInput, Store } from "../../../../src/dispatch/contract/store/store.ts";
+import type { SealInput, SettleInput } from "../../../../src/dispatch/contract/store/calls.ts";
+import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { createDispatcher } from "../../../../src/dispatch/dispatcher.ts";
 import { payerName } from "../../../../src/dispatch/format/encode.ts";
 import { virtualClock } from "../../../../src/testing/index.ts";

@@ -2,16 +2,10 @@
 // test decides the result of each call, in virtual time, without a wire format. Records every line
 // that it ran.
 
-import type {
-  Account,
-  Capabilities,
-  CreateInput,
-  Failure,
-  ProviderBatch,
-  ProviderLimits,
-  ResultLine,
-} from "../../../../src/dispatch/contract/account.ts";
+import type { Account, CreateInput, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
+import type { Capabilities, ProviderLimits } from "../../../../src/dispatch/contract/capabilities.ts";
 import { DispatchError } from "../../../../src/dispatch/contract/errors.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import { customId, openaiLine } from "../../../../src/dispatch/format/encode.ts";
 import { gather, parseLine, resultOf } from "./sim-lines.ts";
 

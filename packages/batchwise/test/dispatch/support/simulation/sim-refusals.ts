@@ -1,6 +1,6 @@
 // What the providers of the simulation say when they refuse.
 
-import type { Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 
 export const WHOLE: Failure = { kind: "invalidRequest", code: "failed", message: "Failed as a whole.", lines: [] };
 

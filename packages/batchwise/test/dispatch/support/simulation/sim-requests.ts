@@ -1,6 +1,6 @@
 // The requests of a simulated world, and the kinds of provider that they go to. Pure.
 
-import type { Capabilities } from "../../../../src/dispatch/contract/account.ts";
+import type { Capabilities } from "../../../../src/dispatch/contract/capabilities.ts";
 import type { DispatchRequest } from "../../../../src/dispatch/contract/types.ts";
 import { ask } from "../world.ts";
 

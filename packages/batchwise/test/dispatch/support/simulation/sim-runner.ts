@@ -1,7 +1,8 @@
 // An account that runs lines itself, one after the other, in virtual time. The test decides when
 // its server is down.
 
-import type { Account, Failure, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
+import type { Account, ProviderBatch, ResultLine } from "../../../../src/dispatch/contract/account.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import { parseLine, resultOf } from "./sim-lines.ts";
 import { type Execution, SIM_LIMITS, SimError, SimProvider, type SimTime } from "./sim-provider.ts";
 

@@ -2,9 +2,10 @@
 // all faults from a seed, stops them after two hours, waits until nothing is left to do, and then
 // compares the store's records with the providers'.
 
-import type { Account, Failure } from "../../../../src/dispatch/contract/account.ts";
+import type { Account } from "../../../../src/dispatch/contract/account.ts";
 import type { Dispatcher } from "../../../../src/dispatch/contract/dispatcher.ts";
 import { OUTCOME_CODES } from "../../../../src/dispatch/contract/errors.ts";
+import type { Failure } from "../../../../src/dispatch/contract/failures.ts";
 import type { OutcomeRow } from "../../../../src/dispatch/contract/store/outcome-rows.ts";
 import type { PruneInput } from "../../../../src/dispatch/contract/store/pruning.ts";
 import type { Store } from "../../../../src/dispatch/contract/store/store.ts";

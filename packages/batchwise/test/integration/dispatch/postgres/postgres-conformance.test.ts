@@ -5,8 +5,9 @@
 import { type PostgresStore, postgresStore } from "batchwise/dispatch/postgres";
 import { escapeIdentifier, type Pool, type PoolClient } from "pg";
 import { expect } from "vitest";
+import type { EnqueueResult } from "../../../../src/dispatch/contract/store/calls.ts";
 import type { NewRequest } from "../../../../src/dispatch/contract/store/rows.ts";
-import type { EnqueueResult, Store } from "../../../../src/dispatch/contract/store/store.ts";
+import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { enqueuedMany } from "../../../../src/dispatch/requests/enqueue/enqueued.ts";
 import { describeStore } from "../../../dispatch/stores/conformance.ts";
 import { postgresPlace } from "../../services/kept.ts";

@@ -4,7 +4,7 @@
 import { type PostgresPool, postgresStore } from "batchwise/dispatch/postgres";
 import type pg from "pg";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { SettleResult } from "../../../../src/dispatch/contract/store/store.ts";
+import type { SettleResult } from "../../../../src/dispatch/contract/store/calls.ts";
 import type { PostgresClient } from "../../../../src/dispatch/stores/postgres/database.ts";
 import { comeAndGo, pruneAll } from "../../../dispatch/stores/places.ts";
 import { NOW, requests, sealInput } from "../../../dispatch/stores/sqlite/folder.ts";

@@ -1,7 +1,7 @@
 // Reads errors of Google's clients, and the failures of batches. An error's message is the answer's
 // JSON: google.rpc.Status in HTTP's form, with the retry delay among its details. Pure.
 
-import type { Failure } from "../../../contract/account.ts";
+import type { Failure } from "../../../contract/failures.ts";
 import type { JsonObject } from "../../../contract/types.ts";
 import { isAccountTrouble } from "../../../format/account-blame.ts";
 import { jsonObject, objectOf, readSdkError, type SdkError, text } from "../sdk/sdk-error.ts";

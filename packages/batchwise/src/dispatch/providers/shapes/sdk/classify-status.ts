@@ -2,7 +2,7 @@
 // providers share it. Only an answer that proves a refusal counts as one; any other status is
 // `unknown`, which is always safe. Pure.
 
-import type { Failure, Operation } from "../../../contract/account.ts";
+import type { Failure, Operation } from "../../../contract/failures.ts";
 import { isAccountTrouble } from "../../../format/account-blame.ts";
 import { BAD_HEADER } from "../../../format/client-error.ts";
 import { readSdkError, type SdkError } from "./sdk-error.ts";

@@ -2,7 +2,7 @@
 // The latter means a wrong base URL or API version: no batch of the account can be sent until
 // someone corrects it. Pure.
 
-import type { Failure, Operation } from "../../../contract/account.ts";
+import type { Failure, Operation } from "../../../contract/failures.ts";
 import type { SdkError } from "./sdk-error.ts";
 
 /** Messages of OpenAI, Groq, Google, Kong, Express, Go's and Amazon's servers. */
