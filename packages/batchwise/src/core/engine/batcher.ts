@@ -116,9 +116,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     services.selfCalls = new SelfCalls(services);
     const admission = this.#admission;
     const pending = this.#pending;
-    // Spreading common parts would give each batcher hidden classes of its own: half a kilobyte.
-    const intake = { services, admission, inFlight, pending, prepareItem, tooLargeError };
-    this.#intake = new Intake(intake);
+    this.#intake = new Intake({ services, admission, inFlight, pending, prepareItem, tooLargeError });
     this.#scheduler = new Scheduler(
       {
         services,

@@ -8,6 +8,8 @@ import type { Recipient } from "../queue/recipient.ts";
 import { Earliest } from "../time/earliest.ts";
 import { cacheKeyOf, type ResultCache } from "./cache.ts";
 import type { Caller, CallerPlace } from "./callers.ts";
+import type { Pending } from "./pending.ts";
+import type { Services } from "./services.ts";
 
 export class SharedEntry implements Recipient, CallerPlace {
   readonly countsItself = true;
@@ -122,6 +124,35 @@ export class InFlight {
     this.#byScope ??= new Map();
     this.#byScope.set(scope, shared);
     return shared;
+  }
+
+  /**
+   * Answers a place from the cache, or calls `miss`, also when the look-up is skipped. Callers may
+   * leave in between.
+   */
+  lookUp(shared: SharedEntry, pending: Pending, services: Services, miss: () => void): void {
+    const { cache } = this;
+    const { entry } = shared;
+    if (cache === undefined) {
+      miss();
+      return;
+    }
+    const skip = (): void => found(undefined);
+    const found = (value: unknown): void => {
+      if (!pending.end(entry, skip)) return;
+      if (cache.isMiss(value)) {
+        miss();
+        return;
+      }
+      this.forget(shared);
+      services.recorder.foundInCache(shared.size);
+      services.observer?.spared("cache", shared.size);
+      shared.answer(value, services.clock.now());
+    };
+    pending.start(entry, skip);
+    const value = cache.read(shared.cacheKey);
+    if (!(value instanceof Promise)) found(value);
+    else services.inContext(() => value.then(found).then(() => services.turn.lookAgain()));
   }
 
   /** Removes a place, so that no caller joins it. */

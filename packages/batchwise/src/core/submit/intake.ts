@@ -4,7 +4,7 @@
 
 import { closedError, deadlineError, type itemTooLargeError } from "../contract/errors.ts";
 import { oneEach } from "../contract/resolve-options.ts";
-import { isThenable } from "../contract/thenable.ts";
+import { follow, ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { SubmitOptions } from "../contract/types.ts";
 import { Entry } from "../queue/entry.ts";
 import type { Resolve } from "../queue/recipient.ts";
@@ -12,9 +12,9 @@ import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
 import { type Call, Caller, refusalOf, refuse } from "./callers.ts";
-import { scopeOf } from "./in-flight.ts";
+import { type InFlight, scopeOf } from "./in-flight.ts";
 import { isLargeCall, largeCallRefusal, type ReadDedupeKey, readDedupeKeys, readOnce } from "./large-calls.ts";
-import { LateEntries, type LateParts } from "./late-entries.ts";
+import type { Pending } from "./pending.ts";
 import {
   type CallOptions,
   dedupeKeyOf,
@@ -29,31 +29,39 @@ import {
 import type { Services } from "./services.ts";
 
 /** Dependencies of the intake. */
-export interface IntakeParts extends LateParts {
+export interface IntakeParts {
+  readonly services: Services;
+  readonly admission: Admission;
+  readonly inFlight: InFlight;
+  readonly pending: Pending;
   readonly prepareItem: ((item: unknown) => unknown) | undefined;
   readonly tooLargeError: typeof itemTooLargeError;
 }
 
 export class Intake {
-  readonly #parts: IntakeParts;
   readonly #services: Services;
   readonly #admission: Admission;
-  readonly #late: LateEntries;
+  readonly #inFlight: InFlight;
+  readonly #pending: Pending;
+  readonly #prepareItem: ((item: unknown) => unknown) | undefined;
+  readonly #tooLargeError: typeof itemTooLargeError;
   #isClosed = false;
   /** True while items need only a place. */
   #isPlain: boolean;
 
-  constructor(parts: IntakeParts) {
-    this.#parts = parts;
-    this.#services = parts.services;
-    this.#admission = parts.admission;
-    this.#late = new LateEntries(parts, (entry) => this.#refuseOversize(entry));
-    this.#isPlain = isPlain(parts);
+  constructor({ services, admission, inFlight, pending, prepareItem, tooLargeError }: IntakeParts) {
+    this.#services = services;
+    this.#admission = admission;
+    this.#inFlight = inFlight;
+    this.#pending = pending;
+    this.#prepareItem = prepareItem;
+    this.#tooLargeError = tooLargeError;
+    this.#isPlain = isPlain(services, prepareItem);
   }
 
   /** Call when the options or the observer change. */
   configure(): void {
-    this.#isPlain = !this.#isClosed && isPlain(this.#parts);
+    this.#isPlain = !this.#isClosed && isPlain(this.#services, this.#prepareItem);
   }
 
   /** Rejects all later submits. */
@@ -104,7 +112,7 @@ export class Intake {
 
   /** True for a large call, unless a cache may have its items. */
   #mayBeTooLarge(length: number): boolean {
-    const hasCache = this.#services.options.dedupe !== undefined && this.#parts.inFlight.cache !== undefined;
+    const hasCache = this.#services.options.dedupe !== undefined && this.#inFlight.cache !== undefined;
     return isLargeCall(length, this.#services.options) && !this.#isClosed && !hasCache;
   }
 
@@ -113,7 +121,7 @@ export class Intake {
    * also those in flight.
    */
   #refuseTooLarge(entries: readonly Entry[], keys: readonly ReadDedupeKey[] | null): boolean {
-    const joinable = keys === null ? 0 : this.#parts.inFlight.size;
+    const joinable = keys === null ? 0 : this.#inFlight.size;
     const { maxQueueSize } = this.#services.options;
     const limits = { name: this.#services.name, maxQueueSize };
     const refusal = largeCallRefusal(entries.length, keys, joinable, limits);
@@ -124,12 +132,12 @@ export class Intake {
 
   /** Invalidates the cached result of a key. Resolves when the cache has deleted it. */
   async forget(dedupeKey: string, key: string | undefined): Promise<void> {
-    const { inFlight, pending } = this.#parts;
+    const inFlight = this.#inFlight;
     inFlight.cache?.checkDeletes();
     const shared = inFlight.find(scopeOf(key, dedupeKey));
     if (shared !== undefined) {
-      if (pending.has(shared.entry)) {
-        pending.skip(shared.entry);
+      if (this.#pending.has(shared.entry)) {
+        this.#pending.skip(shared.entry);
       } else if (!shared.entry.isWaiting) {
         shared.isStored = false;
         inFlight.forget(shared);
@@ -183,36 +191,66 @@ export class Intake {
 
   #acceptOne(entry: Entry): void {
     readKey(entry, this.#services.options);
-    const isPromised = this.#read(entry);
+    const promised = this.#read(entry);
     const { signal, timeoutMs } = entry.facts;
     this.#checkStillWanted(entry);
-    if (isPromised || this.#services.options.timeoutMs < Infinity || signal !== undefined || timeoutMs !== undefined) {
+    if (promised !== null || this.#services.options.timeoutMs < Infinity || signal !== undefined || timeoutMs !== undefined) {
       const caller = this.#caller(entry);
       caller.place = entry;
       entry.recipient = caller;
     }
-    if (isPromised) this.#late.awaitItem(entry);
-    else this.#admission.accept(entry);
+    this.#enter(entry, promised);
   }
 
-  /**
-   * Reads the facts that the queue needs. Returns true if the entry's item is now a promise of
-   * `prepareItem`.
-   */
-  #read(entry: Entry): boolean {
+  /** Reads the facts that the queue needs. Returns the promise of `prepareItem`, if it is one. */
+  #read(entry: Entry): Promise<unknown> | null {
     readItem(entry, this.#services.options);
     this.#capture(entry);
-    const { prepareItem } = this.#parts;
-    if (prepareItem !== undefined) {
-      const prepared = prepareItem(entry.item);
+    if (this.#prepareItem !== undefined) {
+      const prepared = this.#prepareItem(entry.item);
+      entry.item = undefined;
       if (isThenable(prepared)) {
-        this.#late.adopt(entry, prepared);
-        return true;
+        // A custom `then` may throw, and it may reject before it is awaited.
+        const promised = this.#services.inContext(() => follow(prepared));
+        ignoreFailure(promised);
+        return promised;
       }
       entry.item = prepared;
     }
     this.#refuseOversize(entry);
-    return false;
+    return null;
+  }
+
+  /** Queues an entry, after the promise of its item has resolved if there is one. */
+  #enter(entry: Entry, promised: Promise<unknown> | null): void {
+    if (promised === null) {
+      this.#admission.accept(entry);
+      return;
+    }
+    const { inContext, turn } = this.#services;
+    const settle = (use: () => void): void => {
+      if (this.#pending.end(entry, null)) use();
+      turn.lookAgain();
+    };
+    this.#pending.start(entry, null);
+    inContext(() => {
+      promised.then(
+        (item) => settle(() => this.#enterPrepared(entry, item)),
+        (error: unknown) => settle(() => this.#refuse(entry, error, "failed")),
+      );
+    });
+  }
+
+  #enterPrepared(entry: Entry, item: unknown): void {
+    entry.item = item;
+    try {
+      this.#refuseOversize(entry);
+    } catch (error) {
+      this.#refuse(entry, error);
+      return;
+    }
+    // `batchCost` may have made the caller leave.
+    if (entry.recipient !== null) this.#admission.accept(entry);
   }
 
   /** Throws ITEM_TOO_LARGE for a single item over the cap, unless it may run alone. */
@@ -221,7 +259,7 @@ export class Intake {
     const isMeasured = typeof batchCost === "function" && maxBatchCost < Infinity;
     const cost = isMeasured ? this.#ownCost(item, batchCost) : given;
     if (cost > maxBatchCost && oversize === "reject")
-      throw this.#parts.tooLargeError(this.#services.name, cost, maxBatchCost);
+      throw this.#tooLargeError(this.#services.name, cost, maxBatchCost);
   }
 
   #ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
@@ -241,21 +279,18 @@ export class Intake {
     const { key } = entry;
     const scope = scopeOf(key, dedupeKey);
     if (this.#join(entry, scope)) return;
-    const isPromised = this.#read(entry);
+    const promised = this.#read(entry);
     this.#checkStillWanted(entry);
     // A called function may have submitted an equal item.
     if (this.#join(entry, scope)) return;
     const caller = this.#caller(entry);
-    const shared = this.#parts.inFlight.open(scope, cacheKeyOf(key, dedupeKey), entry);
+    const shared = this.#inFlight.open(scope, cacheKeyOf(key, dedupeKey), entry);
     shared.join(caller, entry.priority);
-    this.#late.lookUp(shared, () => {
-      if (isPromised) this.#late.awaitItem(entry);
-      else this.#admission.accept(entry);
-    });
+    this.#inFlight.lookUp(shared, this.#pending, this.#services, () => this.#enter(entry, promised));
   }
 
   #join(entry: Entry, scope: string): boolean {
-    const known = this.#parts.inFlight.find(scope);
+    const known = this.#inFlight.find(scope);
     if (known === undefined) return false;
     this.#checkStillWanted(entry);
     known.join(this.#caller(entry), entry.priority);
@@ -289,7 +324,7 @@ export class Intake {
 }
 
 /** True if no option or observer needs more of an item than its place. */
-function isPlain({ services: { options, observer }, prepareItem }: IntakeParts): boolean {
+function isPlain({ options, observer }: Services, prepareItem: IntakeParts["prepareItem"]): boolean {
   const { key, dedupe, captureContext, fairBy } = options;
   const functions = [key, dedupe, captureContext, fairBy, prepareItem, observer?.capture];
   return (

@@ -5,21 +5,21 @@
 import type { Entry, EntryHolder } from "../queue/entry.ts";
 
 /**
- * Called to end the pending state early: the entry takes its next step without the awaited result.
+ * Takes an entry's next step without the awaited result; null if there is none. It also tells the
+ * steps of an entry apart.
  */
-export type Skip = () => void;
+export type Skip = (() => void) | null;
 
 export class Pending implements EntryHolder {
   /** They have not started to run. */
   readonly isWaiting = true;
-  #entries: Map<Entry, Skip | null> | null = null;
+  #entries: Map<Entry, Skip> | null = null;
 
   get size(): number {
     return this.#entries?.size ?? 0;
   }
 
-  /** `skip`: null if the entry cannot continue without the awaited result. */
-  start(entry: Entry, skip: Skip | null): void {
+  start(entry: Entry, skip: Skip): void {
     entry.holder = this;
     this.#entries ??= new Map();
     this.#entries.set(entry, skip);
@@ -29,16 +29,17 @@ export class Pending implements EntryHolder {
     return this.#entries?.has(entry) ?? false;
   }
 
-  /** Ends the pending state; false if it had ended. */
-  end(entry: Entry): boolean {
-    if (!this.#entries?.delete(entry)) return false;
-    entry.holder = null;
+  /** Ends a step; false if it had ended. */
+  end(entry: Entry, skip: Skip): boolean {
+    if (this.#entries?.get(entry) !== skip) return false;
+    this.left(entry);
     return true;
   }
 
   /** Its last caller has left. */
   left(entry: Entry): void {
-    this.end(entry);
+    this.#entries?.delete(entry);
+    entry.holder = null;
   }
 
   raise(entry: Entry, priority: number): void {
@@ -63,7 +64,7 @@ export class Pending implements EntryHolder {
   /** Removes and returns all entries. */
   clear(): Entry[] {
     const all = this.#all();
-    for (const entry of all) this.end(entry);
+    for (const entry of all) this.left(entry);
     return all;
   }
 }

@@ -12,7 +12,7 @@ describe("pending entries", () => {
     const pending = new Pending();
     const [entry] = entries();
     pending.start(entry, null);
-    expect([pending.size, pending.end(entry), pending.end(entry), pending.size]).toEqual([1, true, false, 0]);
+    expect([pending.size, pending.end(entry, null), pending.end(entry, null), pending.size]).toEqual([1, true, false, 0]);
   });
 
   test("are skipped by what each of them says, which ends them; who has no way on stays", () => {
@@ -20,10 +20,11 @@ describe("pending entries", () => {
     const [a, b, c] = entries();
     const skipped: unknown[] = [];
     for (const entry of [a, b]) {
-      pending.start(entry, () => {
+      const skip = (): void => {
         skipped.push(entry.item);
-        pending.end(entry);
-      });
+        pending.end(entry, skip);
+      };
+      pending.start(entry, skip);
     }
     pending.start(c, null);
     pending.skip(b);
@@ -39,14 +40,25 @@ describe("pending entries", () => {
     const pending = new Pending();
     const [a, b] = entries();
     let isSkipped = false;
-    pending.start(a, () => {
-      pending.end(a);
+    const skip = (): void => {
+      pending.end(a, skip);
       pending.start(b, () => {
         isSkipped = true;
       });
-    });
+    };
+    pending.start(a, skip);
     pending.skipAll();
     expect([pending.size, isSkipped]).toEqual([1, false]);
+  });
+
+  test("do not end by a step that was before", () => {
+    const pending = new Pending();
+    const [entry] = entries();
+    const lookUp = (): void => {};
+    pending.start(entry, lookUp);
+    expect(pending.end(entry, lookUp)).toBe(true);
+    pending.start(entry, null);
+    expect([pending.end(entry, lookUp), pending.has(entry)]).toEqual([false, true]);
   });
 
   test("are taken out all together", () => {
@@ -54,6 +66,6 @@ describe("pending entries", () => {
     const [a, b] = entries();
     for (const entry of [a, b]) pending.start(entry, null);
     expect(pending.clear()).toEqual([a, b]);
-    expect([pending.size, pending.end(a)]).toEqual([0, false]);
+    expect([pending.size, pending.end(a, null)]).toEqual([0, false]);
   });
 });
