@@ -33,17 +33,9 @@ import {
 /** The default cost of an item. */
 export const oneEach = (): number => 1;
 
-/**
- * Sizes as users gave them. `maxBatchSize` undefined: as large as other options make it;
- * `preferredBatchSize`: as `maxBatchSize`.
- */
-export interface GivenSizes {
-  readonly maxBatchSize: number | undefined;
-  readonly preferredBatchSize: number | undefined;
-}
-
-/** The options in force, but for the sizes. */
-type Defaults = Omit<ResolvedOptions, keyof GivenSizes> & GivenSizes;
+/** The options in force, but for sizes that depend on others. */
+type Defaults = Omit<ResolvedOptions, Sizes> & { readonly [Name in Sizes]: number | undefined };
+type Sizes = "maxBatchSize" | "preferredBatchSize";
 
 /** The options that users may give. */
 type Given = Omit<Defaults, "learnsBatchCost">;
@@ -113,6 +105,8 @@ const [PLAIN_SIZE, LEARNED_SIZE] = [32, 1024];
 /** Options that were validated, filled in and frozen once. */
 export class PreparedOptions {
   readonly options: ResolvedOptions;
+  /** The same for users: "learn" for a learned cost, so that `configure` takes them. */
+  readonly shown: ShownOptions;
   /** Without defaults. */
   readonly given: BatchOptions<unknown, unknown>;
 
@@ -138,18 +132,19 @@ export class PreparedOptions {
     const options: BatchOptions<unknown, unknown> = { ...given };
     checkAll(options, SETTINGS, "");
     checkTogether(options);
-    const batchCost = options.order === "length" ? "padded" : DEFAULTS.batchCost;
-    this.options = resolve({ ...DEFAULTS, batchCost, name }, options);
-    this.given = options;
+    this.given = { ...options, retry: options.retry && resolveRetry(options.retry) };
+    this.options = resolve(this.given, name);
+    this.shown = this.options.learnsBatchCost
+      ? Object.freeze({ ...this.options, maxBatchCost: "learn" as const })
+      : this.options;
   }
-}
 
-/** The sizes of these options, else those before. */
-export function sizesOf(given: ConfigureOptions, before?: GivenSizes): GivenSizes {
-  return {
-    maxBatchSize: given.maxBatchSize ?? before?.maxBatchSize,
-    preferredBatchSize: given.preferredBatchSize ?? before?.preferredBatchSize,
-  };
+  /** The same options with some limits changed. Throws INVALID_OPTION. */
+  with(changes: ConfigureOptions): PreparedOptions {
+    const read = { ...changes };
+    checkAll(read, LIMITS, "");
+    return new PreparedOptions({ ...this.given, ...defined(read) }, this.options.name);
+  }
 }
 
 const defaults: Map<string, PreparedOptions> = new Map();
@@ -184,34 +179,23 @@ function checkGather(gather: ConfigureOptions["gather"], clock: Clock = systemCl
   throw expected("clock.setImmediate", rule, clock.setImmediate);
 }
 
-/** The options with some limits changed, from sizes as they were given before. */
-export function reconfigure(current: ResolvedOptions, sizes: GivenSizes, changes: ConfigureOptions): ResolvedOptions {
-  checkAll(changes, LIMITS, "");
-  checkTogether({ ...current, ...changes });
-  return resolve({ ...current, ...sizes }, changes);
-}
-
-/** The options as given: "learn" for a learned cost, so that they can be passed to `configure`. */
-export function shownOptions(options: ResolvedOptions): ShownOptions {
-  return options.learnsBatchCost ? Object.freeze({ ...options, maxBatchCost: "learn" as const }) : options;
-}
-
-/** The given options over `base`. */
-function resolve(base: Defaults, given: BatchOptions<unknown, unknown>): ResolvedOptions {
-  const isGiven = ([, value]: readonly [string, unknown]): boolean => value !== undefined;
-  const changes = Object.fromEntries(Object.entries(given).filter(isGiven));
-  const { maxBatchCost } = given;
-  if (maxBatchCost !== undefined) changes.learnsBatchCost = maxBatchCost === "learn";
-  if (maxBatchCost === "learn") changes.maxBatchCost = Infinity;
-  const options: Defaults = { ...base, ...changes };
-  const isLearned = options.learnsBatchCost || hasTarget(options.targetLatencyMs);
+function resolve(given: BatchOptions<unknown, unknown>, name: string): ResolvedOptions {
+  const learnsBatchCost = given.maxBatchCost === "learn";
+  const batchCost = given.order === "length" ? "padded" : DEFAULTS.batchCost;
+  const options: Defaults = { ...DEFAULTS, batchCost, name, ...defined(given), learnsBatchCost };
+  const isLearned = learnsBatchCost || hasTarget(options.targetLatencyMs);
   const { maxBatchSize = isLearned ? LEARNED_SIZE : PLAIN_SIZE, preferredBatchSize = maxBatchSize } = options;
   if (preferredBatchSize > maxBatchSize) {
     const rule = { ...unboundedIntegerFrom(1), expected: `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})` };
     throw expected("preferredBatchSize", rule, preferredBatchSize);
   }
-  const retry = given.retry === undefined ? options.retry : resolveRetry(given.retry);
-  return Object.freeze({ ...options, maxBatchSize, preferredBatchSize, retry });
+  const maxBatchCost = learnsBatchCost ? Infinity : options.maxBatchCost;
+  return Object.freeze({ ...options, maxBatchSize, preferredBatchSize, maxBatchCost });
+}
+
+/** The options that are not undefined. */
+function defined<Options extends object>(options: Options): object {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 function resolveRetry(given: RetryOptions): ResolvedRetry {

@@ -7,8 +7,8 @@ import { type EventName, Events, type Listener, printedName, type RunningBatch }
 import { nameOfHandler, withHandlerDefaults } from "../contract/handler-defaults.ts";
 import type { Mapped, MapSource } from "../contract/map-options.ts";
 import { type ChangeObserver, OBSERVE } from "../contract/observer.ts";
-import type { ConfigureOptions, ResolvedOptions, ShownOptions } from "../contract/options.ts";
-import { type GivenSizes, PreparedOptions, reconfigure, shownOptions, sizesOf } from "../contract/resolve-options.ts";
+import type { ConfigureOptions, ShownOptions } from "../contract/options.ts";
+import { PreparedOptions } from "../contract/resolve-options.ts";
 import { WATCH_SLOTS } from "../contract/slot-waits.ts";
 import type { BatcherStats } from "../contract/stats.ts";
 import type {
@@ -58,9 +58,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   /** Null where the handler has neither `open` nor `close`. */
   readonly #opening: Opening | null;
   readonly #scheduler: Scheduler;
-  #sizes: GivenSizes;
-  #options: ResolvedOptions;
-  #shown: ShownOptions;
+  #prepared: PreparedOptions;
   #hasWarnedOfWait: boolean;
   /** Resolvers of `idle()` and `close()`; null if there are none. */
   #resting: (() => void)[] | null = null;
@@ -103,9 +101,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       selfCalls: null as never,
     };
     this.#services = services;
-    this.#options = options;
-    this.#shown = shownOptions(options);
-    this.#sizes = sizesOf(own);
+    this.#prepared = prepared;
     const { fairBy, priorityAgingMs } = options;
     this.#queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
     this.#admission = new Admission(services, this.#queue);
@@ -205,11 +201,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   configure(changes: ConfigureOptions): void {
     checkIsObject("changes", changes);
-    const read = { ...changes };
-    this.#options = reconfigure(this.#options, this.#sizes, read);
-    this.#shown = shownOptions(this.#options);
-    this.#sizes = sizesOf(read, this.#sizes);
-    this.#hasWarnedOfWait ||= warnOfWait(this.#options, this.#services.events);
+    this.#prepared = this.#prepared.with(changes);
+    this.#hasWarnedOfWait ||= warnOfWait(this.#prepared.options, this.#services.events);
     this.#apply();
   }
 
@@ -218,20 +211,21 @@ export class BatcherCore implements Batcher<unknown, unknown> {
    * that would fill the batch may never come.
    */
   #apply(): void {
-    const isUnbound = this.#stuckMaps > 0 && this.#options.maxWaitMs === Infinity;
-    this.#services.options = isUnbound ? { ...this.#options, maxWaitMs: 0 } : this.#options;
+    const { options } = this.#prepared;
+    const isUnbound = this.#stuckMaps > 0 && options.maxWaitMs === Infinity;
+    this.#services.options = isUnbound ? { ...options, maxWaitMs: 0 } : options;
     this.#intake.configure();
-    this.#scheduler.configure();
+    this.#scheduler.configure(this.#prepared);
   }
 
   #noteStuck(isStuck: boolean): void {
     this.#stuckMaps += isStuck ? 1 : -1;
     const hasChanged = this.#stuckMaps === (isStuck ? 1 : 0);
-    if (hasChanged && this.#options.maxWaitMs === Infinity) this.#apply();
+    if (hasChanged && this.#prepared.options.maxWaitMs === Infinity) this.#apply();
   }
 
   get options(): ShownOptions {
-    return this.#shown;
+    return this.#prepared.shown;
   }
 
   stats(): BatcherStats {

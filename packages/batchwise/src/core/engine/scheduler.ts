@@ -46,7 +46,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly #turn: Turn;
   readonly #admission: Admission;
   readonly #onStep: () => void;
-  readonly #prepared: PreparedOptions;
+  #prepared: PreparedOptions;
   readonly #around: BatchSurroundings<Batch>;
   readonly slots: Slots;
   readonly #limiter: LimiterGate | null;
@@ -146,7 +146,8 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   }
 
   /** Call when the options change. */
-  configure(): void {
+  configure(prepared: PreparedOptions): void {
+    this.#prepared = prepared;
     this.next.configure();
     this.#queue.keepDeadlines(this.#services.options.maxWaitMs > 0);
     this.#reconsider();
@@ -371,6 +372,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   /** Warns once if the default size has closed a cheap batch. A listener may call anything. */
   #warnOfSize({ reason, cost }: Batch): void {
     if (reason !== "size" || cost >= this.#services.options.maxBatchCost / 2 || this.#hasWarnedOfSize) return;
-    this.#hasWarnedOfSize = warnOfDefaultSize(this.#prepared, this.#services.options, this.#services.events);
+    this.#hasWarnedOfSize = warnOfDefaultSize(this.#prepared, this.#services.events);
   }
 }

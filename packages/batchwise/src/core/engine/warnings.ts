@@ -61,10 +61,9 @@ export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
  * Warns that the default cap on items has closed a batch of less than half of the maximum cost.
  * Returns whether it has warned: never with an infinite cap or a given size.
  */
-export function warnOfDefaultSize(prepared: PreparedOptions, options: ResolvedOptions, events: Events): boolean {
+export function warnOfDefaultSize({ given, options }: PreparedOptions, events: Events): boolean {
   const { maxBatchSize, maxBatchCost } = options;
-  const isDefault = prepared.given.maxBatchSize === undefined && maxBatchSize === prepared.options.maxBatchSize;
-  if (!isDefault || maxBatchCost === Infinity) return false;
+  if (given.maxBatchSize !== undefined || maxBatchCost === Infinity) return false;
   const early = `\`maxBatchSize\` ${maxBatchSize}, the default, closes batches below half of \`maxBatchCost\` ${maxBatchCost}.`;
   return warn(events, `${early} Set it to what the handler takes.`);
 }
