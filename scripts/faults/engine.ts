@@ -307,14 +307,14 @@ const running: readonly Fault[] = [
   {
     name: "keeps the slot of a batch that ran out of time",
     file: "core/run/batch.ts",
-    find: "this.failure.giveUp(error, 0, () => late !== null && this.#abort(late, error));",
-    replace: 'failEntries(this.entries, error, "failed", this, services);',
+    find: "this.failure.giveUp(error, 0, () => this.#abort(context, error));",
+    replace: 'failEntries(this.entries, error, "failed", this, this.#owner.services);',
   },
   {
     name: "frees the slot while promises in places are open",
-    file: "core/run/settle.ts",
-    find: "return arrivals === null || arrivals.awaited === 0;",
-    replace: "return arrivals === null || arrivals.awaited >= 0;",
+    file: "core/run/call.ts",
+    find: "now);\n      if (this.#awaited === 0)",
+    replace: "now);\n      if (this.#awaited >= 0)",
   },
   {
     name: "holds the slot in a pause before a retry",
@@ -343,13 +343,13 @@ const running: readonly Fault[] = [
   },
   {
     name: "gives callers each other's answers",
-    file: "core/run/settle.ts",
+    file: "core/run/places.ts",
     find: "const place = places[index];\n  if (place === undefined",
     replace: "const place = places[places.length - 1 - index];\n  if (place === undefined",
   },
   {
     name: "gives the items of a call each other's answers",
-    file: "core/run/settle.ts",
+    file: "core/run/call.ts",
     find: "succeed(recipient, place, now, entry.position);",
     replace: "succeed(recipient, place, now, index);",
   },
@@ -373,13 +373,13 @@ const running: readonly Fault[] = [
   },
   {
     name: "settles a caller twice",
-    file: "core/run/settle.ts",
-    find: "entry.recipient = null;\n      batch.noteSettled(1);",
-    replace: "batch.noteSettled(1);",
+    file: "core/run/call.ts",
+    find: "entry.recipient = null;\n    this.#batch.noteSettled(1);",
+    replace: "this.#batch.noteSettled(1);",
   },
   {
     name: "gives an Error in a place out as a result",
-    file: "core/run/settle.ts",
+    file: "core/run/places.ts",
     find: "&& !isThenable(place) && isError(place)) throw place;",
     replace: "&& !isThenable(place) && isError(place) && places.length < 0) throw place;",
   },

@@ -14,9 +14,9 @@ import type { Extensions } from "../policy/target-rule.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Queue } from "../queue/queue.ts";
 import { Batch } from "../run/batch.ts";
+import type { BatchOwner } from "../run/batch-owner.ts";
 import type { Stages } from "../run/handler.ts";
 import type { Opening } from "../run/opening.ts";
-import type { BatchOwner, BatchSurroundings } from "../run/surroundings.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { Services } from "../submit/services.ts";
@@ -41,13 +41,17 @@ export interface SchedulerParts {
 }
 
 export class Scheduler implements BatchOwner<Batch>, Woken {
-  readonly #services: Services;
+  readonly services: Services;
   readonly #queue: Queue;
   readonly #turn: Turn;
   readonly #admission: Admission;
   readonly #onStep: () => void;
   #prepared: PreparedOptions;
-  readonly #around: BatchSurroundings<Batch>;
+  readonly stages: Stages;
+  readonly opening: Opening | null;
+  readonly keepsTaken: boolean;
+  sequence = 0;
+  readonly random: number;
   readonly slots: Slots;
   readonly #limiter: LimiterGate | null;
   readonly next: NextBatch;
@@ -68,7 +72,10 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   constructor(parts: SchedulerParts, prepared: PreparedOptions) {
     const { services, stages, opening } = parts;
     const { options } = prepared;
-    this.#services = services;
+    this.services = services;
+    this.stages = stages;
+    this.opening = opening;
+    this.keepsTaken = options.dedupe !== undefined;
     this.#queue = parts.queue;
     this.#turn = services.turn;
     this.#admission = parts.admission;
@@ -76,17 +83,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#prepared = prepared;
     const drawn: unknown = options.random();
     ignoreIfPromise(drawn);
-    const random = typeof drawn === "number" ? drawn : Number.NaN;
-    this.#around = {
-      services,
-      stages,
-      opening,
-      owner: this,
-      predict: (cost) => this.next.target?.predict(cost) ?? null,
-      keepsTaken: options.dedupe !== undefined,
-      sequence: 0,
-      random,
-    };
+    this.random = typeof drawn === "number" ? drawn : Number.NaN;
     this.slots = new Slots(services, stages);
     this.#limiter =
       options.limiter === undefined ? null : new LimiterGate(options.limiter, services, () => this.again());
@@ -103,24 +100,24 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   /** See `WatchesSlots`. */
   get slotWaitMs(): number {
     if (this.#queue.size === 0 || this.slots.isFree) return -Infinity;
-    const now = this.#services.clock.now();
-    const choice = this.#services.inContext(() => this.next.lane("open", Infinity, now));
+    const now = this.services.clock.now();
+    const choice = this.services.inContext(() => this.next.lane("open", Infinity, now));
     return now - (choice.lane === null ? choice.wakeAt : this.#queue.oldestAt());
   }
 
   /** Call at the end of a turn in which something happened. */
   turnEnded(): void {
     this.#gathering.turnEnded();
-    const gate = this.#gathering.gateAfter(this.#services.options);
+    const gate = this.#gathering.gateAfter(this.services.options);
     if (
       gate === "pass" &&
       this.#limiter === null &&
-      this.#services.deadlines.isEmpty &&
+      this.services.deadlines.isEmpty &&
       this.next.waitsForGate(this.slots)
     )
       this.#endStep();
     else this.#pump(gate);
-    if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.#services.options);
+    if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.services.options);
   }
 
   /** Sends the waiting items of a key's lane, or of all; calls `done` when they have settled. */
@@ -149,7 +146,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   configure(prepared: PreparedOptions): void {
     this.#prepared = prepared;
     this.next.configure();
-    this.#queue.keepDeadlines(this.#services.options.maxWaitMs > 0);
+    this.#queue.keepDeadlines(this.services.options.maxWaitMs > 0);
     this.#reconsider();
   }
 
@@ -160,10 +157,10 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** Rejects `pending` and all items, and aborts all batches. Items leave before any rejects. */
   abandon(pending: readonly Entry[]): void {
-    const error = closedError(this.#services.name);
+    const error = closedError(this.services.name);
     this.inOneStep(() => {
       const waiting = [...this.#queue.clear(), ...this.#admission.clear(), ...pending];
-      for (const entry of waiting) refuse(this.#services, entry, error, "rejected");
+      for (const entry of waiting) refuse(this.services, entry, error, "rejected");
       for (const batch of [...this.slots.running, ...this.slots.pausing]) batch.close(error);
     });
     this.drain();
@@ -189,6 +186,10 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     if (this.#pumpAgain) this.#look();
   }
 
+  predict(cost: number): number | null {
+    return this.next.target?.predict(cost) ?? null;
+  }
+
   slotReleased(): void {
     this.slots.release();
     this.#slotFreed();
@@ -197,7 +198,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   paused(batch: Batch, isDue: boolean): void {
     this.slots.pause(batch);
     if (isDue) this.slots.enqueue(batch);
-    this.#services.recorder.rests(batch.countedAs, this.#services.clock.now());
+    this.services.recorder.rests(batch.countedAs, this.services.clock.now());
     this.#admission.noteRetrying(batch.live);
     this.#slotFreed();
   }
@@ -212,7 +213,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   }
 
   ended(batch: Batch, now: number): void {
-    const { recorder } = this.#services;
+    const { recorder } = this.services;
     const runMs = now - batch.startedAt;
     if (this.slots.remove(batch)) recorder.rests(batch.countedAs, now);
     recorder.batchEnded(runMs);
@@ -239,7 +240,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** Looks at the queue at an event that may come in the middle of a turn. */
   #look(): void {
-    this.#pump(this.#gathering.gateBefore(this.#services.options));
+    this.#pump(this.#gathering.gateBefore(this.services.options));
   }
 
   #pump(gate: Gate): void {
@@ -254,7 +255,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       this.#gate = gate;
       this.#isPumping = true;
       try {
-        this.#services.inContext(this.#sendAll);
+        this.services.inContext(this.#sendAll);
       } finally {
         this.#isPumping = false;
       }
@@ -271,8 +272,8 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   /** Sends one batch, if one may go. True if another may follow. May open a turn. */
   #sendNext(): boolean {
     if (this.#hasNothingToDo()) return this.#waitForEvent();
-    const now = this.#services.clock.now();
-    this.#services.deadlines.fireDue(now);
+    const now = this.services.clock.now();
+    this.services.deadlines.fireDue(now);
     // A batch that calls again makes room in the queue.
     this.#grantSlots();
     this.#admitBlocked();
@@ -295,7 +296,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     const { isFlushOnly } = this.next;
     const batch = this.next.pack(choice.lane, this.slots.free, now);
     if (batch === null) return this.#waitForEvent();
-    this.#services.signals.sendAway(batch.entries);
+    this.services.signals.sendAway(batch.entries);
     // A cost function may have paused the batcher, or callers of the batch may have left.
     const isStale = this.#queue.departures !== departures || this.next.isFlushOnly !== isFlushOnly;
     if (isStale) return true;
@@ -306,7 +307,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** True if there is nothing to do, so the time need not be read nor the limiter asked. */
   #hasNothingToDo(): boolean {
-    if (!this.#services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
+    if (!this.services.deadlines.isEmpty || this.#admission.blocked > 0) return false;
     return this.slots.next === undefined && !this.#mayClose();
   }
 
@@ -317,7 +318,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   #waitForEvent(): boolean {
     const { target } = this.next;
     const { departures, size } = this.#queue;
-    const now = target === null || size === 0 ? 0 : this.#services.clock.now();
+    const now = target === null || size === 0 ? 0 : this.services.clock.now();
     const lateAt = (size > 0 && target?.shed(now)) || Infinity;
     if (lateAt < Infinity) this.#wake.set(lateAt, now);
     else this.#wake.clear();
@@ -353,25 +354,25 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
         }
         batch.countedAs = batch.live;
         this.#admission.noteRetrying(-batch.live);
-        this.#services.recorder.runs(batch.countedAs, this.#services.clock.now());
+        this.services.recorder.runs(batch.countedAs, this.services.clock.now());
       }
       this.slots.grant();
     }
   }
 
   #send(packed: PackedBatch, reason: BatchReason, key: string | undefined, now: number): void {
-    const batch = new Batch(packed, reason, key, now, this.#around);
+    const batch = new Batch(packed, reason, key, now, this);
     batch.flushes = this.#queue.take(packed.entries, batch);
     batch.holdsSlot = this.slots.add(batch);
     this.#limiter?.use(packed.cost);
     batch.begin();
-    if (batch.phase !== "done") this.#gathering.began(batch, this.#services.options);
+    if (batch.phase !== "done") this.#gathering.began(batch, this.services.options);
     this.#warnOfSize(batch);
   }
 
   /** Warns once if the default size has closed a cheap batch. A listener may call anything. */
   #warnOfSize({ reason, cost }: Batch): void {
-    if (reason !== "size" || cost >= this.#services.options.maxBatchCost / 2 || this.#hasWarnedOfSize) return;
-    this.#hasWarnedOfSize = warnOfDefaultSize(this.#prepared, this.#services.events);
+    if (reason !== "size" || cost >= this.services.options.maxBatchCost / 2 || this.#hasWarnedOfSize) return;
+    this.#hasWarnedOfSize = warnOfDefaultSize(this.#prepared, this.services.events);
   }
 }

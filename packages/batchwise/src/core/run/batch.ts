@@ -1,28 +1,26 @@
 // The life of one batch after it leaves the queue, in the order of its phases: it opens the
-// handler, calls it, and settles its callers. After a failed call it pauses and calls again, as
-// Recovery decides, until every caller has an answer. It holds a slot while the handler works, but
-// not in a pause. Callers may leave at any moment; the last one aborts the call's signal.
+// handler, calls it, and settles its callers (call.ts). After a failed call it pauses and calls
+// again, as Recovery decides, until every caller has an answer. It holds a slot while the handler
+// works, but not in a pause. Callers may leave at any moment; the last one aborts the signal of the
+// call.
 
-import { handlerTimeoutError } from "../contract/errors.ts";
 import type { BatchWatch } from "../contract/observer.ts";
 import type { BatchReason } from "../contract/outcome.ts";
-import { isThenable } from "../contract/thenable.ts";
-import { itemsOf, measureBatch } from "../policy/batch-cost.ts";
+import { measureBatch } from "../policy/batch-cost.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { EndedBatch } from "../policy/packer.ts";
 import { type Entry, type EntryHolder, liveOf } from "../queue/entry.ts";
 import { type Flush, NO_FLUSHES } from "../queue/flush.ts";
-import type { CallingBatch, SelfCalls } from "../submit/self-calls.ts";
-import { Timeout } from "../time/deadlines.ts";
-import { Call } from "./call.ts";
-import { runStages, type StagedBatch } from "./handler.ts";
+import type { SelfCalls } from "../submit/self-calls.ts";
+import type { BatchOwner } from "./batch-owner.ts";
+import { Call, type CalledBatch } from "./call.ts";
+import { CallContext } from "./call-context.ts";
+import { failEntries } from "./places.ts";
 import { type RecoveringBatch, Recovery } from "./recovery.ts";
-import { answer, failEntries, type SettledBatch } from "./settle.ts";
-import type { BatchSurroundings } from "./surroundings.ts";
 
-export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringBatch, SettledBatch, StagedBatch {
+export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBatch {
   readonly isWaiting = false;
-  readonly #around: BatchSurroundings<Batch>;
+  readonly #owner: BatchOwner<Batch>;
   phase: "opening" | "calling" | "pausing" | "done" = "opening";
   readonly sequence: number;
   readonly key: string | undefined;
@@ -42,8 +40,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   live: number;
   /** The flushes that wait for it. */
   flushes: readonly Flush[] = NO_FLUSHES;
-  /** The observer's watch; null if there is none. */
-  #watch: BatchWatch | null = null;
+  watch: BatchWatch | null = null;
 
   holdsSlot = false;
   /** Number of running items, and its index among the running batches; see slots.ts. */
@@ -52,21 +49,13 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   /** The turn in which it began, if that is watched; see gathering.ts. */
   turn: object | null = null;
 
-  /** Number of the current or last call: an answer to an earlier call is too late. */
-  #callNumber = 0;
-  /** The handler's context of the current call; null if there is none. */
+  /** The current call; null if there is none. */
   #call: Call | null = null;
-  /** True once the current call has reached the handler's `run`. */
-  #hasRun = false;
-  #limit: Timeout | null = null;
-  #grant: (() => void) | null = null;
   #isCalling = false;
   #callsAgain = false;
   /** Failures, and what is left to try. Null until a call fails. */
   failure: Recovery<Batch> | null = null;
 
-  /** When the last call began. Waiting for a slot within the call does not count. */
-  #calledAt: number;
   /** Duration of the last call; undefined if the handler was not called or did not end it. */
   callMs: number | undefined = undefined;
   isPart = false;
@@ -81,11 +70,11 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     reason: BatchReason,
     key: string | undefined,
     now: number,
-    around: BatchSurroundings<Batch>,
+    owner: BatchOwner<Batch>,
   ) {
-    this.#around = around;
-    around.sequence += 1;
-    this.sequence = around.sequence;
+    this.#owner = owner;
+    owner.sequence += 1;
+    this.sequence = owner.sequence;
     this.key = key;
     this.reason = reason;
     this.size = entries.length;
@@ -95,13 +84,12 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     this.entries = entries;
     this.live = entries.length;
     this.countedAs = entries.length;
-    this.#calledAt = now;
-    this.predictedMs = around.predict(cost);
-    this.waitMs = around.services.recorder.batchStarted(entries, reason, cost, now);
+    this.predictedMs = owner.predict(cost);
+    this.waitMs = owner.services.recorder.batchStarted(entries, reason, cost, now);
   }
 
   get id(): string {
-    const { services, random } = this.#around;
+    const { services, random } = this.#owner;
     return `${services.options.name}-${Math.floor(random * 2 ** 32).toString(36)}-${this.sequence}`;
   }
 
@@ -110,13 +98,13 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   }
 
   get selfCalls(): SelfCalls {
-    return this.#around.services.selfCalls;
+    return this.#owner.services.selfCalls;
   }
 
   /** Starts, with a slot or prepared ahead of one. */
   begin(): void {
-    const { observer } = this.#around.services;
-    if (observer !== null) this.#watch = observer.started(this, this.entries, this.waitMs);
+    const { observer } = this.#owner.services;
+    if (observer !== null) this.watch = observer.started(this, this.entries, this.waitMs);
     this.start();
   }
 
@@ -140,7 +128,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   #open(): void {
     this.phase = "opening";
     if (!this.#keepLive()) return;
-    const opening = this.#around.opening?.begin();
+    const opening = this.#owner.opening?.begin();
     if (opening === undefined) this.#callOnce();
     else
       opening.then(
@@ -162,150 +150,82 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   // Calling.
 
   #callOnce(): void {
-    const { services, stages, owner } = this.#around;
-    if (this.failure === null && stages.open === undefined) this.#callLive();
+    const { services, stages } = this.#owner;
+    if (this.failure === null && stages.open === undefined) this.#callLive(this.startedAt);
     // Time has passed since the batch was packed. Other due events continue after the call.
     else
-      owner.inOneStep(() => {
+      this.#owner.inOneStep(() => {
         services.deadlines.fireDue(services.clock.now());
-        this.#calledAt = services.clock.now();
-        this.#callLive();
+        this.#callLive(services.clock.now());
       });
   }
 
   /** Calls the handler for the entries that still have callers. */
-  #callLive(): void {
+  #callLive(now: number): void {
     if (!this.#keepLive()) return;
     const entries = this.entries;
     this.isPart = entries.length !== this.size;
-    const cost = this.isPart ? measureBatch(entries, this.#around.services.options.batchCost) : this.cost;
+    const cost = this.isPart ? measureBatch(entries, this.#owner.services.options.batchCost) : this.cost;
     // A cost function may have made callers leave.
-    if (this.isPart && liveOf(entries) !== entries) this.#callLive();
-    else this.#callHandler(new Call(this, entries, cost));
-  }
-
-  #callHandler(call: Call): void {
-    this.phase = "calling";
-    this.#call = call;
-    this.#callNumber += 1;
-    this.#grant = null;
-    if (this.holdsSlot) this.#armLimit();
-    const number = this.#callNumber;
-    const { services } = this.#around;
-    let places: unknown;
-    try {
-      places = this.#ask(call, number);
-      if (isThenable(places)) {
-        // It may never settle, so its continuation holds nothing of the callers.
-        Promise.resolve(places).then(
-          (late) => answer(this, this.entries, number, late, services),
-          (error: unknown) => this.refused(number, error),
-        );
-        return;
-      }
-    } catch (error) {
-      this.refused(number, error);
+    if (this.isPart && liveOf(entries) !== entries) {
+      this.#callLive(now);
       return;
     }
-    answer(this, this.entries, number, places, services);
-  }
-
-  #ask(call: Call, number: number): unknown {
-    const { stages } = this.#around;
-    const items = itemsOf(this.entries);
-    const isStaged = stages.prepare !== undefined || stages.finish !== undefined;
-    this.#hasRun = !isStaged;
-    const run = isStaged ? () => runStages(this.#around, items, call, number, this) : stages.run;
-    if (this.#watch === null) return this.selfCalls.call(this, run, items, call);
-    return this.#watch.around(() => this.selfCalls.call(this, run, items, call));
-  }
-
-  runs(): void {
-    this.#hasRun = true;
-  }
-
-  slot(): Promise<void> | undefined {
-    if (this.holdsSlot) return undefined;
-    const { clock } = this.#around.services;
-    const preparedAt = clock.now();
-    return new Promise((resolve) => {
-      this.#grant = () => {
-        this.#calledAt += clock.now() - preparedAt;
-        resolve();
-      };
-    });
+    this.phase = "calling";
+    this.#call = new Call(this, entries, cost, now, this.#owner);
+    this.#call.make();
   }
 
   /** Gives the batch the slot that it waits for, prepared or pausing. */
   grantSlot(): void {
     this.holdsSlot = true;
     if (this.phase === "pausing") this.start();
-    else if (this.#call !== null) {
-      this.#armLimit();
-      this.#grant?.();
-    }
+    else this.#call?.granted();
   }
 
   releaseSlot(): void {
     if (!this.holdsSlot) return;
     this.holdsSlot = false;
-    this.#around.owner.slotReleased();
+    this.#owner.slotReleased();
   }
 
-  #armLimit(): void {
-    const { services } = this.#around;
-    const { handlerTimeoutMs } = services.options;
-    if (handlerTimeoutMs === Infinity) return;
-    this.#limit ??= new Timeout(services.deadlines);
-    this.#limit.start(handlerTimeoutMs, () => {
-      const error = handlerTimeoutError(services.name, handlerTimeoutMs, this.entries.length);
-      const late = this.#call;
-      this.#measure(services.clock.now());
-      this.failure ??= new Recovery(this, this.#around);
-      this.failure.giveUp(error, 0, () => late !== null && this.#abort(late, error));
-    });
-  }
+  // After a call.
 
-  isPresent(number: number): boolean {
-    return this.#call !== null && number === this.#callNumber;
-  }
-
-  // Settling. settle.ts gives the answers.
-
-  allArrived(number: number, now: number): void {
-    if (!this.isPresent(number)) return;
-    this.#measure(now);
+  answered(now: number): void {
+    this.#endCall(now);
     this.#goOn(now);
   }
 
-  refused(number: number, error: unknown): void {
-    if (!this.isPresent(number)) return;
-    this.#measure(this.#around.services.clock.now());
+  refused(error: unknown): void {
+    this.#endCall(this.#owner.services.clock.now());
     this.#failed(error, true);
   }
 
-  /** Ends the current call at this time. */
-  #measure(now: number): void {
-    const isCalledOff = this.#call !== null && Call.isAborted(this.#call) && !this.#hasRun;
-    this.callMs = isCalledOff ? undefined : now - this.#calledAt;
-    this.#endCall();
+  timedOut(error: unknown): void {
+    const context = this.#call?.context;
+    this.#endCall(this.#owner.services.clock.now());
+    this.failure ??= new Recovery(this, this.#owner);
+    this.failure.giveUp(error, 0, () => this.#abort(context, error));
   }
 
-  /** The handler may continue: keeps its requests before their entries are forgotten. */
-  #endCall(): void {
-    this.#limit?.clear();
-    if (this.#call !== null && this.#around.keepsTaken) Call.keepRequests(this.#call);
+  #endCall(now: number): void {
+    this.callMs = this.#call?.durationMs(now);
+    this.#dropCall();
+  }
+
+  #dropCall(): void {
+    this.#call?.end();
     this.#call = null;
   }
 
   #failed(error: unknown, mayHalve: boolean): void {
-    this.failure ??= new Recovery(this, this.#around);
+    this.failure ??= new Recovery(this, this.#owner);
     this.failure.failed(error, mayHalve);
   }
 
   /** Listeners of the signal are the handler's: they run in the async context of the batcher. */
-  #abort(call: Call, reason: unknown): void {
-    this.#around.services.inContext(() => Call.abort(call, reason));
+  #abort(context: CallContext | null | undefined, reason: unknown): void {
+    if (context) this.#owner.services.inContext(() => CallContext.abort(context, reason));
   }
 
   /** Continues with the next try, or ends. */
@@ -319,7 +239,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
   /** The cost of the next call of a batch that pauses; null where no caller is left for it. */
   get nextCost(): number | null {
     const entries = liveOf(this.entries);
-    return entries.length === 0 ? null : measureBatch(entries, this.#around.services.options.batchCost);
+    return entries.length === 0 ? null : measureBatch(entries, this.#owner.services.options.batchCost);
   }
 
   /** Submit time of the oldest item without an answer; Infinity if there is none. */
@@ -330,15 +250,15 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
 
   // Done.
 
-  end(now: number = this.#around.services.clock.now()): void {
+  end(now: number = this.#owner.services.clock.now()): void {
     if (this.isOver) return;
     this.phase = "done";
     this.selfCalls.ended(this, now - this.startedAt);
-    this.#endCall();
+    this.#dropCall();
     this.failure?.end();
     // A queue may keep entries that were taken out of order, so they drop their callers' values.
-    if (this.#around.keepsTaken) for (const entry of this.#taken) entry.forget();
-    this.#around.owner.ended(this, now);
+    if (this.#owner.keepsTaken) for (const entry of this.#taken) entry.forget();
+    this.#owner.ended(this, now);
     this.entries = [];
     this.#taken = [];
   }
@@ -349,19 +269,19 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
 
   /** Notifies the observer and the listeners of "batch" of its end. */
   report(runMs: number): void {
-    const { events, clock } = this.#around.services;
-    if (this.#watch === null && !events.hears("batch")) return;
+    const { events, clock } = this.#owner.services;
+    if (this.watch === null && !events.hears("batch")) return;
     const { id, key, reason, size, cost, predictedMs, waitMs, failure } = this;
     const startedAt = clock.toUserTime(this.startedAt);
     const event = { id, key, reason, size, cost, startedAt, runMs, predictedMs, waitMs, error: failure?.error };
-    this.#watch?.ended(event);
+    this.watch?.ended(event);
     events.emit("batch", event);
   }
 
   /** Rejects its callers, aborts and ends. */
   close(error: unknown): void {
-    failEntries(this.#unsettled, error, "rejected", this, this.#around.services);
-    if (this.#call !== null) this.#abort(this.#call, error);
+    failEntries(this.#unsettled, error, "rejected", this, this.#owner.services);
+    this.#abort(this.#call?.context, error);
     this.end();
   }
 
@@ -374,11 +294,11 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
 
   noteSettled(count: number): void {
     this.live -= count;
-    if (this.phase === "pausing") this.#around.owner.pausingLeft(count);
+    if (this.phase === "pausing") this.#owner.pausingLeft(count);
   }
 
   left(entry: Entry, dueAt: number): void {
-    if (this.#around.services.clock.now() >= dueAt) {
+    if (this.#owner.services.clock.now() >= dueAt) {
       this.#expired += 1;
       this.#longestTimeoutMs = Math.max(this.#longestTimeoutMs, dueAt - entry.moment.at);
     }
@@ -386,7 +306,7 @@ export class Batch implements EntryHolder, CallingBatch, EndedBatch, RecoveringB
     if (this.isOver || this.live > 0) return;
     this.wasLeft = true;
     const reason = new DOMException("Every caller of the batch has gone.", "AbortError");
-    if (this.#call !== null) this.#abort(this.#call, reason);
+    this.#abort(this.#call?.context, reason);
     if (!this.holdsSlot) this.end();
   }
 

@@ -2,8 +2,6 @@
 
 import type { BatchContext } from "../contract/types.ts";
 import { aFunction, check, expected, invalidOption, type Rule } from "../contract/validate.ts";
-import type { Services } from "../submit/services.ts";
-import { Call } from "./call.ts";
 
 /** A handler's stages. Their arguments and results are checked by the callers. */
 export interface Stages {
@@ -13,40 +11,6 @@ export interface Stages {
   readonly finish: ((output: unknown, context: BatchContext) => unknown) | undefined;
   readonly open: (() => unknown) | undefined;
   readonly close: (() => unknown) | undefined;
-}
-
-/** The part of a batch that the stages of a call need. */
-export interface StagedBatch {
-  /** Resolves when the batch has a slot; undefined if it has one. */
-  slot(): Promise<void> | undefined;
-  /** Call before `run`. */
-  runs(): void;
-  /** True if the call's answer is still awaited. */
-  isPresent(call: number): boolean;
-  /** Gives the slot back, if there is one, before the batch has ended. */
-  releaseSlot(): void;
-}
-
-/** Runs the stages of a handler with more than `run`. Only `run` and later stages hold a slot. */
-export async function runStages(
-  { stages, services: { options } }: { readonly stages: Stages; readonly services: Pick<Services, "options"> },
-  items: unknown[],
-  context: Call,
-  call: number,
-  batch: StagedBatch,
-): Promise<unknown> {
-  const { prepare, run, finish } = stages;
-  const input = prepare === undefined ? items : await prepare(items, context);
-  if (!Call.isAborted(context)) await batch.slot();
-  if (Call.isAborted(context)) throw context.signal.reason;
-  batch.runs();
-  const output = await run(input, context);
-  if (finish === undefined || !batch.isPresent(call)) return output;
-  // With `prefetch`, a batch finishes without its slot, unless the handler may be called again for
-  // it.
-  const isLast = options.prefetch > 0 && options.retry === undefined && !options.isolateFailures;
-  if (isLast) batch.releaseSlot();
-  return finish(output, context);
 }
 
 const NO_STAGES: Readonly<Record<keyof Stages, undefined>> = {

@@ -5,9 +5,9 @@
 import { nameError } from "../contract/errors.ts";
 import { type Entry, liveOf } from "../queue/entry.ts";
 import { Timeout } from "../time/deadlines.ts";
+import type { BatchOwner } from "./batch-owner.ts";
+import { failEntries } from "./places.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
-import { failEntries, type SettledBatch } from "./settle.ts";
-import type { BatchSurroundings } from "./surroundings.ts";
 
 /**
  * The step after a failed call: another call, a call per half, or the error. `pauseMs`: before the
@@ -18,15 +18,13 @@ export interface NextStep {
   readonly pauseMs: number;
 }
 
-/** The part of the batcher that it needs. */
-export type RecoveryEnvironment<Batch> = Pick<BatchSurroundings<Batch>, "services" | "owner">;
-
 /** The part of a batch that its recovery needs. */
-export interface RecoveringBatch extends Pick<SettledBatch, "noteSettled"> {
+export interface RecoveringBatch {
   /** The entries of the last call, or of the next one. */
   entries: readonly Entry[];
   phase: "opening" | "calling" | "pausing" | "done";
   callMs: number | undefined;
+  noteSettled(count: number): void;
   /** Opens and calls the handler. */
   start(): void;
   end(now?: number): void;
@@ -34,7 +32,7 @@ export interface RecoveringBatch extends Pick<SettledBatch, "noteSettled"> {
 
 export class Recovery<Batch extends RecoveringBatch> {
   readonly #batch: Batch;
-  readonly #around: RecoveryEnvironment<Batch>;
+  readonly #owner: BatchOwner<Batch>;
   /** Untried halves, the next one last. */
   #halves: (readonly Entry[])[] = [];
   /** Number of failed calls for the current entries. */
@@ -48,10 +46,10 @@ export class Recovery<Batch extends RecoveringBatch> {
   /** True once a half has failed after the whole batch. */
   hasFailedHalf = false;
 
-  constructor(batch: Batch, around: RecoveryEnvironment<Batch>) {
+  constructor(batch: Batch, owner: BatchOwner<Batch>) {
     this.#batch = batch;
-    this.#around = around;
-    this.#pause = new Timeout(around.services.deadlines);
+    this.#owner = owner;
+    this.#pause = new Timeout(owner.services.deadlines);
   }
 
   /** Handles a failed call. `mayHalve`: false if the handler did not open. */
@@ -70,7 +68,7 @@ export class Recovery<Batch extends RecoveringBatch> {
 
   /** Decides the step after a failed call. */
   afterFailure(error: unknown, mayHalve: boolean): NextStep {
-    const { services } = this.#around;
+    const { services } = this.#owner;
     const { options } = services;
     const called = this.#batch.entries;
     const { retry } = options;
@@ -128,7 +126,7 @@ export class Recovery<Batch extends RecoveringBatch> {
 
   /** Calls again: at once without pause and limiter, else in the next free slot after the pause. */
   #retry(pauseMs: number): void {
-    const { services, owner } = this.#around;
+    const { services } = this.#owner;
     const batch = this.#batch;
     batch.callMs = undefined;
     if (pauseMs === 0 && services.options.limiter === undefined) {
@@ -136,9 +134,9 @@ export class Recovery<Batch extends RecoveringBatch> {
       return;
     }
     batch.phase = "pausing";
-    owner.paused(batch, pauseMs === 0);
+    this.#owner.paused(batch, pauseMs === 0);
     // The last caller may have left, so the slot may be used at once.
-    if (pauseMs > 0 && !this.#isOver) this.#pause.start(pauseMs, () => owner.wantsSlot(batch));
+    if (pauseMs > 0 && !this.#isOver) this.#pause.start(pauseMs, () => this.#owner.wantsSlot(batch));
   }
 
   /** Rejects the callers of the current entries, which are not tried again, and continues. */
@@ -148,7 +146,7 @@ export class Recovery<Batch extends RecoveringBatch> {
       this.hasFailed = true;
       this.error = error;
     }
-    failEntries(this.#batch.entries, error, "failed", this.#batch, this.#around.services);
+    failEntries(this.#batch.entries, error, "failed", this.#batch, this.#owner.services);
     abort();
     this.next(pauseMs);
   }

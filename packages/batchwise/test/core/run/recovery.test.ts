@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { BatchOptions } from "../../../src/core/contract/options.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
+import type { BatchOwner } from "../../../src/core/run/batch-owner.ts";
 import { type NextStep, type RecoveringBatch, Recovery } from "../../../src/core/run/recovery.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { range } from "../../support.ts";
@@ -34,7 +35,7 @@ interface Kit {
 function recoveryOf(options: BatchOptions<unknown, unknown>, count: number): Kit {
   const batch = new Called(count);
   const { services } = servicesKit(options);
-  return { batch, recovery: new Recovery(batch, { services, owner: null as never }) };
+  return { batch, recovery: new Recovery(batch, { services } as BatchOwner<Called>) };
 }
 
 function entriesOf(count: number): Entry[] {

@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { ItemOutcome } from "../../../src/core/contract/outcome.ts";
 import { isThenable } from "../../../src/core/contract/thenable.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
-import { answer, failEntries, ignorePlaces, type SettledBatch } from "../../../src/core/run/settle.ts";
+import { Call, type CalledBatch } from "../../../src/core/run/call.ts";
+import { failEntries, ignorePlaces } from "../../../src/core/run/places.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { revoked, thenable, unreadable } from "../../abuse/objects.ts";
 import { gate, range } from "../../support.ts";
@@ -53,13 +54,13 @@ function kitOf(kinds: readonly Kind[]): Kit {
     settled: 0,
     done: 0,
     settle: (places) => {
-      const batch: SettledBatch = {
-        isPresent: () => true,
+      const batch: Partial<CalledBatch> = {
         noteSettled: (count) => (all.settled += count),
-        allArrived: () => (all.done += 1),
-        refused: (_call, error) => all.told.push([-1, "failed", error]),
+        answered: () => (all.done += 1),
+        refused: (error) => all.told.push([-1, "failed", error]),
       };
-      answer(batch, entries, 1, places, kit.services);
+      const owner = { services: kit.services, stages: null as never, keepsTaken: false };
+      new Call(batch as CalledBatch, entries, entries.length, 0, owner).answer(places);
     },
   };
   return all;

@@ -1,0 +1,65 @@
+// The places of a handler's answer: one for each caller of the call. An Error in a place is only
+// its caller's; an unreadable place is the error of the read.
+
+import { batchHoleError, isError } from "../contract/errors.ts";
+import type { FailedOutcome } from "../contract/outcome.ts";
+import { ignoreFailure, isThenable } from "../contract/thenable.ts";
+import type { Entry } from "../queue/entry.ts";
+import { refuse } from "../submit/callers.ts";
+import type { Services } from "../submit/services.ts";
+
+/** The value of a place. Throws its Error, and if it is empty or unreadable. */
+export function readPlace(places: ArrayLike<unknown>, index: number, { name }: Services): unknown {
+  const place = places[index];
+  if (place === undefined && !(index in places)) throw batchHoleError(name, index, places.length);
+  if (typeof place === "object" && place !== null && !isThenable(place) && isError(place)) throw place;
+  return place;
+}
+
+/**
+ * The value of a promise in a place, as a promise of our own: the `then` of this one may throw or
+ * call back at once.
+ */
+export function arrivalOf(place: PromiseLike<unknown>): Promise<unknown> {
+  return Promise.prototype.then.call(Promise.resolve(place), (value) => {
+    if (isError(value)) throw value;
+    return value;
+  });
+}
+
+/** Rejects those of these callers that have no answer. `batch` counts them. */
+export function failEntries(
+  entries: readonly Entry[],
+  error: unknown,
+  outcome: FailedOutcome,
+  batch: { noteSettled(count: number): void },
+  services: Services,
+  now: number = services.clock.now(),
+): void {
+  for (const entry of entries) {
+    if (entry.recipient === null) continue;
+    batch.noteSettled(1);
+    refuse(services, entry, error, outcome, now);
+  }
+}
+
+/** Handles the promises of a late or invalid answer, which no caller awaits. */
+export function ignorePlaces(places: unknown): void {
+  let indexes: readonly string[] = [];
+  try {
+    if (Array.isArray(places)) indexes = Object.keys(places);
+  } catch {
+    return;
+  }
+  for (const index of indexes) ignorePlace(places as readonly unknown[], Number(index));
+}
+
+/** An unreadable place holds no promise. */
+function ignorePlace(places: readonly unknown[], index: number): void {
+  try {
+    const place = places[index];
+    if (isThenable(place)) ignoreFailure(place);
+  } catch {
+    return;
+  }
+}
