@@ -25,8 +25,9 @@ export class Queue implements LaneOwner {
   readonly #isFair: boolean;
   readonly #isKeyed: boolean;
   readonly #priorityAgingMs: number;
-  /** By key. The lane of entries without a key is kept when it is empty. */
-  readonly #lanes: Map<string | undefined, Lane> = new Map();
+  /** The lane of entries without a key, which is kept when it is empty. */
+  #keyless: Lane | null = null;
+  #keyed: Map<string, Lane> | null = null;
   /** Lanes by the rank of their first entries. */
   readonly #byRank: Heap<Lane> = new Heap();
   readonly byAge: Heap<Line> = new Heap();
@@ -208,8 +209,8 @@ export class Queue implements LaneOwner {
   }
 
   /**
-   * Takes the entries of a batch of one lane and gives them to their new holder, if there is one. Returns the
-   * flushes that await the batch from now on.
+   * Takes the entries of a batch of one lane and gives them to their new holder, if there is one.
+   * Returns the flushes that await the batch from now on.
    */
   take(entries: readonly Entry[], holder: EntryHolder | null): readonly Flush[] {
     if (this.#placed === 0) this.#takeArrivals(entries, holder);
@@ -246,7 +247,7 @@ export class Queue implements LaneOwner {
    */
   flush(key: string | undefined, upTo: number, pausing: readonly FlushedBatch[], done: () => void): void {
     const flush = new Flush(upTo, done);
-    for (const lane of key === undefined ? this.lanes() : [this.#lanes.get(key)]) {
+    for (const lane of key === undefined ? this.lanes() : [this.#keyed?.get(key)]) {
       if (lane === undefined || lane.size === 0) continue;
       if (lane.flushes === null) this.#flushedLanes += 1;
       lane.flushes ??= new Marks();
@@ -275,22 +276,31 @@ export class Queue implements LaneOwner {
     if (isKept === this.#keepsDeadlines) return;
     this.endRoom();
     this.#keepsDeadlines = isKept;
-    for (const lane of this.#lanes.values()) lane.keepDeadlines(isKept);
+    for (const lane of this.#all()) lane.keepDeadlines(isKept);
   }
 
   /** All lanes with waiting entries. */
   *lanes(): Iterable<Lane> {
     this.endRoom();
-    for (const lane of this.#lanes.values()) if (lane.size > 0) yield lane;
+    for (const lane of this.#all()) if (lane.size > 0) yield lane;
+  }
+
+  *#all(): Iterable<Lane> {
+    if (this.#keyless !== null) yield this.#keyless;
+    if (this.#keyed !== null) yield* this.#keyed.values();
   }
 
   #lane(of: string | undefined): Lane {
     const key = this.#isKeyed ? of : undefined;
-    let lane = this.#lanes.get(key);
-    if (lane === undefined) {
-      lane = new Lane(key, this);
-      if (this.#keepsDeadlines) lane.keepDeadlines(true);
-      this.#lanes.set(key, lane);
+    const known = key === undefined ? this.#keyless : this.#keyed?.get(key);
+    if (known) return known;
+    const lane = new Lane(key, this);
+    if (this.#keepsDeadlines) lane.keepDeadlines(true);
+    if (key === undefined) {
+      this.#keyless = lane;
+    } else {
+      this.#keyed ??= new Map();
+      this.#keyed.set(key, lane);
     }
     return lane;
   }
@@ -303,6 +313,6 @@ export class Queue implements LaneOwner {
 
   #forget(lane: Lane): void {
     this.markCold(lane);
-    if (lane.key !== undefined) this.#lanes.delete(lane.key);
+    if (lane.key !== undefined) this.#keyed?.delete(lane.key);
   }
 }
