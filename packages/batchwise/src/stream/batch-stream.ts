@@ -4,6 +4,7 @@
 
 import { NO_NAME } from "../core/contract/errors.ts";
 import { type EventName, Events, type Listener, printedName } from "../core/contract/events.ts";
+import { noHandler } from "../core/contract/handler.ts";
 import { nameOfHandler } from "../core/contract/handler-defaults.ts";
 import { WATCH_SLOTS, type WatchesSlots } from "../core/contract/slot-waits.ts";
 import type {
@@ -14,7 +15,6 @@ import type {
   SubmitOptions,
 } from "../core/contract/types.ts";
 import { aFunction, checkIsObject } from "../core/contract/validate.ts";
-import { noHandler } from "../core/run/handler.ts";
 import { captureAsyncContext } from "../core/time/async-context.ts";
 import { createBatcher } from "../makers/batch.ts";
 import { callable } from "../makers/callable.ts";

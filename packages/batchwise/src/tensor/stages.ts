@@ -2,11 +2,11 @@
 // splits the answer.
 
 import { isError } from "../core/contract/errors.ts";
+import { resolveHandler, type Stages } from "../core/contract/handler.ts";
 import type { HandlerDefaults } from "../core/contract/handler-defaults.ts";
 import { isThenable } from "../core/contract/thenable.ts";
 import type { BatchContext } from "../core/contract/types.ts";
 import { aFunction, checkIsObject, expected, invalidOption } from "../core/contract/validate.ts";
-import { resolveHandler, type Stages } from "../core/run/handler.ts";
 import { type BatchInput, batchInput, type CheckInputs, type InputCheck } from "./batch-input.ts";
 import { RowResult, readOutput } from "./batch-output.ts";
 import type { TensorRow } from "./call.ts";

@@ -5,9 +5,9 @@
 
 import { type MessagePort, parentPort } from "node:worker_threads";
 import { batchHoleError, batchResultError, describe, isError, NO_NAME, resultLength } from "../core/contract/errors.ts";
+import { resolveHandler, type Stages } from "../core/contract/handler.ts";
 import { isThenable } from "../core/contract/thenable.ts";
 import type { BatchContext } from "../core/contract/types.ts";
-import { resolveHandler, type Stages } from "../core/run/handler.ts";
 import { type EncodedReason, encodeReason } from "./encode-reason.ts";
 import { uncloneableResultError } from "./errors.ts";
 import { pack, post } from "./pack.ts";

@@ -4,6 +4,7 @@
 import { bindOnRead } from "../contract/bind-methods.ts";
 import { closedError, itemTooLargeError, NO_NAME } from "../contract/errors.ts";
 import { type EventName, Events, type Listener, printedName, type RunningBatch } from "../contract/events.ts";
+import { resolveHandler } from "../contract/handler.ts";
 import { nameOfHandler, withHandlerDefaults } from "../contract/handler-defaults.ts";
 import type { Mapped, MapSource } from "../contract/map-options.ts";
 import { type ChangeObserver, OBSERVE } from "../contract/observer.ts";
@@ -23,8 +24,6 @@ import { aFunction, anArray, aString, check, checkIsObject, expected, invalidOpt
 import type { Extensions } from "../policy/target-rule.ts";
 import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
-import { resolveHandler } from "../run/handler.ts";
-import { Opening } from "../run/opening.ts";
 import { Recorder } from "../stats/recorder.ts";
 import { AbortSignals } from "../submit/abort-signals.ts";
 import { Admission } from "../submit/admission.ts";
@@ -51,12 +50,9 @@ const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
 export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #services: Services;
-  readonly #queue: Queue;
   readonly #admission: Admission;
   readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
-  /** Null where the handler has neither `open` nor `close`. */
-  readonly #opening: Opening | null;
   readonly #scheduler: Scheduler;
   #prepared: PreparedOptions;
   #hasWarnedOfWait: boolean;
@@ -82,6 +78,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const prepared = PreparedOptions.of(withHandlerDefaults(handler, given), nameOfHandler(handler));
     const { options, given: own } = prepared;
     const { name = NO_NAME } = own;
+    const { fairBy, priorityAgingMs } = options;
     const inContext = captureAsyncContext();
     const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
     const clock = new SteadyClock(options.clock, inContext);
@@ -90,6 +87,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const services: Services = {
       name,
       options,
+      stages,
+      queue: new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs }),
       inContext,
       clock,
       recorder: new Recorder(),
@@ -102,35 +101,22 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     };
     this.#services = services;
     this.#prepared = prepared;
-    const { fairBy, priorityAgingMs } = options;
-    this.#queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
-    this.#admission = new Admission(services, this.#queue);
-    const inFlight = new InFlight(options.cache && new ResultCache(options.cache, events, inContext));
-    const isOpened = stages.open !== undefined || stages.close !== undefined;
-    this.#opening = isOpened ? new Opening(stages, name) : null;
-    const { prepareItem } = stages;
     services.selfCalls = new SelfCalls(services);
-    const admission = this.#admission;
-    const pending = this.#pending;
-    this.#intake = new Intake({ services, admission, inFlight, pending, prepareItem, tooLargeError });
-    this.#scheduler = new Scheduler(
-      {
-        services,
-        extensions,
-        admission,
-        stages,
-        queue: this.#queue,
-        opening: this.#opening,
-        onStep: () => {
-          this.#onStep?.();
-          const resting = this.#resting;
-          if (resting === null || !this.#isAtRest()) return;
-          this.#resting = null;
-          for (const resolve of resting) resolve();
-        },
-      },
-      prepared,
-    );
+    this.#admission = new Admission(services);
+    this.#intake = new Intake({
+      services,
+      admission: this.#admission,
+      inFlight: new InFlight(options.cache && new ResultCache(options.cache, events, inContext)),
+      pending: this.#pending,
+      tooLargeError,
+    });
+    this.#scheduler = new Scheduler(services, this.#admission, extensions, prepared, () => {
+      this.#onStep?.();
+      const resting = this.#resting;
+      if (resting === null || !this.#isAtRest()) return;
+      this.#resting = null;
+      for (const resolve of resting) resolve();
+    });
     warnOfIdle(prepared, stages, events);
     this.#hasWarnedOfWait = warnOfWait(options, events);
     for (const name of HOT) this[name] = this[name].bind(this) as never;
@@ -171,7 +157,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   async open(): Promise<void> {
     if (this.closed) throw closedError(this.#services.name);
-    await this.#services.inContext(() => this.#opening?.begin());
+    await this.#services.inContext(() => this.#scheduler.opening?.begin());
   }
 
   async flush(options?: LaneOptions): Promise<void> {
@@ -230,8 +216,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   stats(): BatcherStats {
     const { recorder, clock } = this.#services;
-    const waiting = this.#queue.size + this.#admission.retrying;
-    const oldestAt = Math.min(this.#queue.oldestAt(), this.#scheduler.slots.pausingSince);
+    const waiting = this.#services.queue.size + this.#admission.retrying;
+    const oldestAt = Math.min(this.#services.queue.oldestAt(), this.#scheduler.slots.pausingSince);
     const { blocked } = this.#admission;
     return recorder.snapshot({ waiting, blocked, oldestAt, learned: this.#scheduler.next.learned }, clock.now());
   }
@@ -272,7 +258,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     // The batcher keeps the promise, so it is made in the batcher's own async context.
     this.#closing ??= this.#services.inContext(() => this.#end());
     if (!drains) {
-      this.#opening?.abandon();
+      this.#scheduler.opening?.abandon();
       this.#scheduler.abandon(this.#pending.clear());
     } else if (isFirst) {
       this.#pending.skipAll();
@@ -291,12 +277,12 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     this.#services.recorder.closed(this.#services.clock.now());
     this.#scheduler.close();
     this.#admission.release();
-    await this.#opening?.close();
+    await this.#scheduler.opening?.close();
   }
 
   #isAtRest(): boolean {
     return (
-      this.#queue.size === 0 &&
+      this.#services.queue.size === 0 &&
       this.#admission.blocked === 0 &&
       this.#pending.size === 0 &&
       !this.#scheduler.slots.isBusy

@@ -14,9 +14,15 @@ import { endOfPass, endOfTurn } from "../time/turn.ts";
  */
 const TAKEN_FOR_QUICK = 7;
 
+/** The scheduler, which looks at the queue. */
+export interface PassListener {
+  /** Called at the end of a pass that was waited for. Returns whether entries still wait. */
+  passEnded(): boolean;
+}
+
 export class Gathering {
   readonly #clock: Clock;
-  readonly #onPassEnd: () => boolean;
+  readonly #listener: PassListener;
   #isWaiting = false;
   /** Identity of the turn in which a batch last began; null when it has ended. */
   #turn: object | null = null;
@@ -27,13 +33,9 @@ export class Gathering {
   /** End of the last pass that left entries waiting. */
   passedAt: number = -Infinity;
 
-  /**
-   * `onPassEnd` is called at the end of the pass in which `waitForPass` was called. Returns whether
-   * entries still wait.
-   */
-  constructor(clock: Clock, onPassEnd: () => boolean) {
+  constructor(clock: Clock, listener: PassListener) {
     this.#clock = clock;
-    this.#onPassEnd = onPassEnd;
+    this.#listener = listener;
   }
 
   /** The gate of an event that may come within a turn. */
@@ -56,7 +58,7 @@ export class Gathering {
     this.#isWaiting = true;
     const ended = (): void => {
       this.#isWaiting = false;
-      if (this.#onPassEnd()) this.passedAt = this.#clock.now();
+      if (this.#listener.passEnded()) this.passedAt = this.#clock.now();
     };
     if (clock === systemClock) endOfPass(ended);
     else clock.setImmediate?.(ended);

@@ -10,6 +10,7 @@ import { FIFO } from "../policy/pack.ts";
 import { type EndedBatch, isPacked, type Packer } from "../policy/packer.ts";
 import { RunTimes } from "../policy/run-times.ts";
 import type { Extensions, LatencyTarget, TargetView } from "../policy/target-rule.ts";
+import type { Entry } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
 import type { Admission } from "../submit/admission.ts";
@@ -17,23 +18,18 @@ import type { Services } from "../submit/services.ts";
 import type { LimiterGate } from "./limiter-gate.ts";
 import type { Slots } from "./slots.ts";
 
-export interface NextBatchParts extends Pick<TargetView, "queue" | "slots"> {
+export class NextBatch implements ChoiceState, TargetView {
   readonly services: Services;
-  readonly admission: Admission;
-  readonly extensions: Extensions;
-}
-
-export class NextBatch implements ChoiceState {
-  readonly #services: Services;
-  readonly #queue: Queue;
+  readonly queue: Queue;
+  readonly slots: Slots;
   readonly #admission: Admission;
-  readonly #parts: NextBatchParts;
+  readonly #extensions: Extensions;
   readonly #limiter: LimiterGate | null;
   /** How long the calls of the last batches took. */
   #times: RunTimes | null = null;
   /** Made when options ask for it, and kept with what it has learned. */
   #otherPacker: Packer | null = null;
-  packer: Packer;
+  packer: Packer = FIFO;
   gate: Gate = "open";
   passedAt: number = -Infinity;
   isPaused = false;
@@ -43,32 +39,40 @@ export class NextBatch implements ChoiceState {
   /** Kept with what it has learned while options ask for none. */
   #target: LatencyTarget | null = null;
 
-  constructor(parts: NextBatchParts, limiter: LimiterGate | null) {
-    this.#parts = parts;
-    this.#services = parts.services;
-    this.#queue = parts.queue;
-    this.#admission = parts.admission;
+  constructor(
+    services: Services,
+    slots: Slots,
+    admission: Admission,
+    extensions: Extensions,
+    limiter: LimiterGate | null,
+  ) {
+    this.services = services;
+    this.queue = services.queue;
+    this.slots = slots;
+    this.#admission = admission;
+    this.#extensions = extensions;
     this.#limiter = limiter;
-    this.packer = FIFO;
     this.configure();
   }
 
   /** Makes a packer, or the rule of a latency target, when options first need one. */
   configure(): void {
-    const { options } = this.#services;
-    if (isPacked(options)) this.#otherPacker ??= this.#parts.extensions.makePacker();
+    const { options } = this.services;
+    if (isPacked(options)) this.#otherPacker ??= this.#extensions.makePacker();
     this.packer = isPacked(options) ? (this.#otherPacker as Packer) : FIFO;
     const hasTarget = options.targetLatencyMs < Infinity;
-    if (hasTarget) {
-      this.#target ??= this.#parts.extensions.makeTarget({
-        ...this.#parts,
-        isHeld: () => this.isFlushOnly || this.#limiter?.hasAsked === true,
-        letGo: (entries, error) => this.#services.signals.inOneStep(() => this.#admission.letGo(entries, error)),
-      });
-    }
+    if (hasTarget) this.#target ??= this.#extensions.makeTarget(this);
     this.#target?.configure();
     this.target = hasTarget ? this.#target : null;
     this.#admission.target = this.target;
+  }
+
+  isHeld(): boolean {
+    return this.isFlushOnly || this.#limiter?.hasAsked === true;
+  }
+
+  letGo(entries: readonly Entry[], error: Error): void {
+    this.services.signals.inOneStep(() => this.#admission.letGo(entries, error));
   }
 
   /**
@@ -80,20 +84,20 @@ export class NextBatch implements ChoiceState {
     if (callMs === undefined) return;
     this.#times ??= new RunTimes();
     this.#times.record(callMs);
-    this.packer.record(batch, callMs, this.#services.options);
+    this.packer.record(batch, callMs, this.services.options);
   }
 
   /** What users see of a cap that is learned; null where none is. */
   get learned(): LearnedStats | null {
-    return (this.target ?? this.packer).stats(this.#services.options);
+    return (this.target ?? this.packer).stats(this.services.options);
   }
 
   get preferredBatchSize(): number {
-    return this.#services.options.preferredBatchSize;
+    return this.services.options.preferredBatchSize;
   }
 
   get maxWaitMs(): number {
-    return Math.min(this.#services.options.maxWaitMs, this.target?.holdMs ?? Infinity);
+    return Math.min(this.services.options.maxWaitMs, this.target?.holdMs ?? Infinity);
   }
 
   get leadMs(): number | undefined {
@@ -110,19 +114,19 @@ export class NextBatch implements ChoiceState {
   }
 
   /** True if waiting items are certain to wait for the gate: a look before would delay callers. */
-  waitsForGate(slots: Slots): boolean {
-    const { size, isFlushed } = this.#queue;
-    const { maxBatchSize, maxBatchCost, maxQueueSize } = this.#services.options;
+  waitsForGate(): boolean {
+    const { size, isFlushed } = this.queue;
+    const { maxBatchSize, maxBatchCost, maxQueueSize } = this.services.options;
     const mayBeFull = size >= Math.min(maxBatchSize, maxQueueSize) || maxBatchCost < Infinity;
     if (size === 0 || mayBeFull || isFlushed || this.isDraining) return false;
-    return this.#admission.blocked === 0 && slots.next === undefined;
+    return this.#admission.blocked === 0 && this.slots.next === undefined;
   }
 
   /** A batch that has asked the limiter has gathered, and keeps its place in the order. */
   lane(gate: Gate, passedAt: number, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;
     this.passedAt = passedAt;
-    return chooseLane(this.#queue, this.#limited(this.packer.limits(this.#services.options)), this, now);
+    return chooseLane(this.queue, this.#limited(this.packer.limits(this.services.options)), this, now);
   }
 
   /** These caps, with the one of a latency target. */
@@ -136,23 +140,23 @@ export class NextBatch implements ChoiceState {
    * general way would come to the same batch. Null where there is more to decide.
    */
   plain(): PackedBatch | null {
-    const { maxBatchSize, batchCost, maxWaitMs, maxBatchCost: most } = this.#services.options;
+    const { maxBatchSize, batchCost, maxWaitMs, maxBatchCost: most } = this.services.options;
     const maxBatchCost = Math.min(most, this.target?.maxBatchCost ?? Infinity);
     if (maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
     if (this.packer !== FIFO || batchCost !== "sum") return null;
-    const entries = this.#queue.arrivals(Math.min(maxBatchSize, maxBatchCost));
+    const entries = this.queue.arrivals(Math.min(maxBatchSize, maxBatchCost));
     if (entries === null) return null;
     const cost = entries.length;
     const full = cost >= maxBatchSize || this.isQueueFull ? "size" : cost >= maxBatchCost ? "cost" : null;
     return { entries, cost, full };
   }
 
-  /** The next batch of a lane, for one of so many free slots; null while the limiter says no. */
-  pack(lane: Lane, freeSlots: number, now: number): PackedBatch | null {
+  /** The next batch of a lane; null while the limiter says no. */
+  pack(lane: Lane, now: number): PackedBatch | null {
     const upTo = this.isFlushOnly ? (lane.flushes?.upTo ?? -1) : Infinity;
-    const waiting = this.isFlushOnly ? lane.size : this.#queue.size;
-    const state = { freeSlots, waiting, runTimes: this.#times };
-    const caps = this.#limited(this.packer.capsOf(lane, this.#services.options, state));
+    const waiting = this.isFlushOnly ? lane.size : this.queue.size;
+    const state = { freeSlots: this.slots.free, waiting, runTimes: this.#times };
+    const caps = this.#limited(this.packer.capsOf(lane, this.services.options, state));
     const whole = this.packer.pack(lane, caps, now, upTo);
     if (this.#limiter === null || whole.entries.length === 0) return whole;
     const granted = this.#limiter.ask(whole.cost, false);

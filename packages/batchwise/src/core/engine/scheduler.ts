@@ -15,39 +15,26 @@ import type { Entry } from "../queue/entry.ts";
 import type { Queue } from "../queue/queue.ts";
 import { Batch } from "../run/batch.ts";
 import type { BatchOwner } from "../run/batch-owner.ts";
-import type { Stages } from "../run/handler.ts";
-import type { Opening } from "../run/opening.ts";
+import { Opening } from "../run/opening.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { Services } from "../submit/services.ts";
 import type { Turn } from "../time/turn.ts";
-import { Gathering } from "./gathering.ts";
+import { Gathering, type PassListener } from "./gathering.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { NextBatch } from "./next-batch.ts";
 import { Slots } from "./slots.ts";
 import { WakeUp, type Woken } from "./wake-up.ts";
 import { warnOfDefaultSize } from "./warnings.ts";
 
-/** What the scheduler works with. */
-export interface SchedulerParts {
-  readonly services: Services;
-  readonly queue: Queue;
-  readonly admission: Admission;
-  readonly stages: Stages;
-  readonly opening: Opening | null;
-  readonly extensions: Extensions;
-  /** Called after each step, which may leave the batcher at rest. */
-  readonly onStep: () => void;
-}
-
-export class Scheduler implements BatchOwner<Batch>, Woken {
+export class Scheduler implements BatchOwner<Batch>, PassListener, Woken {
   readonly services: Services;
   readonly #queue: Queue;
   readonly #turn: Turn;
   readonly #admission: Admission;
   readonly #onStep: () => void;
   #prepared: PreparedOptions;
-  readonly stages: Stages;
+  /** Null where the handler has neither `open` nor `close`. */
   readonly opening: Opening | null;
   readonly keepsTaken: boolean;
   sequence = 0;
@@ -69,31 +56,33 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   #pumpAgain = false;
   #hasWarnedOfSize = false;
 
-  constructor(parts: SchedulerParts, prepared: PreparedOptions) {
-    const { services, stages, opening } = parts;
-    const { options } = prepared;
+  /** `onStep` is called after each step, which may leave the batcher at rest. */
+  constructor(
+    services: Services,
+    admission: Admission,
+    extensions: Extensions,
+    prepared: PreparedOptions,
+    onStep: () => void,
+  ) {
+    const { options, stages, queue } = services;
     this.services = services;
-    this.stages = stages;
-    this.opening = opening;
+    const isOpened = stages.open !== undefined || stages.close !== undefined;
+    this.opening = isOpened ? new Opening(stages, services.name) : null;
     this.keepsTaken = options.dedupe !== undefined;
-    this.#queue = parts.queue;
+    this.#queue = queue;
     this.#turn = services.turn;
-    this.#admission = parts.admission;
-    this.#onStep = parts.onStep;
+    this.#admission = admission;
+    this.#onStep = onStep;
     this.#prepared = prepared;
     const drawn: unknown = options.random();
     ignoreIfPromise(drawn);
     this.random = typeof drawn === "number" ? drawn : Number.NaN;
-    this.slots = new Slots(services, stages);
+    this.slots = new Slots(services);
     this.#limiter =
       options.limiter === undefined ? null : new LimiterGate(options.limiter, services, () => this.again());
-    const { slots } = this;
-    this.next = new NextBatch({ ...parts, slots }, this.#limiter);
-    this.#gathering = new Gathering(services.clock, () => {
-      this.#pump("open");
-      return this.#queue.size > 0;
-    });
-    this.#wake = new WakeUp(this, services, parts.queue, this.next);
+    this.next = new NextBatch(services, this.slots, admission, extensions, this.#limiter);
+    this.#gathering = new Gathering(services.clock, this);
+    this.#wake = new WakeUp(this, services, this.next);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
 
@@ -109,12 +98,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   turnEnded(): void {
     this.#gathering.turnEnded();
     const gate = this.#gathering.gateAfter(this.services.options);
-    if (
-      gate === "pass" &&
-      this.#limiter === null &&
-      this.services.deadlines.isEmpty &&
-      this.next.waitsForGate(this.slots)
-    )
+    if (gate === "pass" && this.#limiter === null && this.services.deadlines.isEmpty && this.next.waitsForGate())
       this.#endStep();
     else this.#pump(gate);
     if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.services.options);
@@ -130,6 +114,11 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   /** Looks at everything that waits. */
   again(): void {
     this.#pump("open");
+  }
+
+  passEnded(): boolean {
+    this.again();
+    return this.#queue.size > 0;
   }
 
   pause(): void {
@@ -226,7 +215,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
 
   /** Full batches go now, others at the turn's end: answered callers may submit in this turn. */
   #slotFreed(): void {
-    if (!this.next.waitsForGate(this.slots)) this.#look();
+    if (!this.next.waitsForGate()) this.#look();
     // A step in progress has yet to give slots to the batches that wait for one.
     const mayStart = this.#isPumping || this.slots.mayStart;
     if (mayStart && this.#queue.size > 0) this.#turn.lookAgain();
@@ -294,7 +283,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       return false;
     }
     const { isFlushOnly } = this.next;
-    const batch = this.next.pack(choice.lane, this.slots.free, now);
+    const batch = this.next.pack(choice.lane, now);
     if (batch === null) return this.#waitForEvent();
     this.services.signals.sendAway(batch.entries);
     // A cost function may have paused the batcher, or callers of the batch may have left.

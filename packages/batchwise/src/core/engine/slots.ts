@@ -3,25 +3,19 @@
 // running.
 
 import type { Batch } from "../run/batch.ts";
-import type { Stages } from "../run/handler.ts";
 import type { Services } from "../submit/services.ts";
 
 const NONE: ReadonlySet<Batch> = new Set();
 
 export class Slots {
-  readonly #services: Pick<Services, "options">;
-  readonly #preparesAhead: boolean;
-  /** Maximum number of other stages that batches may be in without a slot. */
-  readonly #outerStages: number;
+  readonly #services: Pick<Services, "options" | "stages">;
   readonly #running: Batch[] = [];
   readonly #queued: Batch[] = [];
   #pausing: Set<Batch> | null = null;
   #busy = 0;
 
-  constructor(services: Pick<Services, "options">, { prepare, finish }: Stages) {
+  constructor(services: Pick<Services, "options" | "stages">) {
     this.#services = services;
-    this.#preparesAhead = prepare !== undefined;
-    this.#outerStages = (prepare === undefined ? 0 : 1) + (finish === undefined ? 0 : 1);
   }
 
   /** Batches that run, are prepared ahead, or finish, in any order. */
@@ -61,10 +55,13 @@ export class Slots {
 
   /** True when a new batch may be closed now: a slot is free, or one more may be prepared ahead. */
   get mayStart(): boolean {
-    const { concurrency, prefetch } = this.#services.options;
-    if (this.#running.length >= concurrency + Math.max(1, prefetch * this.#outerStages)) return false;
+    const { options, stages } = this.#services;
+    const { concurrency, prefetch } = options;
+    // Batches may be in the other stages without a slot.
+    const outerStages = (stages.prepare === undefined ? 0 : 1) + (stages.finish === undefined ? 0 : 1);
+    if (this.#running.length >= concurrency + Math.max(1, prefetch * outerStages)) return false;
     if (this.isFree && this.#queued.length === 0) return true;
-    return this.#preparesAhead && this.#queued.length < prefetch;
+    return stages.prepare !== undefined && this.#queued.length < prefetch;
   }
 
   /** Adds a new batch. Returns whether it has a slot at once. */

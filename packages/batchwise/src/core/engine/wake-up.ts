@@ -2,7 +2,6 @@
 // without a time (`maxWaitMs: Infinity`, or a pause), when the process is about to end. Both are
 // off while nothing waits.
 
-import type { Queue } from "../queue/queue.ts";
 import type { Services } from "../submit/services.ts";
 import { beforeExit } from "../time/before-exit.ts";
 import { Timer } from "../time/clock.ts";
@@ -18,17 +17,15 @@ export interface Woken {
 export class WakeUp {
   readonly #woken: Woken;
   readonly #services: Services;
-  readonly #queue: Queue;
   readonly #next: NextBatch;
   /** Created when first needed. */
   #timer: Timer | null = null;
   #stopHolding: (() => void) | null = null;
   #hasWarnedOfPause = false;
 
-  constructor(woken: Woken, services: Services, queue: Queue, next: NextBatch) {
+  constructor(woken: Woken, services: Services, next: NextBatch) {
     this.#woken = woken;
     this.#services = services;
-    this.#queue = queue;
     this.#next = next;
   }
 
@@ -47,7 +44,7 @@ export class WakeUp {
 
   /** True if only a flush, `close()` or another submit sends the waiting items. */
   get #holdsItems(): boolean {
-    return this.#queue.size > 0 && (this.#next.maxWaitMs === Infinity || this.#next.isFlushOnly);
+    return this.#services.queue.size > 0 && (this.#next.maxWaitMs === Infinity || this.#next.isFlushOnly);
   }
 
   /** The process is about to end: sends items held for `flush()` or `close()`, unless paused. */
@@ -55,7 +52,7 @@ export class WakeUp {
     const isPaused = this.#next.isFlushOnly;
     if (isPaused && this.#hasWarnedOfPause) return;
     this.#hasWarnedOfPause = isPaused;
-    warnOfHeldItems(this.#queue.size, isPaused, this.#services.events);
+    warnOfHeldItems(this.#services.queue.size, isPaused, this.#services.events);
     if (!isPaused) this.#woken.flush(undefined, () => {});
     // Answers without the event loop may bring more held items; then the process comes here again.
     setTimeout(() => {}, 0);

@@ -3,45 +3,35 @@
 
 import { countOf } from "../contract/errors.ts";
 import type { Events } from "../contract/events.ts";
+import type { Stages } from "../contract/handler.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
-import type { Stages } from "../run/handler.ts";
 
-type IsIdle = (options: ResolvedOptions, given: PreparedOptions, stages: Stages) => boolean;
-
-/** Options that have no effect beside others, and why. */
-const IDLE: readonly (readonly [isIdle: IsIdle, why: string])[] = [
-  [
-    ({ prefetch }, _, { prepare }) => prefetch > 0 && prepare === undefined,
-    "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.",
-  ],
-  [({ order }, { given }) => given.cost === undefined && order === "length", noLengths('`order` "length"')],
-  [
-    ({ order, batchCost }, { given }) => given.cost === undefined && order !== "length" && batchCost === "padded",
-    noLengths('`batchCost` "padded"'),
-  ],
-  [
-    ({ preferredBatchSize, maxWaitMs }, { given }) =>
-      given.preferredBatchSize !== undefined && preferredBatchSize > 1 && maxWaitMs === 0,
-    "`preferredBatchSize` waits for nothing without `maxWaitMs`: set how long the oldest item may be held.",
-  ],
-  [
-    ({ timeoutMs, maxWaitMs }) => timeoutMs <= maxWaitMs && timeoutMs < Infinity,
-    "`timeoutMs` ends each wait before `maxWaitMs` does: `timeoutMs` is the deadline of an item's answer.",
-  ],
-  [
-    ({ onFull, maxQueueSize }) => onFull !== "wait" && maxQueueSize === Infinity,
-    "`onFull` says nothing where `maxQueueSize` is Infinity: the queue is never full.",
-  ],
-];
-
-function noLengths(cause: string): string {
-  return `${cause} has no lengths to go by: without \`cost\`, each item costs 1. Set \`cost\` to the length of an item.`;
-}
-
-/** Warns of each option without effect when the batcher is made. */
-export function warnOfIdle(prepared: PreparedOptions, stages: Stages, events: Events): void {
-  for (const [isIdle, why] of IDLE) if (isIdle(prepared.options, prepared, stages)) warn(events, why);
+/** Warns of each option without effect beside others when the batcher is made. */
+export function warnOfIdle({ options, given }: PreparedOptions, { prepare }: Stages, events: Events): void {
+  const { prefetch, order, batchCost, preferredBatchSize, maxWaitMs, timeoutMs, onFull, maxQueueSize } = options;
+  if (prefetch > 0 && prepare === undefined)
+    warn(
+      events,
+      "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.",
+    );
+  if (batchCost === "padded" && given.cost === undefined) {
+    const cause = order === "length" ? '`order` "length"' : '`batchCost` "padded"';
+    const way = "without `cost`, each item costs 1. Set `cost` to the length of an item.";
+    warn(events, `${cause} has no lengths to go by: ${way}`);
+  }
+  if (given.preferredBatchSize !== undefined && preferredBatchSize > 1 && maxWaitMs === 0)
+    warn(
+      events,
+      "`preferredBatchSize` waits for nothing without `maxWaitMs`: set how long the oldest item may be held.",
+    );
+  if (timeoutMs <= maxWaitMs && timeoutMs < Infinity)
+    warn(
+      events,
+      "`timeoutMs` ends each wait before `maxWaitMs` does: `timeoutMs` is the deadline of an item's answer.",
+    );
+  if (onFull !== "wait" && maxQueueSize === Infinity)
+    warn(events, "`onFull` says nothing where `maxQueueSize` is Infinity: the queue is never full.");
 }
 
 /** Warns of a wait that other options end before it begins. Returns whether it has warned. */

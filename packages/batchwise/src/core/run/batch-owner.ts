@@ -1,12 +1,10 @@
 // The scheduler, as batches see it: what all batches of one batcher share, and what they report.
 
 import type { Services } from "../submit/services.ts";
-import type { Stages } from "./handler.ts";
 import type { Opening } from "./opening.ts";
 
 export interface BatchOwner<Batch> {
   readonly services: Services;
-  readonly stages: Stages;
   readonly opening: Opening | null;
   /** True if equal callers may keep entries for a while after a batch has taken them. */
   readonly keepsTaken: boolean;

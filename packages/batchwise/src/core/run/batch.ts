@@ -150,8 +150,8 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   // Calling.
 
   #callOnce(): void {
-    const { services, stages } = this.#owner;
-    if (this.failure === null && stages.open === undefined) this.#callLive(this.startedAt);
+    const { services } = this.#owner;
+    if (this.failure === null && services.stages.open === undefined) this.#callLive(this.startedAt);
     // Time has passed since the batch was packed. Other due events continue after the call.
     else
       this.#owner.inOneStep(() => {

@@ -32,7 +32,7 @@ export interface CalledBatch extends CallingBatch, ShownBatch {
 }
 
 /** What the calls of a batcher share. */
-export type CallOwner = Pick<BatchOwner<never>, "services" | "stages" | "keepsTaken">;
+export type CallOwner = Pick<BatchOwner<never>, "services" | "keepsTaken">;
 
 export class Call {
   readonly #batch: CalledBatch;
@@ -80,7 +80,8 @@ export class Call {
   }
 
   #ask(context: CallContext): unknown {
-    const { stages, services } = this.#owner;
+    const { services } = this.#owner;
+    const { stages } = services;
     const { watch } = this.#batch;
     const items = itemsOf(this.#entries);
     const isStaged = stages.prepare !== undefined || stages.finish !== undefined;
@@ -92,7 +93,7 @@ export class Call {
 
   /** Runs the stages of a handler with more than `run`. Only `run` and later stages hold a slot. */
   async #runStages(items: unknown[], context: CallContext): Promise<unknown> {
-    const { stages, services } = this.#owner;
+    const { options, stages } = this.#owner.services;
     const { prepare, run, finish } = stages;
     const input = prepare === undefined ? items : await prepare(items, context);
     if (!CallContext.isAborted(context)) await this.#slot();
@@ -102,7 +103,7 @@ export class Call {
     if (finish === undefined || this.context === null) return output;
     // With `prefetch`, a batch finishes without its slot, unless the handler may be called again
     // for it.
-    const { prefetch, retry, isolateFailures } = services.options;
+    const { prefetch, retry, isolateFailures } = options;
     if (prefetch > 0 && retry === undefined && !isolateFailures) this.#batch.releaseSlot();
     return finish(output, context);
   }

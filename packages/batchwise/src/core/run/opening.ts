@@ -2,7 +2,7 @@
 // batcher's own async context.
 
 import { closedError } from "../contract/errors.ts";
-import type { Stages } from "./handler.ts";
+import type { Stages } from "../contract/handler.ts";
 
 export class Opening {
   readonly #stages: Stages;

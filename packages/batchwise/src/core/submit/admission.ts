@@ -32,10 +32,10 @@ export class Admission {
   /** Null where there is no latency target. */
   target: LatencyTarget | null = null;
 
-  constructor(services: Services, queue: Queue) {
+  constructor(services: Services) {
     this.#services = services;
     this.#turn = services.turn;
-    this.#queue = queue;
+    this.#queue = services.queue;
   }
 
   /** How many wait outside. */

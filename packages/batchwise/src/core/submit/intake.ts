@@ -34,7 +34,6 @@ export interface IntakeParts {
   readonly admission: Admission;
   readonly inFlight: InFlight;
   readonly pending: Pending;
-  readonly prepareItem: ((item: unknown) => unknown) | undefined;
   readonly tooLargeError: typeof itemTooLargeError;
 }
 
@@ -43,25 +42,23 @@ export class Intake {
   readonly #admission: Admission;
   readonly #inFlight: InFlight;
   readonly #pending: Pending;
-  readonly #prepareItem: ((item: unknown) => unknown) | undefined;
   readonly #tooLargeError: typeof itemTooLargeError;
   #isClosed = false;
   /** True while items need only a place. */
   #isPlain: boolean;
 
-  constructor({ services, admission, inFlight, pending, prepareItem, tooLargeError }: IntakeParts) {
+  constructor({ services, admission, inFlight, pending, tooLargeError }: IntakeParts) {
     this.#services = services;
     this.#admission = admission;
     this.#inFlight = inFlight;
     this.#pending = pending;
-    this.#prepareItem = prepareItem;
     this.#tooLargeError = tooLargeError;
-    this.#isPlain = isPlain(services, prepareItem);
+    this.#isPlain = isPlain(services);
   }
 
   /** Call when the options or the observer change. */
   configure(): void {
-    this.#isPlain = !this.#isClosed && isPlain(this.#services, this.#prepareItem);
+    this.#isPlain = !this.#isClosed && isPlain(this.#services);
   }
 
   /** Rejects all later submits. */
@@ -194,7 +191,12 @@ export class Intake {
     const promised = this.#read(entry);
     const { signal, timeoutMs } = entry.facts;
     this.#checkStillWanted(entry);
-    if (promised !== null || this.#services.options.timeoutMs < Infinity || signal !== undefined || timeoutMs !== undefined) {
+    if (
+      promised !== null ||
+      this.#services.options.timeoutMs < Infinity ||
+      signal !== undefined ||
+      timeoutMs !== undefined
+    ) {
       const caller = this.#caller(entry);
       caller.place = entry;
       entry.recipient = caller;
@@ -206,8 +208,9 @@ export class Intake {
   #read(entry: Entry): Promise<unknown> | null {
     readItem(entry, this.#services.options);
     this.#capture(entry);
-    if (this.#prepareItem !== undefined) {
-      const prepared = this.#prepareItem(entry.item);
+    const { prepareItem } = this.#services.stages;
+    if (prepareItem !== undefined) {
+      const prepared = prepareItem(entry.item);
       entry.item = undefined;
       if (isThenable(prepared)) {
         // A custom `then` may throw, and it may reject before it is awaited.
@@ -324,7 +327,7 @@ export class Intake {
 }
 
 /** True if no option or observer needs more of an item than its place. */
-function isPlain({ options, observer }: Services, prepareItem: IntakeParts["prepareItem"]): boolean {
+function isPlain({ options, observer, stages: { prepareItem } }: Services): boolean {
   const { key, dedupe, captureContext, fairBy } = options;
   const functions = [key, dedupe, captureContext, fairBy, prepareItem, observer?.capture];
   return (

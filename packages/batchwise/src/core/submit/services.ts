@@ -2,9 +2,11 @@
 // the function that counts ended items.
 
 import type { Events } from "../contract/events.ts";
+import type { Stages } from "../contract/handler.ts";
 import type { BatchObserver } from "../contract/observer.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { ItemOutcome } from "../contract/outcome.ts";
+import type { Queue } from "../queue/queue.ts";
 import type { Recorder } from "../stats/recorder.ts";
 import type { InContext, SteadyClock } from "../time/clock.ts";
 import type { Deadlines } from "../time/deadlines.ts";
@@ -17,6 +19,8 @@ export interface Services {
   readonly name: string;
   /** The options in force. */
   options: ResolvedOptions;
+  readonly stages: Stages;
+  readonly queue: Queue;
   readonly inContext: InContext;
   readonly clock: SteadyClock;
   readonly recorder: Recorder;

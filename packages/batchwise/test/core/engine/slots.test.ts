@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { resolveHandler, type Stages } from "../../../src/core/contract/handler.ts";
 import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
 import { Slots } from "../../../src/core/engine/slots.ts";
 import type { Batch } from "../../../src/core/run/batch.ts";
-import { resolveHandler, type Stages } from "../../../src/core/run/handler.ts";
 
 /** A batch for the slots, with its expected state. */
 class Run {
@@ -45,7 +45,7 @@ class Model {
   constructor(shape: Shape) {
     this.shape = shape;
     const { options } = PreparedOptions.of({ concurrency: shape.concurrency, prefetch: shape.prefetch });
-    this.slots = new Slots({ options }, stagesOf(shape));
+    this.slots = new Slots({ options, stages: stagesOf(shape) });
   }
 
   #any(place: number, of: (run: Run) => boolean): Run | undefined {

@@ -59,7 +59,7 @@ function kitOf(kinds: readonly Kind[]): Kit {
         answered: () => (all.done += 1),
         refused: (error) => all.told.push([-1, "failed", error]),
       };
-      const owner = { services: kit.services, stages: null as never, keepsTaken: false };
+      const owner = { services: kit.services, keepsTaken: false };
       new Call(batch as CalledBatch, entries, entries.length, 0, owner).answer(places);
     },
   };

@@ -12,7 +12,12 @@ describe("pending entries", () => {
     const pending = new Pending();
     const [entry] = entries();
     pending.start(entry, null);
-    expect([pending.size, pending.end(entry, null), pending.end(entry, null), pending.size]).toEqual([1, true, false, 0]);
+    expect([pending.size, pending.end(entry, null), pending.end(entry, null), pending.size]).toEqual([
+      1,
+      true,
+      false,
+      0,
+    ]);
   });
 
   test("are skipped by what each of them says, which ends them; who has no way on stays", () => {

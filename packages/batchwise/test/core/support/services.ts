@@ -2,9 +2,11 @@
 
 import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { Events, type WarningEvent } from "../../../src/core/contract/events.ts";
+import { resolveHandler } from "../../../src/core/contract/handler.ts";
 import type { BatchOptions } from "../../../src/core/contract/options.ts";
 import { PreparedOptions } from "../../../src/core/contract/resolve-options.ts";
 import type { BatcherStats } from "../../../src/core/contract/stats.ts";
+import { Queue } from "../../../src/core/queue/queue.ts";
 import { Recorder } from "../../../src/core/stats/recorder.ts";
 import { AbortSignals } from "../../../src/core/submit/abort-signals.ts";
 import type { Services } from "../../../src/core/submit/services.ts";
@@ -30,6 +32,8 @@ export function servicesKit(given?: BatchOptions<unknown, unknown>): ServicesKit
     name: "batch",
     inContext: (callback) => callback(),
     options: PreparedOptions.of(given).options,
+    stages: resolveHandler(() => []),
+    queue: new Queue({ isFair: false, isKeyed: true, priorityAgingMs: 10_000 }),
     clock: steady,
     recorder,
     events,

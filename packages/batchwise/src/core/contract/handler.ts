@@ -1,7 +1,7 @@
 // The user's handler, in any of its forms, as one set of stages.
 
-import type { BatchContext } from "../contract/types.ts";
-import { aFunction, check, expected, invalidOption, type Rule } from "../contract/validate.ts";
+import type { BatchContext } from "./types.ts";
+import { aFunction, check, expected, invalidOption, type Rule } from "./validate.ts";
 
 /** A handler's stages. Their arguments and results are checked by the callers. */
 export interface Stages {
