@@ -1,67 +1,64 @@
-// Option names of other libraries, with ours, for the check of unknown names. A row has our option,
-// its unit or meaning, and other names in the form of `plainName`.
+// Option names of other libraries, for the check of unknown names. A row has their names, in the
+// form of `plainName`, then what our option means and its name; or, for a batcher's options only,
+// where their setting belongs. The first row that has a name and an option of the entry point is
+// used.
 
-/** The first row that has the name and an option of the entry point is used. */
-export const FOREIGN_NAMES: readonly (readonly [ours: string, meaning: string, theirs: string])[] = [
+export const FOREIGN_NAMES: readonly (readonly [theirs: string, meaning: string, ours?: string])[] = [
   [
-    "maxWaitMs",
-    "the longest wait for a fuller batch, in ms. `timeoutMs` is an item's deadline",
     "timeout waittimeout wait waittime delay window latency queuedelay queuingdelay linger flushinterval debounce schedulefn scheduler",
+    "the longest wait for a fuller batch, in ms. `timeoutMs` is an item's deadline",
+    "maxWaitMs",
   ],
-  ["targetLatencyMs", "in ms", "slo"],
+  ["slo", "in ms", "targetLatencyMs"],
   [
-    "preferredBatchSize",
-    "no minimum: so many go before `maxWaitMs` is over; 1 ends all waiting",
     "minsize min minitems",
+    "no minimum: so many go before `maxWaitMs` is over; 1 ends all waiting",
+    "preferredBatchSize",
   ],
-  ["maxBatchSize", "the most items of a batch", "size max items limit chunksize batch"],
+  ["size max items limit chunksize batch", "the most items of a batch", "maxBatchSize"],
   [
-    "maxBatchCost",
-    "the most that its items cost together. `createTokenBatcher` counts tokens",
     "tokens targetcost targettokens length cost tokenbudget bytes getshouldexecute",
+    "the most that its items cost together. `createTokenBatcher` counts tokens",
+    "maxBatchCost",
   ],
-  ["batchCost", "a function of a batch", "sizefn"],
+  ["sizefn", "a function of a batch", "batchCost"],
   [
-    "cost",
-    "a function of an item. `createTokenBatcher` counts tokens",
     "estimatetokens costestimator tokenestimator estimatedcost estimatedtokens tokens costfn weight itemcls defaultcost defaulttokenestimate",
+    "a function of an item. `createTokenBatcher` counts tokens",
+    "cost",
   ],
   ["prefetch", "the batches to prepare ahead", "prefetch"],
-  ["concurrency", "the most batches at once", "concurrent parallelism inflight queuingthresholds workers"],
+  ["concurrent parallelism inflight queuingthresholds workers", "the most batches at once", "concurrency"],
   [
-    "maxQueueSize",
-    "the most items that wait, or Infinity",
     "queuesize queue queuelimit capacity highwatermark ongoingrequests",
+    "the most items that wait, or Infinity",
+    "maxQueueSize",
   ],
-  ["onFull", '"wait", "reject" or "drop-oldest"', "blockonfull overflow"],
-  ["smallCallFirst", "the most items of a call that goes first", "smallthreshold prioritystrategy strategy"],
-  ["dedupe", "a function: items of equal strings share an answer", "cachekey cachekeyfn keyfn dedupekey"],
-  ["cache", "`{ get, set }`, beside `dedupe`", "cachemap cachestore store"],
-  ["key", "a function: one string, one batch", "groupaffinity group groupby partitionkey"],
-  ["retry", "`{ attempts }`, which counts the first call", "retries attempts asyncretryeroptions"],
-  ["attempts", "it counts the first call", "retries limit"],
-  ["limiter", "`rateLimiter({ callsPerMinute })`", "interval intervalcap ratelimit ratelimiter delayfunction"],
+  ["blockonfull overflow", '"wait", "reject" or "drop-oldest"', "onFull"],
+  ["smallthreshold prioritystrategy strategy", "the most items of a call that goes first", "smallCallFirst"],
+  ["cachekey cachekeyfn keyfn dedupekey", "a function: items of equal strings share an answer", "dedupe"],
+  ["cachemap cachestore store", "`{ get, set }`, beside `dedupe`", "cache"],
+  ["groupaffinity group groupby partitionkey", "a function: one string, one batch", "key"],
+  ["retries attempts asyncretryeroptions", "`{ attempts }`, which counts the first call", "retry"],
+  ["retries limit", "it counts the first call", "attempts"],
+  ["interval intervalcap ratelimit ratelimiter delayfunction", "`rateLimiter({ callsPerMinute })`", "limiter"],
   [
-    "timeoutMs",
-    "from an item's submit to its answer, in ms",
     "timeout ttl deadline defaulttimeout allowtimeoutoverride timeoutaction",
+    "from an item's submit to its answer, in ms",
+    "timeoutMs",
   ],
-];
-
-/** Names without an option, and where their setting belongs. Only for options of a batcher. */
-export const ELSEWHERE: readonly (readonly [answer: string, theirs: string])[] = [
-  ["a batch has no least cost: it goes when it is full or `maxWaitMs` is over", "mincost"],
-  ["use `batchStream`, for handlers that stream", "bufferedchunks stall"],
+  ["mincost", "a batch has no least cost: it goes when it is full or `maxWaitMs` is over"],
+  ["bufferedchunks stall", "use `batchStream`, for handlers that stream"],
   [
-    "the handler is the first argument",
     "handler fn batchingfunction func fetcher processfn inferencefn resolver keyresolver indexedresolver",
+    "the handler is the first argument",
   ],
-  ["use `pause()` and `resume()`", "autostart started initialstate"],
-  ['use `on("batch", listener)`', "onsuccess onerror onsettled onitemschange verbose logger"],
-  ["each caller awaits its own result", "preserveordering throwonerror"],
-  ["give it to `submit(item, { … })`", "priority prioritylevels signal abortsignal"],
-  ["the first dimension is batched", "batchable dim"],
-  ["use `batchTensors` of `batchwise/tensor`", "padtokens paddingside spreadkwargs unstackfeatures"],
+  ["autostart started initialstate", "use `pause()` and `resume()`"],
+  ["onsuccess onerror onsettled onitemschange verbose logger", 'use `on("batch", listener)`'],
+  ["preserveordering throwonerror", "each caller awaits its own result"],
+  ["priority prioritylevels signal abortsignal", "give it to `submit(item, { … })`"],
+  ["batchable dim", "the first dimension is batched"],
+  ["padtokens paddingside spreadkwargs unstackfeatures", "use `batchTensors` of `batchwise/tensor`"],
 ];
 
 const IGNORED: readonly string[] = ["max", "batch", "batches", "ms", "s", "seconds", "microseconds"];

@@ -3,7 +3,7 @@
 // `code: "INVALID_OPTION"`.
 
 import { describe, namelessError } from "./errors.ts";
-import { ELSEWHERE, FOREIGN_NAMES, plainName } from "./foreign-names.ts";
+import { FOREIGN_NAMES, plainName } from "./foreign-names.ts";
 
 /** The rule of a value. A failed `type` is a TypeError, a failed `test` a RangeError. */
 export interface Rule {
@@ -109,17 +109,18 @@ function answerTo(
   hints: Readonly<Record<string, string>>,
 ): string {
   const theirs = plainName(name);
-  const isNamed = (names: string): boolean => names.split(" ").includes(theirs);
   const hinted = (isIt: (other: string) => boolean): string | undefined =>
     Object.keys(hints).find((names) => names.split(" ").some(isIt));
   const hint = hinted((other) => other === name) ?? hinted((other) => plainName(other) === theirs);
   if (hint !== undefined) return `: ${hints[hint]}`;
   if (OF_BATCHERS.some((ours) => known.includes(ours))) {
-    const row = FOREIGN_NAMES.find(([ours, , names]) => known.includes(ours) && isNamed(names));
-    if (row !== undefined) return `: it is \`${prefix}${row[0]}\` here${factorOf(name, row[0])}: ${row[1]}`;
-    const isOurs = known.some((ours) => plainName(ours) === theirs);
-    const elsewhere = ELSEWHERE.find(([, names]) => !isOurs && isNamed(names));
-    if (elsewhere !== undefined && known.includes(OF_BATCHERS[0])) return `: ${elsewhere[0]}`;
+    const mayBelongElsewhere = known.includes(OF_BATCHERS[0]) && !known.some((own) => plainName(own) === theirs);
+    const isKnown = (ours: string | undefined): boolean => (ours ? known.includes(ours) : mayBelongElsewhere);
+    const row = FOREIGN_NAMES.find(([names, , ours]) => names.split(" ").includes(theirs) && isKnown(ours));
+    if (row !== undefined) {
+      const [, meaning, ours] = row;
+      return ours ? `: it is \`${prefix}${ours}\` here${factorOf(name, ours)}: ${meaning}` : `: ${meaning}`;
+    }
   }
   const nearest = nearestOf(name.replaceAll("_", "").toLowerCase(), known);
   return nearest === undefined ? `. Expected one of ${known.join(", ")}` : `, did you mean \`${prefix}${nearest}\`?`;
