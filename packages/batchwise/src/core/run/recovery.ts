@@ -9,15 +9,6 @@ import type { BatchOwner } from "./batch-owner.ts";
 import { failEntries } from "./places.ts";
 import { askedPause, backoffOf, isWorthRetrying } from "./retry-policy.ts";
 
-/**
- * The step after a failed call: another call, a call per half, or the error. `pauseMs`: before the
- * next call.
- */
-export interface NextStep {
-  readonly step: "retry" | "halves" | "error";
-  readonly pauseMs: number;
-}
-
 /** The part of a batch that its recovery needs. */
 export interface RecoveringBatch {
   /** The entries of the last call, or of the next one. */
@@ -52,13 +43,33 @@ export class Recovery<Batch extends RecoveringBatch> {
     this.#pause = new Timeout(owner.services.deadlines);
   }
 
-  /** Handles a failed call. `mayHalve`: false if the handler did not open. */
+  /**
+   * After a failed call: calls again, calls for each half, or gives up. `mayHalve`: false if the
+   * handler did not open.
+   */
   failed(error: unknown, mayHalve: boolean): void {
-    const { step, pauseMs } = this.afterFailure(error, mayHalve);
+    const { services } = this.#owner;
+    const { retry, isolateFailures } = services.options;
+    const called = this.#batch.entries;
+    this.#attempt += 1;
+    nameError(error, services.name);
+    const askedMs = askedPause(error, services);
+    // The functions of `retry` are the user's: callers may have left after each, or all is over.
+    const isWanted = (): boolean => liveOf(called).length > 0;
+    const isRetried = isWanted() && isWorthRetrying(retry, this.#attempt, error, services.events);
+    const backoffMs = isRetried && isWanted() ? backoffOf(retry?.backoffMs ?? 0, this.#attempt, error, services) : 0;
+    const entries = liveOf(called);
     if (this.#isOver) return;
-    if (step === "retry") this.#retry(pauseMs);
-    else if (step === "halves") this.next(pauseMs);
-    else this.giveUp(error, pauseMs, () => {});
+    if (isRetried && entries.length > 0) this.#retry(Math.max(askedMs, backoffMs));
+    else if (!isRetried && mayHalve && isolateFailures && entries.length > 1) this.#halve(entries, askedMs);
+    else this.giveUp(error, askedMs, () => {});
+  }
+
+  #halve(entries: readonly Entry[], pauseMs: number): void {
+    this.isSplit = true;
+    const middle = entries.length >> 1;
+    this.#halves.push(entries.slice(middle), entries.slice(0, middle));
+    this.next(pauseMs);
   }
 
   /** The entries of all untried halves. */
@@ -66,40 +77,8 @@ export class Recovery<Batch extends RecoveringBatch> {
     return this.#halves.flat();
   }
 
-  /** Decides the step after a failed call. */
-  afterFailure(error: unknown, mayHalve: boolean): NextStep {
-    const { services } = this.#owner;
-    const { options } = services;
-    const called = this.#batch.entries;
-    const { retry } = options;
-    this.#attempt += 1;
-    nameError(error, services.name);
-    const askedMs = askedPause(error, services);
-    const entries = liveOf(called);
-    const failed: NextStep = { step: "error", pauseMs: askedMs };
-    if (entries.length === 0) return failed;
-    if (isWorthRetrying(retry, this.#attempt, error, services.events)) {
-      if (this.#isEnded(called)) return failed;
-      const pauseMs = Math.max(backoffOf(retry?.backoffMs ?? 0, this.#attempt, error, services), askedMs);
-      return this.#isEnded(called) ? failed : { step: "retry", pauseMs };
-    }
-    if (!mayHalve || !options.isolateFailures || entries.length === 1) return failed;
-    this.isSplit = true;
-    const middle = entries.length >> 1;
-    this.#halves.push(entries.slice(middle), entries.slice(0, middle));
-    return { step: "halves", pauseMs: askedMs };
-  }
-
   get #isOver(): boolean {
     return this.#batch.phase === "done";
-  }
-
-  /**
-   * True if the functions of `retry`, which are the user's, have ended the batch or made all
-   * callers leave.
-   */
-  #isEnded(called: readonly Entry[]): boolean {
-    return this.#isOver || liveOf(called).length === 0;
   }
 
   /**

@@ -1,41 +1,40 @@
+import type { VirtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import type { BatchOptions } from "../../../src/core/contract/options.ts";
 import { Entry } from "../../../src/core/queue/entry.ts";
 import type { BatchOwner } from "../../../src/core/run/batch-owner.ts";
-import { type NextStep, type RecoveringBatch, Recovery } from "../../../src/core/run/recovery.ts";
+import { type RecoveringBatch, Recovery } from "../../../src/core/run/recovery.ts";
 import { Moment } from "../../../src/core/time/turn.ts";
 import { range } from "../../support.ts";
 import { servicesKit } from "../support/services.ts";
 
 const failure = new Error("the handler's");
 
-/** A batch that has made a call for these entries. */
-class Called implements RecoveringBatch {
-  entries: readonly Entry[];
-  phase: RecoveringBatch["phase"] = "calling";
-  callMs: number | undefined = undefined;
-  noteSettled = (): void => {};
-  start = (): void => {};
-
-  constructor(count: number) {
-    this.entries = entriesOf(count);
-  }
-
-  end = (): void => {
-    this.phase = "done";
-    this.entries = [];
-  };
-}
-
 interface Kit {
-  readonly batch: Called;
-  readonly recovery: Recovery<Called>;
+  readonly clock: VirtualClock;
+  readonly batch: RecoveringBatch;
+  readonly recovery: Recovery<RecoveringBatch>;
+  /** The entries of each call that followed, and when it may begin. */
+  readonly tried: [entries: readonly Entry[], at: number][];
 }
 
+/** A batch that has made a call for these entries. */
 function recoveryOf(options: BatchOptions<unknown, unknown>, count: number): Kit {
-  const batch = new Called(count);
-  const { services } = servicesKit(options);
-  return { batch, recovery: new Recovery(batch, { services } as BatchOwner<Called>) };
+  const { services, clock } = servicesKit(options);
+  const tried: Kit["tried"] = [];
+  const batch: RecoveringBatch = {
+    entries: entriesOf(count),
+    phase: "calling",
+    callMs: undefined,
+    noteSettled: () => {},
+    start: () => tried.push([batch.entries, clock.now()]),
+    end: () => {
+      batch.phase = "done";
+      leave(batch.entries);
+    },
+  };
+  const owner = { services, paused: () => {}, wantsSlot: () => batch.start() };
+  return { clock, batch, recovery: new Recovery(batch, owner as unknown as BatchOwner<RecoveringBatch>), tried };
 }
 
 function entriesOf(count: number): Entry[] {
@@ -48,7 +47,14 @@ function leave(entries: readonly Entry[]): void {
 
 describe("after a call that failed", () => {
   test.each<
-    [string, BatchOptions<unknown, unknown>, count: number, mayHalve: boolean, step: NextStep["step"], pauseMs?: number]
+    [
+      string,
+      BatchOptions<unknown, unknown>,
+      count: number,
+      mayHalve: boolean,
+      step: "error" | "retry" | "halves",
+      pauseMs?: number,
+    ]
   >([
     ["with neither `retry` nor `isolateFailures`", {}, 4, true, "error"],
     ["with attempts left", { retry: { attempts: 2 } }, 4, true, "retry"],
@@ -71,41 +77,41 @@ describe("after a call that failed", () => {
     ["of one item", { isolateFailures: true }, 1, true, "error"],
     ["of a handler that did not open", { isolateFailures: true }, 4, false, "error"],
     ["whose callers have all left", { retry: { attempts: 2 }, isolateFailures: true }, 0, true, "error"],
-  ])("%s, it does what its options say", (_case, options, count, mayHalve, step, pauseMs = 0) => {
-    const { recovery } = recoveryOf(options, count);
-    expect(recovery.afterFailure(failure, mayHalve)).toEqual({ step, pauseMs });
-    expect(recovery.isSplit).toBe(step === "halves");
+  ])("%s, it does what its options say", async (_case, options, count, mayHalve, step, pauseMs = 0) => {
+    const { clock, batch, recovery, tried } = recoveryOf(options, count);
+    const { entries } = batch;
+    recovery.failed(failure, mayHalve);
+    await clock.advance(100);
+    const called = step === "halves" ? entries.slice(0, count / 2) : entries;
+    expect(tried).toEqual(step === "error" ? [] : [[called, pauseMs]]);
+    expect([batch.phase === "done", recovery.isSplit]).toEqual([step === "error", step === "halves"]);
   });
 
-  test("a pause that the error asks for is at least kept", () => {
-    const recovery = recoveryOf({ retry: { attempts: 2, backoffMs: 30 } }, 4).recovery;
-    const asking = Object.assign(new Error("busy"), { retryAfterMs: 50 });
-    expect(recovery.afterFailure(asking, true)).toEqual({ step: "retry", pauseMs: 50 });
+  test("a pause that the error asks for is at least kept", async () => {
+    const { clock, batch, recovery, tried } = recoveryOf({ retry: { attempts: 2, backoffMs: 30 } }, 4);
+    recovery.failed(Object.assign(new Error("busy"), { retryAfterMs: 50 }), true);
+    await clock.advance(100);
+    expect(tried).toEqual([[batch.entries, 50]]);
   });
 
   test("the first half is tried before the second, halves of a half before the other, and those who left are not", () => {
-    const { batch, recovery } = recoveryOf({ isolateFailures: true }, 8);
+    const { batch, recovery, tried } = recoveryOf({ isolateFailures: true }, 8);
     const { entries } = batch;
-    const tried: (readonly Entry[])[] = [];
-    batch.start = () => tried.push(batch.entries);
-    recovery.failed(failure, true);
-    expect(tried).toEqual([entries.slice(0, 4)]);
-    recovery.afterFailure(failure, true);
-    expect(recovery.untried).toEqual([...entries.slice(4), ...entries.slice(2, 4), ...entries.slice(0, 2)]);
-    leave([...entries.slice(0, 2), entries[2] as Entry]);
+    for (let call = 0; call < 2; call += 1) recovery.failed(failure, true);
+    expect(recovery.untried).toEqual([...entries.slice(4), ...entries.slice(2, 4)]);
+    leave(entries.slice(0, 3));
     for (let half = 0; half < 3; half += 1) recovery.next(0);
-    expect(tried.slice(1)).toEqual([[entries[3]], entries.slice(4)]);
+    const called = [entries.slice(0, 4), entries.slice(0, 2), [entries[3]], entries.slice(4)];
+    expect(tried.map(([half]) => half)).toEqual(called);
     expect(batch.phase).toBe("done");
   });
 
   test("the calls for each half are counted anew", () => {
-    const { recovery } = recoveryOf({ isolateFailures: true, retry: { attempts: 2 } }, 2);
-    const steps = (): unknown[] => range(2).map(() => recovery.afterFailure(failure, true).step);
-    expect(steps()).toEqual(["retry", "halves"]);
-    for (let half = 0; half < 2; half += 1) {
-      recovery.next(0);
-      expect(steps()).toEqual(["retry", "error"]);
-    }
+    const { batch, recovery, tried } = recoveryOf({ isolateFailures: true, retry: { attempts: 2 } }, 2);
+    const [first, second] = batch.entries;
+    for (let call = 0; call < 6; call += 1) recovery.failed(failure, true);
+    expect(tried.map(([half]) => half)).toEqual([[first, second], [first], [first], [second], [second]]);
+    expect(batch.phase).toBe("done");
   });
 
   test("the backoff of a batch that `retry.when` has ended is not asked for", () => {
@@ -118,8 +124,8 @@ describe("after a call that failed", () => {
       batch.end();
       return true;
     };
-    const { batch, recovery } = recoveryOf({ retry: { attempts: 2, backoffMs, when } }, 2);
-    expect(recovery.afterFailure(failure, true).step).toBe("error");
-    expect(asked).toBe(0);
+    const { batch, recovery, tried } = recoveryOf({ retry: { attempts: 2, backoffMs, when } }, 2);
+    recovery.failed(failure, true);
+    expect([asked, tried]).toEqual([0, []]);
   });
 });
