@@ -20,14 +20,14 @@ import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
 import type { Services } from "../submit/services.ts";
 import type { Turn } from "../time/turn.ts";
-import { Gathering, type PassListener } from "./gathering.ts";
+import { Gathering } from "./gathering.ts";
 import { LimiterGate } from "./limiter-gate.ts";
 import { NextBatch } from "./next-batch.ts";
 import { Slots } from "./slots.ts";
 import { WakeUp, type Woken } from "./wake-up.ts";
 import { warnOfDefaultSize } from "./warnings.ts";
 
-export class Scheduler implements BatchOwner<Batch>, PassListener, Woken {
+export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly services: Services;
   readonly #queue: Queue;
   readonly #turn: Turn;
@@ -43,7 +43,7 @@ export class Scheduler implements BatchOwner<Batch>, PassListener, Woken {
   readonly #limiter: LimiterGate | null;
   readonly next: NextBatch;
   readonly #wake: WakeUp;
-  readonly #gathering: Gathering;
+  readonly #gathering: Gathering = new Gathering();
   readonly #sendAll: () => void = () => {
     do {
       this.#pumpAgain = false;
@@ -81,7 +81,6 @@ export class Scheduler implements BatchOwner<Batch>, PassListener, Woken {
     this.#limiter =
       options.limiter === undefined ? null : new LimiterGate(options.limiter, services, () => this.again());
     this.next = new NextBatch(services, this.slots, admission, extensions, this.#limiter);
-    this.#gathering = new Gathering(services.clock, this);
     this.#wake = new WakeUp(this, services, this.next);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
@@ -97,11 +96,11 @@ export class Scheduler implements BatchOwner<Batch>, PassListener, Woken {
   /** Call at the end of a turn in which something happened. */
   turnEnded(): void {
     this.#gathering.turnEnded();
-    const gate = this.#gathering.gateAfter(this.services.options);
+    const gate = this.#gathering.gate(this.services.options, "open");
     if (gate === "pass" && this.#limiter === null && this.services.deadlines.isEmpty && this.next.waitsForGate())
       this.#endStep();
     else this.#pump(gate);
-    if (gate === "pass" && this.#queue.size > 0) this.#gathering.waitForPass(this.services.options);
+    if (gate === "pass" && this.#queue.size > 0) this.#wake.afterPass();
   }
 
   /** Sends the waiting items of a key's lane, or of all; calls `done` when they have settled. */
@@ -229,7 +228,7 @@ export class Scheduler implements BatchOwner<Batch>, PassListener, Woken {
 
   /** Looks at the queue at an event that may come in the middle of a turn. */
   #look(): void {
-    this.#pump(this.#gathering.gateBefore(this.services.options));
+    this.#pump(this.#gathering.gate(this.services.options, "turn"));
   }
 
   #pump(gate: Gate): void {
@@ -275,7 +274,7 @@ export class Scheduler implements BatchOwner<Batch>, PassListener, Woken {
       return true;
     }
     const { departures } = this.#queue;
-    const choice = this.next.lane(gate, this.#gathering.passedAt, now);
+    const choice = this.next.lane(gate, this.#wake.passedAt, now);
     for (const lane of choice.notReady) this.#queue.markCold(lane);
     if (choice.lane === null) {
       this.#limiter?.withdraw();

@@ -1,16 +1,19 @@
-// Schedules the next look of a waiting batcher: at a time, by its one timer; or, if items are held
-// without a time (`maxWaitMs: Infinity`, or a pause), when the process is about to end. Both are
-// off while nothing waits.
+// Schedules the next look of a waiting batcher: at the end of the event loop's pass; at a time, by
+// its one timer; or, if items are held without a time (`maxWaitMs: Infinity`, or a pause), when the
+// process is about to end. The last two are off while nothing waits.
 
 import type { Services } from "../submit/services.ts";
 import { beforeExit } from "../time/before-exit.ts";
-import { Timer } from "../time/clock.ts";
+import { systemClock, Timer } from "../time/clock.ts";
+import { endOfPass } from "../time/turn.ts";
 import type { NextBatch } from "./next-batch.ts";
 import { warnOfHeldItems } from "./warnings.ts";
 
 /** The scheduler, which looks at the queue. */
 export interface Woken {
   again(): void;
+  /** A pass that was waited for has ended. Returns whether entries still wait. */
+  passEnded(): boolean;
   flush(key: string | undefined, done: () => void): void;
 }
 
@@ -22,11 +25,27 @@ export class WakeUp {
   #timer: Timer | null = null;
   #stopHolding: (() => void) | null = null;
   #hasWarnedOfPause = false;
+  #waitsForPass = false;
+  /** End of the last pass that left entries waiting. */
+  passedAt: number = -Infinity;
 
   constructor(woken: Woken, services: Services, next: NextBatch) {
     this.#woken = woken;
     this.#services = services;
     this.#next = next;
+  }
+
+  /** Looks again at the end of the event loop's pass. */
+  afterPass(): void {
+    if (this.#waitsForPass) return;
+    this.#waitsForPass = true;
+    const { options, clock } = this.#services;
+    const ended = (): void => {
+      this.#waitsForPass = false;
+      if (this.#woken.passEnded()) this.passedAt = clock.now();
+    };
+    if (options.clock === systemClock) endOfPass(ended);
+    else options.clock.setImmediate?.(ended);
   }
 
   /** Sets the time of the next look. Infinity: none, or before exit if items are held. */
