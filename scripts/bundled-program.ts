@@ -34,6 +34,9 @@ export async function bundledProgram(
   await build({
     ...{ entryPoints: [source.pathname], outdir: folder, outExtension: { ".js": ".mjs" } },
     ...{ bundle: true, format: "esm", platform: "node", target: "node24" },
+    // In parts, of which a command loads its own: a bundle in one file would load the packages of
+    // all commands. Packages in CommonJS do not bear it.
+    splitting: packages === "external",
     packages,
     plugins: [sourceNames],
     // Optional, and not installed.
