@@ -28,7 +28,7 @@ export const alone: string[] = [
   "packages/batchwise/test/integration/{event-loop,gather}.test.ts",
   "packages/batchwise/test/integration/limits/redis-limiter-fleet.test.ts",
   "packages/batchwise/test/integration/threads/{share-batcher,thread-handler}.test.ts",
-  "packages/server/test/integration/http-{large-bodies,urgency}.test.ts",
+  "packages/server/test/integration/http-large-bodies.test.ts",
 ];
 
 /** Files that take ten seconds or more, longest first. */
