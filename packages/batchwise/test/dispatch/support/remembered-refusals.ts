@@ -84,21 +84,23 @@ async function run(store: Store, size: number, answers: readonly Answer[], outag
 }
 
 /**
- * Two tests for each failure between two refusals; of a `slow` store for the first of them. `open`
+ * Two tests for each failure between two refusals; of a `slow` store for the first of them, in a shorter
+ * outage. `open`
  * gives an empty store.
  */
 export function testRememberedRefusals(open: () => Promise<Store>, slow = false): void {
   const between = slow ? BETWEEN.slice(0, 1) : BETWEEN;
+  const outageMs = slow ? 20 * MINUTE : HOUR;
   test.each(between)("with %s between two refusals, a batch is not to blame", async (_name, other) => {
     // Both of its refusals come after the first batch was taken.
-    const { uploads, outcomes } = await run(await open(), 4, [slowDown(120), refused, other, refused], HOUR);
+    const { uploads, outcomes } = await run(await open(), 4, [slowDown(120), refused, other, refused], outageMs);
     expect(uploads.find((lines) => lines < 4)).toBe(1);
     expect(outcomes.filter(({ status, attempts }) => status !== "succeeded" || attempts !== 1)).toEqual([]);
   });
 
   test.each(between)("with %s between refusals, a request does not fail in an outage", async (_name, other) => {
     const answers = [slowDown(120), refused, other, refused, other, refused, other, refused];
-    const { outcomes } = await run(await open(), 1, answers, HOUR);
+    const { outcomes } = await run(await open(), 1, answers, outageMs);
     expect(outcomes.filter(({ status, attempts }) => status !== "succeeded" || attempts !== 1)).toEqual([]);
   });
 }

@@ -1,9 +1,12 @@
 // Four dispatchers and eight producers, each a process of its own, on one Postgres database and one
 // provider; once left alone, once while connections are cut at random.
 
+import { rmSync } from "node:fs";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import pg from "pg";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { bundledProgram } from "../../../../../../scripts/bundled-program.ts";
+import { scratchFolder } from "../../../house/repository.ts";
 import { startOwnPostgres } from "../../services/kept.ts";
 import type { PostgresPlace } from "../../services/postgres.ts";
 import { readFleetEnd, runFleet, tracesOfOnceEach } from "../processes/fleet-run.ts";
@@ -34,9 +37,16 @@ function cutConnections(place: PostgresPlace): () => Promise<number> {
   };
 }
 
+const bundle = scratchFolder("fleet-child");
+let program: string;
+beforeAll(async () => {
+  program = await bundledProgram(new URL("../processes/fleet-child.ts", import.meta.url), bundle);
+});
+afterAll(() => rmSync(bundle, { recursive: true }));
+
 describe("four dispatchers and eight producers on one Postgres database", () => {
   test.each([
-    ["left alone", 2_400, false],
+    ["left alone", 1_200, false],
     ["whose connections are cut", 1_200, true],
   ] as const)("%s: every request once, in one batch", async (_name, requests, isCut) => {
     const server = await startOwnPostgres();
@@ -48,7 +58,7 @@ describe("four dispatchers and eight producers on one Postgres database", () => 
     const over = new AbortController();
     onTestFinished(() => over.abort());
     const started = performance.now();
-    await runFleet({ place, url: http.url, requests, textLength: 0 }, over.signal);
+    await runFleet({ program, place, url: http.url, requests, textLength: 0 }, over.signal);
     const seconds = (performance.now() - started) / 1_000;
     const cuts = await stopCutting();
     await http.close();

@@ -3,17 +3,26 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { fakeProvider } from "batchwise/dispatch/testing";
-import { afterAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { bundledProgram } from "../../../../../../scripts/bundled-program.ts";
 import { makeFolder } from "../../../dispatch/stores/sqlite/folder.ts";
+import { scratchFolder } from "../../../house/repository.ts";
 
 const CALLS = 1_000;
-const child = fileURLToPath(new URL("fetch-child.ts", import.meta.url));
+const bundle = scratchFolder("fetch-child");
 const folder = makeFolder();
-afterAll(() => folder.remove());
+let child: string;
+beforeAll(async () => {
+  child = await bundledProgram(new URL("fetch-child.ts", import.meta.url), bundle);
+});
+afterAll(() => {
+  folder.remove();
+  rmSync(bundle, { recursive: true });
+});
 
 test.each(["while batches are sent", "while batches run", "while results are read"])(
   "killed %s, the second run gives every answer, and no line runs twice",

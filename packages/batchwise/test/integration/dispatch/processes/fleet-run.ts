@@ -12,6 +12,8 @@ const PRODUCERS = 8;
 const ALL = 1_000_000;
 
 export interface Fleet {
+  /** The bundle of fleet-child.ts. */
+  readonly program: string;
   readonly place: Place;
   /** Of the provider. */
   readonly url: string;
@@ -25,7 +27,7 @@ export interface Fleet {
  * All processes at once, when the last of them is ready; resolves when every request has its
  * outcome. Ends them all where one fails, or at the signal.
  */
-export async function runFleet({ requests, ...rest }: Fleet, signal: AbortSignal): Promise<void> {
+export async function runFleet({ program, requests, ...rest }: Fleet, signal: AbortSignal): Promise<void> {
   const failed = new AbortController();
   const eitherSignal = AbortSignal.any([signal, failed.signal]);
   const names = (count: number, role: string) => Array.from({ length: count }, (_, n) => `${role}${n}`);
@@ -35,7 +37,7 @@ export async function runFleet({ requests, ...rest }: Fleet, signal: AbortSignal
       ...{ ...rest, role: "producer" as const, name, requests: requests / PRODUCERS },
     })),
   ];
-  const members = works.map((work) => start(work, eitherSignal));
+  const members = works.map((work) => start(program, work, eitherSignal));
   const ended = members.map((member) => member.ended);
   const begin = async (): Promise<void> => {
     await Promise.all(members.map((member) => member.ready));
@@ -57,9 +59,8 @@ interface Member {
   readonly ended: Promise<void>;
 }
 
-function start(work: FleetWork, signal: AbortSignal): Member {
-  const script = new URL("fleet-child.ts", import.meta.url).pathname;
-  const child = spawn(process.execPath, ["--no-warnings", script, JSON.stringify(work)], {
+function start(program: string, work: FleetWork, signal: AbortSignal): Member {
+  const child = spawn(process.execPath, ["--no-warnings", program, JSON.stringify(work)], {
     ...{ signal, killSignal: "SIGKILL", stdio: ["pipe", "pipe", "inherit"] },
   });
   // One that cannot be told anything any more has ended, and says so there.

@@ -86,15 +86,27 @@ export const allDeaths: readonly Case[] = [
 ];
 
 /**
- * One service dies every death on every store, each other one once, at another point than the one
- * before it.
+ * Every death on every store, of services in turn, and every service once at least. The fallback
+ * dies its own deaths on every store.
  */
-export const someDeaths: readonly Case[] = [...new Set(allDeaths.map(([, service]) => service))]
-  .filter((service) => !ONLY_PROVED.includes(service))
-  .flatMap((service, at) => {
-    const deaths = allDeaths.filter(([, other]) => other === service);
-    return service === "openai" || service === "fallback" ? deaths : deaths.slice(at % deaths.length).slice(0, 1);
-  });
+export const someDeaths: readonly Case[] = chosenOf(
+  allDeaths.filter(([, service]) => !ONLY_PROVED.includes(service) && service !== "fallback"),
+  allDeaths.filter(([, service]) => service === "fallback"),
+);
+
+function chosenOf(candidates: readonly Case[], first: readonly Case[]): Case[] {
+  const chosen = [...first];
+  const deathsOf = (of: Service): number => chosen.filter(([, service]) => service === of).length;
+  for (const store of KINDS) {
+    for (const death of DEATHS) {
+      const meeting = candidates.filter((row) => row[0] === store && row[2] === death);
+      const [least] = meeting.toSorted((a, b) => deathsOf(a[1]) - deathsOf(b[1]));
+      if (least !== undefined) chosen.push(least);
+    }
+  }
+  for (const row of candidates) if (deathsOf(row[1]) === 0) chosen.push(row);
+  return chosen;
+}
 
 function inTurn(families: readonly Service[], first: number, death: Death, at: number): Case {
   return [KINDS[(first + at) % KINDS.length] as Place["kind"], families[at % families.length] as Service, death];
