@@ -34,11 +34,11 @@ describe("an async function that rejects, where a synchronous one is expected", 
     "priority of a call",
     "tokens of a call",
     "batchCost of one",
-  ])("fails that item alone with INVALID_OPTION and leaves nothing unhandled: %s", (name) => {
+  ])("fails only that item with INVALID_OPTION and causes no unhandled rejection: %s", (name) => {
     expect(report[name]).toEqual({ fates: [1, "INVALID_OPTION", 3], warnings: [] });
   });
 
-  test.each(["batchCost of several", "batchCost without a cap", "captureContext"])("disturbs nobody: %s", (name) => {
+  test.each(["batchCost of several", "batchCost without a cap", "captureContext"])("fails no caller: %s", (name) => {
     expect(report[name]).toEqual({ fates: [1, 2, 3], warnings: [] });
   });
 
@@ -57,17 +57,17 @@ describe("an async function that rejects, where a synchronous one is expected", 
   });
 
   test.each(["prepareItem", "prepareItem behind a look-up"])(
-    "fails its item with what it rejected, where a promise is right: %s",
+    "fails its item with the promise's own reason, where a promise is allowed: %s",
     (name) => {
       expect(report[name]).toEqual({ fates: [1, "of an async function", 3], warnings: [] });
     },
   );
 
-  test("is not heard where the cache knew the answer", () => {
+  test("is not called where the cache has the answer", () => {
     expect(report["prepareItem of what is cached"]).toEqual({ fates: [1, 2, 3], warnings: [] });
   });
 
-  test("disturbs nobody as a listener, and fails a stream as any item", () => {
+  test("fails no caller as a listener, and fails a stream like any item", () => {
     expect(report.listeners).toEqual({ fates: [1] });
     expect(report.stream).toEqual({ fates: ["INVALID_OPTION"] });
   });

@@ -91,7 +91,7 @@ describe("one signal of many callers", () => {
 });
 
 describe("a cost function of the whole batch", () => {
-  test("may abort items that it is asked about", async () => {
+  test("may abort items while it is called for them", async () => {
     const { signal, abort } = stopper();
     const of = rig<string>({
       maxBatchSize: 2,
@@ -148,7 +148,7 @@ describe("a handler that calls back", () => {
     expect(batcher.stats()).toMatchObject({ completed: 2, rejected: 1 });
   });
 
-  test("submits into one turn what it submits before and after an await", async () => {
+  test("submits before and after an await join the same turn", async () => {
     const seen: string[][] = [];
     const batcher = createBatcher(
       async (items: string[]) => {

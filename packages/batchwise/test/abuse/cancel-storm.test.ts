@@ -30,7 +30,7 @@ describe("a storm of cancelled items", () => {
     ["one signal over all of them", 1],
     ["a thousand signals", 1_000],
     ["a signal each", STORM],
-  ])("with %s leaves nothing behind: not an item, not a timer, not a slow batcher", async (_, signals) => {
+  ])("with %s keeps nothing: no item, no timer, no slow batcher", async (_, signals) => {
     const of = rig<number>({ maxQueueSize: Number.POSITIVE_INFINITY, maxBatchSize: 100 });
     const before = await bestLoadMs(of);
     void of.batcher.submit(-1);

@@ -49,7 +49,7 @@ const moments: readonly [string, (reading: number) => boolean][] = [
   ["every reading", () => true],
 ];
 
-describe("a clock that reads what is no time", () => {
+describe("a clock that returns invalid times", () => {
   afterEach(() => void vi.restoreAllMocks());
 
   test.each(Object.keys(readings))("ends all items, in time, whenever it does: %s", async (name) => {
@@ -153,7 +153,7 @@ describe("options of times that change between two reads", () => {
     expect(batcher.stats().averageBatchCost).toBe(7.5);
   });
 
-  test("are what was checked in `configure` and in `retry`", async () => {
+  test("are the values that `configure` and `retry` checked", async () => {
     const of = rig<number>();
     of.batcher.configure(fickle("maxWaitMs", 20));
     expect(of.batcher.options.maxWaitMs).toBe(20);
@@ -187,7 +187,7 @@ describe("options of times that change between two reads", () => {
     ]);
   });
 
-  test("fail all items of a call when reading them throws, and nobody else", async () => {
+  test("fail all items of a call when reading them throws, and no other items", async () => {
     const of = rig<number>();
     const options = Object.defineProperty({}, "timeoutMs", { enumerable: true, get: throwing });
     const settled = await of.batcher.submitSettled([1, 2], options);

@@ -46,7 +46,7 @@ function echoing(options: Options): Batcher<number, number> {
 describe.each(Object.keys(functions))("%s", (name) => {
   const options = functions[name] as (bad: (item: number) => unknown) => Options;
 
-  test("that throws rejects that item alone, with what it threw", async () => {
+  test("that throws rejects only that item, with its own error", async () => {
     const batcher = echoing(
       options(() => {
         throw failure;
@@ -64,7 +64,7 @@ describe.each(Object.keys(functions))("%s", (name) => {
   });
 
   test.each(Object.keys(unreadables))(
-    "that throws %s rejects that item alone, and never throws at the submit",
+    "that throws %s rejects only that item, and never throws at the submit",
     async (thrown) => {
       const batcher = echoing(
         options(() => {
@@ -81,7 +81,7 @@ describe.each(Object.keys(functions))("%s", (name) => {
     },
   );
 
-  test.each(Object.keys(values))("that returns %s rejects that item alone", async (value) => {
+  test.each(Object.keys(values))("that returns %s rejects only that item", async (value) => {
     const batcher = echoing(options(() => values[value]));
     const settled = await batcher.submitSettled([1, 2, 3]);
     expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
@@ -90,7 +90,7 @@ describe.each(Object.keys(functions))("%s", (name) => {
     await batcher.close();
   });
 
-  test("that throws undefined rejects that item alone, with undefined", async () => {
+  test("that throws undefined rejects only that item, with undefined", async () => {
     const batcher = echoing(
       options(() => {
         throw undefined;
@@ -150,14 +150,14 @@ describe("batchCost", () => {
     await batcher.close();
   });
 
-  test.each(Object.keys(answers))("that %s without a cap disturbs nobody", async (how) => {
+  test.each(Object.keys(answers))("that %s without a cap fails no item", async (how) => {
     const batcher = echoing({ batchCost: answers[how] as (items: readonly number[]) => number });
     expect(await batcher.submitMany([1, 2, 3])).toEqual([1, 2, 3]);
     expect(Number.isFinite(batcher.stats().averageBatchCost)).toBe(true);
     await batcher.close();
   });
 
-  test("that shrinks when items are added, against its promise, still loses nobody", async () => {
+  test("that shrinks when items are added, against its promise, loses no item", async () => {
     const batcher = echoing({ batchCost: (items) => 10 / items.length, maxBatchCost: 10 });
     expect(await batcher.submitMany([1, 2, 3, 4, 5])).toEqual([1, 2, 3, 4, 5]);
     await batcher.close();
@@ -165,7 +165,7 @@ describe("batchCost", () => {
 });
 
 describe("captureContext and prepareItem", () => {
-  test("that throw reject that item alone", async () => {
+  test("that throw reject only that item", async () => {
     let calls = 0;
     const batcher = createBatcher(async (items: number[]) => items, {
       captureContext: () => {
@@ -201,7 +201,7 @@ describe("retry.when", () => {
     ],
     ["returns undefined", () => undefined, 1],
     ["returns a word", () => "yes", 3],
-  ])("that %s leaves callers with the handler's error", async (_, when, expected) => {
+  ])("that %s does not hide the handler's error from callers", async (_, when, expected) => {
     let calls = 0;
     const batcher = createBatcher<number, number>(
       () => {

@@ -59,7 +59,7 @@ describe("a limiter that answers with promises", () => {
     expect(of.warnings).toEqual([]);
   });
 
-  test("is asked one question at a time", async () => {
+  test("gets one request at a time", async () => {
     let asked = 0;
     let most = 0;
     const of = limited({
@@ -141,7 +141,7 @@ describe("a limiter that answers with promises", () => {
     expect(of.warnings).toEqual([]);
   });
 
-  test("is asked again for a retry that costs more than was asked before", async () => {
+  test("gets a new request for a retry that costs more than before", async () => {
     const base = rig<number>();
     const limiter = remote(base, 5, { costPerMinute: 60_000 });
     const of = rig<number>({
@@ -168,7 +168,7 @@ describe("a limiter that answers with promises", () => {
     expect(startedAt).toHaveLength(2);
   });
 
-  test("is not asked again until it calls back, or the cost has changed", async () => {
+  test("gets no new request until it calls back, or the cost has changed", async () => {
     const asked: number[] = [];
     let waiting: LimiterClient | undefined;
     let isOpen = false;
@@ -252,7 +252,7 @@ const broken: Record<string, Reserve> = {
 test.each([
   ["grants NaN", "Expected the limiter's `cost` to be a number >= 0, got `NaN` (number)"],
   ["says yes in words", "Expected the limiter's `granted` to be a boolean, got `yes` (string)"],
-])("a limiter that %s is told what was expected and what came", async (name, message) => {
+])("a limiter that %s gets an error with the expected and the actual value", async (name, message) => {
   const of = limited({ ...open, reserve: broken[name] as RateLimiter["reserve"] });
   of.batcher.submit(1).catch(() => {});
   await of.clock.settle();
@@ -261,7 +261,7 @@ test.each([
 });
 
 describe.each(Object.entries(broken))("a limiter that %s", (_, answer) => {
-  test("is warned of and asked again in a second; nobody is lost", async () => {
+  test("causes a warning and a new request in a second; no item is lost", async () => {
     let isBroken = true;
     const reserve: Reserve = (client, cost) => (isBroken ? answer(client, cost) : { granted: true, cost });
     const of = limited({ ...open, reserve: reserve as RateLimiter["reserve"] });
@@ -295,7 +295,7 @@ describe.each(Object.entries(broken))("a limiter that %s", (_, answer) => {
 });
 
 describe("a limiter whose other methods throw", () => {
-  test("in giveBack costs nobody the answer", async () => {
+  test("in giveBack fails no caller", async () => {
     const half = (_client: LimiterClient, cost: number): LimiterAnswer => ({ granted: true, cost: cost / 2 });
     const of = limited({ ...open, reserve: half, giveBack: throwing });
     const answers = of.batcher.submitMany(range(4));
@@ -309,7 +309,7 @@ describe("a limiter whose other methods throw", () => {
     expect(of.clock.timers).toBe(0);
   });
 
-  test("in withdraw costs nobody the answer", async () => {
+  test("in withdraw fails no caller", async () => {
     let isOpen = false;
     const reserve = (_client: LimiterClient, cost: number): LimiterAnswer =>
       isOpen ? { granted: true, cost } : { granted: false };
@@ -348,7 +348,7 @@ describe("a limiter whose other methods throw", () => {
 });
 
 describe("a limiter that calls back when it should not", () => {
-  test("inside reserve, in place of an answer, hangs nobody", async () => {
+  test("inside reserve, in place of an answer, blocks no caller", async () => {
     let asked = 0;
     const reserve = (client: LimiterClient, cost: number): LimiterAnswer => {
       asked += 1;
@@ -362,7 +362,7 @@ describe("a limiter that calls back when it should not", () => {
     expect(await answer).toBe(1);
   });
 
-  test("when nobody has asked, and after close(), changes nothing", async () => {
+  test("without a request, and after close(), changes nothing", async () => {
     let known: LimiterClient | undefined;
     const reserve = (client: LimiterClient, cost: number): LimiterAnswer => {
       known = client;
@@ -378,7 +378,7 @@ describe("a limiter that calls back when it should not", () => {
     expect(of.clock.timers).toBe(0);
   });
 
-  test("grants without end what costs nothing, and more than was asked", async () => {
+  test("grants without end free calls, and more than requested", async () => {
     const of = limited({ ...open, reserve: () => ({ granted: true, cost: Number.POSITIVE_INFINITY }) });
     const answers = of.batcher.submitMany([0, 5, 0]);
     await echoAll(of);

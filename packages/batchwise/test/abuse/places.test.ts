@@ -67,7 +67,7 @@ const places: Readonly<Record<string, [place: () => unknown, outcome: "fulfilled
 };
 
 describe("a place that plays tricks", () => {
-  test.each(Object.keys(places))("is its caller's alone, and the slot is freed: %s", async (name) => {
+  test.each(Object.keys(places))("rejects only its caller, and the slot is freed: %s", async (name) => {
     const [place, outcome] = places[name] as [() => unknown, string];
     for (const isolateFailures of [false, true]) {
       const batcher = createBatcher(
@@ -143,7 +143,7 @@ const answers: Readonly<Record<string, () => unknown>> = {
 };
 
 describe("an answer that cannot be used", () => {
-  test.each(Object.keys(answers))("rejects all, frees the slot and leaves no place unhandled: %s", async (name) => {
+  test.each(Object.keys(answers))("rejects all, frees the slot and causes no unhandled rejection: %s", async (name) => {
     let calls = 0;
     const batcher = createBatcher((items: number[]) => {
       calls += 1;
@@ -161,7 +161,7 @@ describe("an answer that cannot be used", () => {
     await batcher.close();
   });
 
-  test("leaves no place unhandled when it comes after the time limit, after all have left, or after the end", async () => {
+  test("causes no unhandled rejection after the time limit, after all callers have left, or after the end", async () => {
     const of = rig<number>();
     for (const end of ["time limit", "signal", "close"]) {
       const answer = gate();

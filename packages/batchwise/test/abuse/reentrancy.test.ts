@@ -100,7 +100,7 @@ describe.each([
   ["at once", (items: number[]) => items],
   ["later", async (items: number[]) => items],
 ] as const)("with a handler that answers %s", (_, answer) => {
-  test.each(cases)("%s that %s leaves nobody hanging", async (place, trick) => {
+  test.each(cases)("%s that %s leaves no caller pending", async (place, trick) => {
     const clock = virtualClock();
     const leave = new AbortController();
     let plays = 0;

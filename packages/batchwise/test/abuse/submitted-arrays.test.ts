@@ -51,24 +51,27 @@ const unreadable: Readonly<Record<string, () => number[]>> = {
 describe.each(["submitMany", "submitSettled"] as const)("%s", (method) => {
   const call = (batcher: Batcher<number, number>, items: readonly number[]): Promise<unknown> => batcher[method](items);
 
-  test.each(Object.keys(unreadable))("rejects, takes nothing in and misplaces nobody's result: %s", async (name) => {
-    for (const options of [{}, { key: () => "k" }, { dedupe: String }, { smallCallFirst: 5 }]) {
-      const of = rig<number>(options);
-      const before = of.batcher.submitMany(range(5));
-      const items = (unreadable[name] as () => number[])();
-      let made: Promise<unknown> | undefined;
-      expect(() => {
-        made = call(of.batcher, items);
-      }).not.toThrow();
-      await expect(made).rejects.toBeInstanceOf(Error);
-      const after = of.batcher.submitMany(range(5).map((item) => item + 10));
-      await echoAll(of);
-      expect(await before).toEqual(range(5));
-      expect(await after).toEqual(range(5).map((item) => item + 10));
-      expect(of.batcher.stats()).toMatchObject({ submitted: 10, completed: 10, waiting: 0 });
-      await of.batcher.close();
-    }
-  });
+  test.each(Object.keys(unreadable))(
+    "rejects, accepts no item and gives no caller a wrong result: %s",
+    async (name) => {
+      for (const options of [{}, { key: () => "k" }, { dedupe: String }, { smallCallFirst: 5 }]) {
+        const of = rig<number>(options);
+        const before = of.batcher.submitMany(range(5));
+        const items = (unreadable[name] as () => number[])();
+        let made: Promise<unknown> | undefined;
+        expect(() => {
+          made = call(of.batcher, items);
+        }).not.toThrow();
+        await expect(made).rejects.toBeInstanceOf(Error);
+        const after = of.batcher.submitMany(range(5).map((item) => item + 10));
+        await echoAll(of);
+        expect(await before).toEqual(range(5));
+        expect(await after).toEqual(range(5).map((item) => item + 10));
+        expect(of.batcher.stats()).toMatchObject({ submitted: 10, completed: 10, waiting: 0 });
+        await of.batcher.close();
+      }
+    },
+  );
 
   test("of an array whose getter submits answers both, each with its own results", async () => {
     const batcher = createBatcher((items: number[]) => items.map((item) => item * 10), { maxBatchSize: 2 });

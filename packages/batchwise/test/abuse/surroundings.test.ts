@@ -43,14 +43,14 @@ describe("a cache", () => {
     }),
   };
 
-  test.each(Object.keys(caches))("that %s costs nobody the answer", async (how) => {
+  test.each(Object.keys(caches))("that %s fails no caller", async (how) => {
     const batcher = createBatcher((items: number[]) => items, { dedupe: String, cache: caches[how]?.() });
     expect(await batcher.submitMany([1, 2, 1])).toEqual([1, 2, 1]);
     expect(batcher.stats()).toMatchObject({ submitted: 3, completed: 3, waiting: 0 });
     await batcher.close();
   });
 
-  test("that submits to the same batcher while it is asked is served", async () => {
+  test("that submits to the same batcher while it is called is served", async () => {
     const inner: Promise<number>[] = [];
     const batcher = createBatcher((items: number[]) => items, {
       dedupe: String,
@@ -78,7 +78,7 @@ describe("a signal", () => {
     expect(error).toMatchObject({ code: "INVALID_OPTION" });
   });
 
-  test("that cannot be listened to rejects that item alone, also under `dedupe`, and leaves no deadline", async () => {
+  test("that accepts no listener rejects only that item, also under `dedupe`, and keeps no deadline", async () => {
     for (const options of [{}, { dedupe: String }]) {
       const of = rig<number>(options);
       const signal = Object.defineProperty(whole(), "addEventListener", { value: throwing });
@@ -93,7 +93,7 @@ describe("a signal", () => {
     }
   });
 
-  test("that will not let go of its listener costs nobody the answer", async () => {
+  test("that cannot remove its listener fails no caller", async () => {
     const of = rig<number>();
     const signal = Object.defineProperty(whole(), "removeEventListener", { value: throwing });
     const results = of.batcher.submitMany(range(5), { signal });
@@ -102,7 +102,7 @@ describe("a signal", () => {
     await of.batcher.close();
   });
 
-  test("that says it has aborted only when it is asked again is believed then", async () => {
+  test("that reports its abort only when it is read again is believed then", async () => {
     const of = rig<number>();
     const leave = new AbortController();
     const signal = new Proxy(leave.signal, {
@@ -140,7 +140,7 @@ describe("a listener", () => {
     "returns an object whose then throws": () => unreadable(),
   };
 
-  test.each(Object.keys(listeners))("that %s harms nobody, on any event", async (how) => {
+  test.each(Object.keys(listeners))("that %s affects no other listener and no caller, on any event", async (how) => {
     const of = rig<number>({ maxQueueSize: 2, onFull: "reject" });
     for (const event of ["batch", "item", "warning"] as const) of.batcher.on(event, listeners[how] as () => void);
     const settled = Promise.allSettled(range(3).map((item) => of.batcher.submit(item)));
@@ -185,7 +185,7 @@ describe("chance and time", () => {
     expect(thrownBy(() => createBatcher((items: number[]) => items, { random: throwing }))).toBe(failure);
   });
 
-  test("that run backwards lose nobody and never make a wait or a latency negative", async () => {
+  test("that run backwards lose no item and never make a wait or a latency negative", async () => {
     const { clock, steady, stepBack } = reversible();
     const batcher = createBatcher((items: number[]) => items, { clock, maxWaitMs: 20, timeoutMs: 10_000 });
     const first = batcher.submit(1);

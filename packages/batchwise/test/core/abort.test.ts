@@ -34,7 +34,7 @@ describe("a caller whose signal aborts", () => {
     expect(of.batcher.stats()).toMatchObject({ submitted: 3, cancelled: 2, completed: 1 });
   });
 
-  test("gets what reading the reason threw, before its submit and after", async () => {
+  test("rejects with the error that reading the reason threw, before its submit and after", async () => {
     const of = rig();
     const target = Object.assign(new EventTarget(), { aborted: false });
     const signal = unreadable("reason", target) as AbortSignal;

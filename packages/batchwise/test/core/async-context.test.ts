@@ -8,7 +8,7 @@ const storage = new AsyncLocalStorage<string>();
 const here = (): string | undefined => storage.getStore();
 
 describe("the async context", () => {
-  test("of a handler is the one in which the batcher was made, whoever triggers the batch", async () => {
+  test("of a handler is the one in which the batcher was made, for any caller that triggers the batch", async () => {
     const batcher = storage.run("construction", () =>
       createBatcher((items: number[]) => items.map(here), { maxBatchSize: 2 }),
     );
@@ -119,7 +119,7 @@ describe("the async context", () => {
   });
 });
 
-describe("the functions that concern no one caller", () => {
+describe("the functions that belong to no single caller", () => {
   const seen: Record<string, (string | undefined)[]> = {};
   const note = <Value>(name: string, value: Value): Value => {
     const contexts = seen[name] ?? [];
@@ -149,7 +149,7 @@ describe("the functions that concern no one caller", () => {
     for (const name of names) expect([name, new Set(seen[name])]).toEqual([name, new Set(["construction"])]);
   }
 
-  test("are `batchCost`, in the submit too, `retry` and listeners, whoever comes first and moves the clock", async () => {
+  test("are `batchCost`, in the submit too, `retry` and listeners, for any first caller and clock", async () => {
     const clock = virtualClock();
     let calls = 0;
     const batcher = made(
@@ -185,7 +185,7 @@ describe("the functions that concern no one caller", () => {
     expectOwn("get", "set", "delete", "item", "batch");
   });
 
-  test("are listeners also of refusals, cancels, deadlines and of what went wrong in a submit", async () => {
+  test("are listeners also of refusals, cancels, deadlines and of errors in a submit", async () => {
     const clock = virtualClock();
     const cache = { get: () => Promise.reject(new Error("no")), set: () => {} };
     const batcher = made(clock, { dedupe: String, cache, maxQueueSize: 1, onFull: "reject" }, (items) => items);

@@ -70,7 +70,7 @@ describe("batch()", () => {
     expect(await fn(1, { priority: 3 })).toBe(3);
   });
 
-  test("says what is wrong when a call is handed to `map` and gets an index for options", async () => {
+  test("explains the mistake when a call is passed to `map` and gets an index for options", async () => {
     const fn = batch((items: number[]) => items) as (item: number, options?: never) => Promise<number>;
     const error = await reasonOf(fn(1, 0 as never));
     expect(error).toBeInstanceOf(TypeError);

@@ -5,7 +5,7 @@ import type * as Fixture from "./fixtures/batched-metadata.ts";
 describe.each<DecoratorForm>(["standard", "legacy"])("a batched method (%s)", (form) => {
   const fixture = (): Promise<typeof Fixture> => compiled<typeof Fixture>("batched-metadata", form);
 
-  test("keeps what decorators beneath have put on it: properties, symbols, Reflect's metadata, its length", async () => {
+  test("keeps the properties, symbols, Reflect metadata and length that earlier decorators have set", async () => {
     const { found, encodeOne } = await fixture();
     expect(found).toEqual({
       properties: ["/encode", ["GET"], 1],

@@ -44,7 +44,7 @@ describe.each(["standard", "legacy"] as const)("a method with a %s decorator", (
       expect(batcherOf(two, "encode").options.maxBatchSize).toBe(32);
     });
 
-    test("and leaves the instance as it looks: no property that can be listed", async () => {
+    test("and does not change how the instance looks: no property that can be listed", async () => {
       const { Encoder } = fixture.makeClasses({});
       const encoder = new Encoder();
       await encoder.encode(["a"]);

@@ -162,7 +162,7 @@ describe("submits that wait outside a full queue", () => {
     expect(closed.state).toBe("fulfilled");
   });
 
-  test("take the room of one who has left the queue, the most urgent of them first", async () => {
+  test("take the place of a caller that has left the queue, the most urgent of them first", async () => {
     const of = rig<string>({ maxQueueSize: 1 });
     of.batcher.pause();
     const leave = new AbortController();
@@ -178,7 +178,7 @@ describe("submits that wait outside a full queue", () => {
     expect(of.handler.batches).toEqual([["urgent"]]);
   });
 
-  test("are not overtaken by one who comes when there is room", async () => {
+  test("are not overtaken by a submit that comes when there is room", async () => {
     const of = await full({ maxQueueSize: 2, maxBatchSize: 2 });
     void of.batcher.submitMany(["x1", "x2", "x3", "x4"]);
     of.handler.calls[0]?.resolve(["runs", "waits"]);
@@ -197,7 +197,7 @@ describe("submits that wait outside a full queue", () => {
   });
 });
 
-test("cancelled submits outside a full queue leave no item in memory, while others wait there", async () => {
+test("cancelled submits outside a full queue keep no item in memory, while others wait there", async () => {
   const batcher = createBatcher<object, number>(() => new Promise<number[]>(() => {}), {
     clock: virtualClock(),
     maxBatchSize: 1,

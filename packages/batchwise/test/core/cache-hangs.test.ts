@@ -77,7 +77,7 @@ describe.each(Object.keys(hanging))("a look-up that never ends, %s,", (how) => {
     expect(await running).toMatchObject({ code: "CLOSED" });
   });
 
-  test("is a miss when its key is forgotten, and what runs then is stored", async () => {
+  test("is a miss when its key is forgotten, and the result of that run is stored", async () => {
     const of = hangs({}, how);
     const result = of.batcher.submit("a");
     await of.batcher.forget("a");
@@ -86,7 +86,7 @@ describe.each(Object.keys(hanging))("a look-up that never ends, %s,", (how) => {
     expect(of.sets).toEqual(["a"]);
   });
 
-  test("is asked anew by a later equal item once all who waited for it have gone", async () => {
+  test("is called again by a later equal item once all its callers have gone", async () => {
     const of = hangs({}, how);
     const first = watch(of.batcher.submit("a", { timeoutMs: 5 }));
     await of.clock.advance(5);
@@ -98,7 +98,7 @@ describe.each(Object.keys(hanging))("a look-up that never ends, %s,", (how) => {
     expect(of.batcher.stats()).toMatchObject({ deduped: 0, expired: 1, completed: 1 });
   });
 
-  test("holds nobody else: other items go by", async () => {
+  test("holds no other caller: other items go by", async () => {
     const asked: string[] = [];
     const cache = {
       get: (key: string) => {
@@ -143,7 +143,7 @@ describe("a cache that answers after all", () => {
     expect(forgotten.state).toBe("pending");
   });
 
-  test("may close the batcher while it is asked: the item runs", async () => {
+  test("may close the batcher while it is called: the item runs", async () => {
     const of = rig<string>({
       dedupe: (item) => item,
       cache: {

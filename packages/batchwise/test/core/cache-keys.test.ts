@@ -84,7 +84,7 @@ describe("a cache beside keys", () => {
     expect(cache.size).toBe(0);
   });
 
-  test("is asked for nothing of an item whose key cannot be told", async () => {
+  test("is not called for an item whose key cannot be computed", async () => {
     const asked: string[] = [];
     const cache = { get: (key: string) => void asked.push(key), set: () => {} };
     const of = rig<string>({ key: (item) => (item === "odd" ? (5 as never) : item), dedupe: () => "same", cache });

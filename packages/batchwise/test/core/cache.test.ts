@@ -24,7 +24,7 @@ function slowCache(): { cache: BatchCache<string>; answer: (value: string | unde
 }
 
 describe("a cache", () => {
-  test("is asked first, and told what was computed", async () => {
+  test("is read first, and gets the computed result", async () => {
     const cache = new Map<string, string>();
     const of = rig<string>({ dedupe: byItem, cache });
     const first = of.batcher.submit("a");
@@ -60,7 +60,7 @@ describe("a cache", () => {
   test.each([
     ["at once", <Value>(value: Value) => value],
     ["later", async <Value>(value: Value) => value],
-  ])("whose miss is null, as those of Redis and localStorage, gives nobody a null: %s", async (_, answer) => {
+  ])("whose miss is null, as those of Redis and localStorage, gives no caller a null: %s", async (_, answer) => {
     const stored = new Map<string, string>();
     const cache = {
       get: (key: string) => answer(stored.get(key) ?? null),
@@ -74,7 +74,7 @@ describe("a cache", () => {
     expect(of.handler.calls).toHaveLength(1);
   });
 
-  test("is not told of a result that is null, and the first one warns", async () => {
+  test("does not get a result that is null, and the first one warns", async () => {
     const cache = new Map<string, string | null>();
     const batcher = createBatcher((items: string[]) => items.map(() => null as string | null), {
       dedupe: byItem,
@@ -113,7 +113,7 @@ describe("a cache", () => {
     );
   });
 
-  test("is not told of failures, nor of a result that is undefined", async () => {
+  test("does not get failures, nor a result that is undefined", async () => {
     const cache = new Map<string, unknown>();
     const batcher = createBatcher(
       (items: string[]) => items.map((item) => (item === "bad" ? new Error() : undefined)),
@@ -126,7 +126,7 @@ describe("a cache", () => {
     expect(cache.size).toBe(0);
   });
 
-  test("is told the value of a promise in a place, not the promise", async () => {
+  test("gets the value of a promise in a place, not the promise", async () => {
     const cache = new Map<string, string>();
     const batcher = createBatcher((items: string[]) => items.map(async (item) => `${item}!`), {
       dedupe: byItem,
@@ -138,7 +138,7 @@ describe("a cache", () => {
 });
 
 describe("a cache that takes its time", () => {
-  test("is asked once for all who want the same meanwhile", async () => {
+  test("is read once for all callers of the same item", async () => {
     const { cache, answer, asked } = slowCache();
     const of = rig<string>({ dedupe: byItem, cache });
     const both = of.batcher.submitMany(["a", "a"]);
@@ -180,7 +180,7 @@ describe("a cache that takes its time", () => {
     expect(of.batcher.stats()).toMatchObject({ waitMs: { max: 100 }, latencyMs: { max: 160 } });
   });
 
-  test("is not waited for by flush(): what is being looked up does not wait yet", async () => {
+  test("does not delay flush(): an item in a look-up does not wait yet", async () => {
     const { cache, answer } = slowCache();
     const of = rig<string>({ dedupe: byItem, cache, maxWaitMs: 100 });
     const result = watch(of.batcher.submit("a"));
@@ -194,7 +194,7 @@ describe("a cache that takes its time", () => {
     expect(result).toMatchObject({ state: "fulfilled", value: "a" });
   });
 
-  test("does not hold a caller who leaves or whose time is up", async () => {
+  test("does not hold a caller who cancels or whose time is up", async () => {
     const { cache, answer } = slowCache();
     const of = rig<string>({ dedupe: byItem, cache });
     const leave = new AbortController();
@@ -249,7 +249,7 @@ describe("a cache that fails", () => {
     expect(warnings).toEqual([failure]);
   });
 
-  test.each(Object.keys(failing))("costs nobody the result when its set %s, with a warning", async (how) => {
+  test.each(Object.keys(failing))("costs no caller the result when its set %s, with a warning", async (how) => {
     const set = failing[how] as () => unknown;
     const of = rig<string>({ dedupe: byItem, cache: { get: () => undefined, set } });
     const warnings: unknown[] = [];

@@ -38,7 +38,7 @@ const echo = (items: number[]): number[] => items;
 test.each([
   ["createBatcher", () => createBatcher(echo)],
   ["createTokenBatcher", () => createTokenBatcher(echo)],
-])("every method of what %s returned works when it is taken off", async (_name, make) => {
+])("every method of an object that %s returned works when it is taken off", async (_name, make) => {
   const batcher = make();
   const named = methods.filter((name) => typeof name === "string");
   const taken = named.map((name) => [name, batcher[name] as (...args: unknown[]) => unknown] as const);
@@ -175,12 +175,12 @@ describe("a batcher that is made and dropped", () => {
     "with a warning that nobody heard": () => batch(echo, { prefetch: 1 }),
   };
 
-  test.each(Object.keys(makers))("leaves nothing behind: %s", async (how) => {
+  test.each(Object.keys(makers))("keeps nothing in memory: %s", async (how) => {
     expect(await isGone(makers[how] as () => object)).toBe(true);
     expect(clock.timers).toBe(0);
   });
 
-  test("leaves nothing behind when a shared signal outlives it", async () => {
+  test("keeps nothing in memory when a shared signal outlives it", async () => {
     const { signal } = new AbortController();
     const gone = await isGone(async () => {
       const fn = batch(echo);

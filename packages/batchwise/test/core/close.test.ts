@@ -20,7 +20,7 @@ describe("close()", () => {
     expect(of.handler.calls[2]?.context.reason).toBe("drain");
   });
 
-  test("answers those who wait outside a full queue too", async () => {
+  test("answers the submits outside a full queue too", async () => {
     const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 1 });
     const results = of.batcher.submitMany(range(6));
     const closed = of.batcher.close();
@@ -94,7 +94,7 @@ describe("close({ drain: false })", () => {
     expect(of.batcher.stats()).toMatchObject({ submitted: 3, rejected: 3, waiting: 0, running: 0 });
   });
 
-  test("aborts what runs and does not wait for it, though the handler never answers", async () => {
+  test("aborts running batches and does not wait for them, even if the handler never answers", async () => {
     const of = rig<string>();
     const result = reasonOf(of.batcher.submit("a"));
     await of.clock.settle();
@@ -200,7 +200,7 @@ describe("close() with wrong options", () => {
     ["a listener of an abort", new Event("abort")],
     ["a step behind a promise", [1, 2]],
     ["the last step", null],
-  ])("takes what %s is given for no options, and closes", async (_given, argument) => {
+  ])("treats %s as no options, and closes", async (_given, argument) => {
     const fn = batch((items: number[]) => items);
     await fn.close(argument as never);
     expect(fn.closed).toBe(true);

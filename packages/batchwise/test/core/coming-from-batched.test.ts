@@ -94,7 +94,7 @@ describe("order", () => {
 });
 
 describe("length caps", () => {
-  test("lengths 6, 6, 3, 25 and 1 under a cap of 10 are four batches, the oversize one alone", async () => {
+  test("lengths 6, 6, 3, 25 and 1 under a cap of 10 are four batches; the oversize one runs alone", async () => {
     const of = rig<string>({ cost: ({ length }) => length, maxBatchCost: 10, oversize: "alone" });
     const answers = of.batcher.submitMany([6, 6, 3, 25, 1].map((length) => "x".repeat(length)));
     await echoAll(of);
@@ -123,7 +123,7 @@ describe("cache", () => {
 });
 
 describe("statistics", () => {
-  test("two snapshots differ by what happened in between", async () => {
+  test("two snapshots differ by the events in between", async () => {
     const clock = virtualClock();
     const batcher = createBatcher((items: string[]) => items, { clock });
     await batcher.submitMany(["a", "b"]);

@@ -29,7 +29,7 @@ describe("a cost budget", () => {
 });
 
 describe("a minimum", () => {
-  test("a lone item below `preferredBatchSize` goes when its wait is over", async () => {
+  test("a single item below `preferredBatchSize` goes at the end of its wait", async () => {
     const of = rig<string>({ preferredBatchSize: 2, maxWaitMs: 50 });
     const answer = of.batcher.submit("lone");
     await of.clock.advance(49);
@@ -48,7 +48,7 @@ describe("a minimum", () => {
   });
 });
 
-describe("what an item costs", () => {
+describe("the cost of an item", () => {
   test("the submit's own figure goes first, then `estimateTokens`, the item's own methods and `defaultTokens`", async () => {
     class Prompt {
       estimateTokens(): number {
@@ -106,7 +106,7 @@ describe("its own examples of a TokenBatcher", () => {
     expect(await batcher.submit(new Prompt("Hello, world!"))).toBe("4 tokens: Hello, world!");
   });
 
-  test("`tokens` of a submit wins over the estimator, which is not asked", async () => {
+  test("`tokens` of a submit wins over the estimator, which is not called", async () => {
     const asked: string[] = [];
     const estimateTokens = (text: string): number => {
       asked.push(text);
@@ -203,7 +203,7 @@ describe("its own examples of a TokenBatcher", () => {
 });
 
 describe("the cost of an item by its own method", () => {
-  test("a plain batcher with a finite `maxBatchCost` asks `estimateCost()` where there is no `cost`", async () => {
+  test("a plain batcher with a finite `maxBatchCost` calls `estimateCost()` where there is no `cost`", async () => {
     const item = (cost: number): object => ({ estimateCost: () => cost });
     const of = rig<object>({ maxBatchCost: 100 });
     const answers = of.batcher.submitMany([item(60), item(40), item(1)]);
@@ -212,7 +212,7 @@ describe("the cost of an item by its own method", () => {
     expect(of.handler.batches.map(({ length }) => length)).toEqual([2, 1]);
   });
 
-  test("texts are estimated: `defaultTokens` is for items without text alone", async () => {
+  test("texts are estimated: `defaultTokens` is only for items without text", async () => {
     const batcher = createTokenBatcher((items: unknown[], { cost }) => items.map(() => cost), { defaultTokens: 7 });
     expect(await batcher.submit("x".repeat(40))).toBe(10);
     expect(await batcher.submit({ id: 1 })).toBe(7);
@@ -254,7 +254,7 @@ describe("statistics", () => {
 });
 
 describe("life and backpressure", () => {
-  test("an error in the body of an `await using` block still lets what was submitted end", async () => {
+  test("an error in the body of an `await using` block still lets submitted items end", async () => {
     const of = rig<string>();
     let answer: Promise<string> | undefined;
     const body = async (): Promise<void> => {

@@ -20,7 +20,7 @@ describe("when a batch goes", () => {
     expect(of.handler.batches).toEqual([range(8)]);
   });
 
-  test("without a wait a batch is what gathered: a burst of 20 under a cap of 8 goes as 8, 8 and 4", async () => {
+  test("without a wait a batch holds the gathered items: a burst of 20 under a cap of 8 goes as 8, 8 and 4", async () => {
     const of = rig<number>({ maxBatchSize: 8 });
     const answers = of.batcher.submitMany(range(20));
     await echoAll(of);

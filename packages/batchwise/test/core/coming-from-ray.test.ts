@@ -8,8 +8,8 @@ import { echoAll, gate, range, reasonOf, rig, thrownBy, watch } from "../support
 import { compiled } from "./compiled.ts";
 import type * as Ported from "./fixtures/ported-classes.ts";
 
-describe("what a handler is given", () => {
-  test("an item may be an object of named arguments, of which some callers leave some out", async () => {
+describe("the arguments of a handler", () => {
+  test("an item may be an object of named arguments, of which some callers omit some", async () => {
     const add = createBatcher(async (calls: { a: number; b?: number }[]) => calls.map(({ a, b = 10 }) => a + b));
     expect(await Promise.all([add.submit({ a: 1 }), add.submit({ a: 2, b: 3 })])).toEqual([11, 5]);
   });
@@ -22,7 +22,7 @@ describe("what a handler is given", () => {
 });
 
 describe("batches", () => {
-  test("batches grow while the slot is busy, though each item's wait is over long before", async () => {
+  test("batches grow while the slot is busy, even long after each item's wait has ended", async () => {
     const clock = virtualClock();
     const sizes: number[] = [];
     const takes100Ms = (items: number[]): Promise<number[]> => {
@@ -191,7 +191,7 @@ describe.each(["standard", "legacy"] as const)("a class with `@serve.batch`, por
     ]);
   });
 
-  test("can be shut down, which answers what waits", async () => {
+  test("can be shut down, which answers the waiting items", async () => {
     const model = new Model();
     const answer = model.handle(1, "u");
     await model.close();

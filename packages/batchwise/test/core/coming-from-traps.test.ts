@@ -38,7 +38,7 @@ describe("a minimum", () => {
     }
   });
 
-  test("without `preferredBatchSize` a batch is held for `maxBatchSize` items or until the wait is over", async () => {
+  test("without `preferredBatchSize` a batch is held for `maxBatchSize` items or until the end of the wait", async () => {
     const of = rig<number>({ maxBatchSize: 4, maxWaitMs: 50 });
     const answers = of.batcher.submitMany(range(3));
     await of.clock.advance(49);
@@ -82,7 +82,7 @@ describe("options that do nothing, or undo one another", () => {
 });
 
 describe("functions of another kind", () => {
-  test("an async `prepareItem` is awaited: the handler gets what it resolves to", async () => {
+  test("an async `prepareItem` is awaited: the handler gets its result", async () => {
     const batcher = createBatcher({
       prepareItem: async (text: string) => text.length,
       run: (lengths: number[]) => lengths.map((length) => length * 2),
@@ -101,7 +101,7 @@ describe("functions of another kind", () => {
     }
   });
 
-  test("a submit option that does not exist rejects that item alone, with the name that was probably meant", async () => {
+  test("a submit option that does not exist rejects only that item, with the name that was probably meant", async () => {
     const batcher = createBatcher((items: string[]) => items);
     const other = batcher.submit("other");
     const error = await reasonOf(batcher.submit("a", { timeout: 50 } as never));

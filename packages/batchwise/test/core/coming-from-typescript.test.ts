@@ -83,7 +83,7 @@ describe("coming from batshit", () => {
     expect(of.handler.batches).toEqual([["a"]]);
   });
 
-  test("a handler that throws before it returns a promise fails its callers and nobody else", async () => {
+  test("a handler that throws before it returns a promise fails only its callers", async () => {
     let isDown = true;
     const batcher = batch((items: string[]) => {
       if (isDown) throw new Error("down");

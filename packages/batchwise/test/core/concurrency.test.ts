@@ -61,7 +61,7 @@ describe("a batch", () => {
     expect(of.handler.batches).toEqual([[0], [1, 2, 3]]);
   });
 
-  test("leaves out those who left while it waited for a slot", async () => {
+  test("omits items whose callers cancelled while it waited for a slot", async () => {
     const of = rig<number>();
     void of.batcher.submit(0);
     await of.clock.settle();

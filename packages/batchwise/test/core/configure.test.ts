@@ -50,7 +50,7 @@ describe("configure()", () => {
     expect(batcher.options.preferredBatchSize).toBe(3);
   });
 
-  test("leaves alone what is undefined", () => {
+  test("ignores undefined values", () => {
     const { batcher } = rig({ maxBatchSize: 4 });
     batcher.configure({ maxBatchSize: undefined, maxWaitMs: 7 });
     expect(batcher.options).toMatchObject({ maxBatchSize: 4, maxWaitMs: 7 });
@@ -97,7 +97,7 @@ describe("configure()", () => {
     expect(of.handler.open).toHaveLength(3);
   });
 
-  test("starts no new batch when `concurrency` goes below what runs", async () => {
+  test("starts no new batch when `concurrency` falls below the number of running ones", async () => {
     const of = rig<number>({ maxBatchSize: 1, concurrency: 3 });
     void of.batcher.submitMany(range(5));
     await of.clock.settle();
@@ -111,7 +111,7 @@ describe("configure()", () => {
     expect(of.handler.calls).toHaveLength(4);
   });
 
-  test("sends what was held when the wait becomes shorter than it has been", async () => {
+  test("sends the held items when the wait becomes shorter than theirs", async () => {
     const { batcher, clock, handler } = rig({ maxWaitMs: 1000 });
     void batcher.submit("a");
     await clock.advance(10);
@@ -122,7 +122,7 @@ describe("configure()", () => {
     expect(handler.calls).toHaveLength(1);
   });
 
-  test("sends what was held when enough wait for the new `preferredBatchSize`", async () => {
+  test("sends the held items when enough wait for the new `preferredBatchSize`", async () => {
     const { batcher, clock, handler } = rig({ maxWaitMs: 1000 });
     void batcher.submitMany(["a", "b"]);
     await clock.advance(10);
@@ -142,7 +142,7 @@ describe("configure()", () => {
     expect(last.state).toBe("pending");
   });
 
-  test("drops nothing of what waits when the queue may hold less", async () => {
+  test("drops no waiting item when the queue may hold less", async () => {
     const of = rig<number>({ onFull: "drop-oldest", maxQueueSize: 100 });
     of.batcher.pause();
     void of.batcher.submitSettled(range(10));
@@ -155,7 +155,7 @@ describe("configure()", () => {
     expect(of.handler.batches).toEqual([range(11).slice(1)]);
   });
 
-  test("keeps to a lowered cost cap with what already waits", async () => {
+  test("applies a lowered cost cap to items that already wait", async () => {
     const of = rig<number>({ cost: (item) => item, maxBatchCost: 100 });
     void of.batcher.submit(1);
     await of.clock.settle();

@@ -72,7 +72,7 @@ describe("the batch context", () => {
     ]);
   });
 
-  test("keeps its requests in step with the items when callers leave while the batch runs", async () => {
+  test("keeps its requests in step with the items when callers cancel while the batch runs", async () => {
     const { batcher, clock, handler } = rig();
     const leave = new AbortController();
     const left = batcher.submit("a", { context: "of a", signal: leave.signal }).catch(() => "left");
@@ -83,7 +83,7 @@ describe("the batch context", () => {
     expect(handler.calls[0]?.context.requests.map(({ context }) => context)).toEqual(["of a", "of b"]);
   });
 
-  test("measures what is left of a batch of several priorities when it is called again", async () => {
+  test("measures the rest of a batch of several priorities when it is called again", async () => {
     const { batcher, clock, handler } = rig<number>({ cost: (item) => item, maxBatchSize: 3, isolateFailures: true });
     void Promise.allSettled([7, 5].map((item) => batcher.submit(item, { priority: 1 })));
     void Promise.allSettled([2, 3].map((item) => batcher.submit(item)));

@@ -20,7 +20,7 @@ describe("a cost cap", () => {
     expect(of.handler.batches.flat()).toEqual(items);
   });
 
-  test("is not bent by a cheap item behind an expensive one: nobody overtakes", async () => {
+  test("is not bent by a cheap item behind an expensive one: no item overtakes", async () => {
     const of = rig<number>({ cost: weigh, maxBatchCost: 10 });
     void of.batcher.submitMany([6, 6, 1, 1]);
     await echoAll(of);
@@ -45,7 +45,7 @@ describe("a cost cap", () => {
     expect(of.handler.batches.flat()).toEqual(range(10));
   });
 
-  test("leaves items without cost to the size cap", async () => {
+  test("applies only the size cap to items without cost", async () => {
     const of = rig<number>({ cost: () => 0, maxBatchCost: 1, maxBatchSize: 3 });
     void of.batcher.submitMany(range(6));
     await echoAll(of);
@@ -91,7 +91,7 @@ describe("an item over the cap by itself", () => {
     expect(batcher.stats()).toMatchObject({ submitted: 1, rejected: 1, failed: 0 });
   });
 
-  test("leaves its neighbours alone when it is refused", async () => {
+  test("does not affect its neighbours when it is refused", async () => {
     const of = rig<number>({ cost: weigh, maxBatchCost: 10 });
     void of.batcher.submitSettled([4, 11, 4]);
     await echoAll(of);
@@ -105,7 +105,7 @@ describe("an item over the cap by itself", () => {
     expect(of.handler.batches).toEqual([[4], [11], [4, 4]]);
   });
 
-  test("counts by what `batchCost` says of it alone", async () => {
+  test("counts by `batchCost` of this item alone", async () => {
     const { batcher } = rig<number>({ batchCost: (items) => items.reduce((a, b) => a + b * b, 0), maxBatchCost: 10 });
     expect(await reasonOf(batcher.submit(4))).toMatchObject({ code: "ITEM_TOO_LARGE" });
   });
@@ -236,7 +236,7 @@ describe("a cost function", () => {
     },
   );
 
-  test("is not asked again of a batch that has not changed while a limiter holds it", async () => {
+  test("is not called again for a batch that has not changed while a limiter holds it", async () => {
     let looks = 0;
     const { clock } = rig();
     const of = rig<number>({
@@ -274,7 +274,7 @@ describe("a cost that cannot be used", () => {
     promise: Promise.resolve(1),
   };
 
-  test.each(Object.keys(costs))("rejects that item alone with a RangeError: %s", async (name) => {
+  test.each(Object.keys(costs))("rejects only that item with a RangeError: %s", async (name) => {
     const batcher = createBatcher((items: string[]) => items, {
       cost: (item) => (item === name ? costs[name] : 1) as number,
       maxBatchCost: 10,
@@ -287,7 +287,7 @@ describe("a cost that cannot be used", () => {
     expect(batcher.stats()).toMatchObject({ completed: 2, failed: 1 });
   });
 
-  test("rejects that item alone with what `cost` threw", async () => {
+  test("rejects only that item with the error of `cost`", async () => {
     const batcher = createBatcher((items: number[]) => items, {
       cost: (item) => {
         if (item === 2) throw thrown;

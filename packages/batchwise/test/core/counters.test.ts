@@ -89,7 +89,7 @@ describe("stats()", () => {
     }
   });
 
-  test("counts what waits and what runs now", async () => {
+  test("counts the items that wait and run now", async () => {
     const of = rig<number>({ maxBatchSize: 3 });
     void of.batcher.submitMany(range(8));
     expect(of.batcher.stats()).toMatchObject({ waiting: 8, running: 0 });
@@ -125,7 +125,7 @@ describe("stats()", () => {
     expect(latencyMs.p50).toBeLessThan(113);
   });
 
-  test("tells how long the oldest has waited", async () => {
+  test("reports how long the oldest has waited", async () => {
     const of = rig<string>({ key: (item) => item });
     of.batcher.pause();
     void of.batcher.submit("a");

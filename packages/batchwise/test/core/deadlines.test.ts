@@ -23,7 +23,7 @@ describe("an item with a deadline", () => {
   });
 
   test.each(["queued", "blocked", "with a signal"])(
-    "is told its own time, however late in its turn: %s",
+    "expires at its own time, even late in its turn: %s",
     async (how) => {
       let turnMs = 0;
       const clock = virtualClock();
@@ -142,7 +142,7 @@ describe("an item with a deadline", () => {
     expect(of.clock.timers).toBe(0);
   });
 
-  test("holds a deadline far beyond what a platform's timer can", async () => {
+  test("holds a deadline far beyond the longest timer of a platform", async () => {
     const of = rig<string>();
     const days = 60 * 24 * 3_600_000;
     const waiting = watch(of.batcher.submit("a", { timeoutMs: days }));

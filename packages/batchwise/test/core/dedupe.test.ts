@@ -30,7 +30,7 @@ describe("equal items", () => {
     expect(of.handler.calls).toHaveLength(2);
   });
 
-  test("are computed anew after a failure, which all who shared it get", async () => {
+  test("are computed anew after a failure, which rejects all callers that shared it", async () => {
     const of = rig<string>({ dedupe: (item) => item });
     const failure = new Error("broken");
     const settled = of.batcher.submitSettled(["a", "a"]);
@@ -46,7 +46,7 @@ describe("equal items", () => {
     expect(await again).toBe("a");
   });
 
-  test("go by what `dedupe` says, not by identity", async () => {
+  test("go by the string of `dedupe`, not by identity", async () => {
     const of = rig<{ id: string; from: number }>({ dedupe: ({ id }) => id });
     const results = of.batcher.submitMany([
       { id: "x", from: 1 },
@@ -86,8 +86,8 @@ describe("equal items", () => {
   });
 });
 
-describe("callers who share a place", () => {
-  test("leave it one by one: cancelling one does not cancel the other", async () => {
+describe("callers that share a place", () => {
+  test("cancel one by one: cancelling one does not cancel the other", async () => {
     const of = rig<string>({ dedupe: (item) => item });
     const leave = new AbortController();
     const first = reasonOf(of.batcher.submit("a", { signal: leave.signal }));
@@ -99,7 +99,7 @@ describe("callers who share a place", () => {
     expect(of.batcher.stats()).toMatchObject({ submitted: 2, cancelled: 1, completed: 1 });
   });
 
-  test("keep it running for the one who stays, and the handler's signal quiet", async () => {
+  test("keep it running for the remaining one, and the handler's signal does not abort", async () => {
     const of = rig<string>({ dedupe: (item) => item });
     const [one, two] = [new AbortController(), new AbortController()];
     const first = reasonOf(of.batcher.submit("a", { signal: one.signal }));
@@ -113,7 +113,7 @@ describe("callers who share a place", () => {
     expect([await first, await second]).toEqual([new Error("first"), new Error("second")]);
   });
 
-  test("give it up together: then nobody computes it", async () => {
+  test("cancel it when the last one cancels: then it is not computed", async () => {
     const of = rig<string>({ dedupe: (item) => item });
     const leave = new AbortController();
     const both = of.batcher.submitSettled(["a", "a"], { signal: leave.signal });
@@ -124,7 +124,7 @@ describe("callers who share a place", () => {
     expect(of.batcher.stats()).toMatchObject({ cancelled: 2, waiting: 0 });
   });
 
-  test("are not joined by one who comes after all have gone: he gets a place of his own", async () => {
+  test("are not joined by a caller that comes after all have gone: it gets its own place", async () => {
     const of = rig<string>({ dedupe: (item) => item });
     const leave = new AbortController();
     const gone = reasonOf(of.batcher.submit("a", { signal: leave.signal }));
@@ -162,7 +162,7 @@ describe("callers who share a place", () => {
     expect(latencyMs.p50).toBeLessThan(11);
   });
 
-  test("press a held batch when one who joins is in a hurry", async () => {
+  test("send a held batch earlier when a new caller has an earlier deadline", async () => {
     const of = rig<string>({ dedupe: (item) => item, maxWaitMs: 1000 });
     void of.batcher.submit("a");
     await of.clock.advance(10);

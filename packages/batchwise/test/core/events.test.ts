@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { echo, echoAll, rig, thrownBy } from "../support.ts";
 
 describe('on("batch")', () => {
-  test("tells of each batch when it has ended", async () => {
+  test("reports each batch when it has ended", async () => {
     const of = rig<string>({ key: (item) => item.slice(0, 1), cost: (item) => item.length });
     const seen: unknown[] = [];
     of.batcher.on("batch", (event) => void seen.push(event));
@@ -42,7 +42,7 @@ describe('on("batch")', () => {
 });
 
 describe('on("item")', () => {
-  test("tells of each item how it ended and how long it took", async () => {
+  test("reports of each item how it ended and how long it took", async () => {
     const of = rig<string>({ maxQueueSize: 4, onFull: "reject" });
     const seen: unknown[] = [];
     of.batcher.on("item", (event) => void seen.push(event));
@@ -66,7 +66,7 @@ describe('on("item")', () => {
   });
 });
 
-test("an item of an earlier turn is counted and told of before one of a later turn in the same batch", async () => {
+test("an item of an earlier turn is counted and reported before one of a later turn in the same batch", async () => {
   const of = rig<string>();
   const seen: [string, number][] = [];
   of.batcher.on("item", ({ outcome }) => seen.push([outcome, of.batcher.stats().completed]));
@@ -89,7 +89,7 @@ test("an item of an earlier turn is counted and told of before one of a later tu
 });
 
 describe("a listener", () => {
-  test("hears nothing more after its unsubscribe, and others still do", async () => {
+  test("gets no events after its unsubscribe, and others still do", async () => {
     const of = rig<string>();
     let [one, two] = [0, 0];
     const stop = of.batcher.on("batch", () => {
@@ -132,7 +132,7 @@ describe("a listener", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("listener"))],
-  ])("that %s harms nobody: the others are called, callers answered, and a warning says so", async (_, listener) => {
+  ])("that %s affects no other listener and no caller, and causes a warning", async (_, listener) => {
     const of = rig<string>();
     const warnings: unknown[] = [];
     let heard = 0;
@@ -150,7 +150,7 @@ describe("a listener", () => {
     expect(warnings[0]).toMatchObject({ code: "LISTENER_FAILED", cause: new Error("listener") });
   });
 
-  test("of warnings that fails itself is not told of that", async () => {
+  test("of warnings that throws does not get its own failure", async () => {
     const of = rig<string>();
     let warned = 0;
     of.batcher.on("batch", () => {

@@ -20,7 +20,7 @@ describe("a handler's error", () => {
     expect(await reasonOf(batcher.submit(1))).toBe(failure);
   });
 
-  test("is its caller's alone when it stands in a place of the results", async () => {
+  test("rejects only its caller when it stands in a place of the results", async () => {
     const failure = new TypeError("only you");
     const batcher = createBatcher((items: number[]) => items.map((item) => (item === 2 ? failure : item)));
     const settled = await batcher.submitSettled([1, 2, 3]);
@@ -69,7 +69,7 @@ describe("an answer that cannot be dealt out", () => {
     ["a DataView", new DataView(new ArrayBuffer(3)), /\b3\b.*DataView/],
     ["an ArrayBuffer", new ArrayBuffer(3), /\b3\b.*ArrayBuffer/],
     ["a typed array that is too short", new Float32Array(2), /\b3\b.*\b2\b/],
-  ])("rejects the whole batch with BATCH_RESULT, which says what came: %s", async (_, answer, got) => {
+  ])("rejects the whole batch with BATCH_RESULT, which describes the answer: %s", async (_, answer, got) => {
     for (const handler of [() => answer, async () => answer]) {
       const batcher = createBatcher(handler as () => number[]);
       const settled = await batcher.submitSettled([1, 2, 3]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { echo, echoAll, range, rig, watch } from "../support.ts";
 
 describe("flush()", () => {
-  test("sends what waits now, without waiting for company", async () => {
+  test("sends the waiting items without waiting for more", async () => {
     const of = rig<string>({ maxWaitMs: 1_000 });
     const result = watch(of.batcher.submit("a"));
     await of.clock.advance(10);
@@ -14,7 +14,7 @@ describe("flush()", () => {
     expect([flushed.state, result.state]).toEqual(["fulfilled", "fulfilled"]);
   });
 
-  test("takes in what was submitted a moment before, in the same turn", async () => {
+  test("covers items submitted a moment before, in the same turn", async () => {
     const of = rig<string>({ maxWaitMs: 1_000 });
     void of.batcher.submitMany(["a", "b"]);
     void of.batcher.flush();
@@ -61,7 +61,7 @@ describe("flush()", () => {
     expect(flushed.state).toBe("fulfilled");
   });
 
-  test("resolves also when what it sent failed: the callers know it by then", async () => {
+  test("resolves also when its batches failed: the callers get the errors", async () => {
     const of = rig<string>();
     const result = watch(of.batcher.submit("a"));
     const flushed = of.batcher.flush();
@@ -126,7 +126,7 @@ describe("pause()", () => {
     expect(await results).toEqual(range(5));
   });
 
-  test("lets what runs run on", async () => {
+  test("does not stop running batches", async () => {
     const of = rig<string>();
     const running = of.batcher.submit("a");
     await of.clock.settle();
@@ -140,7 +140,7 @@ describe("pause()", () => {
     expect(waiting.state).toBe("fulfilled");
   });
 
-  test("stops what was submitted just before, in the same turn", async () => {
+  test("stops items submitted just before, in the same turn", async () => {
     const of = rig<string>();
     void of.batcher.submit("a");
     of.batcher.pause();
@@ -150,7 +150,7 @@ describe("pause()", () => {
     await echoAll(of);
   });
 
-  test("is overridden by flush() for what waits then, and for no more", async () => {
+  test("is overridden by flush() only for the items that wait then", async () => {
     const of = rig<number>({ maxBatchSize: 4 });
     of.batcher.pause();
     void of.batcher.submitMany([0, 1]);
@@ -188,7 +188,7 @@ describe("pause()", () => {
     expect(of.handler.batches).toEqual([["a"]]);
   });
 
-  test("lets a flush send what it covers and nothing that came later, however urgent", async () => {
+  test("lets a flush send the covered items and no later ones, however urgent", async () => {
     const of = rig<string>({ maxBatchSize: 4 });
     of.batcher.pause();
     void of.batcher.submitMany(["a", "b"]);
@@ -204,7 +204,7 @@ describe("pause()", () => {
     expect(of.handler.batches[1]).toEqual(["urgent", "late"]);
   });
 
-  test("lets a flush send what it covers and nothing that came later where tenants take turns", async () => {
+  test("lets a flush send the covered items and no later ones where tenants take turns", async () => {
     const of = rig<string>({ maxBatchSize: 4, fairBy: (item) => item.slice(0, 1) });
     of.batcher.pause();
     void of.batcher.submitMany(["a1", "b1", "a2"]);
@@ -218,7 +218,7 @@ describe("pause()", () => {
     expect([...(of.handler.batches[1] ?? [])].sort()).toEqual(["a3", "b2", "c1"]);
   });
 
-  test("lets a flush pass over the tenant whose turn it is and who came later", async () => {
+  test("lets a flush pass over the tenant whose round it is and whose items came later", async () => {
     const of = rig<string>({ maxBatchSize: 1, fairBy: (item) => item.slice(0, 1) });
     void of.batcher.submitMany(["a1", "a2"]);
     await echoAll(of);
@@ -245,7 +245,7 @@ describe("pause()", () => {
 });
 
 describe("a flush from inside a submit", () => {
-  test("covers what waited before, and not the items whose cost function called it", async () => {
+  test("covers items that waited before, and not the items whose cost function called it", async () => {
     let mayFlush = false;
     const flushed: { state?: string } = {};
     const of = rig<string>({

@@ -53,7 +53,7 @@ describe("forget()", () => {
     expect(cache.get("a")).toBe("new");
   });
 
-  test("leaves a waiting item where it is: it has not begun, its result is stored, later submits join it", async () => {
+  test("does not move a waiting item: it has not begun, its result is stored, later submits join it", async () => {
     const cache = new Map<string, string>();
     const of = rig<string>({ dedupe: byItem, cache });
     of.batcher.pause();
@@ -66,7 +66,7 @@ describe("forget()", () => {
     expect(cache.get("a")).toBe("a");
   });
 
-  test("leaves an item that waits outside a full queue where it is", async () => {
+  test("does not move an item that waits outside a full queue", async () => {
     const of = rig<string>({ dedupe: byItem, cache: new Map<string, string>(), maxQueueSize: 1, maxBatchSize: 1 });
     of.batcher.pause();
     const answers = of.batcher.submitMany(["first", "a"]);
@@ -78,7 +78,7 @@ describe("forget()", () => {
     expect(of.handler.batches).toEqual([["first"], ["a"]]);
   });
 
-  test("turns a look-up under way into a miss, and stores what is computed then", async () => {
+  test("turns a look-up in progress into a miss, and stores the result that is computed then", async () => {
     const { cache, stored, next } = slowCache();
     stored.set("a", "stale");
     const of = rig<string>({ dedupe: byItem, cache });
@@ -106,7 +106,7 @@ describe("forget()", () => {
     expect(forgotten.state).toBe("fulfilled");
   });
 
-  test("of a batch that pauses before a retry: what it computes in the end is not stored", async () => {
+  test("of a batch that pauses before a retry: its later result is not stored", async () => {
     const cache = new Map<string, string>();
     const of = rig<string>({ dedupe: byItem, cache, retry: { attempts: 2, backoffMs: 100 } });
     const answer = of.batcher.submit("a");
@@ -156,7 +156,7 @@ describe("forget()", () => {
     expect(await Promise.all([first, second])).toEqual(["old", "new"]);
   });
 
-  test("of what nobody knows calls `cache.delete` and does nothing else", async () => {
+  test("of an unknown key only calls `cache.delete`", async () => {
     const cache = new Map([["b", "stays"]]);
     const of = rig<string>({ dedupe: byItem, cache });
     await of.batcher.forget("a");
@@ -275,7 +275,7 @@ describe("forget() is rejected", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("no disk"))],
-  ])("with what `cache.delete` %s", async (_, remove) => {
+  ])("with the reason that `cache.delete` %s", async (_, remove) => {
     const cache: BatchCache<string> = { get: () => undefined, set: () => {}, delete: remove };
     expect(await reasonOf(rig<string>({ dedupe: byItem, cache }).batcher.forget("a"))).toEqual(new Error("no disk"));
   });

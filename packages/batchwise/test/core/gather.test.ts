@@ -62,7 +62,7 @@ describe('gather "auto" with an injected clock', () => {
 });
 
 describe('gather "tick"', () => {
-  test("brings together what is submitted in different turns of one pass", async () => {
+  test("gathers items that are submitted in different turns of one pass", async () => {
     const { batcher, batches, reasons, clock } = quick({ gather: "tick" });
     await submitInTurns((item) => batcher.submit(item), range(5));
     expect(batches).toEqual([]);
@@ -95,7 +95,7 @@ describe('gather "tick"', () => {
     ]);
   });
 
-  test("asks for the end of the pass once, however many turns it has", async () => {
+  test("requests the end of the pass once, however many turns it has", async () => {
     const { clock } = rig();
     let asked = 0;
     const counting = {
@@ -140,7 +140,7 @@ describe('gather "tick"', () => {
     expect(reasons).toEqual(["size"]);
   });
 
-  test("does not hold what is flushed", async () => {
+  test("does not hold flushed items", async () => {
     const { batcher, clock, batches, reasons } = quick({ gather: "tick" });
     void batcher.submit(0);
     await anotherTurn();
@@ -195,7 +195,7 @@ describe('gather "tick"', () => {
     expect(of.handler.batches).toContainEqual([1]);
   });
 
-  test("does not hold what waits at close()", async () => {
+  test("does not hold waiting items at close()", async () => {
     const { batcher, batches, reasons } = quick({ gather: "tick" });
     const answer = batcher.submit(0);
     await anotherTurn();
@@ -205,7 +205,7 @@ describe('gather "tick"', () => {
     expect(reasons).toEqual(["drain"]);
   });
 
-  test("close({ drain: false }) rejects what gathers, and the end of the pass finds nothing", async () => {
+  test("close({ drain: false }) rejects gathering items, and the end of the pass finds nothing", async () => {
     const { batcher, clock, batches } = quick({ gather: "tick" });
     const answer = watch(batcher.submit(0));
     await anotherTurn();
@@ -215,7 +215,7 @@ describe('gather "tick"', () => {
     expect(batches).toEqual([]);
   });
 
-  test("what gathers while the slot is busy waits for the end of the pass in which it is freed", async () => {
+  test("items that gather while the slot is busy wait for the end of the pass in which it is freed", async () => {
     const of = rig<number>({ gather: "tick" });
     void of.batcher.submit(0);
     await of.clock.settle();
@@ -228,7 +228,7 @@ describe('gather "tick"', () => {
     expect(of.handler.batches).toEqual([[0], [1, 2, 3]]);
   });
 
-  test("leaves out those who leave before the pass has ended", async () => {
+  test("omits items whose callers cancel before the end of the pass", async () => {
     const { batcher, clock, batches } = quick({ gather: "tick" });
     const leaving = new AbortController();
     batcher.submit(0, { signal: leaving.signal }).catch(() => {});
@@ -290,7 +290,7 @@ describe("configure({ gather })", () => {
     expect(batches).toEqual([[0], [1], [2, 3]]);
   });
 
-  test('sends what gathers for the pass at the end of the turn in which it becomes "turn"', async () => {
+  test('sends the items that gather for the pass at the end of the turn in which it becomes "turn"', async () => {
     const { batcher, clock, batches } = quick({ gather: "tick" });
     void batcher.submit(0);
     await anotherTurn();
@@ -301,7 +301,7 @@ describe("configure({ gather })", () => {
     expect(batches).toEqual([[0]]);
   });
 
-  test("holds what gathers for the pass when a wait is set", async () => {
+  test("holds the items that gather for the pass when a wait is set", async () => {
     const { batcher, clock, batches } = quick({ gather: "tick" });
     void batcher.submit(0);
     await anotherTurn();
@@ -312,7 +312,7 @@ describe("configure({ gather })", () => {
     expect(batches).toEqual([[0]]);
   });
 
-  test("refuses what is none", () => {
+  test("refuses any other value", () => {
     const { batcher } = quick({});
     expect(thrownBy(() => batcher.configure({ gather: "later" as never }))).toMatchObject({
       code: "INVALID_OPTION",

@@ -212,7 +212,7 @@ test("a place that takes longer to read than the call may take ends no other hal
   expect(settled.slice(2)).toEqual([3, 4].map((value) => ({ status: "fulfilled", value })));
 });
 
-test("each half waits for the pause that the error before it asked for, that of one item, too", async () => {
+test("each half waits for the pause in the error before it, a half of one item, too", async () => {
   const clock = virtualClock();
   const calls: string[] = [];
   const busy = (items: number[]): number[] => {
@@ -226,7 +226,7 @@ test("each half waits for the pause that the error before it asked for, that of 
   expect(calls).toEqual(["1,2,3 at 0", "1 at 200", "2,3 at 400", "2 at 600", "3 at 800"]);
 });
 
-test("halves wait for the pause that the error asks for, once", async () => {
+test("halves wait once for the pause in the error", async () => {
   const clock = virtualClock();
   const calls: string[] = [];
   const busy = (items: number[]): number[] => {

@@ -22,7 +22,7 @@ describe("a hole in an answer", () => {
     expect(batcher.stats()).toMatchObject({ submitted: 3, completed: 2, failed: 1, running: 0 });
   });
 
-  test("is told from an explicit `undefined`, which is a result", async () => {
+  test("differs from an explicit `undefined`, which is a result", async () => {
     const batcher = createBatcher((_: number[]) => sparse(2, { 0: undefined }));
     expect(await batcher.submitSettled([1, 2])).toMatchObject([
       { status: "fulfilled", value: undefined },
@@ -41,7 +41,7 @@ describe("a hole in an answer", () => {
     expect(await batcher.submit(7)).toBe(7);
   });
 
-  test("is also what `delete` leaves, what a promise brings, and what a stage returns", async () => {
+  test("may come from `delete`, from a promise, and from a stage", async () => {
     const dug = (items: number[]): number[] => {
       const copy = [...items];
       delete copy[0];
@@ -55,7 +55,7 @@ describe("a hole in an answer", () => {
     }
   });
 
-  test("is its caller's alone: no retry, no halving, and nothing is stored", async () => {
+  test("rejects only its caller: no retry, no halving, and nothing is stored", async () => {
     let calls = 0;
     const cache = new Map<string, number>();
     const batcher = createBatcher(
@@ -70,14 +70,14 @@ describe("a hole in an answer", () => {
     expect([calls, [...cache]]).toEqual([1, [["2", 2]]]);
   });
 
-  test("in an answer of the wrong length is no hole: all callers hear of both lengths", async () => {
+  test("in an answer of the wrong length is no hole: all callers get both lengths", async () => {
     const batcher = createBatcher((_: number[]) => sparse(3, { 0: 1 }));
     const error = await reasonOf(batcher.submit(1));
     expect(error).toMatchObject({ code: "BATCH_RESULT" });
     expect((error as Error).message).toMatch(/1 result,.*got 3/);
   });
 
-  test("in a Proxy is asked of the Proxy, and a trap that throws is its caller's alone", async () => {
+  test("in a Proxy is read through the Proxy, and a trap that throws rejects only its caller", async () => {
     const has = (target: object, name: string | symbol): boolean => {
       if (name === "1") throw new Error("trap");
       return Reflect.has(target, name);

@@ -78,7 +78,7 @@ describe("items with keys", () => {
     expect(of.handler.calls.map(({ context }) => context.key)).toEqual(["k", undefined]);
   });
 
-  test("tell an empty key and no key apart", async () => {
+  test("treat an empty key and no key as different", async () => {
     const of = rig<string>();
     void of.batcher.submit("a", { key: "" });
     void of.batcher.submit("b");

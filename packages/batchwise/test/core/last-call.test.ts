@@ -226,7 +226,7 @@ test("deadlines that pass in batches of items that were prepared first count aga
   await batcher.close();
 });
 
-test("with isolateFailures a half that runs too long leaves the others a call of their own", async () => {
+test("with isolateFailures a half that runs too long does not take the call of the others", async () => {
   const clock = virtualClock();
   const signals: AbortSignal[] = [];
   const batcher = createBatcher(

@@ -83,7 +83,7 @@ test.each([
   expect(await shareOfBest(load)).toBeGreaterThan(0.97);
 });
 
-test("it needs no more than to be asked for: items of one cost each, and rows as many as pay", async () => {
+test("it has only to be enabled: items of one cost each, and as many rows as pay", async () => {
   const load = { timesAfter: () => of(MODELS, "a handler that costs by call alone"), mixAfter: () => () => 1 };
   const options: BatchOptions<number, number> = { maxBatchCost: "learn", order: "fifo", batchCost: "sum" };
   const best = await medianOf({ ...load, skipped: 200, measured: 600 }, { maxBatchSize: 1024, order: "fifo" });
@@ -107,7 +107,7 @@ test("nothing is known at a cold start: one item goes a slot, however much waits
   expect(Math.max(...sizes)).toBeGreaterThan(1);
 });
 
-test("`stats()` shows what has been learned: nothing, a budget, and that it is learned anew", async () => {
+test("`stats()` shows the learned budget: none at first, then one, and when it is learned anew", async () => {
   const clock = virtualClock();
   let perItemMs = 1;
   const handler = async (items: number[]): Promise<number[]> => {
@@ -150,7 +150,7 @@ test("where batches have no bound, a cold start does not make one of each item",
   expect(sizes[0]).toBe(1_000);
 });
 
-test("a cold start ends nobody's wait for company", async () => {
+test("a cold start does not cut short the wait for a fuller batch", async () => {
   const clock = virtualClock();
   const batcher = createBatcher((items: number[]) => items, { maxBatchCost: "learn", maxWaitMs: 100, clock });
   const answers = batcher.submitMany([1, 2, 3]);

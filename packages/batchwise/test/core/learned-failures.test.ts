@@ -59,7 +59,7 @@ test("a handler that exceeds its timeout above 100 items does so seldom, and get
   expect(meanSize).toBeGreaterThan(80);
 });
 
-test("where half of what it could is what it can, smaller batches are learned", async () => {
+test("where a handler manages half of its former size, smaller batches are learned", async () => {
   const limitAfter = (batches: number): number => (batches < 300 ? 100 : 40);
   const { failed, meanSize } = await served(
     (items, batches) => (items > limitAfter(batches) ? Infinity : 10 + 0.1 * items),

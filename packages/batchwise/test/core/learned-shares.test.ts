@@ -37,7 +37,7 @@ describe.each<[string, BatchOptions<number, number>]>([
   ['order: "length"', { order: "length", maxBatchCost: 1_000 }],
   ["both", { maxBatchCost: "learn" }],
 ])("with %s", (_name, options) => {
-  test("free slots share what costs more than a call", async () => {
+  test("free slots share work that costs more than a call", async () => {
     const { burst } = slots(options);
     for (let time = 0; time < 40; time += 1) await burst(10 + (time % 7) * 10);
     const [first = 0, second = 0] = await burst(40);
@@ -47,7 +47,7 @@ describe.each<[string, BatchOptions<number, number>]>([
     }
   });
 
-  test("what costs less than a call goes as one, and the other slot stays free", async () => {
+  test("work that costs less than a call goes as one batch, and the other slot stays free", async () => {
     const { burst } = slots(options);
     for (let time = 0; time < 40; time += 1) await burst(10 + (time % 7) * 10);
     expect(await burst(6)).toEqual([6]);
@@ -73,7 +73,7 @@ test("each of as many keys as slots goes as one batch", async () => {
   expect(sizes).toEqual([32, 32, 32, 32]);
 });
 
-test("what may not go while the batcher is paused makes no share of a flush larger", async () => {
+test("items that may not go while the batcher is paused make no share of a flush larger", async () => {
   const clock = virtualClock();
   const sizes: number[] = [];
   const handler = async (items: string[]): Promise<string[]> => {

@@ -40,7 +40,7 @@ test("a batch that goes early for a deadline has that item with it, however unli
   expect(await Promise.all([long, ...others, ...urgent])).toEqual([500, 400, 300, 5, 300]);
 });
 
-test("where not all fits in a batch, the earliest of those who would be late with the next one goes", async () => {
+test("where a batch cannot hold all, the earliest of the items that would be late with the next batch goes", async () => {
   const clock = virtualClock();
   const calls: (readonly number[])[] = [];
   const batcher = createBatcher(

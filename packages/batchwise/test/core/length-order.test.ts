@@ -39,7 +39,7 @@ describe('order: "length"', () => {
     expect(calls).toEqual([[100, 98, 99], [5, 7, 6], [101]]);
   });
 
-  test("is padded cost without being told, and no batch is over its cap", async () => {
+  test("uses padded cost by default, and no batch is over its cap", async () => {
     const { clock, calls, handler } = recorder();
     const embed = batch(handler, { ...byLength, maxBatchCost: 64, clock });
     const lengths = Array.from({ length: 60 }, (_, index) => 1 + ((index * 37) % 50));
@@ -50,7 +50,7 @@ describe('order: "length"', () => {
     expect(embed.options.batchCost).toBe("padded");
   });
 
-  test("holds nobody back: a long item among short ones that keep coming goes in the next batch", async () => {
+  test("delays no item: a long item among short ones that keep coming goes in the next batch", async () => {
     const { clock, calls, handler } = recorder();
     const embed = batch(handler, { ...byLength, clock, maxBatchSize: 4 });
     const answers: Promise<number>[] = [];
@@ -77,7 +77,7 @@ describe('order: "length"', () => {
     for (const call of calls) expect(new Set(call.map((length) => length > 1_000)).size).toBe(1);
   });
 
-  test("charges a tenant for what is taken out of its turn: both are served alike", async () => {
+  test("charges a tenant for an item taken out of order: both get equal service", async () => {
     const clock = virtualClock();
     const served = { flood: 0, few: 0 };
     const handler = async (texts: Text[]): Promise<Text[]> => {
@@ -99,7 +99,7 @@ describe('order: "length"', () => {
     await Promise.all([...flood, ...few]);
   });
 
-  test("sends what a flush covers and no more while paused", async () => {
+  test("sends only the items that a flush covers while paused", async () => {
     const { clock, calls, handler } = recorder();
     const batcher = createBatcher(handler, { ...byLength, clock });
     batcher.pause();
@@ -115,7 +115,7 @@ describe('order: "length"', () => {
     expect(await later).toBe(-7);
   });
 
-  test("shares what waits among the slots that are free", async () => {
+  test("divides the waiting items among the free slots", async () => {
     const { clock, calls, handler } = recorder();
     const embed = batch(handler, { ...byLength, concurrency: 2, clock });
     const answers = Promise.all(Array.from({ length: 8 }, () => embed(10)));
@@ -159,7 +159,7 @@ describe('maxBatchCost: "learn"', () => {
     expect(Object.isFrozen(embed.options)).toBe(true);
   });
 
-  test("says what it may be where it is something else", () => {
+  test("lists the allowed values for any other value", () => {
     expect(() => batch((items: number[]) => items, { maxBatchCost: "auto" as "learn" })).toThrow(
       'Expected `maxBatchCost` to be a number > 0 or "learn", got `auto` (string)',
     );

@@ -54,7 +54,7 @@ describe("open()", () => {
     expect(await answer).toBe(1);
   });
 
-  test("rejects with what the handler's `open` throws, and the next one tries again", async () => {
+  test("rejects with the error of the handler's `open`, and the next one tries again", async () => {
     let openings = 0;
     const batcher = createBatcher({
       open: () => {
@@ -69,7 +69,7 @@ describe("open()", () => {
     expect(openings).toBe(2);
   });
 
-  test("counts nothing, starts no timer and makes nobody wait", async () => {
+  test("counts nothing, starts no timer and delays no caller", async () => {
     const of = rig<string>({ handlerTimeoutMs: 50 });
     await of.batcher.open();
     expect(of.batcher.stats()).toMatchObject({ submitted: 0, batches: 0, utilization: 0 });
@@ -114,7 +114,7 @@ describe("idle()", () => {
     expect(await of.batcher.idle()).toBeUndefined();
   });
 
-  test("waits for all that waits, is blocked or runs, and for what comes meanwhile", async () => {
+  test("waits for all items that wait, are blocked or run, and for those that come meanwhile", async () => {
     const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 1 });
     void of.batcher.submitMany(range(3));
     const idle = watch(of.batcher.idle());
@@ -128,7 +128,7 @@ describe("idle()", () => {
     expect(of.batcher.stats()).toMatchObject({ completed: 4, waiting: 0, running: 0, blocked: 0 });
   });
 
-  test("comes after the answers: whoever awaits it finds all callers told, also those who failed", async () => {
+  test("comes after the answers: its caller finds all callers settled, also the failed ones", async () => {
     const of = rig<string>();
     const [good, bad] = [watch(of.batcher.submit("a")), watch(of.batcher.submit("b"))];
     const seen = of.batcher.idle().then(() => [good.state, bad.state]);
@@ -151,7 +151,7 @@ describe("idle()", () => {
     expect(idle.state).toBe("fulfilled");
   });
 
-  test.each(["signal", "deadline"])("resolves when the last who waited has left by %s", async (how) => {
+  test.each(["signal", "deadline"])("resolves when the last waiting caller has left by %s", async (how) => {
     const of = rig<string>();
     of.batcher.pause();
     const leave = new AbortController();
@@ -164,7 +164,7 @@ describe("idle()", () => {
     expect(idle.state).toBe("fulfilled");
   });
 
-  test("waits for look-ups in a cache while somebody wants their answer, and no longer", async () => {
+  test("waits for look-ups in a cache only while a caller wants their answer", async () => {
     const answers: ((value: string | undefined) => void)[] = [];
     const get = (): Promise<string | undefined> => new Promise((resolve) => void answers.push(resolve));
     const of = rig<string>({ dedupe: (item) => item, cache: { get, set: () => {} } });
@@ -199,7 +199,7 @@ describe("idle()", () => {
     expect(idle.state).toBe("fulfilled");
   });
 
-  test("resolves for all who asked, also when close({ drain: false }) ends it", async () => {
+  test("resolves for all its callers, also when close({ drain: false }) ends it", async () => {
     const of = rig<string>();
     of.batcher.submit("a").catch(() => {});
     const [one, two] = [watch(of.batcher.idle()), watch(of.batcher.idle())];
@@ -213,7 +213,7 @@ describe("idle()", () => {
 describe("flush({ key })", () => {
   const byFirst = (item: string): string => item.slice(0, 1);
 
-  test("sends what waits in that lane and leaves the others waiting", async () => {
+  test("sends the waiting items of that lane and keeps the others waiting", async () => {
     const of = rig<string>({ key: byFirst, maxWaitMs: 1_000, concurrency: 4 });
     void of.batcher.submitMany(["a1", "b1", "a2"]);
     const flushed = watch(of.batcher.flush({ key: "a" }));
@@ -241,7 +241,7 @@ describe("flush({ key })", () => {
     expect(of.batcher.stats()).toMatchObject({ waiting: 1, completed: 2 });
   });
 
-  test("does not send or wait for what comes to its lane later", async () => {
+  test("does not send or wait for later items of its lane", async () => {
     const of = rig<string>({ key: byFirst, maxWaitMs: 1_000 });
     void of.batcher.submit("a1");
     const flushed = watch(of.batcher.flush({ key: "a" }));
@@ -277,7 +277,7 @@ describe("flush({ key })", () => {
     expect(of.handler.batches).toEqual([["a1"], ["b1"]]);
   });
 
-  test("resolves when those it waits for have left, and counts nobody of another lane", async () => {
+  test("resolves when the callers of the items it waits for have cancelled, and counts no other lane", async () => {
     const of = rig<string>({ key: byFirst });
     of.batcher.pause();
     void of.batcher.submit("running");

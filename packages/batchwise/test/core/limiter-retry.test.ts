@@ -58,7 +58,7 @@ describe("a retry", () => {
     expect(of.handler.batches).toEqual([[500, 300], [500, 300], [100]]);
   });
 
-  test("takes the cost of those who are still there", async () => {
+  test("takes the cost of the remaining items", async () => {
     const of = limited({ costPerMinute: 60_000 }, { retry: { attempts: 2 } });
     const leaving = new AbortController();
     of.batcher.submit(900, { signal: leaving.signal }).catch(() => {});
@@ -69,7 +69,7 @@ describe("a retry", () => {
     expect(of.handler.batches).toEqual([[900, 100], [100]]);
   });
 
-  test("of an item above a full bucket goes when the debt is paid, and leaves one again", async () => {
+  test("of an item above a full bucket goes when the debt is paid, and makes a new debt", async () => {
     const of = limited({ costPerMinute: 60_000 }, { retry: { attempts: 2 } });
     void of.batcher.submit(3_000);
     await of.fail();
@@ -79,7 +79,7 @@ describe("a retry", () => {
     expect(of.handler.batches).toEqual([[3_000], [3_000], [10]]);
   });
 
-  test("goes before what came later, also without a pause and when that is full", async () => {
+  test("goes before later items, also without a pause and when the bucket is full", async () => {
     const of = limited({ callsPerMinute: 60 }, { retry: { attempts: 2 }, maxBatchSize: 2, concurrency: 1 });
     void of.batcher.submitMany([1, 2, 3, 4]);
     await of.clock.advance(5_000);
@@ -172,7 +172,7 @@ describe("halves of `isolateFailures`", () => {
     expect(of.clock.timers).toBe(0);
   });
 
-  test("go before what came later", async () => {
+  test("go before later items", async () => {
     const of = limited({ callsPerMinute: 60 }, { isolateFailures: true, maxBatchSize: 2, concurrency: 1 });
     of.batcher.submitMany([1, 2, 3, 4]).catch(() => {});
     await of.clock.settle();

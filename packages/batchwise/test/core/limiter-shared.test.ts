@@ -41,7 +41,7 @@ function world(limits: { callsPerMinute?: number; costPerMinute?: number; burstM
 const namesOf = (calls: readonly Call[]): string[] => calls.map(({ name }) => name);
 
 describe("batchers that share a limiter", () => {
-  test("are served in the order in which they asked", async () => {
+  test("are served in the order of their requests", async () => {
     const { clock, calls, make } = world({ callsPerMinute: 60 });
     const batchers = ["a", "b", "c", "d"].map((name) => make(name));
     void make("first").submit(0);
@@ -116,7 +116,7 @@ describe("batchers that share a limiter", () => {
     ]);
   });
 
-  test("leave the order at once when they are paused", async () => {
+  test("leave the line at once when they are paused", async () => {
     const { clock, calls, make } = world({ costPerMinute: 60_000 });
     const [a, b] = [make("a"), make("b")];
     void a.submit(1_000);
@@ -136,7 +136,7 @@ describe("batchers that share a limiter", () => {
     expect(namesOf(calls)).toEqual(["a", "b", "a"]);
   });
 
-  test("leave the order when `configure` takes the slot for which they wait", async () => {
+  test("leave the line when `configure` takes the slot for which they wait", async () => {
     const { clock, calls, make } = world({ costPerMinute: 60_000 });
     const [a, b] = [make("a", { concurrency: 2 }, 5_000), make("b")];
     void a.submit(1_000);
@@ -155,7 +155,7 @@ describe("batchers that share a limiter", () => {
     expect(calls.map(({ name, at }) => [name, at])).toContainEqual(["a", 5_000]);
   });
 
-  test("leave the order at once when all of theirs have left", async () => {
+  test("leave the line at once when all of their callers have cancelled", async () => {
     const { clock, calls, make } = world({ costPerMinute: 60_000 });
     const [a, b] = [make("a"), make("b")];
     void a.submit(1_000);
@@ -173,7 +173,7 @@ describe("batchers that share a limiter", () => {
     ]);
   });
 
-  test("leave the order at once when one is closed", async () => {
+  test("leave the line at once when one is closed", async () => {
     const { clock, calls, make } = world({ costPerMinute: 60_000 });
     const [a, b] = [make("a"), make("b")];
     void a.submit(1_000);
@@ -235,7 +235,7 @@ describe("16 batchers that share a limiter", () => {
     callMs: fc.constantFrom(0, 10, 200),
   });
 
-  test("keep the limit, lose nobody and leave no timer, however items arrive", async () => {
+  test("keep the limit, lose no item and keep no timer, however items arrive", async () => {
     await fc.assert(
       fc.asyncProperty(limits, shape, fc.array(arrival, { maxLength: 150 }), async (given, options, arrivals) => {
         const { callMs, ...rest } = options;

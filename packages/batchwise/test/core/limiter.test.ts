@@ -34,7 +34,7 @@ async function pass(of: Rig<number, number>, ms: number, step = 10): Promise<voi
 }
 
 describe("the limit of calls", () => {
-  test("lets a burst go at once, then a batch whenever a call is there; what waits grows", async () => {
+  test("lets a burst go at once, then a batch for each available call; the waiting batch grows", async () => {
     const of = limited({ callsPerMinute: 120 }); // two calls a second, a bucket of two
     for (const item of range(30)) {
       void of.batcher.submit(item);
@@ -104,7 +104,7 @@ describe("the limit of calls", () => {
 });
 
 describe("the limit of cost", () => {
-  test("a batch waits until the cost of what would go is there", async () => {
+  test("a batch waits until its cost is available", async () => {
     const of = limited({ costPerMinute: 60_000 }); // one a millisecond, a bucket of 1,000
     void of.batcher.submit(1_000);
     await of.clock.settle();
@@ -115,7 +115,7 @@ describe("the limit of cost", () => {
     expect(of.handler.batches).toEqual([[1_000], [300]]);
   });
 
-  test("what comes in meanwhile goes along: the batch waits for its cost, too", async () => {
+  test("items that come meanwhile join: the batch waits for their cost, too", async () => {
     const of = limited({ costPerMinute: 60_000 });
     void of.batcher.submit(1_000);
     await of.clock.settle();
@@ -141,7 +141,7 @@ describe("the limit of cost", () => {
     expect(of.handler.batches).toEqual([[1_000], [400, 400], [400, 400]]);
   });
 
-  test("an item that costs more than a full bucket goes alone and leaves a debt", async () => {
+  test("an item that costs more than a full bucket goes alone and makes a debt", async () => {
     const of = limited({ costPerMinute: 60_000 });
     void of.batcher.submitMany([2_500, 10]);
     await of.clock.settle();
@@ -161,7 +161,7 @@ describe("the limit of cost", () => {
     expect(of.handler.batches).toEqual([[300, 300, 300], [300]]);
   });
 
-  test("leaves `maxBatchSize` and `maxBatchCost` as they are", async () => {
+  test("does not change `maxBatchSize` and `maxBatchCost`", async () => {
     const of = limited({ costPerMinute: 6_000_000 }, { maxBatchSize: 3, maxBatchCost: 10 });
     void of.batcher.submitMany([1, 1, 1, 1, 6, 6]);
     await of.clock.settle();
@@ -170,7 +170,7 @@ describe("the limit of cost", () => {
 });
 
 describe("while the limiter says no,", () => {
-  test("priorities decide what is in the batch when it goes", async () => {
+  test("priorities decide which items are in the batch when it goes", async () => {
     const of = limited({ callsPerMinute: 60 }, { maxBatchSize: 2 });
     void of.batcher.submit(0);
     await of.clock.settle();
@@ -203,7 +203,7 @@ describe("while the limiter says no,", () => {
     expect(of.handler.batches).toEqual([[0], [1, 2]]);
   });
 
-  test("nothing asks for a call while every slot is busy", async () => {
+  test("no call is requested while every slot is busy", async () => {
     const of = limited({ callsPerMinute: 60 }, { concurrency: 1 });
     void of.batcher.submit(0);
     await of.clock.settle();
@@ -253,7 +253,7 @@ describe("while the limiter says no,", () => {
     expect(of.handler.batches).toEqual([[1_000], [100]]);
   });
 
-  test("flush() waits for it, and settles when what it covers has", async () => {
+  test("flush() waits for it, and settles when the covered items have", async () => {
     const of = limited({ callsPerMinute: 60 });
     void of.batcher.submit(0);
     await of.clock.settle();
@@ -312,7 +312,7 @@ describe("while the limiter says no,", () => {
     expect(of.handler.batches).toEqual([[0]]);
   });
 
-  test("pause() holds what waits, and resume() sends it when a call is there", async () => {
+  test("pause() holds the waiting items, and resume() sends them when a call is available", async () => {
     const of = limited({ callsPerMinute: 60 });
     void of.batcher.submit(0);
     await of.clock.settle();
@@ -337,7 +337,7 @@ describe("while the limiter says no,", () => {
     expect(reasons).toEqual(["size", "size", "wait"]);
   });
 
-  test('`gather` "tick" gathers before it is asked', async () => {
+  test('`gather` "tick" gathers before it requests a call', async () => {
     const of = limited({ callsPerMinute: 60 }, { gather: "tick" });
     for (const item of [1, 2]) {
       void of.batcher.submit(item);

@@ -40,7 +40,7 @@ describe("a map of a batcher that holds items without a bound", () => {
     expect((await readSome({ ...held, dedupe: String, cache }, 3)).read).toEqual(range(3));
   });
 
-  test("holds other callers' items again when it is over, and holds them while its source may give more", async () => {
+  test("holds other callers' items again when it has ended, and holds them while its source may give more", async () => {
     const of = rig<number>(held);
     const results = of.batcher.map(
       (async function* () {
@@ -75,7 +75,7 @@ describe("a map of a batcher that holds items without a bound", () => {
 });
 
 describe("a map beside other callers", () => {
-  test("drops no item of theirs where they fill the queue while its source is asked", async () => {
+  test("drops no item of other callers that fill the queue while its source is read", async () => {
     const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 2, onFull: "drop-oldest" });
     const others: Promise<PromiseSettledResult<number>[]>[] = [];
     const source = (async function* () {

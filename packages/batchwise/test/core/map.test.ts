@@ -152,7 +152,7 @@ describe("a full queue", () => {
     await Promise.all([own, others]);
   });
 
-  test("lets what was refused while it was looked up come again", async () => {
+  test("lets an item that was refused during its look-up come again", async () => {
     const of = limited({
       onFull: "reject",
       maxQueueSize: 2,
@@ -211,7 +211,7 @@ describe("a failure", () => {
     ]);
   });
 
-  test("of the source ends the iteration after the results of what it gave", async () => {
+  test("of the source ends the iteration after the results of its earlier items", async () => {
     const of = limited();
     const broken = function* (): Iterable<number> {
       yield* range(3);
@@ -239,7 +239,7 @@ describe("a failure", () => {
     expect(closed).toBe(1);
   });
 
-  test("is CLOSED once the batcher closes: what was taken is answered first, and no more is taken", async () => {
+  test("is CLOSED once the batcher closes: items already taken are answered first, and no more are taken", async () => {
     const of = limited();
     const source = watched(1_000);
     const results = of.batcher.map(source, { settled: true });
@@ -275,8 +275,8 @@ describe("a failure", () => {
   });
 });
 
-describe("leaving the loop", () => {
-  test("cancels what waits, aborts the batch that runs, and closes the source once", async () => {
+describe("breaking out of the loop", () => {
+  test("cancels waiting items, aborts the running batch, and closes the source once", async () => {
     const of = limited();
     const source = watched(100);
     const left = watch(
@@ -321,7 +321,7 @@ describe("leaving the loop", () => {
     expect(await results.next()).toEqual({ done: true, value: undefined });
   });
 
-  test("passes on what closing the source throws; a failure of the iteration goes before it", async () => {
+  test("passes on an error of closing the source; a failure of the iteration takes precedence", async () => {
     const closing = (async function* () {
       try {
         yield* range(9);
@@ -338,7 +338,7 @@ describe("leaving the loop", () => {
     expect(await reasonOf(results.return?.() as Promise<unknown>)).toMatchObject({ message: "cannot close" });
   });
 
-  test.each([true, false])("comes of a signal, with its reason, for the reader (who waits: %s)", async (waits) => {
+  test.each([true, false])("comes of a signal, with its reason, for the reader (waiting: %s)", async (waits) => {
     const of = limited();
     const source = watched(100);
     const controller = new AbortController();

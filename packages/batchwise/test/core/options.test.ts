@@ -37,7 +37,7 @@ describe("an option that is not given", () => {
     expect(optionsOf({ [name]: undefined })[name]).toBe(value);
   });
 
-  test("leaves every item at a cost of one", () => {
+  test("gives every item a cost of one", () => {
     expect(optionsOf({}).cost("anything")).toBe(1);
   });
 
@@ -169,7 +169,7 @@ describe("an option out of range", () => {
     expect(error.code).toBe("INVALID_OPTION");
   });
 
-  test("says what was expected and what came", () => {
+  test("names the expected and the actual value", () => {
     expect(refusalOf({ maxBatchSize: 0 }).message).toBe(
       "Expected `maxBatchSize` to be an integer >= 1 or Infinity, got `0` (number)",
     );

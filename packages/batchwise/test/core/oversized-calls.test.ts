@@ -36,7 +36,7 @@ describe("a call of more items than the queue can hold", () => {
     ]);
   });
 
-  test("is told from one that would fit into an empty queue: that is retryable, and says what is full", async () => {
+  test("differs from that of a call that would fit into an empty queue, which is retryable and says so", async () => {
     const of = rig<number>({ maxQueueSize: 4, onFull: "reject" });
     of.batcher.pause();
     void of.batcher.submit(0);
@@ -49,7 +49,7 @@ describe("a call of more items than the queue can hold", () => {
     expect(await again).toEqual(range(4));
   });
 
-  test("follows configure(): what was too large fits, and the other way round", async () => {
+  test("follows configure(): a call that was too large fits, and the other way round", async () => {
     const of = rig<number>({ maxQueueSize: 2, onFull: "reject" });
     of.batcher.configure({ maxQueueSize: 3 });
     const fits = of.batcher.submitMany(range(3));
@@ -113,7 +113,7 @@ describe("a call of more items than the queue can hold", () => {
     expect(await of.batcher.submitMany(range(5))).toEqual(range(5));
   });
 
-  test("leaves an item whose `dedupe` throws out of its count", async () => {
+  test("does not count an item whose `dedupe` throws", async () => {
     const dedupe = (item: number): string => {
       if (item === 2) throw new Error("no key");
       return String(item);

@@ -140,7 +140,7 @@ describe("`prefetch`", () => {
     expect(running.sort()).toEqual([0, 1, 2]);
   });
 
-  test("ends a batch without running it when all of its callers leave while it is prepared ahead", async () => {
+  test("ends a batch without running it when all of its callers cancel while it is prepared ahead", async () => {
     const { log, runs, batcher } = staged(1);
     const leave = new AbortController();
     const first = batcher.submit(0);
@@ -158,7 +158,7 @@ describe("`prefetch`", () => {
     expect(await third).toBe(2);
   });
 
-  test("lets what waits go when two batches exceed their time at once and one was prepared ahead", async () => {
+  test("sends the waiting items when two batches exceed their time at once and one was prepared ahead", async () => {
     const clock = virtualClock();
     const ran: number[][] = [];
     const batcher = createBatcher(

@@ -8,7 +8,7 @@ import { subject, watchUnhandled } from "./prepare-item-kit.ts";
 const unhandled = watchUnhandled();
 
 describe("with `dedupe`, an item in preparation", () => {
-  test("is prepared once for all equal callers, who may leave one by one", async () => {
+  test("is prepared once for all equal callers, who may cancel one by one", async () => {
     const of = subject({ dedupe: (item) => item });
     const leave = new AbortController();
     const left = reasonOf(of.batcher.submit("a", { signal: leave.signal }));
@@ -20,7 +20,7 @@ describe("with `dedupe`, an item in preparation", () => {
     expect(of.batcher.stats()).toMatchObject({ submitted: 2, deduped: 1, completed: 1, cancelled: 1 });
   });
 
-  test("becomes as urgent as the most urgent who joins it", async () => {
+  test("becomes as urgent as the most urgent caller that joins it", async () => {
     const of = subject({ dedupe: (item) => item, maxBatchSize: 1 });
     of.batcher.pause();
     void of.batcher.submitMany(["first", "a"]);
@@ -53,7 +53,7 @@ describe("with `dedupe`, an item in preparation", () => {
     expect(cache.get("a")).toBe("A");
   });
 
-  test("that a prepareItem submits once more joins the other, and its own promise disturbs nobody", async () => {
+  test("that a prepareItem submits once more joins the other, and its own promise affects no caller", async () => {
     let depth = 0;
     const answers: Promise<string>[] = [];
     const batcher = createBatcher(
@@ -82,7 +82,7 @@ describe("with `cache`, an item in preparation", () => {
     expect(of.batcher.stats()).toMatchObject({ completed: 1, cacheHits: 1, failed: 0 });
   });
 
-  test("may fail while it is still looked up: its caller hears of it when the look-up has missed", async () => {
+  test("may fail during its look-up: its caller gets the error when the look-up has missed", async () => {
     let answer: (value: undefined) => void = () => {};
     const get = (): Promise<undefined> =>
       new Promise((resolve) => {
@@ -108,7 +108,7 @@ describe("with `cache`, an item in preparation", () => {
 });
 
 describe("with costs, an item in preparation", () => {
-  test("costs what `cost` said of the item as it was submitted", async () => {
+  test("has the cost that `cost` gave when the item was submitted", async () => {
     const of = subject({ cost: (item) => item.length, maxBatchCost: 5 });
     const answers = of.batcher.submitMany(["aaa", "bb", "c"]);
     for (const item of ["aaa", "bb", "c"]) await of.ready(item, `${item} and much more`);
@@ -143,7 +143,7 @@ describe("with costs, an item in preparation", () => {
     expect(of.batches).toEqual([["a"], ["large"], ["b"]]);
   });
 
-  test("fails alone when `batchCost` throws for it", async () => {
+  test("rejects only its caller when `batchCost` throws for it", async () => {
     const of = subject({
       batchCost: (items) => {
         if (items.includes("bad")) throw new Error("no size");

@@ -12,7 +12,7 @@ const THEN: string = "then";
 watchUnhandled();
 
 describe("an item whose `prepareItem` returned a promise", () => {
-  test("is queued when the promise resolves, and the handler gets what it resolved to", async () => {
+  test("is queued when the promise resolves, and the handler gets the prepared value", async () => {
     const of = subject();
     const answer = watch(of.batcher.submit("a"));
     await of.clock.settle();
@@ -21,7 +21,7 @@ describe("an item whose `prepareItem` returned a promise", () => {
     expect([of.batches, answer.value]).toEqual([[["prepared"]], "PREPARED"]);
   });
 
-  test("may be a thenable that is no Promise, which is asked once", async () => {
+  test("may be a thenable that is no Promise, whose `then` is called once", async () => {
     let asked = 0;
     const lazy = {
       // biome-ignore lint/suspicious/noThenProperty: the thenable is what is tested.
@@ -78,7 +78,7 @@ describe("an item whose `prepareItem` returned a promise", () => {
     expect(await answers).toEqual(["SLOW", "A", "B"]);
   });
 
-  test("fails alone when the promise rejects, with its own reason", async () => {
+  test("rejects only its caller when the promise rejects, with its own reason", async () => {
     const of = subject();
     const settled = watch(of.batcher.submitSettled(["a", "b", "c"]));
     const reason = new Error("unreadable");
@@ -106,7 +106,7 @@ describe("an item whose `prepareItem` returned a promise", () => {
 });
 
 describe("a caller whose item is being prepared", () => {
-  test("may leave by its signal, and the item is never handed over", async () => {
+  test("may be cancelled by its signal, and the handler never gets the item", async () => {
     const of = subject();
     const leave = new AbortController();
     const left = reasonOf(of.batcher.submit("a", { signal: leave.signal }));
@@ -139,7 +139,7 @@ describe("a caller whose item is being prepared", () => {
     expect(expired.reason).toMatchObject({ code: "DEADLINE_EXCEEDED" });
   });
 
-  test("who has left holds neither idle() nor close(), though the preparation never ends", async () => {
+  test("whose caller has cancelled holds neither idle() nor close(), though the preparation never ends", async () => {
     const of = subject();
     const leave = new AbortController();
     of.batcher.submit("never", { signal: leave.signal }).catch(() => {});

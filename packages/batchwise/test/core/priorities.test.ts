@@ -171,7 +171,7 @@ describe("`smallCallFirst`", () => {
     expect(await large).toEqual(["big1", "big2"]);
   });
 
-  test("is off unless asked for", async () => {
+  test("is off by default", async () => {
     const of = rig<string>({ maxBatchSize: 2 });
     void of.batcher.submitMany(["big1", "big2", "big3"]);
     void of.batcher.submit("single");

@@ -12,7 +12,7 @@ describe("a full queue that makes submits wait", () => {
     expect(of.handler.batches.flat()).toEqual(range(10));
   });
 
-  test("does not count those who wait outside as waiting", async () => {
+  test("does not count the submits outside the queue as waiting", async () => {
     const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 1 });
     void of.batcher.submitMany(range(100));
     await of.clock.settle();
@@ -21,7 +21,7 @@ describe("a full queue that makes submits wait", () => {
     expect(of.batcher.stats()).toMatchObject({ waiting: 0, completed: 100 });
   });
 
-  test("lets nobody overtake those who wait outside", async () => {
+  test("lets no submit overtake those outside the queue", async () => {
     const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 1 });
     void of.batcher.submitMany([0, 1, 2]);
     await of.clock.settle();
@@ -98,7 +98,7 @@ describe("a full queue that rejects", () => {
     expect(await later).toEqual([2, 3]);
   });
 
-  test("takes a submit in the place of one who has left", async () => {
+  test("accepts a submit in the place of a cancelled one", async () => {
     const of = rig<number>({ maxQueueSize: 1, onFull: "reject" });
     const leave = new AbortController();
     const left = reasonOf(of.batcher.submit(0, { signal: leave.signal }));
@@ -136,7 +136,7 @@ describe("a full queue that drops", () => {
     expect(of.handler.batches).toEqual([["c"], ["b"]]);
   });
 
-  test("never drops what runs", async () => {
+  test("never drops running items", async () => {
     const of = rig<number>({ maxQueueSize: 1, maxBatchSize: 1, onFull: "drop-oldest" });
     const running = of.batcher.submit(0);
     await of.clock.settle();
@@ -153,7 +153,7 @@ describe("ready()", () => {
     await rig().batcher.ready();
   });
 
-  test("gives each place to one producer, in the order in which they asked: none of them waits outside", async () => {
+  test("gives each place to one producer, in the order of their calls: none of them waits outside", async () => {
     const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 2 });
     let most = 0;
     const order: number[] = [];
@@ -184,7 +184,7 @@ describe("ready()", () => {
     expect(asked.map(({ state }) => state)).toEqual(["fulfilled", "fulfilled", "fulfilled"]);
   });
 
-  test("keeps a producer that asks before each submit within the limit", async () => {
+  test("keeps a producer that calls `ready` before each submit within the limit", async () => {
     const of = rig<number>({ maxBatchSize: 4, maxQueueSize: 8, onFull: "reject" });
     const results: Promise<number>[] = [];
     let most = 0;

@@ -23,7 +23,7 @@ test("resetStats() at rest is a batcher that has done nothing", async () => {
   expect(of.batcher.stats()).toEqual(fresh);
 });
 
-test("resetStats() counts what waits, is blocked, runs or is looked up as submitted anew", async () => {
+test("resetStats() counts items that wait, are blocked, run or are looked up as submitted anew", async () => {
   const get = (key: string): Promise<undefined> | undefined => (key === "9" ? new Promise(() => {}) : undefined);
   const of = rig<number>({ maxBatchSize: 2, maxQueueSize: 3, dedupe: String, cache: { get, set: () => {} } });
   void of.batcher.submitMany([0, 1]);
@@ -44,7 +44,7 @@ test("resetStats() counts what waits, is blocked, runs or is looked up as submit
   expect(stats).toMatchObject({ submitted: 10, completed: 10 });
 });
 
-test("resetStats() keeps `submitted = settled` whatever becomes of what was open", async () => {
+test("resetStats() keeps `submitted = settled` however the open items end", async () => {
   const of = rig<number>({ maxBatchSize: 1, maxQueueSize: 3 });
   const leave = new AbortController();
   of.batcher.submit(0).catch(() => {});
@@ -97,7 +97,7 @@ test("resetStats() at rest lets the time until the next submit count for nothing
   expect(of.batcher.stats()).toMatchObject({ utilization: 1, busyMs: 25, idleMs: 0 });
 });
 
-test("resetStats() changes no snapshot, stops nobody and forgets no run times", async () => {
+test("resetStats() changes no snapshot, stops no item and forgets no run times", async () => {
   const of = rig<number>({ maxWaitMs: 50 });
   void of.batcher.submit(1);
   void of.batcher.flush();
@@ -129,7 +129,7 @@ test("resetStats() in a listener, while answers are given, counts each item once
   expect(settled(stats)).toBe(stats.submitted);
 });
 
-test("resetStats() after close() leaves nothing, and later submits are counted as rejected", async () => {
+test("resetStats() after close() counts nothing, and later submits are counted as rejected", async () => {
   const of = rig<number>();
   void of.batcher.submit(1);
   await echo(of);

@@ -116,11 +116,11 @@ describe("the value of `retry-after`", () => {
     "31 Jan 2026",
     "25:99:99",
     "Sat, 31 Jan 2026 11:59:59 GMT",
-  ])("%j asks for no wait", (value) => {
+  ])("%j requests no wait", (value) => {
     expect(waitOf({ "retry-after": value })).toBeUndefined();
   });
 
-  test("that is a date asks for no wait where the time is not known", () => {
+  test("that is a date requests no wait where the time is not known", () => {
     expect(retryAfterMs({ headers: { "retry-after": "Sat, 31 Jan 2026 12:00:30 GMT" } }, Number.NaN)).toBeUndefined();
   });
 });
@@ -161,11 +161,11 @@ describe("an error that cannot be read", () => {
     ["headers that are a string", { headers: "retry-after: 5" }],
     ["a wait that is a list that throws", { headers: { "retry-after": revoked } }],
     ["a wait that is a bigint", { retryAfterMs: 5n }],
-  ])("asks for no wait: %s", (_kind, error) => {
+  ])("requests no wait: %s", (_kind, error) => {
     expect(retryAfterMs(error, NOW)).toBeUndefined();
   });
 
-  test("does not hide what can be read", () => {
+  test("does not hide a readable value", () => {
     const error = Object.defineProperties(
       { headers: hostile, responseHeaders: { "retry-after": "3" } },
       {
@@ -179,7 +179,7 @@ describe("an error that cannot be read", () => {
     expect(retryAfterMs(error, NOW)).toBe(3_000);
   });
 
-  test("never throws and never asks for what is no wait, whatever it is", () => {
+  test("never throws and never requests an invalid wait, for any value", () => {
     const value = fc.anything({ withMap: true, withNullPrototype: true });
     const error = fc.oneof(
       fc.record({ retryAfterMs: value, headers: value }),

@@ -17,7 +17,7 @@ async function resting(items: string[], options: Parameters<typeof rig<string>>[
 }
 
 describe("while a batch waits before another call", () => {
-  test("unrelated items run in its slot: nobody waits for the backoff, however long it is", async () => {
+  test("unrelated items run in its slot: no item waits for the backoff, however long it is", async () => {
     const of = await resting(["a"], { retry: { attempts: 2, backoffMs: 30_000 }, maxBatchSize: 1 });
     const other = watch(of.batcher.submit("b"));
     await echo(of);
@@ -59,7 +59,7 @@ describe("while a batch waits before another call", () => {
     expect(taken.state).toBe("fulfilled");
   });
 
-  test('a newcomer to a queue full of its items is refused with "drop-oldest", and hears why', async () => {
+  test('a newcomer to a queue full of its items is refused with "drop-oldest", with the reason', async () => {
     const of = await resting(["a", "b"], { maxQueueSize: 2, onFull: "drop-oldest" });
     const message = "The queue is full: 2 items are waiting for a retry (maxQueueSize).";
     expect(await reasonOf(of.batcher.submit("c"))).toMatchObject({ code: "QUEUE_FULL", retryable: true, message });
@@ -68,7 +68,7 @@ describe("while a batch waits before another call", () => {
     expect(of.batcher.stats()).toMatchObject({ completed: 2, rejected: 1 });
   });
 
-  test("who leaves makes room, and ready() says so", async () => {
+  test("a caller that cancels makes room, and ready() resolves", async () => {
     const of = rig<string>({ retry, maxQueueSize: 1 });
     const leave = new AbortController();
     of.batcher.submit("a", { signal: leave.signal }).catch(() => {});
@@ -138,7 +138,7 @@ describe("while a batch waits before another call", () => {
     expect(of.clock.timers).toBe(0);
   });
 
-  test("deadlines of its items run, and the handler is not called for those who have gone", async () => {
+  test("deadlines of its items run, and the handler is not called for expired ones", async () => {
     const of = rig<string>({ retry });
     const [short, long] = [watch(of.batcher.submit("a", { timeoutMs: 50 })), watch(of.batcher.submit("b"))];
     await of.clock.settle();
@@ -169,7 +169,7 @@ describe("while a batch waits before another call", () => {
 });
 
 describe("`backoffMs` as a function", () => {
-  test("is asked with the number of calls so far and the error, before each further call", async () => {
+  test("is called with the number of calls so far and the error, before each further call", async () => {
     const asked: [number, unknown][] = [];
     const backoffMs = (attempt: number, error: unknown): number => {
       asked.push([attempt, error]);

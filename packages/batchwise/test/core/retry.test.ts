@@ -64,7 +64,7 @@ describe("`retry`", () => {
     expect(of.clock.timers).toBe(0);
   });
 
-  test("makes room in the queue when the pause of a batch is over and it is called again", async () => {
+  test("makes room in the queue when the pause of a batch has ended and it is called again", async () => {
     const of = rig<string>({ maxQueueSize: 1, retry: { attempts: 2, backoffMs: 10 } });
     const results = ["a", "b"].map((item) => of.batcher.submit(item));
     await of.clock.settle();
@@ -79,7 +79,7 @@ describe("`retry`", () => {
     expect(await Promise.all(results)).toEqual(["a", "b"]);
   });
 
-  test("holds nobody past `maxWaitMs` who comes into the queue when the batch is called again", async () => {
+  test("holds no item past `maxWaitMs` that comes into the queue when the batch is called again", async () => {
     const clock = virtualClock();
     const batches: string[][] = [];
     const batcher = createBatcher(
@@ -107,7 +107,7 @@ describe("`retry`", () => {
     expect(of.batcher.stats()).toMatchObject({ running: 0, runningBatches: 0, waiting: 0 });
   });
 
-  test("lets nobody wait longer than `maxWaitMs` because a batch is called again meanwhile", async () => {
+  test("holds no item longer than `maxWaitMs` because a batch is called again meanwhile", async () => {
     const of = rig<string>({ maxWaitMs: 20, concurrency: 2, retry: { attempts: 2, backoffMs: 10 } });
     void of.batcher.submit("a");
     await of.clock.advance(20);
@@ -118,7 +118,7 @@ describe("`retry`", () => {
     await echoAll(of);
   });
 
-  test("does not call again after a call that exceeded `handlerTimeoutMs`, and asks nothing", async () => {
+  test("does not call again after a call that exceeded `handlerTimeoutMs`, and calls no user function", async () => {
     let asked = 0;
     const when = (): boolean => {
       asked += 1;
@@ -132,7 +132,7 @@ describe("`retry`", () => {
     expect([of.handler.calls.length, asked]).toEqual([1, 0]);
   });
 
-  test("asks `when` whether the error is worth it", async () => {
+  test("calls `when` to decide whether to retry", async () => {
     const seen: unknown[] = [];
     const batcher = createBatcher(
       (items: string[]): string[] => {
@@ -167,7 +167,7 @@ describe("`retry`", () => {
     expect(calls).toBe(1);
   });
 
-  test("leaves out callers who left in between, and stops when all have", async () => {
+  test("omits callers who cancelled in between, and stops when all have", async () => {
     const of = rig<string>({ retry: { attempts: 9, backoffMs: 10 } });
     const [one, two] = [new AbortController(), new AbortController()];
     of.batcher.submit("a", { signal: one.signal }).catch(() => {});
@@ -259,7 +259,7 @@ describe("`isolateFailures`", () => {
     expect(calls).toEqual([[0, 1], [0, 1], [0], [1], [1]]);
   });
 
-  test("does not hand over a caller who leaves while a part is measured", async () => {
+  test("does not hand over an item whose caller cancels while a part is measured", async () => {
     const leave = new AbortController();
     const batches: number[][] = [];
     const batcher = createBatcher(
@@ -301,7 +301,7 @@ describe("`isolateFailures`", () => {
     ]);
   });
 
-  test("is off unless asked for", async () => {
+  test("is off by default", async () => {
     const { handler, calls } = poisoned([1]);
     const settled = await createBatcher(handler).submitSettled([0, 1]);
     expect(settled.map(({ status }) => status)).toEqual(["rejected", "rejected"]);

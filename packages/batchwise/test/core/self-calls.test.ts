@@ -189,7 +189,7 @@ describe("handlers of several batchers that await one another while no slot is l
       expect(warnings[0]?.message).toContain(`"${name}"`);
   });
 
-  test("do not warn where one of them has a slot left, or what they await comes late", async () => {
+  test("do not warn where one of them has a free slot, or awaits late", async () => {
     const { clock, batchers, warnings } = ring(2, true, { concurrency: 2 });
     const answer = batchers[0]?.submit(2);
     await clock.advance(10_000);
@@ -272,7 +272,7 @@ describe("no warning", () => {
     expect(inner).toEqual([]);
   });
 
-  test("comes where a slot is left for what the handler submits", async () => {
+  test("comes where a slot is free for the items that the handler submits", async () => {
     const { clock, batcher, codes } = selfish(
       async (items, self) => {
         await sleep(clock, 2_000);

@@ -93,7 +93,7 @@ describe("the counterpart of", () => {
   });
 });
 
-describe("a series that nobody feeds", () => {
+describe("a series without data", () => {
   test("utilization is 0 before the first submit, and does not count the time until then", async () => {
     const of = rig<number>();
     await of.clock.advance(10_000);
@@ -140,7 +140,7 @@ describe("a series that nobody feeds", () => {
 });
 
 describe("submits outside a full queue", () => {
-  test("are counted as blocked, not as waiting, and leave that count with their callers", async () => {
+  test("are counted as blocked, not as waiting, until their callers cancel", async () => {
     const of = rig<number>({ maxQueueSize: 2, maxBatchSize: 1 });
     of.batcher.pause();
     const leave = new AbortController();

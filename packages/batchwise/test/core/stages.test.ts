@@ -27,7 +27,7 @@ describe("a handler in stages", () => {
     expect(prepared).toEqual(["a"]);
   });
 
-  test("rejects an item alone that cannot be prepared", async () => {
+  test("rejects only an item that cannot be prepared", async () => {
     const batcher = createBatcher({
       prepareItem: (item: number) => {
         if (item === 2) throw new Error("unreadable");
@@ -62,7 +62,7 @@ describe("a handler in stages", () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  test.each(["prepare", "run", "finish"])("rejects the batch with what its %s throws", async (stage) => {
+  test.each(["prepare", "run", "finish"])("rejects the batch with the error of its %s", async (stage) => {
     const failing = (at: string) => (items: number[]) => {
       if (at === stage) throw new Error(`in ${at}`);
       return items;
@@ -122,7 +122,7 @@ describe("`open`", () => {
     expect(openings).toBe(3);
   });
 
-  test("that takes long hands over nobody who has left by then", async () => {
+  test("that takes long hands over no item whose caller has left by then", async () => {
     const clock = virtualClock();
     const opening = gate();
     const seen: number[][] = [];
@@ -168,7 +168,7 @@ describe("an `open` that hangs", () => {
     return { clock, log, batcher, succeed: () => succeed(), fail: (error: Error) => fail(error) };
   }
 
-  test("holds up no close({ drain: false }): all who wait get CLOSED, and it resolves", async () => {
+  test("delays no close({ drain: false }): all waiting callers get CLOSED, and it resolves", async () => {
     const { clock, log, batcher } = slowToOpen();
     const fates = [watch(batcher.open()), watch(batcher.submit(1)), watch(batcher.submit(2))];
     await clock.settle();
@@ -312,7 +312,7 @@ describe("`defaults` of a handler", () => {
     expect(createTokenBatcher({ run, defaults }).options).toMatchObject({ concurrency: 3, maxBatchSize: 256 });
   });
 
-  test("are checked as options are; what else a property of that name is or has is the handler's own", () => {
+  test("are checked as options are; any other value or property of that name is the handler's own", () => {
     expect(() => createBatcher({ run, defaults: { concurrency: 0 } })).toThrow("Expected `concurrency` to be");
     expect(() => createBatcher({ run, defaults: { concurrency: 2 } }, 5 as never)).toThrow("`options`");
     for (const defaults of [5, null, { model: "small" }] as never[]) {

@@ -20,7 +20,7 @@ describe("submitMany()", () => {
     ]);
   });
 
-  test("resolves with nothing for no items, and calls nobody", async () => {
+  test("resolves with an empty array for no items, and does not call the handler", async () => {
     const { batcher, handler } = rig();
     expect(await batcher.submitMany([])).toEqual([]);
     expect(handler.calls).toHaveLength(0);
@@ -111,7 +111,7 @@ describe("submitMany()", () => {
     expect(of.batcher.stats()).toMatchObject({ submitted: 4, completed: 3, rejected: 1 });
   });
 
-  test("of more items than the queue can ever hold is refused as a whole, for good, with both numbers", async () => {
+  test("of more items than the queue can ever hold is refused as a whole and is not retryable, with both numbers", async () => {
     const of = rig<number>({ maxQueueSize: 2, onFull: "reject" });
     const error = await reasonOf(of.batcher.submitMany(range(5)));
     expect(error).toMatchObject({ code: "QUEUE_FULL", retryable: false });

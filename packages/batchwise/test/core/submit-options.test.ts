@@ -86,7 +86,7 @@ describe.each(["cost", "priority"] as const)("a function for `%s` that misbehave
     "a promise that rejects": () => Promise.reject(failure),
   };
 
-  test.each(Object.keys(wrong))("costs its item alone the place: it returns %s", async (what) => {
+  test.each(Object.keys(wrong))("rejects only its item when it returns %s", async (what) => {
     const batcher = createBatcher((items: number[]) => items, { cost: () => 1, maxBatchCost: 100 });
     const option = (item: number): number => (item === 2 ? (wrong[what]?.() as number) : 1);
     const settled = await batcher.submitSettled([1, 2, 3], { [name]: option });
@@ -95,7 +95,7 @@ describe.each(["cost", "priority"] as const)("a function for `%s` that misbehave
     expect(batcher.stats()).toMatchObject({ submitted: 3, completed: 2, failed: 1 });
   });
 
-  test("rejects its item alone with what it threw, and submitMany() with that", async () => {
+  test("rejects only its item with its own error, and submitMany() with that", async () => {
     const batcher = createBatcher((items: number[]) => items);
     const option = (item: number): number => {
       if (item === 2) throw failure;
@@ -171,7 +171,7 @@ describe("the item's own estimate in a plain batcher", () => {
     ["estimateCost()", { estimateCost: (): number => 6 }, 6],
     ["estimateTokens() before estimateCost()", { estimateTokens: (): number => 7, estimateCost: (): number => 6 }, 7],
     ["nothing where neither is a function", { estimateTokens: 7, estimateCost: 6 }, 1],
-  ])("is asked with a finite `maxBatchCost`: %s", async (_, estimates, cost) => {
+  ])("is called with a finite `maxBatchCost`: %s", async (_, estimates, cost) => {
     expect(await costOf(estimates, { maxBatchCost: 10 })).toBe(cost);
   });
 
@@ -179,7 +179,7 @@ describe("the item's own estimate in a plain batcher", () => {
     ["without a cap", {}],
     ["with a `cost`", { maxBatchCost: 10, cost: () => 1 }],
     ["with an infinite cap", { maxBatchCost: Number.POSITIVE_INFINITY }],
-  ])("is not asked %s", async (_, options) => {
+  ])("is not called %s", async (_, options) => {
     let asked = 0;
     const estimateCost = (): number => {
       asked += 1;
@@ -189,7 +189,7 @@ describe("the item's own estimate in a plain batcher", () => {
     expect(asked).toBe(0);
   });
 
-  test("is asked from the moment on in which configure() sets a cap", async () => {
+  test("is called from the moment in which configure() sets a cap", async () => {
     const of = rig<object>();
     of.batcher.configure({ maxBatchCost: 10 });
     void of.batcher.submitMany([{ estimateCost: (): number => 6 }, { estimateCost: (): number => 6 }]);
@@ -220,7 +220,7 @@ describe("the item's own estimate in a plain batcher", () => {
     ["returns NaN", () => Number.NaN],
     ["returns a promise that rejects", () => Promise.reject(new Error("no estimate"))],
     ["returns -1", () => -1],
-  ])("that %s rejects its item alone", async (_, estimateCost) => {
+  ])("that %s rejects only that item", async (_, estimateCost) => {
     const batcher = createBatcher((items: object[]) => items.map(() => "done"), { maxBatchCost: 10 });
     const settled = await batcher.submitSettled([{}, { estimateCost }, {}]);
     expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);

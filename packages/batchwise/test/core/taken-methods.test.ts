@@ -55,7 +55,7 @@ test.each(Object.entries(makers))("every method works when it is taken off a %s"
   }
 });
 
-test("close of a store and advance of a clock do what they do on their object", async () => {
+test("close of a store and advance of a clock work on their object", async () => {
   const { probe, close }: Store = memoryStore();
   expect((await probe(1, 0)).inBatches).toBe(0);
   await close();

@@ -75,7 +75,7 @@ describe("createTokenBatcher()", () => {
     expect(await batchesOf([text, text, body, text], { maxBatchTokens: cap })).toEqual([[text, text, body], [text]]);
   });
 
-  test("asks an item that knows its own tokens", async () => {
+  test("calls the token count of an item that has one", async () => {
     const item = (tokens: number): object => ({ tokens, estimateTokens: () => tokens });
     const items = [item(60), item(50), item(40)];
     expect((await batchesOf(items, { maxBatchTokens: 100 })).map(({ length }) => length)).toEqual([1, 2]);
@@ -87,13 +87,13 @@ describe("createTokenBatcher()", () => {
     expect(five.map(({ length }) => length)).toEqual([2, 2]);
   });
 
-  test("asks an item for its own cost where it has no tokens of its own", async () => {
+  test("calls an item's own cost where it has no tokens of its own", async () => {
     expect(await tokensOfBatch().submit({ estimateCost: () => 9 })).toBe(9);
     expect(await tokensOfBatch().submit({ estimateTokens: () => 7, estimateCost: () => 9 })).toBe(7);
     expect(await tokensOfBatch({ estimateTokens: () => 5 }).submit({ estimateTokens: () => 7 })).toBe(5);
   });
 
-  test("fails an item alone whose count is no number, and names who counted", async () => {
+  test("rejects only an item whose count is no number, and names the function that counted", async () => {
     const wrong = Number.NaN;
     const own = { estimateTokens: () => wrong };
     const cost = { estimateCost: () => wrong };
@@ -110,7 +110,7 @@ describe("createTokenBatcher()", () => {
     }
   });
 
-  test("refuses a count that is a promise, and leaves no rejection unhandled", async () => {
+  test("refuses a count that is a promise, and causes no unhandled rejection", async () => {
     const estimate = (() => Promise.reject(new Error("too late"))) as unknown as () => number;
     const error = await reasonOf(tokensOfBatch({ estimateTokens: estimate }).submit("a"));
     expect(error).toMatchObject({ code: "INVALID_OPTION", message: expect.stringContaining("`estimateTokens`") });
@@ -176,7 +176,7 @@ describe("createTokenBatcher()", () => {
 });
 
 describe("a token batcher that learns its cap", () => {
-  test("refuses nothing as too large, and says what it has learned", async () => {
+  test("refuses nothing as too large, and reports the learned size", async () => {
     const batcher = ofNumbers({ maxBatchTokens: "learn" });
     expect(batcher.options).toMatchObject({ maxBatchTokens: "learn", maxBatchCost: "learn", maxBatchSize: 1_024 });
     expect(await batcher.submit(1_000_000)).toBe(1_000_000);
@@ -224,7 +224,7 @@ describe("`configure` of a token batcher", () => {
     expect(await answers).toEqual([20, 20, 20]);
   });
 
-  test("decides from then on what is too large", async () => {
+  test("sets the limit of too large items from then on", async () => {
     const batcher = ofNumbers({ maxBatchTokens: 30 });
     batcher.configure({ maxBatchTokens: 10 });
     expect(await reasonOf(batcher.submit(20))).toMatchObject({ code: "ITEM_TOO_LARGE" });
@@ -232,7 +232,7 @@ describe("`configure` of a token batcher", () => {
     expect(await batcher.submit(20)).toBe(20);
   });
 
-  test("changes the other limits, and leaves the cap alone where it says nothing of it", () => {
+  test("changes the other limits, and keeps the cap where it is not given", () => {
     const batcher = ofNumbers({ maxBatchTokens: 30 });
     batcher.configure({ maxBatchSize: 4, maxBatchTokens: undefined });
     expect(batcher.options).toMatchObject({ maxBatchSize: 4, maxBatchTokens: 30 });

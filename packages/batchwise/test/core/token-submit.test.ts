@@ -58,7 +58,7 @@ describe("`tokens` of a submit", () => {
     ]);
   });
 
-  test("leave every other submit option as it is", async () => {
+  test("do not change any other submit option", async () => {
     const clock = virtualClock();
     const handler = puppetHandler<string>();
     const batcher = createTokenBatcher(handler, { clock, captureContext: () => "captured" });
@@ -95,7 +95,7 @@ describe("`tokens` of a submit", () => {
     [{ timeout: 3 }, "it is `timeoutMs` here"],
     [7, "`options`"],
     [null, "`options`"],
-  ])("fail that submit alone when they are %j", async (options, message) => {
+  ])("reject only that submit when they are %j", async (options, message) => {
     const batcher = tokensOfBatch();
     const other = batcher.submit("abcd");
     const error = await reasonOf(batcher.submit("a", options as never));
@@ -105,7 +105,7 @@ describe("`tokens` of a submit", () => {
     expect(batcher.stats()).toMatchObject({ submitted: 2, failed: 1, completed: 1 });
   });
 
-  test("that throw when they are read fail that submit alone", async () => {
+  test("that throw when they are read reject only that submit", async () => {
     const options = {
       get tokens(): number {
         throw new Error("unreadable");

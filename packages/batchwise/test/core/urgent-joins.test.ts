@@ -50,7 +50,7 @@ describe("an urgent submit that joins a waiting equal one", () => {
     expect(of.handler.batches).toEqual([["equal"]]);
   });
 
-  test("does so in a lane of its key alone, and among tenants and small calls", async () => {
+  test("does so only in a lane of its key, and among tenants and small calls", async () => {
     const of = await busy({ key: (item) => item.slice(0, 1), fairBy: (item) => item, smallCallFirst: 1 });
     void of.batcher.submitMany(["a1", "b1", "a2", "b2"]);
     void of.batcher.submit("b2", { priority: 1 });
@@ -83,7 +83,7 @@ describe("an urgent submit that joins a waiting equal one", () => {
     expect(of.handler.calls[1]?.context.requests[0]?.waitedMs).toBe(250);
   });
 
-  test("never makes it less urgent, whichever way it is asked", async () => {
+  test("never makes it less urgent, in either order", async () => {
     const of = await busy();
     void of.batcher.submit("equal", { priority: 5 });
     void of.batcher.submit("other", { priority: 3 });
@@ -101,7 +101,7 @@ describe("an urgent submit that joins a waiting equal one", () => {
     expect(of.order()).toEqual(["3", "1", "0", "2", "4"]);
   });
 
-  test("leaves it urgent when he leaves, and it ends with its last caller", async () => {
+  test("keeps it urgent when the caller cancels, and it ends with its last caller", async () => {
     const of = await busy();
     const leave = new AbortController();
     const first = reasonOf(of.batcher.submit("equal", { signal: leave.signal }));

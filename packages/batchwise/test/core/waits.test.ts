@@ -32,7 +32,7 @@ describe("without a wait", () => {
     expect(batcher.stats().waiting).toBe(18);
   });
 
-  test("a caller who submits again when answered meets the others who do", async () => {
+  test("a caller who submits again when answered joins the others that do", async () => {
     const sizes: number[] = [];
     const batcher = createBatcher(async (items: number[]) => {
       sizes.push(items.length);
@@ -54,7 +54,7 @@ describe("without a wait", () => {
     expect(handler.batches).toEqual([["a"], ["b"]]);
   });
 
-  test("what gathers while every slot is busy goes together", async () => {
+  test("items that gather while every slot is busy go as one batch", async () => {
     const of = rig<number>({ maxBatchSize: 8 });
     void of.batcher.submit(0);
     await of.clock.settle();
@@ -81,7 +81,7 @@ describe("without a wait", () => {
 });
 
 describe("with `maxWaitMs`", () => {
-  test("an item is held that long for company, and no longer", async () => {
+  test("an item is held that long for a fuller batch, and no longer", async () => {
     const { batcher, clock, handler } = rig({ maxWaitMs: 50 });
     void batcher.submit("a");
     await clock.advance(49);
@@ -144,7 +144,7 @@ describe("with `maxWaitMs`", () => {
     expect(handler.batches).toEqual([[6]]);
   });
 
-  test("the rest of a burst waits for company of its own", async () => {
+  test("the rest of a burst has its own wait for a fuller batch", async () => {
     const of = rig<number>({ maxWaitMs: 50, maxBatchSize: 4, concurrency: 2 });
     void of.batcher.submitMany(range(6));
     await of.clock.advance(49);
@@ -177,7 +177,7 @@ describe("with `maxWaitMs`", () => {
     expect(handler.batches).toEqual([range(4)]);
   });
 
-  test("an item leaves early when its deadline would pass in the wait, with all that wait by then", async () => {
+  test("an item goes early when its deadline would pass in the wait, with all items that wait by then", async () => {
     const { batcher, clock, handler } = rig({ maxWaitMs: 100 });
     void batcher.submit("a");
     await clock.advance(20);
@@ -207,7 +207,7 @@ describe("with `maxWaitMs`", () => {
     expect(handler.calls).toHaveLength(0);
   });
 
-  test("the wait of the next oldest counts when the oldest leaves", async () => {
+  test("the wait of the next oldest counts when the oldest is cancelled", async () => {
     const { batcher, clock, handler } = rig({ maxWaitMs: 100 });
     const leave = new AbortController();
     batcher.submit("a", { signal: leave.signal }).catch(() => "left");

@@ -15,7 +15,7 @@ function warningsOf(batcher: Listens): WarningEvent[] {
 
 const echo = (items: number[]): number[] => items;
 
-describe("warnings that nobody heard", () => {
+describe("warnings without a listener", () => {
   test("are given to the first listener when it comes, in their order, and to no later one", async () => {
     const batcher = createBatcher(echo, { prefetch: 1, dedupe: String, cache: { get: fail, set: fail } });
     expect(await batcher.submit(1)).toBe(1);
@@ -52,7 +52,7 @@ describe("warnings that nobody heard", () => {
     expect(warningsOf(batcher)).toHaveLength(1);
   });
 
-  test("reach a listener that throws once, and nobody is told of that", () => {
+  test("reach a listener that throws once, and cause no further warning", () => {
     const batcher = createBatcher(echo, { prefetch: 1 });
     batcher.on("warning", () => {
       throw new Error("listener");
@@ -222,7 +222,7 @@ describe("a generator function for a handler", () => {
     }
   });
 
-  test("is what batchStream() takes", async () => {
+  test("is a valid handler of batchStream()", async () => {
     const stream = batchStream(async function* (items: number[]) {
       yield items;
     });
@@ -231,7 +231,7 @@ describe("a generator function for a handler", () => {
     expect(chunks).toEqual([7]);
   });
 
-  test("that hides in a plain function gives its callers BATCH_RESULT, which says what came", async () => {
+  test("that hides in a plain function rejects its callers with BATCH_RESULT, which describes the value", async () => {
     const hidden = (items: number[]): unknown => (generators["an async one"] as (items: number[]) => unknown)(items);
     const error = await reasonOf(createBatcher(hidden as never).submit(1 as never));
     expect(error).toMatchObject({ code: "BATCH_RESULT" });

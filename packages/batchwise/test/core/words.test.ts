@@ -21,12 +21,12 @@ describe("`list.map(fn)`, which passes the index as options", () => {
       "a batcher's submitMany",
       (list: string[]) => list.map((x, index) => createBatcher(echo).submitMany([x], index as never)),
     ],
-  ])("rejects with what to write: %s", async (_, map) => {
+  ])("rejects with the correct form: %s", async (_, map) => {
     const [first] = map(["a"]) as Promise<unknown>[];
     expect(await reasonOf(first as Promise<unknown>)).toMatchObject({ code: "INVALID_OPTION", message });
   });
 
-  test("fails a stream with what to write", async () => {
+  test("fails a stream with the correct form", async () => {
     const stream = batchStream(async function* (items: string[]) {
       yield items;
     });
@@ -51,7 +51,7 @@ describe("a number in place of options", () => {
     });
   });
 
-  test("is refused with what to write in place of `list.map(fn)` by a method of `batched`, which has no `submitMany`", async () => {
+  test("is refused with the correct form in place of `list.map(fn)` by a method of `batched`, which has no `submitMany`", async () => {
     class Encoder {
       async encode(items: string[], _?: object): Promise<string[]> {
         return items;
@@ -102,7 +102,7 @@ describe("a number in a message", () => {
   });
 });
 
-test("what is no array is named beside what was expected", async () => {
+test("a value that is no array is named beside the expected one", async () => {
   const batcher = createBatcher(echo);
   const message = "Expected `items` to be an array, got `a` (string)";
   expect(await reasonOf(batcher.submitMany("a" as never))).toMatchObject({ code: "INVALID_OPTION", message });

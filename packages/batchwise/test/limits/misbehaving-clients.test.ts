@@ -26,7 +26,7 @@ function rig(): Rig {
 }
 
 describe("a `retry` that", () => {
-  test("throws costs its client the place, and nobody else anything", () => {
+  test("throws costs only its client the place", () => {
     const { clock, client, limiter, names } = rig();
     const throwing: LimiterClient = {
       retry: () => {
@@ -43,7 +43,7 @@ describe("a `retry` that", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("throws after it was granted keeps what it was granted", () => {
+  test("throws after it was granted keeps the grant", () => {
     const { clock, client, limiter, names } = rig();
     let cost: number | undefined;
     const throwing: LimiterClient = {
@@ -61,7 +61,7 @@ describe("a `retry` that", () => {
     expect(names()).toEqual(["a"]);
   });
 
-  test("neither asks again nor withdraws waits no longer", () => {
+  test("neither requests again nor withdraws waits no longer", () => {
     const { clock, client, limiter, names } = rig();
     ask(limiter, { retry: () => {} }, 0);
     client("a").ask();
@@ -79,7 +79,7 @@ describe("a `retry` that", () => {
     expect(names()).toEqual(["a"]);
   });
 
-  test("withdraws and asks anew goes to the end", () => {
+  test("withdraws and requests anew goes to the end", () => {
     const { clock, client, limiter, names } = rig();
     const second = client("second thoughts");
     let hasThought = false;
@@ -99,7 +99,7 @@ describe("a `retry` that", () => {
     expect(names()).toEqual(["a", "second thoughts"]);
   });
 
-  test("asks for more after it was granted goes to the end for that", () => {
+  test("requests more after it was granted goes to the end for that", () => {
     const { clock, client, limiter, notes, names } = rig();
     const greedy = client("greedy");
     greedy.retry = () => {
@@ -149,7 +149,7 @@ describe("a `retry` that", () => {
     expect(notes.map(({ name }) => name)).toEqual(["first", "a", "b"]);
   });
 
-  test("withdraws and asks anew for ever is asked once a millisecond at most", () => {
+  test("withdraws and requests anew without end is called once a millisecond at most", () => {
     const { clock, limiter } = rig();
     const loops = [0, 1, 2].map(() => {
       const client: LimiterClient & { turns: number } = {
@@ -173,7 +173,7 @@ describe("a `retry` that", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("asks for others puts them behind those who wait", () => {
+  test("requests for others puts them behind the waiting clients", () => {
     const { clock, client, names } = rig();
     const late = client("late");
     const first = client("first");

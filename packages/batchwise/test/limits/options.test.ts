@@ -39,7 +39,7 @@ describe("`rateLimiter`", () => {
     expect(refusal.message).toContain(message);
   });
 
-  test("takes either rate alone, and undefined for an option that is not given", () => {
+  test("takes either rate by itself, and undefined for an option that is not given", () => {
     expect(() => rateLimiter({ callsPerMinute: 60, costPerMinute: undefined })).not.toThrow();
     expect(() => rateLimiter({ costPerMinute: 0.5, burstMs: undefined, clock: undefined })).not.toThrow();
   });
@@ -71,7 +71,7 @@ describe("the option `limiter`", () => {
     expect(refusal.message).toContain("Expected `limiter` to be an object with reserve, giveBack, withdraw, hold");
   });
 
-  test("is refused together with `prefetch`, which closes batches before the limiter is asked", () => {
+  test("is refused with `prefetch`, which closes batches before the limiter is called", () => {
     const limiter = rateLimiter({ callsPerMinute: 60 });
     const refusal = thrownBy(() => createBatcher(echo, { limiter, prefetch: 1 }));
     expect(refusal).toMatchObject({ code: "INVALID_OPTION", name: "RangeError" });

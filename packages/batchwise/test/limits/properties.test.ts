@@ -126,7 +126,7 @@ describe("whatever clients do,", () => {
     );
   });
 
-  test("clients are served in the order in which they asked", () => {
+  test("clients are served in the order of their requests", () => {
     fc.assert(
       fc.property(rates, steps, (limits, script) => {
         const { overtakings, run, clock } = world(limits);
@@ -138,7 +138,7 @@ describe("whatever clients do,", () => {
     );
   });
 
-  test("everybody who waits is served, and no timer is left then", () => {
+  test("every waiting client is served, and no timer remains then", () => {
     fc.assert(
       fc.property(rates, steps, (limits, script) => {
         const { order, run, clock } = world(limits);
@@ -181,7 +181,7 @@ describe("whatever clients do,", () => {
     );
   });
 
-  test("what is asked and given back whole, or withdrawn, changes nothing for the others", () => {
+  test("a reservation that is given back whole, or withdrawn, changes nothing for the others", () => {
     const visits = fc.array(fc.double({ min: 0, max: 5_000, noNaN: true }), { minLength: 120, maxLength: 120 });
     fc.assert(
       fc.property(rates, steps, visits, (limits, script, costs) => {

@@ -41,7 +41,7 @@ describe("the bucket of calls", () => {
     expect(notes).toHaveLength(2);
   });
 
-  test("leaves the cost alone", () => {
+  test("does not limit the cost", () => {
     const { limiter } = rig({ callsPerMinute: 60 });
     expect(ask(limiter, someone, 1e9)).toEqual({ granted: true, cost: 1e9 });
   });
@@ -58,7 +58,7 @@ describe("the bucket of cost", () => {
     expect(notes.at(-1)).toEqual({ name: "b", at: 300, cost: 500 });
   });
 
-  test("grants its whole content to who asks for more, as soon as it is full", () => {
+  test("grants its whole content to a larger request, as soon as it is full", () => {
     const { clock, client, notes } = rig({ costPerMinute: 60_000 });
     expect(client("a", 5_000).ask()).toBe(true);
     client("b", 5_000).ask();
@@ -71,7 +71,7 @@ describe("the bucket of cost", () => {
     ]);
   });
 
-  test("gets back what a reservation did not use", () => {
+  test("gets back the unused part of a reservation", () => {
     const { limiter } = rig({ costPerMinute: 60_000 });
     expect(granted(ask(limiter, someone, 1_000))).toBe(1_000);
     limiter.giveBack(0, 400);
@@ -130,7 +130,7 @@ describe("both buckets", () => {
 });
 
 describe("clients that share a limiter", () => {
-  test("are served in the order in which they asked", () => {
+  test("are served in the order of their requests", () => {
     const { clock, client, notes } = rig({ callsPerMinute: 60 });
     for (const index of range(16)) client(`client ${index}`).ask();
     clock.advance(20_000);
@@ -148,7 +148,7 @@ describe("clients that share a limiter", () => {
     expect(notes.map(({ name }) => name)).toEqual(["first", "large", "small"]);
   });
 
-  test("keep their place when they ask again, with the cost that they named last", () => {
+  test("keep their place when they request again, with the latest cost", () => {
     const { clock, client, notes } = rig({ costPerMinute: 60_000 });
     client("first", 1_000).ask();
     const growing = client("growing", 100);
@@ -164,7 +164,7 @@ describe("clients that share a limiter", () => {
     expect(notes.at(-1)?.name).toBe("other");
   });
 
-  test("go on waiting when their batch has grown by the time they may ask again", () => {
+  test("continue to wait when their batch has grown by their next request", () => {
     const { clock, client, notes } = rig({ costPerMinute: 60_000 });
     client("first", 1_000).ask();
     const growing = client("growing", 100);
@@ -176,7 +176,7 @@ describe("clients that share a limiter", () => {
     expect(notes.at(-1)).toEqual({ name: "growing", at: 250, cost: 250 });
   });
 
-  test("go at once when they ask again with less and that is there", () => {
+  test("go at once when they request less again and that is available", () => {
     const { clock, client, notes } = rig({ costPerMinute: 60_000 });
     client("first", 1_000).ask();
     const shrinking = client("shrinking", 900);
@@ -212,7 +212,7 @@ describe("clients that share a limiter", () => {
     expect(notes.at(-1)).toEqual({ name: "next", at: 900, cost: 900 });
   });
 
-  test("are asked earlier when somebody gives back", () => {
+  test("are called earlier when another client gives back", () => {
     const { clock, client, limiter, notes } = rig({ callsPerMinute: 60, costPerMinute: 60_000 });
     client("first", 1_000).ask();
     client("next", 500).ask();
@@ -250,7 +250,7 @@ describe("`hold`", () => {
     expect(notes).toHaveLength(1);
   });
 
-  test("stops who waits already", () => {
+  test("stops clients that already wait", () => {
     const { clock, client, limiter, notes } = rig({ callsPerMinute: 60 });
     client("a").ask();
     client("b").ask();
@@ -279,7 +279,7 @@ describe("`hold`", () => {
 });
 
 describe("the timer", () => {
-  test("is one while clients wait, and none while nobody does", () => {
+  test("is one while clients wait, and none otherwise", () => {
     const { clock, client, limiter } = rig({ callsPerMinute: 60 });
     expect(client("a").ask()).toBe(true);
     limiter.giveBack(0, 0);
@@ -305,7 +305,7 @@ describe("the timer", () => {
     expect(clock.fired).toBe(10);
   });
 
-  test("is set and fires once for many who are served by one refill", () => {
+  test("is set and fires once for many clients that one refill serves", () => {
     const { clock, client, limiter, notes } = rig({ callsPerMinute: 600 });
     limiter.hold(1_000);
     for (const index of range(10)) client(`${index}`).ask();

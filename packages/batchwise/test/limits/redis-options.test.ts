@@ -27,7 +27,7 @@ test.each([
   expect(refusal.message).toContain(message);
 });
 
-test("a limiter that nobody asks has no timer and calls nothing", () => {
+test("a limiter without requests has no timer and calls nothing", () => {
   const limiter = redisRateLimiter({ ...good, client: { call: () => Promise.reject(new Error("called")) } });
   limiter.withdraw({ retry: () => {} });
   limiter.giveBack(0, 0);

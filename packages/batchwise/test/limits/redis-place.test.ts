@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { Place } from "../../src/limits/redis/place.ts";
 
-test("a punctual process waits since it asked first, and begins anew when it was served", () => {
+test("a punctual process waits since its first request, and begins anew when it was served", () => {
   const place = new Place();
   expect(place.ask(1_000)).toBe(0);
   place.wait(1_000, 400);
@@ -28,7 +28,7 @@ test("a process that came late is that far behind in its next wait, a second at 
   }
 });
 
-test("what it waits less than the others is taken off what it is behind", () => {
+test("a wait shorter than the others' is subtracted from its arrears", () => {
   const place = new Place();
   place.ask(0);
   place.wait(0, 0);
@@ -41,7 +41,7 @@ test("what it waits less than the others is taken off what it is behind", () => 
   expect(place.ask(850)).toBe(0);
 });
 
-test("a process that leaves the line is behind nobody", () => {
+test("a process that withdraws has no arrears", () => {
   const place = new Place();
   place.ask(0);
   place.wait(0, 0);

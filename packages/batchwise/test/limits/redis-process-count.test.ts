@@ -45,7 +45,7 @@ test("a limiter looks every half second for ten seconds after its last use, and 
   expect(clock.timers).toBe(0);
 });
 
-test("a limiter whose client was closed looks twice more, tells nobody and has no timer then", async () => {
+test("a limiter whose client was closed looks twice more, reports nothing and has no timer then", async () => {
   const clock = virtualClock();
   const { asked, client, redis } = grantingClient();
   const states: string[] = [];
@@ -93,7 +93,7 @@ test.each([
   [2, 3],
   [6, 6],
 ])(
-  "a process that loses Redis, with `processes: %s`, after Redis has told of three, divides by %i",
+  "a process that loses Redis, with `processes: %s`, after Redis has reported three, divides by %i",
   async (given, by) => {
     const clock = virtualClock();
     const { client, redis } = grantingClient();

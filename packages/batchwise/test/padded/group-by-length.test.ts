@@ -66,18 +66,18 @@ describe("the items that share a padded batch", () => {
   test.each([
     ["costs nothing", [0, 0, 0], [0, 1, 2]],
     ["costs too much to add up", [1e308, 1e308, 1e308], [0]],
-  ])("are what was asked for where an item %s", (_, lengths, group) => {
+  ])("are the requested ones where an item %s", (_, lengths, group) => {
     expect(groupByLength(lengths, { maxRows: 9, budget: Number.POSITIVE_INFINITY, fixedCost: 0 })).toEqual(group);
   });
 
-  test("are the first alone where little is to be won", () => {
+  test("are only the first ones where little can be won", () => {
     const caps = { maxRows: 9, budget: Number.POSITIVE_INFINITY, fixedCost: 10 };
     expect(groupByLength([200, 200, 200], caps)).toEqual([0]);
     expect(groupByLength([100, 100, 100], caps)).toEqual([0]);
     expect(groupByLength([60, 60, 60], caps)).toEqual([0, 1, 2]);
   });
 
-  test("contain all that have to go together, and of the others those that cost less with them than alone", () => {
+  test("contain all items that must go in one batch, and of the others those that cost less with them than by themselves", () => {
     const caps = { maxRows: 9, budget: 500, fixedCost: 20 };
     expect(groupAround(2, [5, 100, 6, 99, 101, 98, 50], caps)).toEqual([0, 1, 3, 5]);
     expect(groupAround(2, [5, 100, 99, 98], { ...caps, maxRows: 3 })).toEqual([0, 1, 2]);

@@ -22,8 +22,8 @@ function seededRandom(seed: number): () => number {
   };
 }
 
-describe("what is learned of run times", () => {
-  test("is what a call costs besides its items, as far as it is sure", () => {
+describe("the learned run times", () => {
+  test("is the cost of a call besides its items, as far as it is certain", () => {
     const learned = learnedFrom(repeated([10, 40, 100, 200], 10), (cost) => 3 + 0.1 * cost);
     expect(learned.fixedCost).toBeGreaterThan(26);
     expect(learned.fixedCost).toBeLessThanOrEqual(30);
@@ -39,7 +39,7 @@ describe("what is learned of run times", () => {
     expect(fixedCosts.filter((fixedCost) => fixedCost >= 24).length).toBeLessThanOrEqual(6);
   });
 
-  test("is the same budget, whichever of its items that went alone was quickest", () => {
+  test("is the same budget, whichever of its items was quickest by itself", () => {
     for (const quick of [100, 140, 200]) {
       const learned = new RunCosts();
       for (const cost of repeated([100, 140, 200], 10))
@@ -49,7 +49,7 @@ describe("what is learned of run times", () => {
   });
 
   test.each([0, 0.05, 0.1])(
-    "starts anew for a change of the handler alone, where %d of the batches are odd",
+    "starts anew only for a change of the handler, where %d of the batches are odd",
     (share) => {
       const random = seededRandom(7);
       const learned = new RunCosts();
@@ -80,7 +80,7 @@ describe("what is learned of run times", () => {
     expect(learnedFrom(repeated([10, 40, 100], 10), () => 5).fixedCost).toBeGreaterThan(1_000);
   });
 
-  test("is no fixed cost, where a batch costs what its items do", () => {
+  test("is no fixed cost, where the cost of a batch is that of its items", () => {
     expect(learnedFrom(repeated([10, 40, 100], 10), (cost) => 0.2 * cost).fixedCost).toBeCloseTo(0, 6);
   });
 
@@ -102,7 +102,7 @@ describe("what is learned of run times", () => {
     expect(learned.state).toBe("relearning");
   });
 
-  test("allows twice what took no time by the clock, until something takes time", () => {
+  test("allows twice the size that took no measurable time, until a batch takes time", () => {
     const learned = learnedFrom([10, 20, 40], () => 0);
     expect(learned.budget).toBe(80);
     learned.record(20, 2, 1, 20);

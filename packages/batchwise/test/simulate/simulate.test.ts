@@ -40,7 +40,7 @@ describe("the simulation of a batcher", () => {
     expect(latencyMs.p50).toBeCloseTo(23.5, 1);
   });
 
-  test("sends what only a flush would send at its end", async () => {
+  test("sends items at its end that only a flush would send", async () => {
     const { answered, stats } = await simulate({ ...base, options: { maxWaitMs: Infinity }, durationMs: 100 });
     expect(answered).toBeGreaterThan(0);
     expect(stats.waiting + stats.running).toBe(0);
@@ -105,7 +105,7 @@ describe("arrivals", () => {
     expect(offered).toBe(Math.floor(20_000 / 30) * 10 + 10);
   });
 
-  test("callers who are refused come again as often as they may", async () => {
+  test("callers who are refused try again as often as they may", async () => {
     const queue = { maxBatchSize: 64, maxQueueSize: 64, onFull: "reject" } as const;
     const load: SimulateOptions = { ...base, arrivals: { kind: "poisson", perSecond: 900 }, options: queue };
     const [one, five] = [await simulate(load), await simulate({ ...load, attempts: 5 })];
@@ -185,13 +185,13 @@ describe("the bound", () => {
     expect(bound.capacityPerSecond).toBeCloseTo(capacity, 0);
   });
 
-  test("is more in overload than the capacity, and a part of what is offered", async () => {
+  test("is more in overload than the capacity, and a part of the offered load", async () => {
     const { bound } = await simulate({ ...base, arrivals: { kind: "poisson", perSecond: 1_200 } });
     expect(bound.mostPerSecond).toBeGreaterThan(bound.capacityPerSecond);
     expect(bound.goodput).toBeCloseTo(bound.mostPerSecond / 1_200, 1);
   });
 
-  test("without a target is what the best batch serves", async () => {
+  test("without a target is the throughput of the best batch", async () => {
     const { bound } = await simulate({
       arrivals: poisson,
       service: line,

@@ -51,7 +51,7 @@ describe("reads of one stream at the same time", () => {
   });
 });
 
-describe("a stream that nobody reads", () => {
+describe("a stream without a reader", () => {
   test("and that fails brings no unhandled rejection, and its error waits for a reader", async () => {
     const { stream, call, clock } = streamRig();
     const a = stream("a");
@@ -102,7 +102,7 @@ describe("submit options that are not valid", () => {
     expect(addsUp(stream)).toBe(true);
   });
 
-  test("are handed to the engine with the names that nobody knows, for it to refuse them", () => {
+  test("are passed to the engine with the unknown names, for it to refuse them", () => {
     const given = { priority: 2, prioritty: 1 } as SubmitOptions;
     expect(optionsFor(given, new StreamSignal(), new CallerSignals(), null)).toMatchObject(given);
   });
@@ -128,7 +128,7 @@ describe("submit options that are not valid", () => {
 });
 
 describe("submitMany() and submitSettled()", () => {
-  test("reject what is no array of items", async () => {
+  test("reject a value that is no array of items", async () => {
     const { stream } = streamRig();
     await expect(stream.submitMany("ab" as never)).rejects.toMatchObject(invalid);
     await expect(stream.submitSettled(undefined as never)).rejects.toMatchObject(invalid);
@@ -156,7 +156,7 @@ describe("submitMany() and submitSettled()", () => {
     expect(stream.stats().submitted).toBe(0);
   });
 
-  test("take cost and priority as functions of the item; one that throws fails that item alone", async () => {
+  test("take cost and priority as functions of the item; one that throws rejects only that item", async () => {
     const boom = new Error("boom");
     const { stream, call, clock } = streamRig();
     const settled = stream.submitSettled(["aa", "b", "cccc"], {
@@ -175,7 +175,7 @@ describe("submitMany() and submitSettled()", () => {
     expect(stream.stats()).toMatchObject({ submitted: 3, completed: 2, failed: 1 });
   });
 
-  test("refuse a function of the item that gives a promise, and leave its rejection handled", async () => {
+  test("refuse a function of the item that returns a promise, and handle its rejection", async () => {
     const { stream } = streamRig();
     const cost = (async () => Promise.reject(new Error("late"))) as never;
     await expect(stream.submitMany(["a"], { cost })).rejects.toMatchObject(invalid);

@@ -45,7 +45,7 @@ describe("a handler that never comes to an end", () => {
     expect(await b.next()).toEqual({ done: false, value: 2 });
   });
 
-  test("for it yields SKIP for ever, a task apart: its callers can leave", async () => {
+  test("for it yields SKIP without end, a task apart: its callers can cancel", async () => {
     let rounds = 0;
     let isStopped = false;
     const stream = batchStream<number, number>(async function* (items) {

@@ -62,7 +62,7 @@ describe("a handler that throws", () => {
     expect(after).toEqual([3]);
   });
 
-  test("after one caller's DONE fails the others alone", async () => {
+  test("after one caller's DONE fails only the others", async () => {
     const { fates } = await abused(async function* (items) {
       yield items;
       yield [DONE, SKIP];
@@ -71,7 +71,7 @@ describe("a handler that throws", () => {
     expect(fates).toEqual([{ chunks: [1] }, { chunks: [2], error: boom }]);
   });
 
-  test("after one caller's Error fails the others alone", async () => {
+  test("after one caller's Error fails only the others", async () => {
     const own = new Error("own");
     const { fates } = await abused(async function* () {
       yield [own, SKIP];
@@ -89,7 +89,7 @@ describe("a handler that throws", () => {
     expect(fates.map((fate) => "error" in fate)).toEqual([true, true]);
   });
 
-  test("in its finally after the last DONE harms nobody", async () => {
+  test("in its finally after the last DONE fails no caller", async () => {
     const { fates, after } = await abused(async function* (items) {
       try {
         yield items;

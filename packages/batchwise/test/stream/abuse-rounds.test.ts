@@ -3,7 +3,7 @@ import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
 import { type Abuse, abused, read } from "./support.ts";
 
-describe("a handler that returns what is no source of rounds", () => {
+describe("a handler that returns no source of rounds", () => {
   test.each<[string, unknown, string]>([
     ["nothing", undefined, "`undefined`"],
     ["null", null, "`null`"],
@@ -50,7 +50,7 @@ describe("a handler that returns an answer, as a handler of batch() does", () =>
     expect(fates[0]?.error).toMatchObject({ code: "BATCH_RESULT", message: expect.stringContaining(hint) });
   });
 
-  test("leaves no rejection unhandled: promises that fail, in an array and in a round that is refused", async () => {
+  test("causes no unhandled rejection: promises that fail, in an array and in a round that is refused", async () => {
     const fail = (): Promise<never> => Promise.reject(new Error("unheard"));
     const { fates } = await abused((items) => items.map(fail));
     expect(fates[0]?.error).toMatchObject({ code: "BATCH_RESULT" });
@@ -72,7 +72,7 @@ describe("a handler whose iterator does not answer with steps", () => {
   });
 });
 
-describe("a handler that yields what is no round", () => {
+describe("a handler that yields no round", () => {
   test.each<[string, unknown, string]>([
     ["nothing", undefined, "an array of 2 places, one per item, got `undefined`"],
     ["a string", "ab", "an array of 2 places, one per item, got `ab` (string)"],
@@ -133,7 +133,7 @@ describe("a handler that yields what is no round", () => {
 });
 
 describe("a hole in a round", () => {
-  test("fails its caller alone with BATCH_RESULT, which names the batcher and the place", async () => {
+  test("rejects only its caller with BATCH_RESULT, which names the batcher and the place", async () => {
     const stream = batchStream<number, unknown>(
       function* (items) {
         const round = new Array<unknown>(items.length);

@@ -17,7 +17,7 @@ async function hold(call: StreamRig["call"], clock: VirtualClock): Promise<void>
 }
 
 describe("a slow reader", () => {
-  test("holds the producer: no round is asked for while a caller has more than maxBufferedChunks unread", async () => {
+  test("holds the producer: no round is read while a caller has more than maxBufferedChunks unread", async () => {
     const { stream, call, clock } = streamRig({ maxBufferedChunks: 3 });
     const [fast, slow] = [read(stream("fast")), stream("slow")];
     await clock.settle();
@@ -111,7 +111,7 @@ describe("a slow reader", () => {
     expect([call(0).asked, call(1).asked]).toEqual([2, 4]);
   });
 
-  test("that was given DONE with a chunk unread holds nobody, and still gets its chunk", async () => {
+  test("that got DONE with a chunk unread holds no other caller, and still gets its chunk", async () => {
     const { stream, call, clock } = streamRig();
     const [a, b] = [stream("a"), read(stream("b"))];
     await clock.settle();
@@ -127,7 +127,7 @@ describe("a slow reader", () => {
     expect(await a.next()).toEqual(ended);
   });
 
-  test("that leaves with a chunk unread lets the others go on", async () => {
+  test("that cancels with a chunk unread no longer holds the others", async () => {
     const { stream, call, clock } = streamRig({ maxBufferedChunks: 1 });
     const [slow, fast] = [stream("slow"), read(stream("fast"))];
     await hold(call, clock);

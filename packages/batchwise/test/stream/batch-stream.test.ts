@@ -83,7 +83,7 @@ describe("batchStream()", () => {
     expect([a.chunks, b.chunks]).toEqual([[2], [1]]);
   });
 
-  test("fails the caller alone in whose place an Error is, after the chunks it was given", async () => {
+  test("fails only the caller in whose place an Error is, after its earlier chunks", async () => {
     const failure = new Error("no");
     const stream = batchStream(async function* (items: number[]) {
       yield items;

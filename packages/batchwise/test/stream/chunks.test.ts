@@ -20,7 +20,7 @@ function throws(): never {
 }
 
 describe("a chunk that is a promise that rejects", () => {
-  test("while its reader is busy leaves no rejection unhandled; the reader sees it", async () => {
+  test("while its reader is busy causes no unhandled rejection; the reader gets it", async () => {
     const { stream, call, clock } = streamRig();
     const a = stream("a");
     await clock.settle();
@@ -81,7 +81,7 @@ describe("a chunk", () => {
   });
 });
 
-describe("a place that fails its caller alone", () => {
+describe("a place that fails only its caller", () => {
   const realm = runInNewContext("new TypeError('elsewhere')");
   const cause = new Error("trap");
   const trap = (): never => {
@@ -112,7 +112,7 @@ describe("a place that fails its caller alone", () => {
     ]);
   });
 
-  test("not of a caller who has ended: its place is ignored, whatever it does", async () => {
+  test("not of a caller who has ended: its place is ignored, whatever its value", async () => {
     const stream = batchStream<string, unknown>(function* () {
       yield [DONE, "b"];
       const round: unknown[] = ["", "b"];
@@ -137,7 +137,7 @@ describe("a promise as a chunk", () => {
     expect((await stream("a").next()).value).toBe(promise);
   });
 
-  test("leaves no rejection unhandled where nobody gets it: its caller has ended, or leaves without reading", async () => {
+  test("causes no unhandled rejection without a recipient: its caller has ended, or cancels without reading", async () => {
     const stream = batchStream<string, unknown>(async function* () {
       yield [DONE, fail(), SKIP];
       yield [fail(), fail(), 1];
@@ -153,7 +153,7 @@ describe("a promise as a chunk", () => {
 describe("DONE and SKIP of another copy of the package", () => {
   afterEach(() => vi.resetModules());
 
-  test("work, and its errors are told by their code", async () => {
+  test("work, and its errors are recognised by their code", async () => {
     vi.resetModules();
     const other = await import("batchwise");
     expect(other.batchStream).not.toBe(batchStream);

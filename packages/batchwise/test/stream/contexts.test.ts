@@ -10,7 +10,7 @@ const storage = new AsyncLocalStorage<string>();
 const task = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe("the async context in which the stream function was made", () => {
-  test("is that of the call, of every round, of the iterator's end and of the clean-up, whoever reads or leaves", async () => {
+  test("is that of the call, of every round, of the iterator's end and of the clean-up, for any reader", async () => {
     const seen: string[] = [];
     const note = (what: string): void => {
       seen.push(`${what} in ${storage.getStore()}`);
@@ -53,7 +53,7 @@ describe("the async context in which the stream function was made", () => {
     expect(new Set(seen)).toEqual(new Set(["call in maker", "next in maker", "return in maker"]));
   });
 
-  test("is that of the warning of a blocked batch, with a clock that somebody else moves", async () => {
+  test("is that of the warning of a blocked batch, with a clock that another context moves", async () => {
     const clock = virtualClock();
     const stream = storage.run("maker", () =>
       batchStream(
@@ -108,7 +108,7 @@ describe("a caller's AsyncLocalStorage store", () => {
     expect(report).toEqual({ running: 1, chunksKept: 0, whileOthersGoOn: [], afterTheBatch: [] });
   });
 
-  test("of the caller who set the batch in motion is not reachable either, though the batch goes on", () => {
+  test("of the caller that started the batch is not reachable either, though the batch continues", () => {
     expect(run("--caller-first")).toMatchObject({ running: 1, chunksKept: 0, whileOthersGoOn: [], afterTheBatch: [] });
   });
 });

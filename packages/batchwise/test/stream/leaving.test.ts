@@ -4,7 +4,7 @@ import { unreadable } from "../abuse/objects.ts";
 import { range } from "../support.ts";
 import { addsUp, chunk, ended, fateOf, read, streamRig } from "./support.ts";
 
-describe("a reader who leaves", () => {
+describe("a reader that breaks off", () => {
   test("by `break` ends its own part; the others go on", async () => {
     const { stream, call, clock } = streamRig();
     const taken: unknown[] = [];
@@ -133,7 +133,7 @@ describe("a reader who leaves", () => {
     expect(await a.next()).toEqual(ended);
   });
 
-  test("leaves the slot to the handler until that has stopped, for a hung one has not", async () => {
+  test("keeps the slot for the handler until that has stopped, for a hung one has not", async () => {
     const { stream, call, calls, clock } = streamRig({ maxBatchSize: 1, handlerTimeoutMs: 500 });
     const a = stream("a");
     const b = read(stream("b"));
@@ -203,7 +203,7 @@ describe("a caller's signal", () => {
     expect(stream.stats().completed).toBe(1000);
   });
 
-  test("does not keep a reader from leaving by itself", async () => {
+  test("does not keep a reader from breaking off by itself", async () => {
     const { stream, clock } = streamRig();
     const { signal } = new AbortController();
     const a = stream("a", { signal });
@@ -225,7 +225,7 @@ describe("a caller's signal", () => {
   });
 });
 
-test("two streams whose signal's reason cannot be read end with what reading it threw", async () => {
+test("two streams whose signal's reason cannot be read end with the error of reading it", async () => {
   const { stream, clock } = streamRig();
   const target = Object.assign(new EventTarget(), { aborted: false });
   const signal = unreadable("reason", target) as AbortSignal;
@@ -238,7 +238,7 @@ test("two streams whose signal's reason cannot be read end with what reading it 
   expect(await fateOf(stream("c", { signal }))).toMatchObject({ error: new Error("read") });
 });
 
-describe("streams that share a signal leave together when it aborts", () => {
+describe("streams that share a signal end in one step when it aborts", () => {
   test("where a listener flushes meanwhile: none is handed to the handler", async () => {
     const { stream, calls, clock } = streamRig({ maxWaitMs: 1_000 });
     stream.on("item", () => void stream.flush());

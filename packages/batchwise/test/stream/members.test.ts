@@ -63,7 +63,7 @@ describe("the members of a stream function", () => {
     ]);
   });
 
-  test("submitMany reads its options once a call, and fails every item with what reading them throws", async () => {
+  test("submitMany reads its options once a call, and fails every item with the error of reading them", async () => {
     const stream = batchStream<number, never>(function* () {});
     const reads: string[] = [];
     const note = (name: string): undefined => void reads.push(name);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 const child = fileURLToPath(new URL("./memory-child.ts", import.meta.url));
 
-test("a hundred thousand rounds to a slow reader leave the heap flat and the producer as far ahead as it may", () => {
+test("a hundred thousand rounds to a slow reader keep the heap flat and the producer as far ahead as it may be", () => {
   const { stdout, stderr } = spawnSync(process.execPath, ["--expose-gc", child], { encoding: "utf8", timeout: 30_000 });
   expect(stderr).toBe("");
   const { produced, consumed, ahead, grownBytes } = JSON.parse(stdout) as Record<string, number>;

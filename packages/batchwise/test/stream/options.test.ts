@@ -14,13 +14,13 @@ describe("the user's functions of a stream function see the items", () => {
     expect(rig.stream.stats().averageBatchCost).toBe(5);
   });
 
-  test("cost: an item over the cap fails its stream alone", async () => {
+  test("cost: an item over the cap fails only its stream", async () => {
     const { stream } = streamRig({ cost: (item) => item.length, maxBatchCost: 5 });
     expect((await fateOf(stream("aaaaaa"))).error).toMatchObject({ code: "ITEM_TOO_LARGE" });
     expect(stream.stats().rejected).toBe(1);
   });
 
-  test.each(["estimateTokens", "estimateCost"])("no cost: the item's own %s() is asked", async (name) => {
+  test.each(["estimateTokens", "estimateCost"])("no cost: the item's own %s() is called", async (name) => {
     class Weighed {
       readonly weight: number;
       constructor(weight: number) {
@@ -47,7 +47,7 @@ describe("the user's functions of a stream function see the items", () => {
     expect(error).toMatchObject({ code: "INVALID_OPTION", message: expect.stringContaining("`cost`") });
   });
 
-  test("no cost: the item's own estimate is asked as little as by a plain batcher", async () => {
+  test("no cost: the item's own estimate is called as little as by a plain batcher", async () => {
     const asked: string[] = [];
     const item = { estimateTokens: () => asked.push("tokens"), estimateCost: () => asked.push("cost") };
     const uncapped = batchStream<unknown, never>(function* () {});
@@ -97,7 +97,7 @@ describe("the user's functions of a stream function see the items", () => {
   });
 
   test.each<[keyof StreamOptions<string>]>([["cost"], ["key"], ["fairBy"]])(
-    "%s: what it throws fails that stream alone",
+    "%s: its error fails only that stream",
     async (name) => {
       const boom = new Error(name);
       const rig = streamRig({
@@ -183,7 +183,7 @@ describe("a full queue", () => {
     expect(await finishAll(rig)).toEqual([["a"], ["c"]]);
   });
 
-  test("lets a held back reader leave", async () => {
+  test("lets a held back reader break off", async () => {
     const rig = streamRig({ maxBatchSize: 1, maxQueueSize: 1 });
     read(rig.stream("a"));
     await rig.clock.settle();

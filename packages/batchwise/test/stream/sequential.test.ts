@@ -181,7 +181,7 @@ describe("a batch that waits for a caller who does not read", () => {
     expect(await all(a)).toEqual(["a1", "a2"]);
   });
 
-  test("is told apart from the engine's own warnings, which the same listener hears", async () => {
+  test("differs from the engine's own warnings, which the same listener gets", async () => {
     const { stream, clock, warnings } = counting(3, 1);
     stream.on("batch", () => {
       throw new Error("listener");
@@ -203,7 +203,7 @@ describe("maxBufferedChunks", () => {
     expect(Object.isFrozen(stream.options)).toBe(true);
   });
 
-  test("does not keep a batch's slot for a caller who has everything and has not read it", async () => {
+  test("does not keep a batch's slot for a caller who has all chunks and has not read them", async () => {
     const rig = streamRig({ maxBatchSize: 1 });
     const a = rig.stream("a");
     rig.stream("b");
@@ -217,7 +217,7 @@ describe("maxBufferedChunks", () => {
     expect(await all(a)).toEqual([1, 2, 3]);
   });
 
-  test("lets a caller read what it was given after a deadline, a signal or the end of the batcher", async () => {
+  test("lets a caller read its chunks after a deadline, a signal or the end of the batcher", async () => {
     const rig = streamRig();
     const controller = new AbortController();
     const streams = [

@@ -18,7 +18,7 @@ async function stalled(others: readonly string[], options: Parameters<typeof str
 }
 
 describe("a caller who does not read", () => {
-  test("is ended alone, with STREAM_STALLED, once another of its batch has waited 30 s for it", async () => {
+  test("ends with STREAM_STALLED, as the only one, once another caller of its batch has waited 30 s for it", async () => {
     const of = streamRig({ maxBufferedChunks: 1, name: "chat" });
     const slow = of.stream.submit("slow");
     const other = read(of.stream.submit("other"));
@@ -61,7 +61,7 @@ describe("a caller who does not read", () => {
     expect(later.chunks).toEqual(["chunk"]);
   });
 
-  test("is not ended while nobody waits for it: the other of its batch does not read either, and a slot is free", async () => {
+  test("is not ended while no caller waits for it: the other of its batch does not read either, and a slot is free", async () => {
     const of = streamRig({ maxBufferedChunks: 1, maxBatchSize: 2, concurrency: 2 });
     const streams = [of.stream.submit("slow"), of.stream.submit("other")];
     await of.clock.settle();
@@ -78,7 +78,7 @@ describe("a caller who does not read", () => {
     expect(of.call(0).asked).toBe(3);
   });
 
-  test("is given the whole time again by a waiter who came after another had left", async () => {
+  test("gets the whole time again from a waiter that came after another had gone", async () => {
     const of = await stalled([]);
     const controller = new AbortController();
     void read(of.stream.submit("first", { signal: controller.signal }));
@@ -211,7 +211,7 @@ describe("maxStallMs", () => {
     expect(of.call(0).asked).toBe(3);
   });
 
-  test("of Infinity ends nobody", async () => {
+  test("of Infinity ends no stream", async () => {
     const of = await stalled(["other"], { maxStallMs: Number.POSITIVE_INFINITY });
     void read(of.stream.submit("later"));
     await of.clock.advance(100 * MAX_STALL_MS);

@@ -59,7 +59,7 @@ async function rig(options: BatchOptions<Job, string> = {}, runMs = (size: numbe
 }
 
 describe("a latency target", () => {
-  test("refuses at submit what cannot be answered in time, and says when to come again", async () => {
+  test("refuses at submit items that cannot be answered in time, and says when to retry", async () => {
     const { batcher, clock, submit, learn } = await rig();
     await learn();
     submit(jobs(24));
@@ -92,7 +92,7 @@ describe("a latency target", () => {
     expect(batcher.stats().latencyMs.max).toBeLessThan(55);
   });
 
-  test("refuses nobody before three batches have ended", async () => {
+  test("refuses no item before three batches have ended", async () => {
     const { clock, submit, refused, answered, sizes } = await rig({}, () => 500);
     submit(jobs(100));
     await clock.advance(1_400);
@@ -118,7 +118,7 @@ describe("a latency target", () => {
     expect(answered).toHaveLength(3);
   });
 
-  test("leaves an item's own deadline to DEADLINE_EXCEEDED", async () => {
+  test("applies DEADLINE_EXCEEDED to an item's own deadline", async () => {
     const { clock, submit, refused, learn } = await rig({ timeoutMs: 20 });
     await learn([1, 2, 4, 4, 4]);
     submit(jobs(8));
@@ -140,7 +140,7 @@ describe("a latency target", () => {
     expect(latencyMs.max).toBeGreaterThan(Math.min(maxWaitMs, 30));
   });
 
-  test("may be set and taken back while it runs, and keeps what it has learned", async () => {
+  test("may be set and removed while it runs, and keeps its learned figures", async () => {
     const { batcher, clock, submit, refused, learn } = await rig();
     await learn();
     batcher.configure({ targetLatencyMs: Infinity });
@@ -177,7 +177,7 @@ describe("a latency target", () => {
     expect(answered.length).toBeGreaterThan(700);
   });
 
-  test("says in `stats()` what it has learned", async () => {
+  test("reports its learned figures in `stats()`", async () => {
     const { batcher, learn } = await rig();
     expect(batcher.stats().learned).toMatchObject({ state: "learning", target: { capacityPerSecond: 0 } });
     await learn();
@@ -212,8 +212,8 @@ async function crowd(list: readonly Job[], options: BatchOptions<Job, string> = 
   return { ...all, names };
 }
 
-describe("who is let go", () => {
-  test("the lowest priority first, whoever came first", async () => {
+describe("which items are refused", () => {
+  test("the lowest priority first, in any order of arrival", async () => {
     const { names, refused } = await crowd([...jobs(10, { priority: -1 }), ...jobs(4, { priority: 1 })]);
     expect(names("1#")).toBe(4);
     expect(refused.every((name) => name.startsWith("-1#"))).toBe(true);
@@ -225,7 +225,7 @@ describe("who is let go", () => {
     expect(names("1#")).toBe(4);
   });
 
-  test("within a priority, those who came first", async () => {
+  test("within a priority, the earliest", async () => {
     const { clock, submit, answered, refused, learn } = await rig();
     await learn();
     submit(jobs(24));
@@ -252,7 +252,7 @@ describe("who is let go", () => {
     expect(refused.some((name) => name.startsWith("lane0"))).toBe(false);
   });
 
-  test("while paused, only what is certain", async () => {
+  test("while paused, only certain ones", async () => {
     const { batcher, clock, submit, refused, learn } = await rig();
     await learn();
     batcher.pause();
@@ -263,7 +263,7 @@ describe("who is let go", () => {
     expect(refused).toEqual([]);
   });
 
-  test("held by a limiter, only what is certain", async () => {
+  test("held by a limiter, only certain ones", async () => {
     const clock = virtualClock();
     const limiter = rateLimiter({ callsPerMinute: 600, clock });
     const handler = (items: number[]): Promise<number[]> =>

@@ -166,7 +166,7 @@ describe("in time, without an event", () => {
     expect(Math.max(...refusedAfterMs)).toBeLessThan(TARGET_MS);
   });
 
-  test("behind a call that hangs, also those who wait outside a full queue", async () => {
+  test("behind a call that hangs, also the submits outside a full queue", async () => {
     const { batcher, clock, state, submit, refused, refusedAfterMs } = await rig();
     batcher.configure({ maxQueueSize: 4 });
     state.hangs = true;
@@ -250,7 +250,7 @@ describe("the refused", () => {
     expect(one.reason).not.toHaveProperty("submitted");
   });
 
-  test("of `map` wait as long as they are told, and not longer than its signal", async () => {
+  test("of `map` wait as long as they should, and not longer than its signal", async () => {
     const { batcher, clock, state } = await rig();
     const before = clock.timers;
     const stop = new AbortController();

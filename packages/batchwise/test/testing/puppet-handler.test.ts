@@ -15,7 +15,7 @@ afterEach(() => {
   process.off("unhandledRejection", note);
 });
 
-test("only the first answer to a call counts, and a later `reject` leaves no unhandled rejection", async () => {
+test("only the first answer to a call counts, and a later `reject` causes no unhandled rejection", async () => {
   const clock = virtualClock();
   const handler = puppetHandler<number>();
   const batcher = createBatcher(handler, { clock });

@@ -30,7 +30,7 @@ describe("`setImmediate` of the virtual clock", () => {
     expect(ran).toEqual(["job", "turn", "immediate 1", "immediate 2"]);
   });
 
-  test("lets each callback's own jobs and turns run before the next one, and runs what it adds", async () => {
+  test("runs each callback's own jobs and turns before the next one, and runs the ones it adds", async () => {
     const clock = virtualClock();
     const ran: string[] = [];
     clock.setImmediate(() => {

@@ -58,7 +58,7 @@ describe("esbuild", () => {
     expect(outcomeOf(project, outfile)).toEqual(right);
   });
 
-  test("bundles what is required, too", async () => {
+  test("bundles a `require`, too", async () => {
     const required = application.replaceAll(/import (?:\* as )?(.+) from ("[^"]+");/g, "const $1 = require($2);");
     const project = new Project("esbuild", { "main.cjs": required });
     const outfile = `${project.folder}out.cjs`;

@@ -32,7 +32,7 @@ function messagesOf(fixtures: readonly string[], options: object): string {
   return stdout + stderr;
 }
 
-test("the built declarations infer, accept and refuse what the fixtures say, in a strict program", () => {
+test("the built declarations infer, accept and refuse as the fixtures say, in a strict program", () => {
   expect(messagesOf(["handlers.ts", "mistakes.ts", "decorated.ts", "decorated-both.ts", "threads.ts"], {})).toBe("");
 });
 

@@ -12,7 +12,7 @@ export const nothing = batch(async (items: string[]) => { items.sort(); });
 export const text = batch((items: string[]) => items.join());
 `;
 
-test("the compiler says what a handler has to return, in at most 7 lines", () => {
+test("the compiler names the result that a handler has to return, in at most 7 lines", () => {
   built("index.d.ts");
   const folder = scratchFolder("wrong-answers");
   const compilerOptions = { target: "es2022", module: "nodenext", strict: true, noEmit: true, types: [] };

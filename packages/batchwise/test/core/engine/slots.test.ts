@@ -127,7 +127,7 @@ const step = fc.record({
 });
 
 describe("slots", () => {
-  test("are held by at most `concurrency` batches, whatever these do, and go to those who wait in their order", () => {
+  test("are held by at most `concurrency` batches, whatever these do, and go to waiting batches in order", () => {
     const shape = fc.record<Shape>({
       concurrency: fc.integer({ min: 1, max: 4 }),
       prefetch: fc.nat(3),

@@ -11,7 +11,7 @@ function throwing(): never {
   throw new Error("no measure");
 }
 
-describe("what a cost function says", () => {
+describe("the result of a cost function", () => {
   test.each([
     ["throws", Number.POSITIVE_INFINITY, throwing],
     ["rejects", Number.POSITIVE_INFINITY, () => Promise.reject(new Error("no measure")) as never],
@@ -30,7 +30,7 @@ describe("what a cost function says", () => {
   });
 });
 
-test("a batch costs the sum of its items, their number times the largest, or what the function says", () => {
+test("a batch costs the sum of its items, their number times the largest, or the result of the function", () => {
   fc.assert(
     fc.property(fc.array(fc.nat(20)), (costs) => {
       const entries = costs.map((cost, id) => entryOf({ id, cost }));

@@ -97,7 +97,7 @@ describe("a batch", () => {
     );
   });
 
-  test("takes what is covered by a flush and no more, in the order of all", () => {
+  test("takes only the items that a flush covers, in the order of all", () => {
     const kit = new Kit();
     for (const id of range(6)) kit.push({ id, priority: id % 3 });
     kit.flush(undefined, [], () => {});
@@ -138,7 +138,7 @@ describe("a table of batches", () => {
 });
 
 describe("a cost function", () => {
-  test("shares rounds among tenants as a sum does: what does not fit has not been served", () => {
+  test("shares rounds among tenants as a sum does: an item that does not fit has not been served", () => {
     const item = fc.record({ tenant: fc.constantFrom("a", "b", "c"), cost: fc.integer({ min: 1, max: 9 }) });
     fc.assert(
       fc.property(

@@ -72,7 +72,7 @@ describe("plain entries", () => {
     expect(queue.arrive(entryOf({ id: 3 }))).toBe(false);
   });
 
-  test("are younger than what waits in lines", () => {
+  test("are younger than the entries in lines", () => {
     const kit = new Kit().push({ id: 1, at: 5 });
     kit.queue.makeRoom(9);
     expect(kit.queue.arrive(entryOf({ id: 2, at: 6 }))).toBe(true);

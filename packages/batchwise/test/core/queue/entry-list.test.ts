@@ -89,7 +89,7 @@ describe("an entry list", () => {
   test.each([
     ["left early", 1],
     ["were taken from the front", 0],
-  ])("keeps nothing of those who %s", (_how, from) => {
+  ])("keeps nothing of entries that %s", (_how, from) => {
     const pair = new Pair();
     const all = range(10_000).map((at) => pair.push(at));
     pair.remove(all.slice(from, -1), false);

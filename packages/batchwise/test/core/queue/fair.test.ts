@@ -94,7 +94,7 @@ describe("tenants that share a line", () => {
     expect(kit.takeAll({ maxBatchSize: 1 }).flat()).toEqual([4, 5, 6, 7]);
   });
 
-  test("have their oldest entry found, whoever goes next", () => {
+  test("have their oldest entry found, in any order of service", () => {
     const kit = fair().push(
       { id: 1, at: 4, tenant: "a" },
       { id: 2, at: 3, tenant: "b" },
@@ -127,7 +127,7 @@ describe("tenants that share a line", () => {
 });
 
 describe("shares over time", () => {
-  test("count what a tenant was served before it comes back, one item at a time", () => {
+  test("count the service of a tenant before it comes back, one item at a time", () => {
     const kit = fair();
     for (const id of range(400)) kit.push({ id, tenant: "flood" });
     let served = 0;
@@ -138,7 +138,7 @@ describe("shares over time", () => {
     expect(served).toBeGreaterThanOrEqual(200);
   });
 
-  test("leave room for a tenant that waits, however many others keep coming", () => {
+  test("serve a tenant that waits, however many others keep coming", () => {
     const kit = fair().push({ id: 0, tenant: "old" }, { id: 1, tenant: "old" }, { id: 2, tenant: "old" });
     const order: unknown[] = [];
     for (let id = 10; id < 60; id += 2) {
@@ -190,7 +190,7 @@ describe("shares over time", () => {
   });
 });
 
-describe("costs at the ends of what a number can hold", () => {
+describe("costs at the ends of the range of numbers", () => {
   test("are shared like others where they add up to Infinity", () => {
     const kit = fair();
     for (const id of [1, 2, 3, 4, 5, 6]) kit.push({ id, tenant: id < 4 ? "dear" : "free", cost: id < 4 ? 1.7e308 : 0 });

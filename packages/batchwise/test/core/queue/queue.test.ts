@@ -46,7 +46,7 @@ function apply(model: Model, next: Step, id: number, isKeyed: boolean): void {
 }
 
 describe("a queue", () => {
-  test("knows of all that waits what a list would, whatever happens in it", () => {
+  test("agrees with a plain list about all waiting entries, whatever happens in it", () => {
     const shape = fc.record({
       isFair: fc.boolean(),
       isKeyed: fc.boolean(),
@@ -90,7 +90,7 @@ describe("a queue", () => {
     expect(kit.queue.earliestDueLane).toBeUndefined();
   });
 
-  test("raises to the place of its age, and only those who still wait", () => {
+  test("raises to the place of its age, and only entries that still wait", () => {
     const kit = new Kit().push(
       { id: 1, at: 1 },
       { id: 2, at: 2, priority: 5 },
@@ -110,7 +110,7 @@ describe("a queue", () => {
   });
 });
 
-test("a batch of two priorities in turns, behind which many have left, leaves the count of its lane right", () => {
+test("a batch of two priorities in turns, behind which many entries were removed, keeps the count of its lane right", () => {
   const kit = new Kit({ priorityAgingMs: 1_000 });
   let id = 0;
   const push = (count: number, at: number, priority: number): number[] => {

@@ -38,7 +38,7 @@ describe("the rank of a waiting entry", () => {
     expect(leadOf(priority, isSmall, agingMs)).toEqual(rank);
   });
 
-  test("says who goes first: a step of priority outweighs `priorityAgingMs`, half of it a small call", () => {
+  test("orders entries: a step of priority outweighs `priorityAgingMs`, half of it a small call", () => {
     fc.assert(
       fc.property(waiting, waiting, fc.constantFrom(1, 3, 10, Infinity), (a, b, agingMs) => {
         const [one, other] = [a, b].map((of) => ({ ...of, moment: { at: of.at } })) as [never, never];

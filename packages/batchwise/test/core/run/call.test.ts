@@ -131,7 +131,7 @@ describe("the places of an answer", () => {
     );
   });
 
-  test("that are missing fail their callers alone; an explicit undefined is a result", () => {
+  test("that are missing fail only their callers; an explicit undefined is a result", () => {
     const kit = kitOf(["counting", "counting", "counting"]);
     const answer = [1, undefined, undefined];
     delete answer[2];
@@ -143,7 +143,7 @@ describe("the places of an answer", () => {
     expect(kit.told[2]).toEqual([2, "failed", expect.objectContaining({ code: "BATCH_RESULT" })]);
   });
 
-  test("of callers who leave while they are read are passed over", () => {
+  test("of callers who cancel while they are read are skipped", () => {
     const kit = kitOf(["counting", "bare"]);
     const answer = [0, 1];
     const leave = (): number => {
@@ -155,7 +155,7 @@ describe("the places of an answer", () => {
     expect([kit.told, kit.settled]).toEqual([[], 0]);
   });
 
-  test("that are promised settle each at its own time, and not for those who have left by then", async () => {
+  test("that are promised settle each at its own time, and not for callers who have left by then", async () => {
     const kit = kitOf(["bare", "counting", "bare"]);
     const gates = range(3).map(() => gate());
     kit.settle(gates.map(({ promise }, index) => promise.then(() => index)));
@@ -176,7 +176,7 @@ describe("the places of an answer", () => {
   });
 });
 
-test("a batch that comes to nothing tells all who are still there, and counts those who do not count themselves", async () => {
+test("a failed batch rejects all remaining callers, and counts callers that do not count themselves", async () => {
   const kit = kitOf(["bare", "counting", "gone", "many"]);
   const batch = { noteSettled: (count: number) => (kit.settled += count) };
   failEntries(kit.entries, failure, "rejected", batch, kit.services);
@@ -186,14 +186,14 @@ test("a batch that comes to nothing tells all who are still there, and counts th
   expect([kit.settled, kit.stats().rejected, kit.stats().failed]).toEqual([3, 2, 0]);
 });
 
-describe("an answer that nobody waits for", () => {
+describe("an answer without a recipient", () => {
   test.each<[string, () => unknown]>([
     ["rejected places", () => [Promise.reject(failure), 1, Promise.reject(failure)]],
     ["a place that throws", () => [unreadable(), Promise.reject(failure)]],
     ["a revoked proxy", () => revoked([1])],
     ["no array", () => ({ 0: 1 })],
     ["nothing", () => undefined],
-  ])("with %s leaves nothing unhandled and throws nothing", async (_what, answer) => {
+  ])("with %s causes no unhandled rejection and throws nothing", async (_what, answer) => {
     expect(() => ignorePlaces(answer())).not.toThrow();
     await servicesKit().clock.settle();
   });

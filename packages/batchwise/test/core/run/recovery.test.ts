@@ -77,7 +77,7 @@ describe("after a call that failed", () => {
     ["of one item", { isolateFailures: true }, 1, true, "error"],
     ["of a handler that did not open", { isolateFailures: true }, 4, false, "error"],
     ["whose callers have all left", { retry: { attempts: 2 }, isolateFailures: true }, 0, true, "error"],
-  ])("%s, it does what its options say", async (_case, options, count, mayHalve, step, pauseMs = 0) => {
+  ])("%s, it follows its options", async (_case, options, count, mayHalve, step, pauseMs = 0) => {
     const { clock, batch, recovery, tried } = recoveryOf(options, count);
     const { entries } = batch;
     recovery.failed(failure, mayHalve);
@@ -87,14 +87,14 @@ describe("after a call that failed", () => {
     expect([batch.phase === "done", recovery.isSplit]).toEqual([step === "error", step === "halves"]);
   });
 
-  test("a pause that the error asks for is at least kept", async () => {
+  test("a pause in the error is at least kept", async () => {
     const { clock, batch, recovery, tried } = recoveryOf({ retry: { attempts: 2, backoffMs: 30 } }, 4);
     recovery.failed(Object.assign(new Error("busy"), { retryAfterMs: 50 }), true);
     await clock.advance(100);
     expect(tried).toEqual([[batch.entries, 50]]);
   });
 
-  test("the first half is tried before the second, halves of a half before the other, and those who left are not", () => {
+  test("the first half is tried before the second, halves of a half before the other, and cancelled items are not", () => {
     const { batch, recovery, tried } = recoveryOf({ isolateFailures: true }, 8);
     const { entries } = batch;
     for (let call = 0; call < 2; call += 1) recovery.failed(failure, true);
@@ -114,7 +114,7 @@ describe("after a call that failed", () => {
     expect(batch.phase).toBe("done");
   });
 
-  test("the backoff of a batch that `retry.when` has ended is not asked for", () => {
+  test("the backoff of a batch that `retry.when` has ended is not computed", () => {
     let asked = 0;
     const backoffMs = (): number => {
       asked += 1;

@@ -77,7 +77,7 @@ describe("the backoff", () => {
   });
 });
 
-describe("the pause that a provider asks for", () => {
+describe("the pause in a provider's answer", () => {
   function limiterThat(hold: (forMs: number) => unknown): RateLimiter {
     return {
       reserve: () => ({ granted: false }),
@@ -87,7 +87,7 @@ describe("the pause that a provider asks for", () => {
     };
   }
 
-  test("holds all who share the limiter", () => {
+  test("holds all batchers that share the limiter", () => {
     const held: number[] = [];
     const { services } = servicesKit({ limiter: limiterThat((forMs) => held.push(forMs)) });
     expect(askedPause({ headers: { "retry-after": "2" } }, services)).toBe(2_000);

@@ -69,7 +69,7 @@ describe("a histogram", () => {
     );
   });
 
-  test("counts an observation as often as it is told", () => {
+  test("counts an observation as often as it is recorded", () => {
     const value = fc.tuple(fc.nat(50), fc.integer({ min: 1, max: 20 }));
     fc.assert(
       fc.property(fc.array(value, { maxLength: 40, size: "max" }), (list) => {

@@ -174,7 +174,7 @@ describe("a recorder", () => {
     expect([waitMs.mean, waitMs.max, runMs.max, batchSize.p50, batchCost.max]).toEqual([3, 8, 30, 7, 9.5]);
   });
 
-  test("tells how long the oldest waits, never less than nothing, and what the engine tells it", () => {
+  test("reports how long the oldest waits, never a negative time, and the figures from the engine", () => {
     const recorder = new Recorder();
     const of = (oldestAt: number): BatcherStats =>
       recorder.snapshot({ waiting: 2, blocked: 5, oldestAt, learned: null }, 42);
@@ -182,7 +182,7 @@ describe("a recorder", () => {
     expect(of(30)).toMatchObject({ waiting: 2, blocked: 5 });
   });
 
-  test("counts callers who joined and those who were answered from a cache until the next reset", () => {
+  test("counts callers who joined and callers answered from a cache until the next reset", () => {
     const recorder = new Recorder();
     recorder.joined();
     recorder.foundInCache(3);

@@ -40,7 +40,7 @@ function group(count: number): { listeners: Named[]; told: [number, unknown][] }
 }
 
 describe("signals of callers", () => {
-  test("have one listener each, and tell all who are still there once, with the signal's own reason", () => {
+  test("have one listener each, and reject all remaining callers once, with the signal's own reason", () => {
     const step = fc.record({ place: fc.nat(29), signal: fc.nat(2), leaves: fc.boolean() });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120, size: "max" }), (steps) => {
@@ -72,7 +72,7 @@ describe("signals of callers", () => {
     );
   });
 
-  test("tell nobody before all have left, and nobody who had left already, in one step", () => {
+  test("reject in one step, after all are removed, and skip callers already removed", () => {
     let isInStep = false;
     const signals = new AbortSignals((work) => {
       isInStep = true;
@@ -93,7 +93,7 @@ describe("signals of callers", () => {
     expect(steps).toEqual([...left, "a is told true", "b is told true"]);
   });
 
-  test("are let go of when the last listener leaves, and taken up again after that", () => {
+  test("are released when the last listener is removed, and listened to again after that", () => {
     const signals = signalsOf();
     const { signal } = new AbortController();
     const [a, b] = group(2).listeners as [Named, Named];
@@ -104,7 +104,7 @@ describe("signals of callers", () => {
     expect(listenersOf(signal)).toBe(1);
   });
 
-  test("whose reason cannot be read tell what reading it threw", () => {
+  test("whose reason cannot be read reject with the error of reading it", () => {
     const signals = signalsOf();
     const target = Object.assign(new EventTarget(), { aborted: false });
     const signal = unreadable("reason", target) as AbortSignal;
@@ -114,7 +114,7 @@ describe("signals of callers", () => {
     expect(told).toEqual([0, 1].map((name) => [name, new Error("read")]));
   });
 
-  test("that will not let go of their listener disturb nobody", () => {
+  test("that cannot remove their listener fail no caller", () => {
     const signals = signalsOf();
     const signal = Object.assign(new EventTarget(), { aborted: false, reason: undefined }) as unknown as AbortSignal;
     signal.removeEventListener = () => {

@@ -51,7 +51,7 @@ function kitOf(): Kit {
 }
 
 describe("equal callers", () => {
-  test("share a place that is due for the first of them and leaves with the last", () => {
+  test("share a place that is due for the first of them and ends with the last", () => {
     const step = fc.record({
       timeoutMs: fc.oneof(fc.integer({ min: 1, max: 50 }), fc.constant(NEVER)),
       leaves: fc.nat(9),
@@ -82,7 +82,7 @@ describe("equal callers", () => {
     );
   });
 
-  test("cost little each, however many leave in the order of their deadlines", () => {
+  test("cost little each, however many expire in the order of their deadlines", () => {
     const { shared, join } = kitOf();
     const callers = range(2_000).map((index) => join(index + 1));
     let reads = 0;
@@ -114,7 +114,7 @@ describe("equal callers", () => {
     expect(queue.size).toBe(1);
   });
 
-  test("are all answered, once, and the result is stored; nobody can join after that", () => {
+  test("are all answered, once, and the result is stored; no caller can join after that", () => {
     const { inFlight, shared, stored, told, join, stats } = kitOf();
     for (let callers = 0; callers < 3; callers += 1) join(20);
     shared.succeed("result", 5);

@@ -20,7 +20,7 @@ describe("pending entries", () => {
     ]);
   });
 
-  test("are skipped by what each of them says, which ends them; who has no way on stays", () => {
+  test("are skipped by their own report, which ends them; an entry without one stays", () => {
     const pending = new Pending();
     const [a, b, c] = entries();
     const skipped: unknown[] = [];

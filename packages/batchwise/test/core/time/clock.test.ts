@@ -70,7 +70,7 @@ describe("a steady clock", () => {
     expect(steady([first, first]).now()).toBe(0);
   });
 
-  test("gives times back as the injected clock tells them, also after that one stepped back", () => {
+  test("reports times of the injected clock, also after that one stepped back", () => {
     const clock = steady([1_000, 1_000, 10, 25]);
     clock.now();
     clock.now();

@@ -30,7 +30,7 @@ function kitOf(): Kit {
 }
 
 describe("deadlines", () => {
-  test("tell what is left at its own time, with one timer for all, whatever was removed", async () => {
+  test("fire at their own time, with one timer for all, whatever was removed", async () => {
     const plans = fc.array(fc.record({ at: fc.nat(50), isRemoved: fc.boolean() }), { maxLength: 150, size: "max" });
     await fc.assert(
       fc.asyncProperty(plans, async (list) => {
@@ -50,7 +50,7 @@ describe("deadlines", () => {
     );
   });
 
-  test("tell nobody before all that is due has expired, and nobody for whom it was over", async () => {
+  test("fire after all due ones have expired, and not for removed ones", async () => {
     const { clock, deadlines } = kitOf();
     const steps: string[] = [];
     for (const name of ["a", "over", "b"]) {
@@ -64,7 +64,7 @@ describe("deadlines", () => {
     expect(steps).toEqual(["a expires", "over expires", "b expires", "a is told", "b is told"]);
   });
 
-  test("pass over what another takes back while it expires", async () => {
+  test("pass over a deadline that another removes while it expires", async () => {
     const { clock, deadlines, told, add } = kitOf();
     let third: HeapNode<Due> | null = null;
     const expire = (): boolean => {
@@ -97,7 +97,7 @@ describe("deadlines", () => {
     expect(during).toEqual([true, true]);
   });
 
-  test("fire what is overdue when they are asked, before the timer comes", async () => {
+  test("fire overdue ones when they are checked, before the timer comes", async () => {
     const { clock, deadlines, told, add } = kitOf();
     for (const at of [10, 20]) add(at);
     deadlines.fireDue(15);
@@ -109,7 +109,7 @@ describe("deadlines", () => {
     ]);
   });
 
-  test("take what is added while they fire", async () => {
+  test("accept deadlines that are added while they fire", async () => {
     const { clock, deadlines, told, add } = kitOf();
     deadlines.add(
       calling(() => [clock.now(), clock.now() + 5].forEach(add)),

@@ -48,7 +48,7 @@ describe("a turn", () => {
     expect(seen).toEqual({ readings: 1, ends: 1 });
   });
 
-  test("ends once, however often it is asked to look again, and not at all where nobody asks", async () => {
+  test("ends once, however often its end is requested, and not at all without a request", async () => {
     const { turn, seen } = turnOf();
     await nextTask();
     expect(seen.ends).toBe(0);
@@ -57,7 +57,7 @@ describe("a turn", () => {
     expect(seen.ends).toBe(1);
   });
 
-  test("is followed by another one, with a moment of its own, where its end asks for that", async () => {
+  test("is followed by another one, with its own time, where its end requests that", async () => {
     const moments: Moment[] = [];
     const { turn, seen } = turnOf((same) => {
       if (moments.length < 3) moments.push(same.moment);
