@@ -31,7 +31,7 @@ describe("seeded chance", () => {
     expect([...mixed].sort((left, right) => left - right)).toEqual(values);
   });
 
-  test("arrivals rise, lie within the time, and come about as often as asked", () => {
+  test("arrivals rise, lie within the time, and come about as often as configured", () => {
     const arrivals = poissonArrivals(1_000, 10_000, 1);
     expect(arrivals).toEqual(arrivals.toSorted());
     expect(arrivals.at(-1)).toBeLessThan(10_000);

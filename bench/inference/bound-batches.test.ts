@@ -16,14 +16,14 @@ describe("batches of texts that are all known", () => {
     ]);
   });
 
-  test("a text longer than the cap goes alone", () => {
+  test("a text longer than the cap goes by itself", () => {
     expect(cutBatches([2, 2, 30], way(8, 10)).batches).toEqual([
       [0, 2],
       [2, 3],
     ]);
   });
 
-  test("each text alone is a batch of its own", () => {
+  test("every single text is a batch of its own", () => {
     expect(cutBatches([2, 2, 30], SINGLE).batches).toHaveLength(3);
   });
 
@@ -31,7 +31,7 @@ describe("batches of texts that are all known", () => {
     expect(meanSize([2, 2, 3, 5, 5], cutBatches([2, 2, 3, 5, 5], way(8, 10)))).toEqual({ rows: 2.5, cost: 9.5 });
   });
 
-  test("ways that cut alike are looked at once, and those that leave each text alone not at all", () => {
+  test("equal cuts are measured once, and cuts into single texts not at all", () => {
     const cuts = differentCuts([100, 100, 100, 100]);
     expect(cuts.map(({ name }) => name)).toEqual(["8 rows, 256 tokens", "8 rows, 512 tokens"]);
   });
@@ -52,7 +52,7 @@ describe("a sample of batches", () => {
     expect(wholeMs(callsMs.slice(0, 2), all.slice(0, 2), all)).toBeCloseTo(total);
   });
 
-  test("stays within what there is", () => {
+  test("stays within the available batches", () => {
     expect(new Set(spread(2, 50, 7))).toEqual(new Set([0, 1]));
   });
 });

@@ -21,7 +21,7 @@ const cell: CellResult & Stamp = {
   ...stamp,
 };
 
-test("each target of a cell has what was measured, beside its limit", () => {
+test("each target of a cell has its measured value, beside its limit", () => {
   const sections = sectionsOf({ cells: { "minilm/64/mixed": cell }, ablations: {} });
   const claims = sections
     .flatMap((section) => section.claims)
@@ -96,7 +96,7 @@ test("without the model alone there is no such section, and targets are as they 
   expect(report).toContain("| target | limit | measured | met |");
 });
 
-test("a report takes the place of the one before it, and leaves the rest of the page alone", () => {
+test("a report replaces the one before it, and does not change the rest of the page", () => {
   const page = "# A page\n\n<!-- bench:begin -->\n\nold\n\n<!-- bench:end -->\n\nThe end.\n";
   const expected = "# A page\n\n<!-- bench:begin -->\n\nnew\n\n<!-- bench:end -->\n\nThe end.\n";
   expect(withReport(page, "new\n")).toBe(expected);

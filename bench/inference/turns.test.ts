@@ -12,7 +12,7 @@ describe("the time that a service takes to learn", () => {
     expect(settledAfter(new Array(12).fill(100))).toBe(1);
   });
 
-  test("one that is slow for two seconds is settled when a whole second is near what it reaches", () => {
+  test("one that is slow for two seconds is settled when a whole second is near its final rate", () => {
     expect(settledAfter([...new Array(8).fill(50), ...new Array(16).fill(100)])).toBe(3);
   });
 
@@ -32,7 +32,7 @@ describe("figures of rounds", () => {
     expect(ratioOf(rounds, "one", "other", "perSecond")).toBe(2);
   });
 
-  test("of what was not measured it is NaN", () => {
+  test("of values that were not measured it is NaN", () => {
     expect(ratioOf(rounds, "one", "another", "perSecond")).toBe(Number.NaN);
     expect(medianOf(rounds, "another", "perSecond")).toBe(Number.NaN);
   });

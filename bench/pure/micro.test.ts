@@ -8,7 +8,7 @@ function run(...args: readonly string[]): { status: number | null; stdout: strin
   return spawnSync(process.execPath, ["--no-warnings", micro, ...args], { encoding: "utf8" });
 }
 
-test("bench:micro runs each function in as many processes as asked for, and prints the median, fastest and slowest", () => {
+test("bench:micro runs each function in as many processes as its flag says, and prints the median, fastest and slowest", () => {
   const { status, stdout, stderr } = run("decide", "--processes", "2", "--ms", "1");
   expect({ status, stderr }).toMatchObject({ status: 0, stderr: expect.stringContaining("pure round 2 of 2") });
   const rows = stdout.trim().split("\n").slice(1);
@@ -24,7 +24,7 @@ test("bench:micro runs each function in as many processes as asked for, and prin
   }
 });
 
-test("bench:micro says which names there are, and what a flag may be", () => {
+test("bench:micro lists the names, and the values of a flag", () => {
   expect(run("nothing").stderr).toContain("Expected a part of one of these names, got `nothing`: decide: hold");
   expect(run("--processes", "0").stderr).toContain("Expected `--processes` to be an integer >= 1, got `0`");
 });

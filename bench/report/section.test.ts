@@ -33,7 +33,7 @@ describe("the verdict on a claim", () => {
     expect(verdictOf(claim("at most", 2.01, unit))).toBe("missed");
   });
 
-  test("what was not measured is missed", () => {
+  test("a target that was not measured is missed", () => {
     expect(verdictOf(claim("at most", Number.NaN))).toBe("missed");
     expect(verdictOf(claim("at least", Number.NaN))).toBe("missed");
   });

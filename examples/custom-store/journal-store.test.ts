@@ -9,7 +9,7 @@ import { journalStore } from "./journal-store.ts";
 describe("the journal store of the example", () => {
   test.each(storeConformance)("$name", checkCase);
 
-  test("leaves a last entry out that a crash has cut off, and writes over it", async () => {
+  test("omits a last entry that a crash has cut off, and writes over it", async () => {
     const folder = mkdtempSync(join(tmpdir(), "custom-store-"));
     const path = join(folder, "journal");
     const request = {

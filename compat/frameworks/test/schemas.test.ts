@@ -23,34 +23,31 @@ const schemas: readonly [string, OutputSchema<Person>, boolean | undefined][] = 
 
 const TIMES = { validateMs: 0, runMs: 0, finalizeMs: 0 };
 
-test.each(schemas)(
-  "a schema of %s gives typed values, and refuses what it does not take",
-  async (_name, schema, strict) => {
-    const sent = new Set<unknown>();
-    const fake = fakeProvider({
-      plan: TIMES,
-      answer: ({ customId, body }) => {
-        const { json_schema: format } = (body.response_format ?? {}) as { json_schema?: { strict: boolean } };
-        sent.add(format?.strict);
-        const content = JSON.stringify({ name: "Ada", age: customId.endsWith("0") ? 36 : "old" });
-        const choices = [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }];
-        return { status: 200, body: { id: "chatcmpl-1", object: "chat.completion", model: "m", choices } };
-      },
-    });
-    const client = new OpenAI({ apiKey: "k", baseURL: "http://fake.test/v1", fetch: fake.fetch });
-    const accounts = [openaiAccount({ client, pollMs: 20 })];
-    const body = (content: string) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }] });
-    const requests = ["a", "b"].map((id) => ({ id, body: body(id) }));
-    const found = new Map<string, unknown>();
-    const options = { store: memoryStore(), accounts, job: "people", requests, schema, retry: { attempts: 1 } };
-    for await (const { id, value, error } of runBatch(options)) {
-      expectTypeOf(value).toEqualTypeOf<Person | undefined>();
-      found.set(id, value ?? error?.code);
-    }
-    expect(Object.fromEntries(found)).toEqual({ a: { name: "Ada", age: 36 }, b: "invalid_output" });
-    expect([...sent]).toEqual([strict]);
-  },
-);
+test.each(schemas)("a schema of %s gives typed values, and refuses invalid ones", async (_name, schema, strict) => {
+  const sent = new Set<unknown>();
+  const fake = fakeProvider({
+    plan: TIMES,
+    answer: ({ customId, body }) => {
+      const { json_schema: format } = (body.response_format ?? {}) as { json_schema?: { strict: boolean } };
+      sent.add(format?.strict);
+      const content = JSON.stringify({ name: "Ada", age: customId.endsWith("0") ? 36 : "old" });
+      const choices = [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }];
+      return { status: 200, body: { id: "chatcmpl-1", object: "chat.completion", model: "m", choices } };
+    },
+  });
+  const client = new OpenAI({ apiKey: "k", baseURL: "http://fake.test/v1", fetch: fake.fetch });
+  const accounts = [openaiAccount({ client, pollMs: 20 })];
+  const body = (content: string) => ({ model: "gpt-5-mini", messages: [{ role: "user", content }] });
+  const requests = ["a", "b"].map((id) => ({ id, body: body(id) }));
+  const found = new Map<string, unknown>();
+  const options = { store: memoryStore(), accounts, job: "people", requests, schema, retry: { attempts: 1 } };
+  for await (const { id, value, error } of runBatch(options)) {
+    expectTypeOf(value).toEqualTypeOf<Person | undefined>();
+    found.set(id, value ?? error?.code);
+  }
+  expect(Object.fromEntries(found)).toEqual({ a: { name: "Ada", age: 36 }, b: "invalid_output" });
+  expect([...sent]).toEqual([strict]);
+});
 
 test("zod and arktype word one type differently, and a job goes on from one to the other", async () => {
   const store = memoryStore();

@@ -126,7 +126,7 @@ const inngestProgram = `
   process.exit();
 `;
 
-test("Inngest: a function runs what is due in steps, until nothing is", { timeout: 60_000 }, async () => {
+test("Inngest: a function runs the due work in steps, until there is none", { timeout: 60_000 }, async () => {
   await recipe<object>("dispatcher.ts");
   const own = `${folder}dispatcher-ts/`;
   writeFileSync(`${own}program.ts`, inngestProgram);

@@ -38,7 +38,7 @@ function picture(channels: number, height: number, value = 0): Picture {
 }
 
 describe("lines of text", () => {
-  test("of equal widths go together, and each caller gets what it gets alone", async () => {
+  test("of equal widths share a batch, and each caller gets the same as in a batch of one", async () => {
     const recogniser = await opened(EQUAL_WIDTHS);
     const together = await Promise.all(stretched.map((x) => recogniser.read(x)));
     expect(recogniser.batcher.stats().averageBatchSize).toBeGreaterThan(1);
@@ -69,7 +69,7 @@ describe.each([
     { name: "one channel", poison: () => picture(1, 48), says: "got [1, 1, 48," },
     { name: "a height of 47", poison: () => picture(3, 47), says: "got [1, 3, 47," },
     { name: "NaN in it", poison: () => picture(3, 48, Number.NaN), says: "finite" },
-  ])("a picture with $name costs its own caller alone", async ({ poison, says }) => {
+  ])("a picture with $name fails only its own caller", async ({ poison, says }) => {
     const recogniser = await opened(options);
     const good = Array.from({ length: 5 }, () => stretched[0] as Picture);
     const calls = [...good.slice(0, 2), poison(), ...good.slice(2)].map((x) => recogniser.read(x));

@@ -30,7 +30,7 @@ function deno(...args: readonly string[]): Ended {
   return { status, output: stdout + stderr };
 }
 
-test("jsr.json says what package.json and the source folders say", () => {
+test("jsr.json agrees with package.json and the source folders", () => {
   expect(isJsrCurrent(findEntries())).toBe(true);
 });
 

@@ -11,7 +11,7 @@ function run(node: string, name: string): { stdout: string; stderr: string; stat
 }
 
 describe.each(runtimes())("under Node.js %s", (_, node) => {
-  test("turns, async contexts and streams are what they are elsewhere", () => {
+  test("turns, async contexts and streams are the same as elsewhere", () => {
     expect(run(node, "turns.mjs")).toMatchObject({ stderr: "", stdout: "all of it holds\n", status: 0 });
   });
 

@@ -113,7 +113,7 @@ describe("PostgreSQL", () => {
   });
 });
 
-test("a producer that obeys `retryable` loses nothing in a failover of some seconds, and the busy pool leaves the reader", async () => {
+test("a producer that obeys `retryable` loses nothing in a failover of some seconds, and the reader keeps out of the busy pool", async () => {
   const place = await postgresPlace();
   const user = `${place.application_name}_failover`;
   await query(place, `CREATE ROLE ${user} LOGIN SUPERUSER`);

@@ -90,7 +90,7 @@ function onceEach(provider: LineProvider, count: number): void {
   expect([...provider.runs.values()].filter((runs) => runs !== 1)).toEqual([]);
 }
 
-test("500,000 requests of 2 KB leave at 5,000 a second through two processes, and no upload is cut", async () => {
+test("500,000 requests of 2 KB are sent at 5,000 a second through two processes, and no upload is cut", async () => {
   const provider = await startLineProvider();
   const place: Place = { kind: "postgres", config: await postgresPlace() };
   const { store, end } = await openStore(place);

@@ -89,7 +89,7 @@ async function expectServing({ port, output }: Served): Promise<void> {
 }
 
 describe.each(runtimes())("Node.js %s", (_, node) => {
-  test("100 callers that pipeline five large requests and reset leave a service that answers", async () => {
+  test("100 callers that pipeline five large requests and reset do not stop the service", async () => {
     const served = await serve(node);
     const large = question(2_048).repeat(5);
     for (let caller = 0; caller < 100; caller += 1) {

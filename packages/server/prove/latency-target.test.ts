@@ -94,7 +94,7 @@ function p99({ answeredMs }: Outcome): number {
   return answeredMs[Math.ceil(0.99 * answeredMs.length) - 1] ?? 0;
 }
 
-test("at 1.5 times what it can serve, a service with a target is as good as at its best load, and in time", async () => {
+test("at 1.5 times its capacity, a service with a target is as good as at its best load, and in time", async () => {
   const plain = await serve();
   const most = await mostPerSecond(plain);
   let best = 0;

@@ -57,7 +57,7 @@ describe("the recipe for the Vercel AI SDK", () => {
     return { model: sharedCalls(inner), inputs };
   }
 
-  test("sends what several callers of embed and embedMany ask for in one request", async () => {
+  test("sends the texts of several callers of embed and embedMany in one request", async () => {
     const { model, inputs } = await shared();
     const [one, many, more] = await Promise.all([
       embed({ model, value: "a" }),
@@ -68,7 +68,7 @@ describe("the recipe for the Vercel AI SDK", () => {
     expect(inputs.map((input) => input.toSorted())).toEqual([["a", "bb", "ccc", "dddd"]]);
   });
 
-  test("hands the service's refusal to the callers, and an abort to its own caller alone", async () => {
+  test("passes the service's refusal to all callers, and an abort only to its own caller", async () => {
     const { model } = await shared();
     const refused = embed({ model, value: "bad" }).catch((error: unknown) => error);
     expect(await refused).toMatchObject({ statusCode: 400 });
@@ -118,7 +118,7 @@ describe("the recipe for a rate-limited API", () => {
     expect(calls.length).toBeLessThan(20);
   });
 
-  test("waits as the service's Retry-After says, and does not repeat what is refused", async () => {
+  test("waits as the service's Retry-After says, and does not repeat refused calls", async () => {
     const times: number[] = [];
     const url = await service((texts: string[]) => {
       times.push(performance.now());

@@ -78,7 +78,7 @@ const authors = "CREATE TABLE author (id text PRIMARY KEY, name text NOT NULL)";
 const insertAuthors = "INSERT INTO author VALUES ('2', 'Grace'), ('1', 'Ada')";
 
 describe("the recipe for Drizzle", () => {
-  test("asks once for what many callers look up, and gives null for what is not there", async () => {
+  test("reads once for many callers, and gives null for missing rows", async () => {
     const { pool, statements } = await database(`${authors}; ${insertAuthors}`);
     type Recipe = { authorLoader(db: ReturnType<typeof drizzle>): (id: string) => Promise<Author | null> };
     const load = (await importRecipe<Recipe>("Drizzle")).authorLoader(drizzle(pool));
@@ -119,7 +119,7 @@ describe("the recipe for Prisma", () => {
 describe("the recipe for GraphQL", () => {
   type Recipe = { answer(source: string, find: (ids: string[]) => Promise<Author[]>): Promise<ExecutionResult> };
 
-  test("asks once for the authors of all books of a request, and again in the next request", async () => {
+  test("reads the authors of all books of a request once, and again in the next request", async () => {
     const { pool } = await database(`${authors}; ${insertAuthors}`);
     const asked: string[][] = [];
     const find = async (ids: string[]): Promise<Author[]> => {
@@ -138,7 +138,7 @@ describe("the recipe for GraphQL", () => {
     expect(asked.length).toBe(2);
   });
 
-  test("fails the fields alone when the database does", async () => {
+  test("fails only the fields when the database does", async () => {
     const { answer } = await importRecipe<Recipe>("GraphQL");
     const { data, errors } = await answer("{ books { title author { name } } }", () =>
       Promise.reject(new Error("gone")),

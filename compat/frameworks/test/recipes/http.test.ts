@@ -91,7 +91,7 @@ describe.each(Object.keys(starts))("the recipe for %s", (name) => {
     return running;
   }
 
-  test("answers each client with its own result, and those who come meanwhile share a batch", async () => {
+  test("answers each client with its own result, and clients that come meanwhile share a batch", async () => {
     const gate = new Gate();
     const running = await started(gate.score);
     const first = running.get("a");
@@ -127,7 +127,7 @@ describe.each(Object.keys(starts))("the recipe for %s", (name) => {
     expect(gate.batches).toEqual([["a"], ["here"]]);
   });
 
-  test("answers 503 with Retry-After when the queue is full, and serves those who wait", async () => {
+  test("answers 503 with Retry-After when the queue is full, and serves waiting clients", async () => {
     const gate = new Gate();
     const running = await started(gate.score, { timeoutMs: 60_000, maxQueueSize: 2 });
     const served = [running.get("a")];
@@ -144,7 +144,7 @@ describe.each(Object.keys(starts))("the recipe for %s", (name) => {
     expect(await Promise.all(served.map(async (answer) => (await answer).status))).toEqual([200, 200, 200]);
   });
 
-  test("answers those who are there when it closes, also those who wait, and takes no more", async () => {
+  test("answers connected clients when it closes, also waiting ones, and accepts no more", async () => {
     const gate = new Gate();
     const running = await started(gate.score);
     const first = running.get("a");

@@ -45,7 +45,7 @@ test("the shell of a page goes out before the query has ended", async () => {
   expect(html.indexOf("<li>…</li>")).toBeGreaterThan(-1);
 });
 
-test("a query that fails leaves the fallbacks in the page and is reported", async () => {
+test("a query that fails keeps the fallbacks in the page and is reported", async () => {
   const report = vi.spyOn(console, "error").mockImplementation(() => {});
   onTestFinished(() => report.mockRestore());
   const response = await fetch(await served(() => Promise.reject(new Error("The database is gone."))));

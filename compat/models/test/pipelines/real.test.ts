@@ -41,7 +41,7 @@ function expectClose(tensor: Tensor, alone: { readonly data: unknown; readonly d
   for (const [index, value] of values.entries()) expect(value).toBeCloseTo(others[index] as number, 5);
 }
 
-test("pooled vectors in a batch of mixed lengths equal those of each text alone, from one call", async () => {
+test("pooled vectors in a batch of mixed lengths equal those of single texts, from one call", async () => {
   const extract = await extractor();
   const callOptions = { pooling: "mean", normalize: true } as const;
   const embed = batch(pipelineHandler(extract, { callOptions }));
@@ -79,7 +79,7 @@ test("the last token's vector is refused with padding on the right, and right wi
   for (const [index, text] of TEXTS.entries()) expectClose(vectors[index] as Tensor, await left(text, callOptions));
 });
 
-test("what the pipeline itself gives for the last token of a batch is wrong with padding on the right", async () => {
+test("the pipeline's own output for the last token of a batch is wrong with padding on the right", async () => {
   const right = await extractor();
   const callOptions = { pooling: "last_token" } as const;
   const together = (await right(TEXTS, callOptions)).tolist() as number[][];
@@ -96,7 +96,7 @@ test("a dynamically quantised model gives a text another vector beside others", 
   expect(Math.max(...differences)).toBeGreaterThan(1e-3);
 });
 
-test("each caller gets its own label, the one that its text gets alone", async () => {
+test("each caller gets its own label, the same as for its text in a batch of one", async () => {
   const classify = await classifier();
   const batched = batch(pipelineHandler<Label>(classify));
   const labels = await Promise.all(TEXTS.map((text) => batched(text)));
@@ -108,7 +108,7 @@ test("each caller gets its own label, the one that its text gets alone", async (
   }
 });
 
-test("one caller alone gets the same form as in a batch", async () => {
+test("a single caller gets the same form as in a batch", async () => {
   const classify = await classifier();
   const batched = batch(pipelineHandler<Label>(classify));
   expect(await batched("rain")).toEqual({ label: expect.any(String), score: expect.any(Number) });
@@ -147,7 +147,7 @@ test("texts of like length go together, by the tokens that the tokenizer counts"
   expect(embed.stats().completed).toBe(100);
 });
 
-test("tokens are labelled as alone, none of them padding", async () => {
+test("tokens are labelled as in a batch of one, none of them padding", async () => {
   const name = await localModel("token-logits");
   const tag = await pipeline("token-classification", name, { dtype: "fp32" });
   const batched = batch(pipelineHandler<unknown[]>(tag, { callOptions: { ignore_labels: [] } }));
@@ -159,7 +159,7 @@ test("tokens are labelled as alone, none of them padding", async () => {
   }
 });
 
-test("each question is answered from its own context, as alone", async () => {
+test("each question is answered from its own context, as in a batch of one", async () => {
   const name = await localModel("spans");
   const answer = await pipeline("question-answering", name, { dtype: "fp32" });
   const batched = batch(pipelineHandler<{ answer: string; score: number }, QuestionCall>(answer));
@@ -193,7 +193,7 @@ test("zero-shot classification takes its labels from the handler or from a call"
   expect(second?.labels).toHaveLength(3);
 });
 
-test("what is no text is its own caller's error, and the others are answered", async () => {
+test("a value that is no text rejects its own caller, and the others are answered", async () => {
   const classify = await classifier();
   const batched = batch(pipelineHandler<Label, unknown>(classify));
   const [good, bad] = await batched.submitSettled(["rain", undefined]);

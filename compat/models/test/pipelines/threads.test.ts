@@ -35,7 +35,7 @@ async function longestPause<Value>(work: () => Promise<Value>): Promise<{ value:
   return { value, pauseMs };
 }
 
-test("a pipeline in a thread gives what it gives here, without stopping the event loop", async () => {
+test("a pipeline in a thread gives the same results as here, without stopping the event loop", async () => {
   const root = await modelRoot("tokens", { graph });
   env.allowRemoteModels = false;
   env.localModelPath = root;
@@ -64,7 +64,7 @@ test("a pipeline in a thread gives what it gives here, without stopping the even
   await Promise.all([here.close(), there.close()]);
 });
 
-test("an item that is wrong fails alone in the thread too", async () => {
+test("a wrong item fails by itself in the thread too", async () => {
   const root = await modelRoot("tokens");
   const handler = threadHandler<unknown, Tensor>(MODULE, { workers: 1, workerOptions: { workerData: { root } } });
   const embed = batch(handler);

@@ -88,7 +88,7 @@ describe("a batch closes", () => {
     expect(await dispatcher.batches()).toHaveLength(1);
   });
 
-  test("with the requests of one model and endpoint alone", async () => {
+  test("with the requests of only one model and endpoint", async () => {
     const { here, dispatcher } = await alone();
     await dispatcher.enqueueMany([
       ask("chat"),
@@ -137,7 +137,7 @@ describe("a request that fails", () => {
   });
 });
 
-test("an expired batch gives what ran, and the rest goes again", async () => {
+test("an expired batch returns its finished results, and the rest goes again", async () => {
   const { here, sim, dispatcher } = await alone({
     plan: ({ index }) => ({ notRun: (name) => index === 0 && name === "r1" }),
   });
@@ -175,7 +175,7 @@ const row = {
 };
 
 describe("cancel", () => {
-  test("ends at once what waits", async () => {
+  test("ends waiting requests at once", async () => {
     const { dispatcher } = await alone();
     await dispatcher.enqueue(ask("a"));
     expect(await dispatcher.cancel("a")).toBe("cancelled");
@@ -183,7 +183,7 @@ describe("cancel", () => {
     expect([await dispatcher.cancel("a"), await dispatcher.cancel("b")]).toEqual(["ended", "not_found"]);
   });
 
-  test("stops a batch that nobody wants any more at the provider", async () => {
+  test("stops a batch at the provider when all of its requests are cancelled", async () => {
     const { dispatcher, time, sim } = await alone();
     await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
     await time.advance(MINUTE);
@@ -221,7 +221,7 @@ describe("an id", () => {
     expect(await dispatcher.result("a")).toMatchObject({ response: { body: { answer: "a" } } });
   });
 
-  test("of another body in a call of many is named, and the call says what became of the others", async () => {
+  test("of another body in a call of many is named, and the error counts the others", async () => {
     const { here, dispatcher } = await alone();
     await dispatcher.enqueue({ ...ask("old"), id: "b" });
     const one = (await dispatcher
@@ -307,7 +307,7 @@ describe("stop", () => {
     expect([...sim.successes().values()]).toEqual(names(10).map(() => 1));
   });
 
-  test("leaves no timer behind, ends waits, and refuses what comes later", async () => {
+  test("leaves no timer behind, ends waits, and refuses later calls", async () => {
     const { dispatcher, time } = await alone();
     await dispatcher.enqueue(ask("a"));
     const waiting = dispatcher.result("a");
@@ -342,7 +342,7 @@ test("stopped while it reads the provider's list, it reports no error", async ()
   expect(errors).toEqual([]);
 });
 
-test("a result that nobody enqueued is not waited for, and a wait can be given up", async () => {
+test("a result that was never enqueued is not waited for, and a wait can be aborted", async () => {
   const { dispatcher } = await alone();
   await expect(dispatcher.result("nobody")).rejects.toMatchObject({ code: "NOT_FOUND" });
   await dispatcher.enqueue(ask("a"));

@@ -149,7 +149,7 @@ test("lanes and batches show how long requests wait and batches are in their sta
   await dispatcher.stop();
 });
 
-test("loops tells once that they have started and once that they have stopped, after the last look", async () => {
+test("loops report once that they have started and once that they have stopped, after the last look", async () => {
   const { time } = world();
   const fake = fakeProvider({ clock: time });
   const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
@@ -314,7 +314,7 @@ test("deliveries: tried again, then delivered; to the webhook, dead after twelve
   await dispatcher.stop();
 }, 30_000);
 
-test("sweeps tell their calls", async () => {
+test("sweeps report their calls", async () => {
   const { pass, heard, dispatcher, fake } = await site();
   await pass(3 * HOUR);
   expect(heard.of("sweep").length).toBeGreaterThan(0);
@@ -350,7 +350,7 @@ test("a step of the wall clock, when it is seen and when it is believed", async 
   await dispatcher.stop();
 });
 
-test("a store that has lost what it had answered for, and the lease that goes with it", async () => {
+test("a store that has lost acknowledged requests, and the lease that goes with it", async () => {
   const store = losingStore();
   const { ready, pass, heard, dispatcher } = await site({ store, plan: { runMs: 5 * HOUR } });
   await ready();

@@ -28,7 +28,7 @@ const refused = (lines: readonly number[]): Failure => ({
 });
 
 describe("a batch refused as a whole", () => {
-  test("with blamed lines loses these alone, and the others go again without a charge", async () => {
+  test("with blamed lines loses only these, and the others go again without a charge", async () => {
     const { rest, dispatcher } = await sent(5, { plan: ({ index }) => (index === 0 ? { failure: refused([2]) } : {}) });
     await rest();
     expect(await dispatcher.result("r1")).toMatchObject({ status: "failed", error: { code: "model_not_found" } });
@@ -37,7 +37,7 @@ describe("a batch refused as a whole", () => {
     }
   });
 
-  test("without a reason is halved, once one of it alone was taken, until the poison is alone, and only that one fails", async () => {
+  test("without a reason is halved, once one request of it was taken, until the poison is isolated, and only that one fails", async () => {
     const { rest, dispatcher, sim } = await sent(16, {
       plan: ({ identities }) => (identities.includes("r11") ? { failure: refused([]) } : {}),
     });
@@ -50,7 +50,7 @@ describe("a batch refused as a whole", () => {
     expect(sim.batches.map(({ total }) => total)).toEqual([16, 16, 1, 15, 8, 7, 4, 3, 2, 2, 1, 1, 1]);
   });
 
-  test("leaves no trace on the poison: run again by hand, it shares a batch with whoever waits", async () => {
+  test("marks the poison in no way: run again by hand, it shares a batch with other waiting requests", async () => {
     const { rest, dispatcher, sim } = await sent(4, {
       plan: ({ index, identities }) => (index < 9 && identities.includes("r2") ? { failure: refused([]) } : {}),
     });
@@ -170,7 +170,7 @@ test("a create that a sleeping process sends late is found by the sweeper and st
   expect([...sim.successes().values()]).toEqual([1, 1, 1]);
 });
 
-test("results that break off are read again from the start, and nobody counts as missing", async () => {
+test("results that break off are read again from the start, and none counts as missing", async () => {
   const { rest, dispatcher, sim } = await sent(10, { plan: () => ({ cutAfter: 4 }) });
   await rest();
   const outcomes = await Promise.all(names(10).map((name) => dispatcher.result(name)));
@@ -198,7 +198,7 @@ test("a batch that the provider forgets is put aside, and goes back to the lane 
   expect((await dispatcher.result("a")).status).toBe("succeeded");
 });
 
-test("a batch that was put aside is looked at again when somebody says so", async () => {
+test("a batch that was quarantined is polled again when an operator says so", async () => {
   const { time, store, start, until } = world();
   const sim = new SimProvider({ time });
   const account = sim.account();
@@ -218,7 +218,7 @@ test("a batch that was put aside is looked at again when somebody says so", asyn
   expect(sim.batches).toHaveLength(1);
 });
 
-test("a batch that the provider does not know for a moment is told to onError and looked for again", async () => {
+test("a batch that the provider does not know for a moment is reported to onError and looked for again", async () => {
   const { time, store, start, until } = world();
   const sim = new SimProvider({ time });
   const account = sim.account();

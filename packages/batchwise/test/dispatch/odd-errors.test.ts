@@ -182,7 +182,7 @@ describe.each(values)("%s", (_what, value) => {
   });
 });
 
-test("an account that can name neither its secrets nor what an error means holds up no other", async () => {
+test("an account that can name neither its secrets nor the meaning of an error holds up no other", async () => {
   const here = world();
   const secret = "the-other-account's-key";
   const sims = [new SimProvider(here), new SimProvider(here)] as const;

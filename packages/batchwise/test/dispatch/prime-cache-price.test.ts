@@ -34,7 +34,7 @@ function rig(prefixes: number, each: number) {
   return { ...made, job, spent, sizes: () => made.fake.batches().map(({ requests }) => requests) };
 }
 
-test("a job within its maxPrice sends the first ones ahead, and the rest costs what cached tokens cost", async () => {
+test("a job within its maxPrice sends the first ones ahead, and the rest costs the price of cached tokens", async () => {
   const { job, settle, sizes, spent } = rig(2, 20);
   const outcomes = await settle(all(job(100)));
   // A job stores its first request alone, before anything says that others share its prefix.

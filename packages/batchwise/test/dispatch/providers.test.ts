@@ -95,7 +95,7 @@ describe.each([openaiCase, anthropicCase])("$name under the dispatcher", (each) 
     expect(seen.fake.faultsHit > 0).toBe(faults.length > 0);
   });
 
-  test("tries again what the provider lost, what it failed, and what expired", async () => {
+  test("tries lost, failed and expired requests again", async () => {
     const plan: FakeOptions["plan"] = ({ index }) => {
       if (index === 0) return { missingLines: 2 };
       if (index === 1) return { runMs: 48 * HOUR, expiredShare: 0.5 };
@@ -113,7 +113,7 @@ test("an enqueued limit holds batches back and charges no attempt", async () => 
   expect(fake.batches().some(({ state }) => state === "failed")).toBe(true);
 });
 
-test("a line that validation blames fails alone; its neighbours run once", async () => {
+test("a line that validation blames fails by itself; its neighbours run once", async () => {
   const here = world();
   const fake = fakeProvider({ clock: here.time, identify: ({ body }) => JSON.stringify(body.messages) });
   fake.planNext({ failWith: { code: "invalid_request", message: "Bad line.", line: 2 } });
@@ -137,7 +137,7 @@ test.each<[string, FakeFault, string[]]>([
   ["ours was accepted", fakeFaults.acceptThenDrop, []],
   ["ours never arrived", fakeFaults.rejectThenDrop, ["foreign"]],
 ])(
-  "a stranger's batch of the same size at Anthropic is told from ours in the end: %s",
+  "a stranger's batch of the same size at Anthropic is distinguished from ours in the end: %s",
   async (_case, fault, actions) => {
     const here = world();
     const fake = fakeProvider({ clock: here.time, identify: ({ body }) => JSON.stringify(body.messages) });

@@ -41,7 +41,7 @@ const permanent: readonly DispatchErrorCode[] = ["STORE_FORBIDDEN", "STORE_SCHEM
 test.each([
   ...permanent.map((code) => new DispatchError(code, "Correct it.")),
   new DispatchError("STORE_READ_ONLY", "The file cannot be written to.", undefined, false),
-])("$code rejects the start after one call, leaves nothing running, and the next start may work", async (fault) => {
+])("$code rejects the start after one call, keeps nothing running, and the next start may work", async (fault) => {
   let isFaulty = true;
   const here = shop(async () => {
     if (isFaulty) throw fault;
@@ -133,7 +133,7 @@ test("a stop while the start waits for the store ends both, and no loop runs", a
   expect([here.calls(), here.heard]).toEqual([1, []]);
 });
 
-test("a stop that comes with the first call of the store is heard", async () => {
+test("a stop during the first call of the store takes effect", async () => {
   let stopped: Promise<void> | null = null;
   const here = shop(() => {
     stopped ??= here.dispatcher.stop();

@@ -38,7 +38,7 @@ test.each([
   ["memory", () => memoryStore()],
   ["SQLite", () => sqliteStore({ database: new DatabaseSync(":memory:") })],
 ])(
-  "a batch leaves when its oldest request is two hours old, and is delivered when it has run, on %s",
+  "a batch is sent when its oldest request is two hours old, and is delivered when it has run, on %s",
   async (_, make) => {
     const clock = virtualClock();
     const outcomes: LoggedOutcome[] = [];
@@ -63,7 +63,7 @@ test.each([
   },
 );
 
-test("a request with a deadline leaves in time for it, and expires at it where its account is paused", async () => {
+test("a request with a deadline is sent in time for it, and expires at it where its account is paused", async () => {
   const clock = virtualClock();
   const { dispatcher, fake } = await start(clock, { thresholds: { maxAgeMs: 1_000 * HOUR } });
   await dispatcher.enqueue({ id: "a", body: body("soon"), deadlineAt: 60 * HOUR });
@@ -94,7 +94,7 @@ test("a webhook that fails is called again later in virtual time, and its answer
   expect((calledAt[1] ?? 0) - (calledAt[0] ?? 0)).toBeGreaterThanOrEqual(1_000);
 });
 
-test("a process that dies leaves its batch to another when its lease has ended", async () => {
+test("a process that dies passes its batch to another when its lease has ended", async () => {
   const clock = virtualClock();
   const store = memoryStore();
   const life = { isOver: false };

@@ -109,7 +109,7 @@ test.each([
     "Expected `options` to be an object, got `undefined`",
   ],
   ["runBatch()", () => runBatch(undefined as never), "Expected `options` to be an object, got `undefined`"],
-])("%s is answered with what to write", (_call, call, words) => {
+])("%s is answered with the correct form", (_call, call, words) => {
   expect(call).toThrow(words);
 });
 

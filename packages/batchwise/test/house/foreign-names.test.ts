@@ -188,7 +188,7 @@ describe("the names that newcomers bring", () => {
     await expect(model.embed?.([1], options("estimated_cost"))).rejects.toThrow("`cost` here");
   });
 
-  test("leave other entry points alone: there a name has its own answer, or the nearest name", () => {
+  test("do not affect other entry points: there a name has its own answer, or the nearest name", () => {
     expect(saidBy((name) => rateLimiter({ [name]: 1 } as never), "rpm")).toContain("`callsPerMinute`");
     expect(saidBy((name) => rateLimiter({ [name]: 1 } as never), "wait")).toContain("Expected one of callsPerMinute");
   });

@@ -55,7 +55,7 @@ describe("the library's package", () => {
     expect(entries.map((entry) => entry.name)).toEqual(expect.arrayContaining([".", "./testing"]));
   });
 
-  test("package.json says of the entries what the source folders say", () => {
+  test("package.json and the source folders agree about the entries", () => {
     expect(isManifestCurrent(entries)).toBe(true);
     expect(Object.keys(manifest.exports)).toEqual([...entries.map(({ name }) => name), "./package.json"]);
   });
@@ -132,7 +132,7 @@ describe("the built engine", () => {
     expect(output?.exports).toContain("batch");
   });
 
-  test("`batch` alone costs an application what it did when each module was a file, and an observer's places", async () => {
+  test("`batch` alone costs an application as much as with one file a module, and an observer's places", async () => {
     const { outputFiles } = await build({
       stdin: { contents: 'export { batch } from "batchwise";', resolveDir: `${root}packages/server` },
       bundle: true,
@@ -150,7 +150,7 @@ describe("the built engine", () => {
     expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(37_420);
   });
 
-  test("bundles for the browser with the handler of a session, and without what needs threads", async () => {
+  test("bundles for the browser with the handler of a session, and without the code for threads", async () => {
     const contents = 'export { onnxHandler } from "batchwise/onnx"; export { batchTensors } from "batchwise/tensor";';
     const { warnings, metafile } = await build({
       stdin: { contents, resolveDir: `${root}packages/server` },

@@ -14,7 +14,7 @@ function report(...files: { status: "passed" | "failed"; tests: Status[] }[]): V
 }
 
 describe("the count of a test run", () => {
-  test("adds up what passed and failed in every file", () => {
+  test("adds up passed and failed tests of every file", () => {
     const run = report(
       { status: "passed", tests: ["passed", "passed"] },
       { status: "failed", tests: ["failed", "passed"] },
@@ -22,7 +22,7 @@ describe("the count of a test run", () => {
     expect(countResults(run, false)).toEqual({ passed: 3, failed: 1, skipped: [] });
   });
 
-  test("names what was skipped and counts it nowhere", () => {
+  test("names skipped tests and counts them nowhere", () => {
     expect(countResults(report({ status: "passed", tests: ["passed", "skipped"] }), true)).toEqual({
       passed: 1,
       failed: 0,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { missingOf, referencesIn, rowsIn } from "./references.ts";
 import { textOf } from "./repository.ts";
 
-test("each attack on the page on security has what holds, and tests that exist", () => {
+test("each attack on the page on security has its defence, and tests that exist", () => {
   const attacks = rowsIn(textOf("docs/security.md"));
   expect(attacks.length).toBeGreaterThan(40);
   for (const row of attacks) {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const vitest = fileURLToPath(new URL("../../../../node_modules/vitest/vitest.mjs", import.meta.url));
 const config = fileURLToPath(new URL("./fixtures/leftovers/vitest.config.ts", import.meta.url));
 
-test("a test file that leaves a global changed fails in its own name, and the next one has the real one", () => {
+test("a test file that changes a global and does not restore it fails in its own name, and the next one has the real one", () => {
   const run = spawnSync(process.execPath, [vitest, "run", "--config", config, "--reporter=json"], {
     encoding: "utf8",
     env: { ...process.env, VITEST: undefined },

@@ -22,13 +22,13 @@ function failure(open: string): string {
   return spawnSync(process.execPath, [file], { cwd: folder, encoding: "utf8", timeout: 20_000 }).stdout;
 }
 
-test("a model says what to install where onnxruntime-node is missing", () => {
+test("a model names the package to install where onnxruntime-node is missing", () => {
   expect(failure('onnxModel({ path: "model.onnx", workers: 1 }).open()')).toBe(
     "MODEL_LOAD Models run with onnxruntime-node, which is not installed. Run `ONNXRUNTIME_NODE_INSTALL=skip npm install onnxruntime-node@1` (`skip` leaves out libraries for GPUs, which come from another host)\n",
   );
 });
 
-test("an embedder says what to install where @huggingface/tokenizers is missing", () => {
+test("an embedder names the package to install where @huggingface/tokenizers is missing", () => {
   expect(failure('openEmbedder({ model: ".", workers: 1 })')).toBe(
     "MODEL_LOAD A tokenizer.json is read with @huggingface/tokenizers, which is not installed. Run `npm install @huggingface/tokenizers`\n",
   );

@@ -99,7 +99,7 @@ describe.each(Object.entries(platforms))("in %s", (_, globals) => {
 });
 
 describe("without setImmediate", () => {
-  test("a pass ends by a message to oneself: what comes in before it is read goes together", async () => {
+  test("a pass ends by a message to oneself: items that come before it is read share a batch", async () => {
     const { createBatcher } = load(platforms["a browser"] as object);
     const { port1, port2 } = new CountedChannel();
     const batches: number[][] = [];

@@ -87,7 +87,7 @@ describe.each([
     expect(seen.inherited).toEqual([["X."], ["Y."]]);
   });
 
-  test("refuses what is not submit options, a stranger for `this`, and items that are no array", () => {
+  test("refuses invalid submit options, a stranger for `this`, and items that are no array", () => {
     expect(seen.extra).toBe("`encode` takes `items` and submit options, got 3 arguments");
     expect(seen.noOptions).toBe("Expected `options` to be an object, got `normalize` (string)");
     expect(seen.stranger).toBe("`encode` was called on an object it does not belong to");
@@ -98,7 +98,7 @@ describe.each([
     expect(seen.released).toBe(true);
   });
 
-  test("leaves the method its name", () => {
+  test("keeps the name of the method", () => {
     expect(seen.name).toBe("encode");
   });
 });

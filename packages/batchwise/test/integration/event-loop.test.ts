@@ -13,7 +13,7 @@ function stall(): void {
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("an event loop that stood still", () => {
-  test("hands over nobody whose deadline passed meanwhile, and everybody else at once", async () => {
+  test("hands over no item whose deadline passed meanwhile, and all others at once", async () => {
     const handed: string[] = [];
     const batcher = createBatcher(
       async (items: string[]) => {
@@ -45,7 +45,7 @@ describe("an event loop that stood still", () => {
     expect(await Promise.all([before, after])).toEqual(["before", "after"]);
   });
 
-  test("leaves later windows and deadlines as they were", async () => {
+  test("does not change later windows and deadlines", async () => {
     const batcher = createBatcher(async (items: number[]) => items, { maxWaitMs: 50 });
     await batcher.submit(0);
     const during = batcher.submit(1);

@@ -34,7 +34,7 @@ const SLEEP = "await new Promise((resolve) => setTimeout(resolve, 1300));";
 /** Lines of the first row of a printed warning. */
 const printed = ({ stderr }: Ended): string[] => stderr.split("\n").filter((line) => line.includes("BatchwiseWarning"));
 
-describe("a warning that no listener has heard after 1 s", () => {
+describe("a warning without a listener after 1 s", () => {
   test("is printed once a code and process, with its code, the batcher's name and the way to listen", async () => {
     const ended = await run(`
       batch(${ECHO}, { prefetch: 1, name: "texts" });
@@ -95,7 +95,7 @@ describe("a warning that no listener has heard after 1 s", () => {
     expect(ended.stdout).toMatch(/^\[OPTIONS\] A batcher without `name`: `prefetch` prepares no batch/);
   });
 
-  test("leaves the process without a listener of this package once it is printed", async () => {
+  test("keeps no process listener of this package once it is printed", async () => {
     const ended = await run(`
       batch(${ECHO}, {});
       console.log(process.listenerCount("beforeExit"));

@@ -33,7 +33,7 @@ function counted(meter: Meter) {
 }
 
 describe("batchers that are gone", () => {
-  test("leave no series where none was ever collected", async () => {
+  test("write no series where none was ever collected", async () => {
     const { meter, samples } = metrics();
     for (let index = 0; index < 50; index += 1) {
       const batcher = createBatcher(echo, { name: `gone ${index}` });
@@ -43,7 +43,7 @@ describe("batchers that are gone", () => {
     expect((await samples()).all.filter(({ labels }) => labels.batchwise_batcher_name?.startsWith("gone"))).toEqual([]);
   });
 
-  test("are told to be 0 once, and then not told of any more", async () => {
+  test("are reported as 0 once, and then not reported any more", async () => {
     const { meter: plain, samples } = metrics();
     const { meter, toldSince } = counted(plain);
     const batchers = Array.from({ length: 50 }, (_, index) => createBatcher(echo, { name: `gone ${index}` }));

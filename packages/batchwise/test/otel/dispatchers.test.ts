@@ -18,7 +18,7 @@ function laneOf(waiting: number, oldestMs: number): LanesEvent {
 }
 
 describe("dispatchers that share a meter", () => {
-  test("share series: the largest value is shown, whoever tells last", async () => {
+  test("share series: the largest value is shown, in any order of reports", async () => {
     const { meter, samples } = metrics();
     const [first, second] = [new Teller(), new Teller()];
     for (const dispatcher of [first, second]) instrumentDispatcher(dispatcher, { meter, tracer: null });
@@ -30,7 +30,7 @@ describe("dispatchers that share a meter", () => {
     expect((await samples()).value(`${PREFIX}lane_requests`)).toBe(3);
   });
 
-  test("are told apart by `attributes`, in whatever order these are given", async () => {
+  test("are distinguished by `attributes`, in any order", async () => {
     const { meter, samples } = metrics();
     const given = [
       { store: "a", region: "eu" },
@@ -63,7 +63,7 @@ describe("dispatchers that share a meter", () => {
 });
 
 describe("a dispatcher that stops", () => {
-  test("leaves 0, and its gauges stay so", async () => {
+  test("writes 0, and its gauges stay so", async () => {
     const { meter, samples } = metrics();
     const dispatcher = new Teller();
     instrumentDispatcher(dispatcher, { meter, tracer: null });
@@ -91,7 +91,7 @@ describe("a dispatcher that stops", () => {
     expect([of.value(`${PREFIX}running`), of.value(`${PREFIX}lane_requests`)]).toEqual([1, 4]);
   });
 
-  test("runs, if it was started before it was instrumented, as soon as it tells of its lanes", async () => {
+  test("runs, if it was started before it was instrumented, as soon as it reports its lanes", async () => {
     const { meter, samples } = metrics();
     const dispatcher = new Teller();
     instrumentDispatcher(dispatcher, { meter, tracer: null });
@@ -101,7 +101,7 @@ describe("a dispatcher that stops", () => {
 });
 
 describe("a dispatcher that is detached", () => {
-  test("leaves 0, and a dispatcher instrumented later writes the same series", async () => {
+  test("writes 0, and a dispatcher instrumented later writes the same series", async () => {
     const { meter, samples } = metrics();
     const dispatcher = new Teller();
     const detach = instrumentDispatcher(dispatcher, { meter, tracer: null });
@@ -118,7 +118,7 @@ describe("a dispatcher that is detached", () => {
     expect((await samples()).value(`${PREFIX}deliveries_waiting`)).toBe(11);
   });
 
-  test("keeps 0 when the statistics that it had asked for arrive afterwards", async () => {
+  test("keeps 0 when earlier requested statistics arrive afterwards", async () => {
     const { meter, samples } = metrics();
     const dispatcher = new Teller();
     const detach = instrumentDispatcher(dispatcher, { meter, tracer: null });

@@ -78,11 +78,11 @@ function mistakes({ expr, shown }: Query, { samples }: Exported): string[] {
 }
 
 describe("the files for Grafana and Prometheus", () => {
-  test.each(Object.keys(files))("%s is what scripts/grafana.ts writes", (path) => {
+  test.each(Object.keys(files))("%s is the output of scripts/grafana.ts", (path) => {
     expect(textOf(path)).toBe(files[path]);
   });
 
-  test("ask for metrics and labels that are exported, and for no others", async () => {
+  test("query metrics and labels that are exported, and no others", async () => {
     const all = await exported();
     const queries = [...ofDashboard(textOf(`${folder}dashboard.json`)), ...ofRules(textOf(`${folder}alerts.yml`))];
     expect(queries.length).toBeGreaterThan(50);
@@ -99,7 +99,7 @@ describe("the files for Grafana and Prometheus", () => {
     expect(of("sum by (batchwise_batcher_name) (batchwise_items_waiting)", ["batchwise_batcher_name"])).toEqual([]);
   });
 
-  test("the files for pipelines that add units ask for the same, by the exported names with their units", async () => {
+  test("the files for pipelines that add units query the same, by the exported names with their units", async () => {
     const { series } = await exported();
     const withUnit = new Map(
       series.map(({ name, type, unit }) => {

@@ -78,14 +78,14 @@ describe("the metrics of a dispatcher", () => {
     expect((await samples()).value(PREFIX + name, labels)).toBeCloseTo(value, 1);
   });
 
-  test("leave tenants out where asked to", async () => {
+  test("omit tenants with that option", async () => {
     const { samples } = await told({ tenantLabel: false });
     const of = await samples();
     expect(of.value(`${PREFIX}price_total`)).toBe(0.25);
     expect(of.all.filter(({ labels }) => "batchwise_tenant" in labels)).toEqual([]);
   });
 
-  test("count no price where there is none, and name what went wrong", async () => {
+  test("count no price where there is none, and name the failure", async () => {
     const { dispatcher, samples } = await told();
     dispatcher.tell("usage", { ...EVENTS.usage, model: "free", price: null });
     dispatcher.tell("create", { ...EVENTS.create, result: "refused", code: "rate_limited" });
@@ -106,7 +106,7 @@ describe("the metrics of a dispatcher", () => {
     expect(of.value(`${PREFIX}account_batches`, { batchwise_account: "openai" })).toBe(2);
   });
 
-  test("let an age grow while nothing new is told", async () => {
+  test("let an age grow while no report comes", async () => {
     const { samples } = await told();
     const age = async () => (await samples()).value(`${PREFIX}lane_age`) ?? 0;
     const before = await age();
@@ -139,7 +139,7 @@ test("a batch that ends has a span from the moment it was formed", () => {
   expect(bad?.attributes["error.type"]).toBe("BATCH_EXPIRED");
 });
 
-test("instrumentDispatcher refuses what is not a dispatcher, and unknown options", () => {
+test("instrumentDispatcher refuses other objects, and unknown options", () => {
   expect(thrownBy(() => instrumentDispatcher({} as never))).toMatchObject({
     code: "INVALID_OPTION",
     message: expect.stringContaining("Expected `dispatcher` to be an object with on, stats"),

@@ -66,7 +66,7 @@ describe("the metrics of a batcher", () => {
     expect(of.value("batchwise_handler_calls_total", NAME)).toBe(2);
   });
 
-  test("name the code of a refusal, and compare runs with what a latency target predicts", async () => {
+  test("name the code of a refusal, and compare runs with the prediction of a latency target", async () => {
     const { meter, samples } = metrics();
     const clock = virtualClock();
     const handler = async (words: string[]): Promise<string[]> => {
@@ -119,7 +119,7 @@ describe("the metrics of a batcher", () => {
     expect(ratio("bucket", { le: "2" })).toBe(ratio("count"));
   });
 
-  test("show what waits and runs now, its limits, and how busy the handler is", async () => {
+  test("show the waiting and running items, its limits, and how busy the handler is", async () => {
     const { meter, samples } = metrics();
     const { clock, handler, batcher } = rig({
       name: "words",
@@ -159,7 +159,7 @@ describe("the metrics of a batcher", () => {
     expect((await samples()).value("batchwise_items_waiting", NAME)).toBe(0);
   });
 
-  test("tell a failed batch by the type of its error", async () => {
+  test("distinguish failed batches by the type of their error", async () => {
     const { meter, samples } = metrics();
     const { clock, handler, batcher } = rig({ name: "words" });
     instrument(batcher, { meter, tracer: null });
@@ -190,7 +190,7 @@ describe("the metrics of a batcher", () => {
     ]);
   });
 
-  test("add up batchers of one name, and keep what those that are gone have counted", async () => {
+  test("add up batchers of one name, and keep the counts of closed ones", async () => {
     const { meter, samples } = metrics();
     const make = () => createBatcher((words: string[]) => words, { name: "words", dedupe: (word) => word });
     for (const batcher of [make(), make()]) {
@@ -209,7 +209,7 @@ describe("the metrics of a batcher", () => {
     expect(of.value("batchwise_slots_limit", NAME)).toBe(0);
   });
 
-  test("count what the cache has answered", async () => {
+  test("count the answers of the cache", async () => {
     const { meter, samples } = metrics();
     const dedupe = (word: string): string => word;
     const batcher = createBatcher((words: string[]) => words, { name: "words", dedupe, cache: new Map() });
@@ -250,7 +250,7 @@ describe("the metrics of a batcher", () => {
 });
 
 describe("instrument", () => {
-  test("ends what it does when the function that it returned is called, or by `using`", async () => {
+  test("ends its work when the function that it returned is called, or by `using`", async () => {
     const { meter, samples } = metrics();
     const batcher = createBatcher((words: string[]) => words, { name: "words" });
     {
@@ -264,7 +264,7 @@ describe("instrument", () => {
     expect(of.value("batchwise_slots_limit", NAME)).toBe(0);
   });
 
-  test("refuses what is not a batcher, unknown options and wrong ones", () => {
+  test("refuses other objects, unknown options and wrong ones", () => {
     const batcher = createBatcher((words: string[]) => words);
     const message = (given: () => unknown) => thrownBy(given) as Error;
     expect(message(() => instrument({} as never))).toMatchObject({

@@ -69,7 +69,7 @@ test("a call of many items is one link", async () => {
   expect(links(batches(telemetry)[0])).toEqual([caller.spanId]);
 });
 
-test("a caller who joins an equal item that waits is linked too", async () => {
+test("a caller who joins an equal waiting item is linked too", async () => {
   const telemetry = spans();
   const batcher = instrumented(telemetry, echo, { dedupe: (word) => word });
   const answers: Promise<unknown>[] = [];
@@ -79,7 +79,7 @@ test("a caller who joins an equal item that waits is linked too", async () => {
   expect(links(batches(telemetry)[0])).toEqual(callers.map(({ spanId }) => spanId));
 });
 
-test("what the handler does is part of the batch's span, in each stage and each call", async () => {
+test("the handler's own spans are part of the batch's span, in each stage and each call", async () => {
   const telemetry = spans();
   const { tracer } = telemetry;
   const note = (name: string) => tracer.startSpan(name).end();

@@ -49,7 +49,7 @@ describe("calls of one turn", () => {
     ]);
   });
 
-  test("are padded feature by feature, with tokens of their own, on the side that is asked for", async () => {
+  test("are padded feature by feature, with tokens of their own, on the configured side", async () => {
     const { fn, batches } = rig({ padTokens: { ids: 9, bias: -1 }, paddingSide: "left" });
     const one = { ids: int64([[1, 2]]), mask: int64([[1, 1]]), bias: float32([[0.5]]) };
     const two = { ids: int64([[3]]), mask: int64([[1]]), bias: float32([[1, 2]]) };
@@ -157,7 +157,7 @@ describe("rows", () => {
     ]);
   });
 
-  test("are what is counted: in caps, statistics and the handler's context", async () => {
+  test("are counted: in caps, statistics and the handler's context", async () => {
     const seen: number[] = [];
     const fn = batchTensors(
       ({ ids }, { requests }) => {
@@ -171,7 +171,7 @@ describe("rows", () => {
     expect(fn.stats()).toMatchObject({ submitted: 6, completed: 6, batches: 2 });
   });
 
-  test("that fail reject their calls alone, while the others of the batch are answered with `isolateFailures`", async () => {
+  test("that fail reject only their calls, while the others of the batch are answered with `isolateFailures`", async () => {
     const { fn } = rig({ isolateFailures: true }, ({ ids }) => {
       if ((ids as Tensor<"int64">).data.includes(13n)) throw new Error("poison");
       return ids as Tensor;
@@ -249,7 +249,7 @@ describe("answers", () => {
       "`output.data` to have 3 elements for dims [3, 1], got 2",
     ],
     ["a type that is not known", (): Outputs => ({ ...float32([1, 2, 3]), type: "float8" }), "got `float8` (string)"],
-  ])("with %s reject the batch with BATCH_RESULT, and say what is wrong", async (_, answer, message) => {
+  ])("with %s reject the batch with BATCH_RESULT, and name the fault", async (_, answer, message) => {
     const error = await reasonOf(rig({}, answer).fn(three));
     expect(error).toMatchObject({ code: "BATCH_RESULT", message: expect.stringContaining(message) as string });
   });
@@ -351,7 +351,7 @@ describe("a malformed call", () => {
       { ids: int64([[1], [2]]), scale: float32([1, 2]) },
       "Expected `scale` to have 2 rows as `ids` has, got 1 (a tensor of rank 1 is one row)",
     ],
-  ])("is refused alone, and says what came: %#", async (features, message) => {
+  ])("is refused by itself, with the actual value: %#", async (features, message) => {
     const { fn, batches } = rig();
     const fine = fn({ ids: int64([[1]]) });
     const error = await reasonOf(fn(features as never));
@@ -360,7 +360,7 @@ describe("a malformed call", () => {
     expect(batches).toHaveLength(1);
   });
 
-  test("fails alone in submitSettled; submitMany sends nothing", async () => {
+  test("fails by itself in submitSettled; submitMany sends nothing", async () => {
     const { fn, batches } = rig();
     const records = [{ ids: int64([[1]]) }, { ids: int64(1) }];
     expect(await reasonOf(fn.submitMany(records))).toMatchObject({ code: "INVALID_OPTION" });

@@ -65,7 +65,7 @@ describe("a processor of tensors", () => {
     expect([clock.timers, fn.closed]).toEqual([0, false]);
   });
 
-  test("has no start; shut down, it answers what waits and refuses what comes later", async () => {
+  test("has no start; shut down, it answers waiting calls and refuses later ones", async () => {
     const fn = of(twice);
     const answer = fn(one(1));
     await fn.close();

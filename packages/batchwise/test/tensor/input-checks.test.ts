@@ -30,7 +30,7 @@ function threeChannels(): { seen: (readonly number[])[]; asked: TensorForm[]; ha
 }
 
 describe("a handler with `checkInputs`", () => {
-  test("rejects a call that it does not take, alone, and pads nobody to it", async () => {
+  test("rejects only a call with wrong inputs, and pads no other to it", async () => {
     const { seen, handler } = threeChannels();
     const run = batchTensors(handler as never);
     const answers = await Promise.allSettled([
@@ -57,7 +57,7 @@ describe("a handler with `checkInputs`", () => {
     ]);
   });
 
-  test("is asked with the dimensions that a call has when it is alone, rounded up", async () => {
+  test("is called with the dimensions of a call in a batch of one, rounded up", async () => {
     const { asked, handler } = threeChannels();
     const run = batchTensors(handler as never, { padToMultipleOf: { x: [1, 4] } });
     await Promise.all([run(picture(2, 3, 2) as never), run(picture(1, 3, 7) as never)]);
@@ -67,7 +67,7 @@ describe("a handler with `checkInputs`", () => {
     ]);
   });
 
-  test("is asked before any function of the user gets the call", async () => {
+  test("is called before any function of the user gets the call", async () => {
     const { handler } = threeChannels();
     const got: unknown[] = [];
     const name = ({ x }: Picture): string => {
@@ -87,7 +87,7 @@ describe("a handler with `checkInputs`", () => {
     expect(new Set(got.map(String))).toEqual(new Set(["1,3,2"]));
   });
 
-  test("is asked when the call is stacked while the handler is not open, since it cannot know its inputs yet", async () => {
+  test("is called when the call is stacked while the handler is not open, since it cannot know its inputs yet", async () => {
     const { seen, asked, handler } = threeChannels();
     let open = (): void => {};
     const opening = new Promise<void>((resolve) => {

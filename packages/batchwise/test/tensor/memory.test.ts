@@ -15,7 +15,7 @@ function batcher(handler: (features: Record0) => Outputs, options: TensorBatchOp
 
 const dataOf = (answer: unknown): Float32Array => (answer as Tensor<"float32">).data;
 
-describe("what the handler gets", () => {
+describe("the handler's input", () => {
   const seen: Tensor[] = [];
   const keep = ({ ids }: Record0): Outputs => {
     seen.push(ids as Tensor);
@@ -68,7 +68,7 @@ describe("what the handler gets", () => {
   });
 });
 
-describe("what a caller gets", () => {
+describe("a caller's result", () => {
   const output = float32([
     [1, 2],
     [3, 4],
@@ -77,7 +77,7 @@ describe("what a caller gets", () => {
   const one = { ids: int64([[1]]) };
   const two = { ids: int64([[2], [3]]) };
 
-  test("is the handler's own memory where the batch is its rows alone", async () => {
+  test("is the handler's own memory where the batch has only its rows", async () => {
     const fn = batcher(() => output);
     expect(dataOf(await fn({ ids: int64([[1], [2], [3]]) }))).toBe(output.data);
   });

@@ -41,7 +41,7 @@ describe("the cost of a batch", () => {
     expect(costs).toEqual([24, 12, 24]);
   });
 
-  test("counts what `padToMultipleOf` adds, so that the cap holds for what is computed", async () => {
+  test("counts the padding of `padToMultipleOf`, so that the cap holds for the computed size", async () => {
     const { shapes } = await submit({ maxBatchCost: 24, padToMultipleOf: 8 }, [2, 3, 4, 2]);
     expect(shapes).toEqual([
       [3, 8],
@@ -85,7 +85,7 @@ describe("the cost of a batch", () => {
     expect(costs).toEqual([200, 28]);
   });
 
-  test("over the cap by itself is refused, or goes alone", async () => {
+  test("over the cap by itself is refused, or goes as a batch of one", async () => {
     expect(await reasonOf(rig({ maxBatchCost: 4 }).fn(row(5)))).toMatchObject({ code: "ITEM_TOO_LARGE" });
     expect((await submit({ maxBatchCost: 4, oversize: "alone" }, [5, 2, 2])).shapes).toEqual([
       [1, 5],
@@ -93,7 +93,7 @@ describe("the cost of a batch", () => {
     ]);
   });
 
-  test('is what `order: "length"` and `maxBatchCost: "learn"` choose by: rows of like length go together', async () => {
+  test('is the measure of `order: "length"` and `maxBatchCost: "learn"`: rows of similar length share a batch', async () => {
     const { fn, shapes, costs } = rig({ order: "length", maxBatchCost: "learn", maxBatchSize: 4 });
     const lengths = [4, 90, 5, 91, 4, 92, 5, 93];
     const answers = await Promise.all(lengths.map((length) => fn(row(length))));
@@ -269,7 +269,7 @@ describe("mistakes in options", () => {
     });
   });
 
-  test("so are what is no handler, and a stage that a call of many rows has no place for", () => {
+  test("so are invalid handlers, and a stage that a call of many rows has no place for", () => {
     expect(thrownBy(() => batchTensors(undefined as never))).toMatchObject({ code: "INVALID_OPTION" });
     const handler = { run: () => float32([]), prepareItem: () => {} };
     expect(thrownBy(() => batchTensors(handler))).toMatchObject({
@@ -328,7 +328,7 @@ describe("the defaults of a handler object", () => {
     });
   });
 
-  test("leave the order alone where a batch has a cost of its own", () => {
+  test("do not change the order where a batch has a cost of its own", () => {
     expect(batchTensors(handler, { batchCost: "sum" }).options).toMatchObject({ order: "fifo", batchCost: "sum" });
     expect(batchTensors(handler, { cost: () => 1 }).options).toMatchObject({ order: "fifo", batchCost: "sum" });
   });

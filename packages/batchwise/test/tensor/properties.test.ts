@@ -104,7 +104,7 @@ function corner(whole: unknown, dims: readonly number[], side: "left" | "right")
   return own.map((element) => corner(element, inner, side));
 }
 
-test("each call gets what the handler gives for its rows alone, whatever is batched with it", async () => {
+test("each call gets the handler's results for its rows, whatever is batched with it", async () => {
   await fc.assert(
     fc.asyncProperty(worlds, async (world) => {
       const { parts, padToken, isList, type, ...options } = world;

@@ -52,7 +52,7 @@ describe("stack", () => {
     );
   });
 
-  test("takes a multiple for each dimension, and one of 1 leaves it", () => {
+  test("takes a multiple for each dimension, and one of 1 does not change it", () => {
     const image = float32(new Array(12).fill(1), [3, 2, 2]);
     expect(stack([image], { padToMultipleOf: [1, 1, 32] }).dims).toEqual([1, 3, 2, 32]);
     expect(stack([image], { padToMultipleOf: 4 }).dims).toEqual([1, 4, 2, 2]);
@@ -64,7 +64,7 @@ describe("stack", () => {
     expect(lists(stack([int64([]), int64([1])], { padToken: 5 }))).toEqual([[5], [1]]);
   });
 
-  test("refuses what cannot stand in one tensor, and says what was expected and what came", () => {
+  test("refuses values that cannot stand in one tensor, with the expected and the actual one", () => {
     expect(() => stack([])).toThrow(invalid("Expected `tensors` to have at least one tensor, got none"));
     expect(() => stack(undefined as never)).toThrow(invalid("Expected `tensors` to be an array of tensors"));
     expect(() => stack([int64([1]), tensor("int32", [1])] as never[])).toThrow(

@@ -122,7 +122,7 @@ describe("a tensor", () => {
     );
   });
 
-  test("may hold a Buffer, and what is made of it is an array of its own memory", () => {
+  test("may hold a Buffer, and its copies are arrays of their own memory", () => {
     const given = { type: "uint8" as const, data: Buffer.from([1, 2]), dims: [2] };
     const stacked = stack([given, given]);
     expect(stacked.data).toEqual(Uint8Array.of(1, 2, 1, 2));

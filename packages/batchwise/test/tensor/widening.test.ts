@@ -35,7 +35,7 @@ describe("a feature without elements", () => {
   test.each([
     ["that no memory could hold", 2 ** 40],
     ["that next to the others is too large", 2 ** 20],
-  ])("and with a dimension %s costs its own caller alone", async (_, width) => {
+  ])("and with a dimension %s fails only its own caller", async (_, width) => {
     const { fn, seen } = rig();
     const [first, wide, last] = await Promise.allSettled([fn(of(1, 512, 3)), fn(of(1, 0, width)), fn(of(2, 20, 4))]);
     expect(wide).toMatchObject(tooWide(`\\[1, 0, ${width}\\]`));

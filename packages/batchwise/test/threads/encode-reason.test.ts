@@ -16,7 +16,7 @@ function withParts(count: number, cause?: (parent: Error) => Error): Error {
   return Object.assign(parent, { errors });
 }
 
-describe("an error on its way between threads", () => {
+describe("an error sent between threads", () => {
   test("whose parts name it as their cause is encoded once", () => {
     // Without a record of encoded parts, 40 parts to a depth of 8 are 40 ** 4 errors.
     const error = arrived(withParts(40, (parent) => parent));

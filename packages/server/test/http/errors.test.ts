@@ -40,7 +40,7 @@ describe("a failed request", () => {
     }
   });
 
-  test("has OpenAI's shape, with null for what does not apply", async () => {
+  test("has OpenAI's shape, with null for fields that do not apply", async () => {
     const response = invalidRequest("no", "input").toResponse();
     expect(response.status).toBe(400);
     expect(await response.json()).toEqual({

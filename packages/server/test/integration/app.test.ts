@@ -43,7 +43,7 @@ async function refusal(response: Response | Promise<Response>, status: number, c
 }
 
 describe("POST /v1/embeddings", () => {
-  test("answers in OpenAI's shape with what it used", async () => {
+  test("answers in OpenAI's shape with its usage", async () => {
     const { data, model, usage } = await answer({ input: ["grey rain", "piano"] });
     expect(model).toBe("batchwise-demo");
     expect(data.map(({ index }) => index)).toEqual([0, 1]);
@@ -69,7 +69,7 @@ describe("POST /v1/embeddings", () => {
     expect(maxDifference(unpacked, numbers.data[0]?.embedding ?? [])).toBe(0);
   });
 
-  test("cuts to the dimensions asked for, at length 1 again", async () => {
+  test("cuts to the requested dimensions, at length 1 again", async () => {
     const all = (await answer({ input: "grey rain" })).data[0]?.embedding ?? [];
     const head = (await answer({ input: "grey rain", dimensions: 8 })).data[0]?.embedding ?? [];
     expect(head).toHaveLength(8);
@@ -77,7 +77,7 @@ describe("POST /v1/embeddings", () => {
     expect((head[0] ?? 0) / (head[1] ?? 0)).toBeCloseTo((all[0] ?? 0) / (all[1] ?? 0), 3);
   });
 
-  test("refuses what is not JSON, or no object", async () => {
+  test("refuses a body that is not JSON, or no object", async () => {
     expect(await refusal(post('{"input": "a"'), 400, "invalid_json")).toContain("not JSON");
     await refusal(post(""), 400, "invalid_json");
     await refusal(post("[1]"), 400, "invalid_json");
@@ -181,7 +181,7 @@ describe("the other routes", () => {
     expect([response.status, response.headers.get("location")]).toEqual([302, "/stats"]);
   });
 
-  test("tell that the service lives and is ready, until it drains", async () => {
+  test("report that the service lives and is ready, until it drains", async () => {
     expect((await app.request("/healthz")).status).toBe(200);
     expect((await app.request("/readyz")).status).toBe(200);
     draining = true;

@@ -45,7 +45,7 @@ async function embeddings({ input_ids, attention_mask }: Encoded): Promise<Typed
 
 describe("an encoder behind batchTensors", () => {
   test.each([{}, { padToMultipleOf: 16 }, { maxBatchCost: 512 }])(
-    "gives each text the vector that it has alone, with %j",
+    "gives each text the vector of a batch of one, with %j",
     async (options) => {
       const alone = await Promise.all(lengths.map((length) => embeddings(encoded(length))));
       await using embed = batchTensors(embeddings, options);
@@ -57,7 +57,7 @@ describe("an encoder behind batchTensors", () => {
     },
   );
 
-  test("costs the caller of a token id that the model does not know, and nobody else", async () => {
+  test("fails only the caller of a token id that the model does not know", async () => {
     await using embed = batchTensors(embeddings, { isolateFailures: true });
     const poison = encoded(5);
     poison.input_ids.data[2] = 99_999n;

@@ -73,7 +73,7 @@ test("more than the limit on open files allows is taken, with a warning", async 
 test.each([
   ["an empty HOME", "", "HOME is empty"],
   ["a HOME that holds no folders", "/dev/null", "ENOTDIR"],
-])("with %s the built-in model's folder is asked for by its flag", async (_, HOME, reason) => {
+])("with %s the built-in model's folder needs its flag", async (_, HOME, reason) => {
   const command = startCommandIn({ env: { HOME } }, "serve", "--port", "0");
   expect(await command.ended).toBe(1);
   expect(command.output()).toContain(reason);

@@ -30,7 +30,7 @@ test("demo-model writes a folder that openEmbedder opens without a warning, and 
   expect(similarity(one, same)).toBeGreaterThan(similarity(one, other) + 0.2);
 });
 
-test("demo-model writes a model for onnxModel, whose rows are what they are alone", async () => {
+test("demo-model writes a model for onnxModel, whose rows do not depend on their batch", async () => {
   const folder = await demoModel();
   const model = onnxModel<Record<string, Tensor<"int64">>, { embedding: Tensor<"float32"> }>({
     path: join(folder, "model.onnx"),
@@ -51,7 +51,7 @@ test("demo-model writes a model for onnxModel, whose rows are what they are alon
   expect(similarity(together[0]?.embedding.data, alone.embedding.data)).toBeCloseTo(1, 4);
 });
 
-test("demo-model writes the same twice, and leaves a file of somebody else alone", async () => {
+test("demo-model writes the same twice, and does not change a file of another program", async () => {
   const folder = await demoModel();
   expect(await ended(startCommand("demo-model", folder))).toMatchObject({ code: 0 });
   const path = join(folder, "tokenizer.json");

@@ -25,7 +25,7 @@ async function open(options: EmbedderOptions): Promise<Embedder> {
 const list = (length: number, first = 3): number[] => marked([first, ...Array.from({ length: length - 3 }, () => 7)]);
 
 describe("an embedder", () => {
-  test("gives every list its own vector, the one that it has alone", async () => {
+  test("gives every list its own vector, the same as in a batch of one", async () => {
     const embedder = await open(await smallEncoder());
     const lists = Array.from({ length: 100 }, (_, index) => list(3 + ((index * 13) % 40), 3 + index));
     const together = await embedder.embed(lists);
@@ -36,7 +36,7 @@ describe("an embedder", () => {
     expect(embedder.batcher.stats().batches).toBeLessThan(150);
   });
 
-  test("keeps every batch within its padded tokens and its texts, and sends a longer list alone", async () => {
+  test("keeps every batch within its padded tokens and its texts, and sends a longer list by itself", async () => {
     const embedder = await open({ ...(await smallEncoder()), maxBatchTokens: 40, maxBatchSize: 6 });
     const batches: { size: number; longest: number }[] = [];
     embedder.batcher.on("batch", (batch) => batches.push({ size: batch.size, longest: batch.cost / batch.size }));
@@ -65,7 +65,7 @@ describe("an embedder", () => {
     await expect(embedder.embed([marked([3]), marked([poison])])).rejects.toMatchObject({ code: "MODEL_INPUT" });
   });
 
-  test("takes the lists of a caller who left out of the queue", async () => {
+  test("removes the lists of a caller who cancelled from the queue", async () => {
     const embedder = await open(await slowEncoder());
     const caller = new AbortController();
     const lost = embedder.embed(
@@ -89,7 +89,7 @@ describe("an embedder", () => {
     expect(embedder.batcher.stats().waiting).toBe(0);
   });
 
-  test("answers what was accepted before it closes", async () => {
+  test("answers accepted calls before it closes", async () => {
     const embedder = await open(await smallEncoder());
     const running = embedder.embed(Array.from({ length: 200 }, () => list(30)));
     await embedder.close();
@@ -133,7 +133,7 @@ describe("an embedder of a trained model's files", () => {
     expect(maxDifference(alone ?? [], rain ?? [])).toBeLessThan(1e-4);
   });
 
-  test("says what is wrong with a file that is no model, and leaves no thread behind", async () => {
+  test("names the fault of a file that is no model, and keeps no thread", async () => {
     const folder = await exported();
     await writeFile(join(folder, "model.onnx"), "no model");
     await expect(Embedder.open({ model: folder, workers: 2 })).rejects.toThrow(

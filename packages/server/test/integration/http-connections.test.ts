@@ -23,7 +23,7 @@ describe("an idle connection", () => {
     expect(answer.headers.get("keep-alive")).toBe("timeout=65");
   });
 
-  test("is closed after the time asked for, and not before", async () => {
+  test("is closed after the configured time, and not before", async () => {
     const service = await startSmall({ keepAliveMs: 1_000 });
     const startedAt = performance.now();
     expect(await exchange(service, question)).toMatch(/^HTTP\/1.1 200 /);
@@ -31,7 +31,7 @@ describe("an idle connection", () => {
   });
 });
 
-describe("a service that is told to stop with a drain delay", () => {
+describe("a service that is stopped with a drain delay", () => {
   test("fails health checks at once, goes on answering texts on new connections, and then refuses them", async () => {
     const service = await startSmall({ drainDelayMs: 2_000 });
     const startedAt = performance.now();
@@ -49,7 +49,7 @@ describe("a service that is told to stop with a drain delay", () => {
   });
 });
 
-describe("a service that is told to stop while a connection is open", () => {
+describe("a service that is stopped while a connection is open", () => {
   test("does not wait for one on which nothing was ever sent", async () => {
     const service = await startSmall({ drainTimeoutMs: 10_000 });
     const silent = connect(service.port, "127.0.0.1");

@@ -23,7 +23,7 @@ async function announce(port: number, head: string, version = "1.1"): Promise<Wa
 
 const JSON_TYPE = "content-type: application/json\r\n";
 
-describe("a caller who waits for 100 Continue", () => {
+describe("a caller that waits for 100 Continue", () => {
   test("gets it before the body, and then the answer on a connection that goes on", async () => {
     const { socket, first } = await announce((await startSmall()).port, "POST /v1/embeddings");
     socket.write(`${JSON_TYPE}content-length: ${BODY.length}\r\n\r\n`);

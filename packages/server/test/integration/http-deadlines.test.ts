@@ -28,7 +28,7 @@ async function endless(options: EmbedderOptions = {}): Promise<{ embedder: Embed
 }
 
 describe("while its texts are tokenised, a request", () => {
-  test("is answered with 504 once its own deadline is over", async () => {
+  test("is answered with 504 at its own deadline", async () => {
     const { embedder } = await endless();
     const headers = { "content-type": "application/json", "x-timeout-ms": "20" };
     const answer = await createApp({ embedder }).request("/v1/embeddings", { ...QUESTION, headers });
@@ -36,13 +36,13 @@ describe("while its texts are tokenised, a request", () => {
     expect(await answer.json()).toMatchObject({ error: { code: "deadline_exceeded" } });
   });
 
-  test("is answered with 504 once the server's deadline is over", async () => {
+  test("is answered with 504 at the server's deadline", async () => {
     const { embedder } = await endless({ timeoutMs: 20 });
     const answer = await createApp({ embedder }).request("/v1/embeddings", QUESTION);
     expect(answer.status).toBe(504);
   });
 
-  test("stops when its caller leaves", async () => {
+  test("stops when its caller disconnects", async () => {
     const { embedder, begun } = await endless();
     const caller = new AbortController();
     const app = createApp({ embedder });
@@ -86,7 +86,7 @@ describe("while its body comes slowly, a request", () => {
   test.each([
     ["its own", { "x-timeout-ms": "50" }, {}],
     ["the server's", {}, { timeoutMs: 50 }],
-  ])("is answered with 504 once %s deadline is over, and not read any further", async (_, own, options) => {
+  ])("is answered with 504 at %s deadline, and not read any further", async (_, own, options) => {
     const embedder = await openEmbedder({ ...(await smallEncoder()), ...options });
     const { body, asked, isCancelled } = slowBody();
     const headers = { "content-type": "application/json", ...own };

@@ -41,7 +41,7 @@ function request(service: Service, key: string, user: string | undefined): Promi
   });
 }
 
-describe("callers who share the model", () => {
+describe("callers that share the model", () => {
   test.each([
     ["two API keys", { key: "a" }, { key: "b" }],
     ["two users of one key", { key: "a", user: "ann" }, { key: "a", user: "ben" }],

@@ -62,7 +62,7 @@ const leave = {
   reset: (socket: Socket) => void socket.resetAndDestroy(),
 };
 
-describe.each(["close", "reset"] as const)("a caller who leaves by %s", (way) => {
+describe.each(["close", "reset"] as const)("a caller that disconnects by %s", (way) => {
   let printed: MockInstance[];
   beforeEach(() => {
     printed = (["log", "info", "warn", "error"] as const).map((name) => vi.spyOn(console, name));
@@ -94,7 +94,7 @@ describe.each(["close", "reset"] as const)("a caller who leaves by %s", (way) =>
     await expectQuiet(all, requests);
   });
 
-  test("while its texts wait is logged as 499, and they leave the queue", async () => {
+  test("while its texts wait is logged as 499, and its texts are cancelled", async () => {
     const all = await watched({ paused: true });
     const socket = await ask(all.service, question(["a", "b"]));
     await submitted(all.service);
@@ -103,7 +103,7 @@ describe.each(["close", "reset"] as const)("a caller who leaves by %s", (way) =>
     expect(all.service.embedder.batcher.stats()).toMatchObject({ waiting: 0, completed: 0 });
   });
 
-  test("while requests behind another wait is logged as 499 for each, and all texts leave the queue", async () => {
+  test("while requests behind another wait is logged as 499 for each, and all texts are cancelled", async () => {
     const all = await watched({ paused: true });
     const socket = await ask(all.service, question(["a", "b"]).repeat(5));
     await submitted(all.service, 10);
@@ -161,7 +161,7 @@ describe("an answer that was sent whole", () => {
   });
 });
 
-test("a caller who closes its own side after the body is answered with 400, in words, and its texts are cancelled", async () => {
+test("a caller that closes its own side after the body is answered with 400, in words, and its texts are cancelled", async () => {
   const { service } = await watched({ paused: true });
   const socket = connect({ port: service.port, host: "127.0.0.1", allowHalfOpen: true });
   let answer = "";

@@ -74,7 +74,7 @@ describe("a large answer", () => {
     expect(length).toBeLessThan(9_000_000);
   });
 
-  test("keeps no more texts out than while it is unread, and leaves nothing behind when its reader goes", async () => {
+  test("keeps no more texts out than while it is unread, and keeps nothing when its reader goes", async () => {
     const service = await startSmall({ ...WIDE, maxAnswerBytes: 1 });
     const socket = await slowReader(service);
     const refused = await embed(service, "x");
@@ -109,7 +109,7 @@ describe("a large answer", () => {
     expect(answers.hasRoom).toBe(true);
   });
 
-  test("that is unread holds back what its caller sends, who is not blamed for that", async () => {
+  test("that is unread holds back its caller's next requests, without blaming the caller", async () => {
     const service = await startSmall({ ...WIDE, uploadStallMs: 600 });
     const socket = await slowReader(service);
     // Until the connection takes no more of the answer.

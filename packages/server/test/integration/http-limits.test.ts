@@ -81,7 +81,7 @@ describe("uploads", () => {
     held.destroy();
   });
 
-  test("that stop half-way are given up, so that they keep nobody out", async () => {
+  test("that stop half-way are dropped, so that they block no other", async () => {
     const service = await startSmall({ maxBodyBytes: MIB, maxUploadBytes: MIB, uploadStallMs: 100 });
     const stalled = await halfSent(service, MIB, 1000);
     expect(await statusOf(stalled)).toMatch(/^HTTP\/1.1 408 [\s\S]*Nothing came of the request's body for 100 ms/);

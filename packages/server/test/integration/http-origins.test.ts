@@ -105,7 +105,7 @@ describe("the Origin header", () => {
 });
 
 describe("the content type", () => {
-  test("is refused when it is one that a page can send without asking, and curl's own", async () => {
+  test("is refused when it is one that a page can send without a preflight, and curl's own", async () => {
     const service = await startSmall();
     for (const type of ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "text/json"]) {
       const refused = await embed(service, "text", { "content-type": type });

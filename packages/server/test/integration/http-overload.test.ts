@@ -32,7 +32,7 @@ interface Snapshot {
 }
 
 describe("a service with a latency target", () => {
-  test("answers all that it is asked: with 200, or with 429 and when to come back", async () => {
+  test("answers every call: with 200, or with 429 and the time of a retry", async () => {
     const service = await startLearned();
     const answers = await Promise.all(Array.from({ length: 20 }, () => embed(service, Array(64).fill(TEXT))));
     const refusals = answers.filter(({ status }) => status !== 200);

@@ -65,8 +65,8 @@ function begin(answer: ServerResponse | undefined, length: number, text: string)
   answer?.write(text);
 }
 
-describe("what cannot be read as a request", () => {
-  test("does not get into an answer that is on its way, nor keep the next from coming", async () => {
+describe("bytes that cannot be read as a request", () => {
+  test("does not get into an answer being sent, nor keep the next from coming", async () => {
     const { socket, answers, received, failed, closed } = await open();
     socket.write(GET + GET);
     await until(() => answers.length === 2);
@@ -91,7 +91,7 @@ describe("what cannot be read as a request", () => {
     expect(answer).not.toContain("malformed_request");
   });
 
-  test("is not waited for by a caller who has closed its side", async () => {
+  test("is not waited for by a caller that has closed its side", async () => {
     const { socket, answers, received, closed } = await open();
     socket.end(`${GET}GET / HTTP`);
     await closed;

@@ -25,7 +25,7 @@ function read(text: string): Answer {
   return { status: Number(first.split(" ")[1]), headers, error };
 }
 
-describe("what is no request", () => {
+describe("bytes that are no request", () => {
   test.each([
     ["a Host header that is no host", "GET /v1/models HTTP/1.1\r\nhost: a b\r\n", 400, "malformed_request"],
     ["a Host header with a path", "GET /v1/models HTTP/1.1\r\nhost: evil/path\r\n", 400, "malformed_request"],
@@ -55,7 +55,7 @@ describe("what is no request", () => {
     expect(answer.error).toEqual({ message, type: "invalid_request_error", param: null, code });
   });
 
-  test("as CONNECT, is refused as a wrong method, after the answers to what came before it", async () => {
+  test("as CONNECT, is refused as a wrong method, after the answers to earlier requests", async () => {
     const service = await startSmall();
     const tunnel = `CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n`;
     const answer = read(await exchange(service, tunnel));

@@ -30,7 +30,7 @@ describe("a text that is too long", () => {
   test.each([
     ["right", "the piano ,"],
     ["left", ", the piano"],
-  ])("keeps its marks and what fits where it is cut on the %s", async (side, rest) => {
+  ])("keeps its marks and the fitting part where it is cut on the %s", async (side, rest) => {
     const ask = await service({ truncate: true }, { "tokenizer_config.json": { truncation_side: side } });
     const [status, cut] = await ask(LONG);
     expect(status).toBe(200);

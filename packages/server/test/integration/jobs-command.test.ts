@@ -137,7 +137,7 @@ describe("batchwise jobs", () => {
     expect(none).toMatchObject({ code: 2, output: expect.stringContaining('Nothing is named "r1"') });
   });
 
-  test("outcomes prints what is recorded, and ends", async () => {
+  test("outcomes prints the recorded ones, and ends", async () => {
     const practice = await ranJob();
     const { stdout } = await practice.done("jobs", "outcomes");
     const all = stdout.trim().split("\n");
@@ -156,7 +156,7 @@ describe("batchwise jobs", () => {
     expect(none).toMatchObject({ code: 2, stdout: "", output: expect.stringContaining(says) });
   });
 
-  test("retry takes ids, or all that match, and what succeeded stays", async () => {
+  test("retry takes ids, or all that match, and skips succeeded ones", async () => {
     const practice = await ranJob();
     const none = await practice.done("jobs", "retry", "in:r0", "in:r9");
     const says = "Set to run again: 0 requests. 1 other waited already or succeeded. 1 id is unknown to the store.";
@@ -173,7 +173,7 @@ describe("batchwise jobs", () => {
     expect(await practice.done("jobs", "retry")).toMatchObject({ code: 2 });
   });
 
-  test("cancel ends what waits, by id or by job", async () => {
+  test("cancel ends waiting requests, by id or by job", async () => {
     const practice = await Practice.start();
     await enqueued(practice, 1_500);
     const one = await json(practice, "cancel", "job:0", "job:0", "nobody");
@@ -190,7 +190,7 @@ describe("batchwise jobs", () => {
     expect(output).toContain("No request matches.");
   });
 
-  test("cancel leaves a quarantined batch, which it cannot cancel at the provider, and says how to end it", async () => {
+  test("cancel skips a quarantined batch, which it cannot cancel at the provider, and says how to end it", async () => {
     const practice = await Practice.start();
     await putAside(practice, "batch_live");
     expect(await json(practice, "cancel", "--job", "in")).toMatchObject({ requested: 2, quarantined: [ASIDE] });
@@ -262,7 +262,7 @@ describe("batchwise jobs", () => {
     });
   });
 
-  test("run makes a store that only its owner can read, or as --file-mode says; doctor tells of one that others can", async () => {
+  test("run makes a store that only its owner can read, or as --file-mode says; doctor reports one that others can", async () => {
     const practice = await Practice.start();
     practice.writeLines("in.jsonl", 1);
     for (const [store, mode, ...args] of [["a", 0o600] as const, ["b", 0o664, "--file-mode", "664"] as const]) {
@@ -276,7 +276,7 @@ describe("batchwise jobs", () => {
     expect((await practice.done("run", "in.jsonl", "--file-mode", "444")).output).toContain("such as 660");
   });
 
-  test("doctor tells an address at which nobody answers from a key that is refused", async () => {
+  test("doctor distinguishes an address without a server from a key that is refused", async () => {
     const practice = await ranJob();
     const nobody = await practice.done("jobs", "doctor", "--base-url", "http://127.0.0.1:1/v1");
     expect(nobody).toMatchObject({
@@ -289,7 +289,7 @@ describe("batchwise jobs", () => {
     expect(elsewhere).toMatchObject({ code: 3, output: expect.stringContaining("does not answer as it should: 404") });
   });
 
-  test("a store that is not there is told, and not made", async () => {
+  test("a missing store is reported, and not made", async () => {
     const practice = await Practice.start();
     for (const command of ["list", "outcomes"]) {
       const { code, output } = await practice.done("jobs", command);
@@ -308,7 +308,7 @@ describe("batchwise jobs", () => {
     expect(output).toContain("makes one, or name another, as in --store sqlite:mine.db.");
   });
 
-  test("a server that does not answer is told by its address, without the password", async () => {
+  test("a server that does not answer is named by its address, without the password", async () => {
     const practice = await Practice.start();
     const postgres = await practice.done("jobs", "list", "--store", "postgres://me:secret@127.0.0.1:1/db");
     expect(postgres).toMatchObject({ code: 1, output: expect.stringContaining("ECONNREFUSED") });

@@ -43,7 +43,7 @@ test("list and inspect show spent, reserved and limit of tenants whose requests 
   ]);
 });
 
-test("list shows what answers have cost of a limit", async () => {
+test("list shows the cost of answers beside a limit", async () => {
   const practice = await Practice.start();
   const store = sqliteStore({ path: practice.file("batchwise.sqlite") });
   const message = { role: "assistant", content: "yes" };

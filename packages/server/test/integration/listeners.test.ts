@@ -46,7 +46,7 @@ describe.each(FAULTS)("a listener that %s", (_how, listener, words) => {
     expect(seen[0]).toContain(words);
   });
 
-  test("for failures leaves the answer as it is, and is reported once", async () => {
+  test("for failures does not change the answer, and is reported once", async () => {
     const seen = warnings();
     const service = await startSmall({ onFailure: listener as never });
     const breaks = (): never => fail(new Error("The model broke."));

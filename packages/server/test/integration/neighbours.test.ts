@@ -47,7 +47,7 @@ describe("a dynamically quantised graph", () => {
     expect(stats).toMatchObject({ warnings: embedder.warnings });
   });
 
-  test("is batched where that is asked for, and its vectors differ", async () => {
+  test("is batched with that option, and its vectors differ", async () => {
     const model = await exportFolder(QUANTISED);
     const embedder = await openEmbedder({ model, pooling: "mean", batchAnyway: true, maxBatchTokens: 1_000 });
     expect(embedder.warnings).toEqual([expect.stringContaining("batching all the same")]);

@@ -35,7 +35,7 @@ function countSent(): () => number {
 }
 
 describe("the thread that reads large bodies", () => {
-  test("fails what it was reading and what waits when it is closed, and is replaced for the next", async () => {
+  test("fails its current and waiting requests when it is closed, and is replaced for the next", async () => {
     const parser = await openParser();
     const lost = [large("a"), large("b")].map((text) =>
       expect(parser.parse(bodyOf(text), NEVER)).rejects.toThrow("large bodies ended"),

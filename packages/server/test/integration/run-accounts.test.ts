@@ -214,7 +214,7 @@ describe("batchwise run sends to", () => {
   });
 });
 
-describe("an account that lacks something is refused with exit code 2, in words that say what was expected:", () => {
+describe("an account that lacks something is refused with exit code 2, in words that name the expected value:", () => {
   test.each<[string, readonly string[], Environment, string]>([
     ["gemini without a key", ["gemini"], {}, "GEMINI_API_KEY is not set, and --account gemini needs it"],
     ["mistral without a key", ["mistral"], {}, "MISTRAL_API_KEY is not set, and --account mistral needs it"],

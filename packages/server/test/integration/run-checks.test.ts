@@ -23,7 +23,7 @@ async function waitingIn(practice: Practice): Promise<number> {
   return jobs.reduce((sum, { requests }) => sum + requests, 0);
 }
 
-describe("a file that is refused leaves nothing in the store", () => {
+describe("a file that is refused stores nothing", () => {
   test.each([
     ["a request without a model", line("bad", "x", ""), "expected a `model` in the body"],
     ["a body that no batch takes", '{"body":{"model":"m","input":"x","stream":true}}', "`stream` is not possible"],
@@ -64,7 +64,7 @@ test("a pipe is refused, because the input is read more than once", async () => 
   expect(existsSync(practice.file("batchwise.sqlite"))).toBe(false);
 });
 
-test("jobs outcomes writes over outcomes alone, unless --force", async () => {
+test("jobs outcomes writes only over outcomes, unless --force", async () => {
   const practice = await Practice.start();
   practice.write("in.jsonl", line("a", "a"));
   expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });

@@ -18,7 +18,7 @@ function expectAllOnce(practice: Practice, count: number): void {
 }
 
 describe("batchwise run", () => {
-  test("writes an outcome for each line, under the line's own id, and says what it did", async () => {
+  test("writes an outcome for each line, under the line's own id, and reports its work", async () => {
     const practice = await Practice.start();
     practice.writeLines("in.jsonl", 20);
     const { code, output } = await ended(practice.run("in.jsonl", "--price", "1000000/0"));
@@ -56,7 +56,7 @@ describe("batchwise run", () => {
     expect(practice.lines("in.outcomes.jsonl")[0]).toMatchObject({ response: { body: { object: "chat.completion" } } });
   });
 
-  test("takes bodies alone, with --model where they name none; each line is known by its place", async () => {
+  test("takes plain bodies, with --model where they name none; each line is known by its place", async () => {
     const practice = await Practice.start();
     practice.write("in.jsonl", '\uFEFF{"input":"a"}\r\n\r\n{"id":"b","body":{"input":"b"}}\r\n{"input":"c"}');
     expect(await ended(practice.run("in.jsonl", "--model", "m", "--format", "full"))).toMatchObject({ code: 0 });
@@ -103,7 +103,7 @@ describe("batchwise run", () => {
     expect(existsSync(practice.file("in.outcomes.jsonl.previous"))).toBe(false);
   });
 
-  test("keeps what an earlier run wrote until all of it has been written again", async () => {
+  test("keeps the output of an earlier run until all of it has been written again", async () => {
     const practice = await oneAfterTheOther();
     practice.writeLines("in.jsonl", 20);
     const written = '{"id":"outcome_1","custom_id":"r0","response":null,"error":null}\n';
@@ -276,7 +276,7 @@ describe("batchwise run", () => {
     });
   });
 
-  test("a key that may not list is told of, and runs all the same", async () => {
+  test("a key that may not list is reported, and runs all the same", async () => {
     const practice = await Practice.start();
     practice.writeLines("in.jsonl", 1);
     const body = { error: { message: "You have insufficient permissions. Missing scopes: api.files.read." } };
@@ -288,7 +288,7 @@ describe("batchwise run", () => {
     });
   });
 
-  test("a request without a model is refused by its line, and told of --model", async () => {
+  test("a request without a model is refused by its line, with a hint at --model", async () => {
     const practice = await Practice.start();
     practice.write("in.jsonl", '{"model":"m","input":"a"}\n\n{"input":"b"}\n');
     const { code, output } = await ended(practice.run("in.jsonl"));
@@ -299,7 +299,7 @@ describe("batchwise run", () => {
     expect(practice.fake.calls("files.create")).toBe(0);
   });
 
-  test("an address that nobody answers at is told with exit code 1", async () => {
+  test("an address without a server is reported with exit code 1", async () => {
     const practice = await Practice.start();
     practice.writeLines("in.jsonl", 1);
     const args = ["run", "in.jsonl", "--base-url", "http://127.0.0.1:1/v1", ...QUICK];

@@ -117,14 +117,14 @@ describe("2_Dense and 3_Normalize", () => {
     ).toBeLessThan(1e-6);
   });
 
-  test("are left alone where the graph gives sentence_embedding", async () => {
+  test("are not changed where the graph gives sentence_embedding", async () => {
     const graph = tableGraph({ width: 3, output: "mean" });
     expect(await vectorOf({ ...files, "3_Dense/model.safetensors": new Uint8Array() }, undefined, graph)).toHaveLength(
       3,
     );
   });
 
-  test("refuse a graph that pools but leaves them out", async () => {
+  test("refuse a graph that pools but omits them", async () => {
     const model = await exportFolder(tableGraph({ width: 2, output: "mean" }), files);
     await expect(Embedder.open({ model, workers: 1 })).rejects.toThrow(
       "vectors of 2 numbers, but its files end in 3_Dense with 3",
@@ -162,7 +162,7 @@ describe("modules.json without a Normalize", () => {
   });
 });
 
-describe("what is not known", () => {
+describe("an unknown module", () => {
   test.each([
     [
       "a module",
@@ -208,7 +208,7 @@ describe("other files of sentence-transformers", () => {
     },
   };
 
-  test("that ask for lower case get it", async () => {
+  test("that require lower case get it", async () => {
     const files = { "tokenizer.json": cased, "sentence_bert_config.json": { max_seq_length: 16, do_lower_case: true } };
     const embedder = await openEmbedder({ model: await exportFolder(GRAPH, files), pooling: "mean" });
     const plain = await openEmbedder({

@@ -29,7 +29,7 @@ function post(url: string, input: unknown): Promise<Response> {
 }
 
 describe("batchwise serve", () => {
-  test("prints its address, what the model is, and a curl line that works", async () => {
+  test("prints its address, the model, and a curl line that works", async () => {
     const command = serve("--port", "0");
     const url = await urlOf(command);
     expect(command.output()).toContain("random weights");
@@ -54,17 +54,20 @@ describe("batchwise serve", () => {
     expect(command.output()).toContain(`For real embeddings: ${line}`);
   });
 
-  test.each(["SIGINT", "SIGTERM"] as const)("answers what is running on %s, and exits with 0", async (signal) => {
-    const command = serve("--port", "0", "--max-wait-ms", "60000");
-    const url = await urlOf(command);
-    const running = Array.from({ length: 20 }, (_, index) => post(url, [`text number ${index}`, "and another"]));
-    await waiting(url, 40);
-    command.process.kill(signal);
-    const statuses = (await Promise.all(running)).map((response) => response.status);
-    expect(statuses).toEqual(Array(20).fill(200));
-    expect(await command.ended).toBe(0);
-    await expect(post(url, "late")).rejects.toThrow();
-  });
+  test.each(["SIGINT", "SIGTERM"] as const)(
+    "answers for the running service on %s, and exits with 0",
+    async (signal) => {
+      const command = serve("--port", "0", "--max-wait-ms", "60000");
+      const url = await urlOf(command);
+      const running = Array.from({ length: 20 }, (_, index) => post(url, [`text number ${index}`, "and another"]));
+      await waiting(url, 40);
+      command.process.kill(signal);
+      const statuses = (await Promise.all(running)).map((response) => response.status);
+      expect(statuses).toEqual(Array(20).fill(200));
+      expect(await command.ended).toBe(0);
+      await expect(post(url, "late")).rejects.toThrow();
+    },
+  );
 
   test("fails health checks for --drain-delay-ms after SIGTERM, while texts are still answered", async () => {
     const command = serve("--port", "0", "--drain-delay-ms", "2000");
@@ -127,7 +130,7 @@ describe("batchwise serve", () => {
     expect(await command.ended).toBe(0);
   });
 
-  test("fails, saying why, when the port that was asked for is taken", async () => {
+  test("fails with the reason when the chosen port is taken", async () => {
     const other = createServer();
     other.listen(0, "127.0.0.1");
     await once(other, "listening");
@@ -145,7 +148,7 @@ describe("batchwise serve", () => {
     [["--max-wait-ms", "soon"], "integer >= 0", 2],
     [["--model", "/nowhere/model.onnx"], "There is no model at /nowhere/model.onnx", 1],
     [["--colour"], "unknown option", 2],
-  ])("refuses %j and says what it expected: %s", async (args, message, code) => {
+  ])("refuses %j with the expected value: %s", async (args, message, code) => {
     const command = serve(...args);
     expect(await command.ended).toBe(code);
     expect(command.output()).toContain(message);

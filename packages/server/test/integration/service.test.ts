@@ -30,7 +30,7 @@ const textOf = (index: number): string =>
   ` ${index}`;
 
 describe("the official client", () => {
-  test("gets each of 200 concurrent requests the vectors that its texts have alone, in large batches", async () => {
+  test("gets each of 200 concurrent requests the vectors of its own texts, in large batches", async () => {
     const service = await start({ workers: 1 });
     const client = clientOf(service);
     const alone: number[][] = [];
@@ -140,7 +140,7 @@ describe("the official client", () => {
 });
 
 describe("a client that hangs up", () => {
-  test("leaves the queue, so that the next one is served at once", async () => {
+  test("is removed from the queue, so that the next one is served at once", async () => {
     const service = await start(await slowEncoder());
     const client = clientOf(service);
     const input = "grey ".repeat(500);
@@ -165,7 +165,7 @@ describe("a client that hangs up", () => {
     expect(after.submitted).toBe(after.completed + after.cancelled);
   });
 
-  test("in the middle of its body leaves nothing behind", async () => {
+  test("in the middle of its body keeps nothing", async () => {
     const service = await start(await smallEncoder());
     const socket = createConnection(service.port, "127.0.0.1");
     socket.write('POST /v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"model":');

@@ -27,7 +27,7 @@ test("simulate prints a table of the service that flags describe, and writes a p
   expect(await readFile(html, "utf8")).toContain("</html>");
 });
 
-test("flags replace what a file says, and leave the rest of it", async () => {
+test("flags replace the values of a file, and keep the rest of it", async () => {
   const path = join(await temporaryFolder(), "scenario.json");
   const service = { kind: "line", fixedMs: 5, itemMs: 2, noise: 0.3 };
   const arrivals = { kind: "bunches", perSecond: 50, size: 4 };
@@ -45,7 +45,7 @@ test("flags replace what a file says, and leave the rest of it", async () => {
   });
 });
 
-test("simulate names what is wrong with a flag, and exits with 2", async () => {
+test("simulate names the fault of a flag, and exits with 2", async () => {
   const wrong: readonly (readonly [string, ...string[]])[] = [
     ["Did you mean --rate", "--rte", "5"],
     ["Expected a number > 0", "--rate", "-5"],

@@ -24,7 +24,7 @@ function listOf(seed: number, length: number): BigInt64Array {
 }
 
 describe("a real model in the threads of threadHandler", () => {
-  test("gives every caller its own vector, alone and in batches, in this thread and in blocked ones", async () => {
+  test("gives every caller its own vector, in single and larger batches, in this thread and in blocked ones", async () => {
     const batcher = await modelBatcher(2, 8);
     const lists = Array.from({ length: 12 }, (_, index) => listOf(index, 5 + index * 4));
     const alone: Float32Array[] = [];

@@ -47,7 +47,7 @@ describe("the longest text", () => {
   });
 });
 
-describe("a limit above what the graph takes", () => {
+describe("a limit above the graph's own", () => {
   const model = (positions?: number): Promise<string> => exportFolder(tableGraph({ positions: 702 }), files(positions));
   const files = (positions?: number) =>
     positions === undefined ? {} : { "config.json": { model_type: "roberta", max_position_embeddings: positions } };
@@ -71,7 +71,7 @@ describe("a limit above what the graph takes", () => {
     await expect(opening).rejects.toThrow("asks for texts of 701 tokens, but the model takes at most 700 (");
   });
 
-  test("is lowered to what it takes where nobody asked for it", async () => {
+  test("is lowered to the graph's where the user gave none", async () => {
     const folder = await exportFolder(tableGraph({ positions: 302 }), {
       "tokenizer_config.json": { model_max_length: 1e30 },
     });
@@ -80,7 +80,7 @@ describe("a limit above what the graph takes", () => {
     expect(await embedder.embed([list(300)])).toHaveLength(1);
   });
 
-  test("is no limit that its files understate: what the graph takes may be asked for", async () => {
+  test("is no limit that its files understate: the graph's may be set", async () => {
     const embedder = await openEmbedder({ model: await model(402), pooling: "mean", maxTokens: 700 });
     expect(await embedder.embed([list(700)])).toHaveLength(1);
   });
@@ -100,13 +100,13 @@ describe("a limit with no room for a text beside the special tokens", () => {
     await expect(openEmbedder({ model, pooling: "mean" })).rejects.toThrow("The model takes at most 2 tokens a text");
   });
 
-  test("is refused by the name of the library's option where it is asked", async () => {
+  test("is refused by the name of the library's option", async () => {
     const opening = openTextModel({ model: await model(), pooling: "mean", maxTokens: 2, workers: 1 });
     const message = expect.stringMatching(/^`maxTokens` allows at most 2 tokens a text, /) as string;
     await expect(opening).rejects.toMatchObject({ code: "MODEL_LOAD", message });
   });
 
-  test("is not known of a tokenizer that adds none, or does not tell", async () => {
+  test("is not known of a tokenizer that adds none, or does not report them", async () => {
     const path = join(await model(), "model.onnx");
     const { encode, ...tokenizer } = hashingTokenizer(WORD_PIECES.length);
     for (const unmarked of [(text: string) => encode(text).slice(1, -1), () => [5]]) {

@@ -61,7 +61,7 @@ describe("the generated encoder", () => {
     expect(() => buildEncoder({ ...DEFAULT_ENCODER, heads: 3 })).toThrow(RangeError);
   });
 
-  test("gives a row of a padded batch the vector that the row has alone", async () => {
+  test("gives a row of a padded batch the vector of a batch of one", async () => {
     const rows = lists(48);
     const together = await runBatch(padTokens(rows, SPECIAL_TOKENS.padding));
     for (const [row, list] of rows.entries()) {

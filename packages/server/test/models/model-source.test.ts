@@ -12,7 +12,7 @@ describe("the built-in model", () => {
     expect(source).toMatchObject({ name: BUILT_IN_MODEL_NAME, model: { maxTokens: 64 } });
   });
 
-  test("is asked for as many tokens as the user names", async () => {
+  test("takes as many tokens as the user names", async () => {
     const options = { modelDirectory: await temporaryFolder(), encoder: SMALL };
     expect(await resolveModel({ ...options, maxTokens: 16 })).toMatchObject({
       maxTokens: 16,

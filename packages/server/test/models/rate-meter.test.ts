@@ -19,7 +19,7 @@ describe("a rate meter", () => {
     expect(meter.perSecond()).toBeCloseTo(10, 5);
   });
 
-  test("falls to nothing within the window after the last event, without being asked in between", () => {
+  test("falls to nothing within the window after the last event, without a call in between", () => {
     let now = 0;
     const meter = new RateMeter(() => now);
     meter.add(1000);

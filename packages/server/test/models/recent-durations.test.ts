@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { RecentDurations } from "../../src/models/recent-durations.ts";
 
 describe("recent durations", () => {
-  test("give the quantiles of what was seen in the last ten seconds", () => {
+  test("give the quantiles of the last ten seconds", () => {
     let now = 0;
     const durations = new RecentDurations(() => now);
     expect(durations.quantiles()).toEqual({ p50: null, p95: null });

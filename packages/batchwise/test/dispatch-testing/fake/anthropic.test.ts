@@ -62,7 +62,7 @@ describe("a message batch at the fake", () => {
     expect((await client.messages.batches.retrieve(batch.id)).results_url).toBeNull();
   });
 
-  test("is deleted only when it has ended; what it ran still counts", async () => {
+  test("is deleted only when it has ended; its finished requests still count", async () => {
     const { client, clock, fake } = rig();
     const batch = await client.messages.batches.create({ requests: [item(0)] });
     await expect(client.messages.batches.delete(batch.id)).rejects.toMatchObject({ status: 400 });
@@ -86,7 +86,7 @@ describe("a message batch at the fake", () => {
   });
 });
 
-describe("what is refused at once", () => {
+describe("a call that is refused at once", () => {
   test.each<[string, object[], FakeOptions, number]>([
     ["no items", [], {}, 400],
     ["a custom id with a colon", [{ ...item(0), custom_id: "a:b" }], {}, 400],
@@ -144,7 +144,7 @@ describe("the prompt cache at the fake", () => {
     expect(await usages(one, 5, "1h")).toEqual({ read: 5, written: 0 });
   });
 
-  test("forgets a prefix when its time to live is over", async () => {
+  test("forgets a prefix at the end of its time to live", async () => {
     const one = rig({ plan: { runMs: 30 * MINUTE, validateMs: 0, finalizeMs: 0 } });
     await usages(one, 1, "1h");
     await one.clock.advance(60 * MINUTE);

@@ -69,7 +69,7 @@ describe("a job", () => {
     expect(await status(jobArn)).toMatchObject({ status: "Failed", message: expect.stringContaining(words) });
   });
 
-  test("that has ended cannot be stopped, and one that nobody made is not there", async () => {
+  test("that has ended cannot be stopped, and an unknown one is not there", async () => {
     const { jobArn } = await rig.clients.bedrock.createModelInvocationJob(job());
     await rig.clock.advance(2 * MINUTE);
     const { bedrock } = rig.clients;

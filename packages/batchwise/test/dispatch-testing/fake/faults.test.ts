@@ -41,7 +41,7 @@ describe("scripted faults", () => {
     expect(fake.open).toBe(0);
   });
 
-  test("429 with a wait, 500 after the batch was accepted, and only as often as told", async () => {
+  test("429 with a wait, 500 after the batch was accepted, and only as often as configured", async () => {
     const { client, fake } = rig();
     const input_file_id = await upload(client, lines(1));
     fake.inject({ on: "batches.create", accept: false, reply: { status: 429, headers: { "retry-after": "7" } } });
@@ -66,7 +66,7 @@ describe("scripted faults", () => {
     expect(await results(client, id)).toHaveLength(50);
   });
 
-  test("healing takes back what has not hit yet; a share of the calls is drawn from the seed", async () => {
+  test("healing removes faults that have not hit yet; a share of the calls is drawn from the seed", async () => {
     const { client, fake } = rig({ seed: 4 });
     fake.inject({ on: "batches.list", times: Number.POSITIVE_INFINITY, chance: 0.5, reply: { status: 500 } });
     let failed = 0;
@@ -146,7 +146,7 @@ describe("odd but legal behaviour", () => {
     expect(errors[0]?.response?.status_code).toBe(500);
   });
 
-  test("Azure names absent files with an empty text, leaves an empty error file and never expires", async () => {
+  test("Azure names absent files with an empty text, returns an empty error file and never expires", async () => {
     const { client, clock } = rig({ dialect: "azure", plan: { runMs: 30 * HOUR } });
     const batch = await submit(client, lines(1));
     expect(batch).toMatchObject({ status: "Validating", output_file_id: "", error_file_id: "", expires_at: null });
@@ -156,7 +156,7 @@ describe("odd but legal behaviour", () => {
     expect(await (await client.files.content(done.error_file_id ?? "")).text()).toBe("");
   });
 
-  test("a state that nobody knows", async () => {
+  test("an unknown state", async () => {
     const { client, clock, fake } = rig();
     fake.planNext({ strangeState: "reticulating" });
     const batch = await submit(client, lines(1));

@@ -134,7 +134,7 @@ describe("batches of requests in the create", () => {
 });
 
 describe("batches from a file", () => {
-  test("run, and leave a file with the key of each line", async () => {
+  test("run, and write a file with the key of each line", async () => {
     const each = rig();
     const src = await upload(each, lines(3));
     const created = await each.client.batches.create({ model: MODEL, src, config: { displayName: "mine" } });
@@ -156,7 +156,7 @@ describe("batches from a file", () => {
     expect(JSON.stringify(await download(each, dest?.fileName)).length).toBeGreaterThan(9_000_000);
   });
 
-  test("fail as a whole where a line is no request, and one line alone where it is wrong in itself", async () => {
+  test("fail as a whole where a line is no request, and only one line where it is wrong in itself", async () => {
     const each = rig();
     const broken = await upload(each, `${JSON.stringify(lines(1)[0])}\nnonsense\n`);
     const odd = await upload(each, [...lines(1), { key: "odd", request: { contents: contents("x"), wrong: 1 } }]);

@@ -51,7 +51,7 @@ describe("Mistral's half of the fake", () => {
     ]);
   });
 
-  test("gives the results of inline requests with the job, to those who ask", async () => {
+  test("gives the results of inline requests with the job", async () => {
     const { clock, client } = rig();
     const requests = [{ customId: "a", body: { messages: [{ role: "user", content: "Hi" }] } }];
     const { id: jobId } = await client.batch.jobs.create({ requests, endpoint, model: "m" });
@@ -65,7 +65,7 @@ describe("Mistral's half of the fake", () => {
     expect(outputs).toMatchObject([{ custom_id: "a", response: { status_code: 200 } }]);
   });
 
-  test("lists jobs by page, newest first, and by the metadata that the client asks for", async () => {
+  test("lists jobs by page, newest first, and by the client's metadata", async () => {
     const { clock, client } = rig();
     const file = await upload(client, [line("a", "Hi")]);
     const ids: string[] = [];
@@ -84,7 +84,7 @@ describe("Mistral's half of the fake", () => {
     expect(data?.map(({ id }) => id)).toEqual([ids[1]]);
   });
 
-  test("ends a job at its time limit, with what ran by then, and keeps results for a day", async () => {
+  test("ends a job at its time limit, with the finished lines, and keeps results for a day", async () => {
     const { clock, client } = rig({ plan: { validateMs: 0, runMs: 10 * HOUR } });
     const file = await upload(
       client,

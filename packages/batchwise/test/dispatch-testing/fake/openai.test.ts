@@ -43,7 +43,7 @@ describe("a batch at the fake", () => {
     expect(Object.fromEntries(fake.runs())).toEqual({ "user-0": 1, "user-1": 2 });
   });
 
-  test("expires with what has run by the end of the window", async () => {
+  test("expires with the finished lines at the end of the window", async () => {
     const { client, clock } = rig({ plan: { runMs: 48 * HOUR } });
     const batch = await submit(client, lines(10));
     await clock.advance(24 * HOUR);
@@ -54,7 +54,7 @@ describe("a batch at the fake", () => {
     expect(errors.map(({ error }) => error?.code)).toEqual(Array.from({ length: 6 }, () => "batch_expired"));
   });
 
-  test("expires with nothing when told so", async () => {
+  test("expires with nothing when configured so", async () => {
     const { client, clock } = rig({ plan: { runMs: 48 * HOUR, expiredShare: 0 } });
     const batch = await submit(client, lines(3));
     await clock.advance(25 * HOUR);
@@ -63,7 +63,7 @@ describe("a batch at the fake", () => {
     expect(await results(client, expired.error_file_id)).toHaveLength(3);
   });
 
-  test("ends cancelled some time after the cancel, with what had run", async () => {
+  test("ends cancelled some time after the cancel, with the finished lines", async () => {
     const { client, clock, fake } = rig();
     const batch = await submit(client, lines(10));
     await clock.advance(11 * 60_000);
@@ -177,7 +177,7 @@ describe("validation, after the batch was accepted", () => {
   });
 });
 
-describe("what is refused at once", () => {
+describe("a call that is refused at once", () => {
   test("an empty file, another purpose, another name, a file over the limit", async () => {
     const { client } = rig({ limits: { maxFileBytes: 100 } });
     const file = (text: string, name: string): Promise<File> => toFile(Buffer.from(text), name);

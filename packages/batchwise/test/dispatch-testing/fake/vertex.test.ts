@@ -116,7 +116,7 @@ describe("a job", () => {
     expect((await call(idOf(long))).body.error.message).toBe("More than 1 requests.");
   });
 
-  test("tells a request's own fault in its line, beside the request", async () => {
+  test("reports a request's own fault in its line, beside the request", async () => {
     const { create, write, clock, call, outputs } = rig();
     write([{ request: { contents, labels: { a: "B" } } }, { request: { contents: [], labels: { a: "b" } } }]);
     const { body } = await create();

@@ -144,7 +144,7 @@ describe("a result that blames the account", () => {
     expect(told).toEqual([]);
   });
 
-  describe("by its words alone, which may be about the request,", () => {
+  describe("only by its words, which may be about the request,", () => {
     const message = "This tool requires a subscription.";
     const refusing = (each: Case, isBad: (body: string) => boolean): Case => ({
       ...each,
@@ -209,7 +209,7 @@ describe("a pause for money", () => {
     return { dispatcher: await start({ accounts, thresholds, onError }), told };
   }
 
-  test("is told by each process that meets it", async () => {
+  test("is reported by each process that meets it", async () => {
     const here = world();
     const fake = fakeProvider({ clock: here.time });
     fake.inject({ on: "files.create", accept: false, times: 100, reply: { status: 429, body: noMoney } });
@@ -224,7 +224,7 @@ describe("a pause for money", () => {
     expect(second.told).toEqual([expect.stringMatching(/^ACCOUNT_PAUSED: .+"a" is paused until .+insufficient_quota/)]);
   });
 
-  test("is told where a batch fails for it and goes to another account", async () => {
+  test("is reported where a batch fails for it and goes to another account", async () => {
     const here = world();
     const plan = { runMs: 5 * 60 * MINUTE };
     const [poor, rich] = [fakeProvider({ clock: here.time, plan }), fakeProvider({ clock: here.time })];
@@ -252,7 +252,7 @@ describe("a pause for money", () => {
     expect(told).toEqual([expect.stringMatching(/^ACCOUNT_PAUSED: .+"poor" is paused until .+billing_hard_limit/)]);
   });
 
-  test("is told once while results say it, whatever creates succeed meanwhile", async () => {
+  test("is reported once while results say it, even if creates succeed meanwhile", async () => {
     const here = world();
     const fake = fakeProvider({ clock: here.time, plan: { runMs: 60 * MINUTE } });
     const response = { status_code: 429, request_id: "r", body: noMoney };

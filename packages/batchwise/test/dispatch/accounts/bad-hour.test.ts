@@ -93,7 +93,7 @@ describe.each(some(2, cases))("three hours at $name", (each) => {
     ["in which every line meets 429", 429, 1],
     ["in which every line meets a 5xx", 500, 1],
     ["in which nearly every line does", 503, 0.97],
-  ] as const)("%s charge no try, and are told once", async (_name, status, share) => {
+  ] as const)("%s charge no try, and are reported once", async (_name, status, share) => {
     const thresholds = { maxRequests: share === 1 ? 20 : 60, maxAgeMs: MINUTE };
     const { fake, spawn, told, rest, time } = await site(each, failing(3 * HOUR, status, share), { thresholds });
     const dispatcher = await spawn();
@@ -109,7 +109,7 @@ describe.each(some(2, cases))("three hours at $name", (each) => {
 });
 
 describe("a bad hour", () => {
-  test("outlasts a restart: the next process waits for its end, and tells of nothing again", async () => {
+  test("outlasts a restart: the next process waits for its end, and reports nothing again", async () => {
     const { fake, spawn, told, run, rest, time } = await site(openai, failing(2 * HOUR, 429));
     const first = await spawn();
     await first.enqueueMany(names(40).map(ask));
@@ -149,7 +149,7 @@ describe("a bad hour", () => {
     await dispatcher.stop();
   });
 
-  test("of a day and a half ends: what still fails then is charged", async () => {
+  test("of a day and a half ends: requests that still fail then are charged", async () => {
     const { spawn, rest, time } = await site(openai, failing(400 * HOUR, 529));
     const dispatcher = await spawn();
     await dispatcher.enqueueMany(names(5).map(ask));
@@ -161,7 +161,7 @@ describe("a bad hour", () => {
 });
 
 describe("requests that a provider fails among others that succeed", () => {
-  test("are charged and end as before, also once they are alone with one another", async () => {
+  test("are charged and end as before, also once only they share a batch", async () => {
     const { spawn, rest, time } = await site(openai, () => ({
       answer: ({ body, customId }) =>
         /poison/.test(JSON.stringify(body))
@@ -179,7 +179,7 @@ describe("requests that a provider fails among others that succeed", () => {
 });
 
 describe("batches without one success", () => {
-  test("are told once a lane and code", async () => {
+  test("are reported once a lane and code", async () => {
     const error = { type: "not_found_error", message: "model: m" };
     const { spawn, rest, told } = await site(anthropic, () => ({
       answer: () => ({ status: 404, body: { error } }),
@@ -197,7 +197,7 @@ describe("batches without one success", () => {
     ["empty answers", 200, { choices: [] }, "LANE_PAUSED"],
     ["429", 429, { error: { type: "rate_limit_error", message: "Slow down." } }, "LANE_PAUSED"],
     ["400", 400, { error: { type: "invalid_request_error", message: "No." } }, "BATCH_FAILED"],
-  ])("are told where the provider counts their %s as done", async (_what, status, body, code) => {
+  ])("are reported where the provider counts their %s as done", async (_what, status, body, code) => {
     const { fake, spawn, run, told, time } = await site(openai, () => ({ answer: () => ({ status, body }) }));
     const edit = (text: string): string =>
       text.replace(/"total":(\d+),"completed":\d+,"failed":\d+/g, '"total":$1,"completed":$1,"failed":0');

@@ -62,7 +62,7 @@ describe("every line of a lane is bad, and validation names one", () => {
   test.each([
     ["a wrong parameter in the defaults", badField, 3],
     ["a model that does not exist", noModel, 1],
-  ])("%s pauses the lane, tells of it, and lets the rest wait", async (_name, fault, named) => {
+  ])("%s pauses the lane, reports it, and holds the rest", async (_name, fault, named) => {
     const { fake, dispatcher, told, runFor } = await site({ faultOf: () => fault });
     await dispatcher.enqueueMany(names(60).map((id) => ask(id)));
     await runFor(3 * HOUR);
@@ -142,7 +142,7 @@ describe("every line of a lane is bad, and validation names one", () => {
     await dispatcher.stop();
   });
 
-  test("a lane that never fills sends its request alone at once, and its deadlines hold", async () => {
+  test("a lane that never fills sends its request by itself at once, and its deadlines hold", async () => {
     const { fake, dispatcher, store, time, run, runFor } = await site(
       { faultOf: () => noModel },
       { thresholds: { maxRequests: 4, maxAgeMs: 12 * HOUR } },
@@ -160,7 +160,7 @@ describe("every line of a lane is bad, and validation names one", () => {
     await dispatcher.stop();
   });
 
-  test("processes that seal at once send one request alone between them", async () => {
+  test("processes that seal at once send one single request between them", async () => {
     const { fake, dispatcher, spawn, runFor } = await site({ faultOf: () => noModel });
     const others = [await spawn(), await spawn()];
     await dispatcher.enqueueMany(names(60).map((id) => ask(id)));

@@ -27,7 +27,7 @@ describe("a provider's limit on enqueued tokens", () => {
     expect([...sim.successes().values()]).toEqual(names(60).map(() => 1));
   });
 
-  test("that nobody told is learned from the refusal, and costs no try", async () => {
+  test("that is not configured is learned from the refusal, and costs no try", async () => {
     const { time, store, start, until } = world();
     const sim = new SimProvider({ time, enqueuedTokens: 100 });
     const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxAgeMs: MINUTE } });
@@ -57,7 +57,7 @@ describe("a provider's limit on enqueued tokens", () => {
   });
 });
 
-describe("a request that is alone", () => {
+describe("a single request", () => {
   const limited = (limitTokens: number | null): Failure => {
     return { kind: "tokenLimit", code: "token_limit_exceeded", message: "Enqueued token limit reached.", limitTokens };
   };
@@ -78,19 +78,22 @@ describe("a request that is alone", () => {
     expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
   });
 
-  test.each([[null], [90_000]])("waits as long as others use the limit up (limit told: %s)", async (limitTokens) => {
-    const { time, store, start, until } = world();
-    const end = time.now() + 20 * 60 * MINUTE;
-    const fate = (operation: string): Fate =>
-      operation === "create" && time.now() < end ? { refuse: limited(limitTokens) } : {};
-    const sim = new SimProvider({ time, fate });
-    const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxRequests: 1 } });
-    await dispatcher.enqueue(ask("r0"));
-    await until(() => isAtRest(store, time.now()));
-    expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
-  });
+  test.each([[null], [90_000]])(
+    "waits as long as others use the limit up (limit reported: %s)",
+    async (limitTokens) => {
+      const { time, store, start, until } = world();
+      const end = time.now() + 20 * 60 * MINUTE;
+      const fate = (operation: string): Fate =>
+        operation === "create" && time.now() < end ? { refuse: limited(limitTokens) } : {};
+      const sim = new SimProvider({ time, fate });
+      const dispatcher = await start({ accounts: [sim.account()], thresholds: { maxRequests: 1 } });
+      await dispatcher.enqueue(ask("r0"));
+      await until(() => isAtRest(store, time.now()));
+      expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
+    },
+  );
 
-  test("is not ended where it is larger than the limit that the provider tells, and goes once that is raised", async () => {
+  test("is not ended where it is larger than the limit that the provider reports, and goes once that is raised", async () => {
     const { time, store, start, until } = world();
     const end = time.now() + 20 * 60 * MINUTE;
     const fate = (operation: string): Fate =>
@@ -127,7 +130,7 @@ describe("a request that is alone", () => {
     expect(await dispatcher.result("r0")).toMatchObject({ status: "succeeded", attempts: 1 });
   });
 
-  test("goes alone past a limit that was learned, and holds nothing behind it back", async () => {
+  test("goes past a learned limit by itself, and holds no later request back", async () => {
     const { time, store, start, until } = world();
     const sim = new SimProvider({ time, enqueuedTokens: 100 });
     const errors: unknown[] = [];
@@ -228,7 +231,7 @@ test("batches of one account that are due together are polled by one list call",
   expect(calls / 40).toBeLessThan(2);
 });
 
-test("a lane that finds no room is not asked for in a hot loop", async () => {
+test("a lane without room does not query the store in a hot loop", async () => {
   const { time, store, start } = world();
   let probes = 0;
   const counted = new Proxy(store, {
@@ -250,7 +253,7 @@ test("a lane that finds no room is not asked for in a hot loop", async () => {
   expect(probes).toBeLessThan(60);
 });
 
-test("requests that come into a lane without room do not each ask the store for it", async () => {
+test("requests that come into a lane without room do not each query the store for it", async () => {
   const { time, store, start } = world();
   let probes = 0;
   const process = new SimProcess(time);
@@ -272,7 +275,7 @@ test("requests that come into a lane without room do not each ask the store for 
   expect(probes).toBeLessThan(60);
 });
 
-test("a store that is full or read-only stops intake with its own error, and what was stored goes on", async () => {
+test("a store that is full or read-only stops intake with its own error, and stored requests continue", async () => {
   const { time, store, start, until } = world();
   let refusal: DispatchError | null = null;
   const guarded = new SimProcess(time).wrap(store, (name, call) =>

@@ -29,7 +29,7 @@ async function timeOfJob(bad: (fake: FakeProvider) => Fetch) {
   return { ms: here.time.now() - begunAt, broken };
 }
 
-describe("what the first look at the accounts knows decides who gets the batches", () => {
+describe("the first look at the accounts decides which of them get the batches", () => {
   test("where a key is refused", async () => {
     const { ms, broken } = await timeOfJob((fake) => {
       fake.inject(refused(CALLS, 401, "invalid_api_key"));
@@ -49,7 +49,7 @@ describe("what the first look at the accounts knows decides who gets the batches
     expect(asked).not.toContain("POST");
   });
 
-  test("and nobody is left out where each is refused but for its list", async () => {
+  test("and no account is skipped where each is refused except for its list", async () => {
     const { ms } = await timeOfJob((fake) => {
       fake.inject(refused(["batches.list"], 403, "missing_scope"));
       return fake.fetch;

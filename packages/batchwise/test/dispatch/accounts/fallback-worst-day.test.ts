@@ -83,7 +83,7 @@ async function learn({ start, rest }: Pick<Rig, "start" | "rest">) {
 }
 
 describe("while no batch has ended", () => {
-  test("requests that the completion window may outlast go to the fallback account, and one stays to tell", async () => {
+  test("requests that may outlast the completion window go to the fallback account, and one stays as a probe", async () => {
     const { start, rest, time, slow, quick, ran, statuses } = rig();
     const dispatcher = await start();
     const soon = time.now() + 2 * HOUR;
@@ -126,7 +126,7 @@ describe("while no batch has ended", () => {
     expect([ran(slow), ran(quick)]).toEqual([[], names(0, 10)]);
   });
 
-  test("nothing moves whose deadline lies outside the window that the account tells", async () => {
+  test("no request moves whose deadline lies outside the window that the account reports", async () => {
     const { accounts, start, rest, time, slow, quick, ran } = rig();
     Object.assign(accounts[1] as Account, {
       capabilities: { ...(accounts[1] as Account).capabilities, completionWindowMs: 2 * HOUR },
@@ -242,7 +242,7 @@ describe("when the fallback account takes nothing", () => {
     expect([here.ran(here.slow), await here.statuses()]).toEqual([names(0, 15), ["succeeded"]]);
   });
 
-  test("a second one takes what is urgent", async () => {
+  test("a second one takes urgent requests", async () => {
     const here = rig({ quickSays: () => NO_CREDIT });
     const third = new SimProvider({ time: here.time, plan: () => ({ validateMs: 0, runMs: MINUTE }) });
     here.accounts.push(third.account({ fallback: true }, { name: "third" }));
@@ -272,7 +272,7 @@ describe("when the fallback account takes nothing", () => {
   });
 
   test.each(["wait", "fail"] as const)(
-    "a tail waits until it is back, and is not told of, where onTail is %s",
+    "a tail waits until it is back, and is not reported, where onTail is %s",
     async (onTail) => {
       const here = rig({ minRequests: 10, quickSays: (now) => (now < 3 * HOUR ? NO_CREDIT : null) }, { onTail });
       const dispatcher = await here.start();
@@ -298,7 +298,7 @@ describe("when the fallback account takes nothing", () => {
     expect([here.ran(here.quick), await here.statuses(), here.told]).toEqual([names(10, 14), ["succeeded"], []]);
   });
 
-  test("a tail below its minimum too ends as onTail says, and is told of", async () => {
+  test("a tail below its minimum too ends as onTail says, and is reported", async () => {
     const here = rig({ minRequests: 10, quickMinRequests: 5 }, { onTail: "fail" });
     const dispatcher = await here.start();
     await dispatcher.enqueueMany(many(0, 14));
@@ -345,7 +345,7 @@ describe("one that runs lines itself", () => {
     return { ...here, runner, ranThere: () => runner.executions.map(({ identity }) => identity).sort() };
   }
 
-  test("takes what is urgent", async () => {
+  test("takes urgent requests", async () => {
     const here = withRunner(() => null);
     const dispatcher = await learn(here);
     await dispatcher.enqueueMany(many(10, 15, { deadlineAt: here.time.now() + 30 * MINUTE }));
@@ -356,7 +356,7 @@ describe("one that runs lines itself", () => {
   test.each<[string, Failure]>([
     ["cannot be reached", UNREACHED],
     ["has no money", NO_CREDIT],
-  ])("and %s leaves urgent requests to the other account", async (_, failure) => {
+  ])("and %s passes urgent requests to the other account", async (_, failure) => {
     const here = withRunner(() => failure);
     const dispatcher = await learn(here);
     await dispatcher.enqueueMany(many(10, 15, { deadlineAt: here.time.now() + 30 * MINUTE }));
@@ -365,7 +365,7 @@ describe("one that runs lines itself", () => {
     expect(await here.statuses()).toEqual(["succeeded"]);
   });
 
-  test("and stops halfway leaves what it has not run", async () => {
+  test("and stops halfway keeps the lines that have not run open", async () => {
     const here = withRunner(() => (here.runner.executions.length >= 2 ? UNREACHED : null));
     const dispatcher = await learn(here);
     await dispatcher.enqueueMany(many(10, 15, { deadlineAt: here.time.now() + 30 * MINUTE }));

@@ -58,7 +58,7 @@ test.each(["wait", "fail"] as const)("takes the tail once it has waited, where o
   expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(["succeeded"]));
 });
 
-test("takes what would be back too late, by what batches have taken of late, and leaves the others", async () => {
+test("takes requests that would be late, by the recent durations of batches, and no others", async () => {
   const { start, rest, time, slow, quick, ran } = rig(1);
   const dispatcher = await start();
   await dispatcher.enqueueMany(many(0, 10));
@@ -78,7 +78,7 @@ test("takes what would be back too late, by what batches have taken of late, and
   expect((await dispatcher.usage()).map(({ ended }) => ended.succeeded)).toEqual([20]);
 });
 
-test("that is alone serves like any other", async () => {
+test("that is the only account serves like any other", async () => {
   const here = world();
   const sim = new SimProvider({ time: here.time });
   const dispatcher = await here.start({ accounts: [sim.account({ fallback: true })], thresholds: { maxRequests: 3 } });
@@ -87,7 +87,7 @@ test("that is alone serves like any other", async () => {
   expect(sim.executions).toHaveLength(3);
 });
 
-describe("who serves a lane", () => {
+describe("the accounts of a lane", () => {
   const sim = new SimProvider({ time: world().time });
   const [a, b, last] = [
     sim.account({}, { name: "a" }),

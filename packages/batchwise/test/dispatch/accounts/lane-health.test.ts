@@ -52,14 +52,14 @@ describe("a lane that pauses", () => {
   const paused = after("model_not_found");
   const probing = withProbe(paused, "p1", NOW);
 
-  test("keeps back all but the batch that is sent alone, and lets no second one go meanwhile", () => {
+  test("keeps back all but one small batch, and sends no second one meanwhile", () => {
     expect([isKeptBack(probing, "p1", NOW), isKeptBack(probing, "b7", NOW)]).toEqual([false, true]);
     expect(openness(probing, NOW + 29 * MINUTE)).toBe("closed");
     expect(withProbe(probing, "p2", NOW + MINUTE)).toBe(probing);
     expect(openness(probing, NOW + 30 * MINUTE)).toBe("probe");
   });
 
-  test("pauses ever longer, up to six hours, while what is sent alone is refused", () => {
+  test("pauses ever longer, up to six hours, while the small batch is refused", () => {
     let health = paused;
     const minutes: number[] = [];
     for (let now = NOW; minutes.length < 9; now = health.pause?.until ?? 0) {
@@ -74,7 +74,7 @@ describe("a lane that pauses", () => {
     expect(afterAcceptance(probing, sent("b7", NOW - 1))).toBe(probing);
   });
 
-  test("goes on once what was sent alone is taken, whatever the sender's clock said", () => {
+  test("continues once the small batch is accepted, whatever the sender's clock said", () => {
     expect(afterAcceptance(probing, sent("p1", NOW - 1))).toEqual(well);
     expect(afterAcceptance(probing, sent("p0", NOW + 1))).toEqual(well);
   });

@@ -9,7 +9,7 @@ const ledger = (learnedTokens: number | null, learnedAt: number | null) => ({
   learnedAt,
 });
 
-describe("what a refusal has taught", () => {
+describe("the limit learned from a refusal", () => {
   test.each([
     [null, null, Infinity],
     [500, NOW, 500],

@@ -153,7 +153,7 @@ test("half an hour without room for another file, as Azure says it, costs nothin
   expect(creates()).toBeLessThan(16);
 });
 
-test("onError is told which account, batch and call an error is about", async () => {
+test("onError gets the account, batch and call of an error", async () => {
   const [each] = outages.slice(3) as [Outage];
   const { run, store, time, dispatcher, about } = await during(each, 10 * MINUTE, 4, 2);
   await run(() => isAtRest(store, time.now()));

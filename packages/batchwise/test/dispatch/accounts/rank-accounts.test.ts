@@ -8,7 +8,7 @@ import { SIM_LIMITS } from "../support/simulation/sim-provider.ts";
 
 const NOW = SEALED_AT;
 
-describe("accounts are asked", () => {
+describe("accounts are tried", () => {
   const account = (name: string, tokens: number, weight = 1, models: string[] | null = null): AccountCandidate => ({
     name,
     weight,

@@ -19,7 +19,7 @@ const capacity: Omit<SimOptions, "time"> = {
 test.each([
   ["because its lines are bad", refused],
   ["because the provider has no capacity", capacity],
-])("a lane that pauses %s is told of, although the process died that wrote it", async (_name, options) => {
+])("a lane that pauses %s is reported, although the process died that wrote it", async (_name, options) => {
   const { time, store, start } = world();
   const sim = new SimProvider({ time, ...options });
   const told: string[] = [];

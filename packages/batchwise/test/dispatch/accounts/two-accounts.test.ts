@@ -106,7 +106,7 @@ test("a process without a network pauses no account for the others", async () =>
   await Promise.all([cut.stop(), whole.stop()]);
 });
 
-test("a call that failed once leaves no account out where the other takes larger batches alone", async () => {
+test("a call that failed once excludes no account where only the other takes larger batches", async () => {
   const here = jobWorld({ plan: { runMs: MINUTE } });
   let lists = 0;
   const first = accountOf("first", async (input, init) => {

@@ -30,7 +30,7 @@ describe("transitions", () => {
     expect(STATES.filter((state) => !reaches.has(state))).toEqual([]);
   });
 
-  test("nothing leaves or rewrites done", () => {
+  test("no step changes a batch that is done", () => {
     expect(STATES.filter((state) => isLegal("done", state))).toEqual([]);
   });
 
@@ -111,7 +111,7 @@ describe("the step of a fresh lease", () => {
     expect(nextStep(batch, stepAccount(capabilities), started + 10)).toEqual(step);
   });
 
-  test("of an account that runs lines itself runs what is open, cancelled or not", () => {
+  test("of an account that runs lines itself runs the open lines, cancelled or not", () => {
     const account = { ...stepAccount({ tag: "idempotencyToken" }), execute: async function* () {} };
     for (const state of ["submitted", "running"] as const) {
       for (const wanted of [{}, out]) {

@@ -24,7 +24,7 @@ describe("a batch", () => {
     expect(isStuckSince(batch, SEALED_AT + before * HOUR, SEALED_AT + now * HOUR, 26 * HOUR)).toBe(expected);
   });
 
-  test("that is looked at every seven minutes is told of once a day, however the days fall", () => {
+  test("that is polled every seven minutes is reported once a day, however the days fall", () => {
     let told = 0;
     for (let at = 0; at < 10 * DAY; at += 420_000) {
       if (isStuckSince(running, SEALED_AT + at, SEALED_AT + at + 420_000, 26 * HOUR)) told += 1;

@@ -70,7 +70,7 @@ describe("a proxy in the environment", () => {
   ) => proxyHint(host, { environment: { HTTPS_PROXY, ...more }, version, options });
 
   test.each(["22.21.0", "22.99.0", "24.0.0", "24.9.0", "26.1.0"])(
-    "is used by Node.js %s only when asked for",
+    "is used by Node.js %s only when enabled",
     (version) => {
       expect(hint(version)).toBe(`HTTPS_PROXY is set, and Node.js ${version} uses it only with NODE_USE_ENV_PROXY=1`);
       expect(hint(version, { NODE_USE_ENV_PROXY: "1" })).toBe(null);
@@ -85,7 +85,7 @@ describe("a proxy in the environment", () => {
     expect(hint(version, { NODE_USE_ENV_PROXY: "1" })).toBe(words);
   });
 
-  test("has nothing to do with this machine, with hosts that it leaves out, and with itself", () => {
+  test("does not apply to this machine, to excluded hosts, and to itself", () => {
     for (const host of ["localhost", "127.0.0.1", "::1", "proxy.test"]) expect(hint("24.9.0", {}, host)).toBe(null);
     for (const NO_PROXY of ["a.b, api.test", ".test", "*", "*.test"]) expect(hint("24.9.0", { NO_PROXY })).toBe(null);
     expect(hint("24.9.0", { NO_PROXY: "other.test" })).not.toBe(null);

@@ -41,7 +41,7 @@ test("a line measured with the sample id is as long as the line that is sent", (
   expect(sent.indexOf("\n")).toBe(sent.length - 1);
 });
 
-test("the length of an OpenAI line is told without making it", () => {
+test("the length of an OpenAI line is computed without making it", () => {
   const request = { customId: encode.customId(KEY, 7), endpoint: "/v1/embeddings" } as const;
   for (const input of ["", "plain", "grüße 🎈 \n", "日本語"]) {
     const line = { ...request, body: JSON.stringify({ input }) };

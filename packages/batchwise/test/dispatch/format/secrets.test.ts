@@ -24,7 +24,7 @@ describe("a text", () => {
     expect(new Secrets(() => ["test", "elevenchars"]).text("a test of elevenchars")).toBe("a test of elevenchars");
   });
 
-  test("loses what follows Bearer or Basic, known or not, and keeps plain words behind them", () => {
+  test("loses the text after Bearer or Basic, known or not, and keeps plain words behind them", () => {
     expect(secrets.text("authorization: Bearer abcdef-123456")).toBe("authorization: Bearer [secret]");
     expect(secrets.text("Basic dXNlcjpwYXNzd29yZA==")).toBe("Basic [secret]");
     const plan = "Upgrade the basic gpt-4o-mini-2024-07-18 plan.";

@@ -10,7 +10,7 @@ const asked = (count: number) =>
 const modelOf = ({ response }: { readonly response: { readonly body: object } | null }): unknown =>
   (response?.body as { readonly model?: unknown } | undefined)?.model;
 
-test("other defaults are refused before anything is sent, and the message names what has changed", async () => {
+test("other defaults are refused before anything is sent, and the message names the changed ones", async () => {
   const { run, settle, fake, time } = jobWorld();
   const first = await settle(all(run({ requests: asked(3), requestDefaults: { model: "m", temperature: 0 } })));
   const [calls, rows] = [fake.calls(), first.length];
@@ -30,7 +30,7 @@ test("the order of keys does not count, at any depth", async () => {
   expect(await settle(all(run({ requests: asked(3), requestDefaults: same })))).toEqual(first);
 });
 
-test("keep leaves what is stored as it is, and gives the new defaults to the rest", async () => {
+test("keep does not change stored requests, and gives the new defaults to the rest", async () => {
   const { run, settle } = jobWorld();
   await settle(all(run({ requests: asked(3), requestDefaults: { model: "m" } })));
   const requestDefaults = { model: "n" };

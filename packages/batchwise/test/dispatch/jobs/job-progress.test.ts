@@ -1,8 +1,10 @@
-// The figures of a job's progress, as a table.
+// The figures of a job's progress, as a table, and its first report.
 
 import { expect, test } from "vitest";
+import type { JobProgress, JobRequest } from "../../../src/dispatch/contract/jobs.ts";
 import type { UsageRecord } from "../../../src/dispatch/contract/operations.ts";
 import { type JobFacts, progressOf } from "../../../src/dispatch/jobs/job-progress.ts";
+import { all, jobWorld, plain } from "../support/job-world.ts";
 
 const none = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
 
@@ -106,4 +108,19 @@ test.each<[string, Partial<JobFacts>, object]>([
   ["no time gone", { elapsedMs: 0, added: 3 }, { perSecond: 0 }],
 ])("%s", (_name, given, expected) => {
   expect(progressOf(facts(given))).toMatchObject(expected);
+});
+
+test("progress begins when the first requests are stored, or the source has ended", async () => {
+  const { run, settle, time } = jobWorld();
+  const slow = async function* (): AsyncGenerator<JobRequest> {
+    await new Promise<void>((resolve) => time.setTimeout(resolve, 2_500));
+    yield* plain(3);
+  };
+  const told: JobProgress[] = [];
+  const onProgress = (progress: JobProgress): void => void told.push(progress);
+  await settle(all(run({ requests: slow(), onProgress })));
+  expect(told[0]).toMatchObject({ total: 3, done: 0 });
+  told.length = 0;
+  await settle(all(run({ job: "empty", requests: [], onProgress })));
+  expect(told.at(-1)).toMatchObject({ total: 0, allEnqueued: true });
 });

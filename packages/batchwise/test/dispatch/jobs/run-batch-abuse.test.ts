@@ -20,7 +20,7 @@ test("options that no job can have are refused before anything happens", () => {
   expect(call({ leaseMs: -1 })).toThrow("Expected `leaseMs`");
 });
 
-test("what is no request is named by its place", async () => {
+test("a value that is no request is named by its place", async () => {
   const { run, settle } = jobWorld();
   for (const [bad, message] of [
     [null, "A request must be an object with a `body`, got `null`."],
@@ -62,7 +62,7 @@ test("an iterable that never answers, or fails at its own end, keeps no run from
   expect(time.nextAt).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("a run that nobody reads on with goes on: what is read later has all of it", async () => {
+test("a run whose reader pauses continues: later reads get all of it", async () => {
   const { run, settle, fake, time } = jobWorld();
   const outcomes = run({ requests: plain(25) });
   await settle(outcomes.next());
@@ -73,7 +73,7 @@ test("a run that nobody reads on with goes on: what is read later has all of it"
   expect(time.now() - before).toBeLessThan(MINUTE);
 });
 
-test("a store that has lost what it had answered for ends the run, and the next one enqueues again what is missing", async () => {
+test("a store that has lost acknowledged requests ends the run, and the next one enqueues the missing ones again", async () => {
   const { run, settle, time } = jobWorld();
   const store = losingStore();
   time.setTimeout(() => store.lose(), 10 * MINUTE);

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { JobRequest } from "../../../src/dispatch/contract/jobs.ts";
 import { all, bodyOf, jobWorld, plain, runsOf } from "../support/job-world.ts";
 
-test("a list with one inserted is refused and adds nothing: the right list can still be gone on with", async () => {
+test("a list with one inserted is refused and adds nothing: the right list can still resume", async () => {
   const { run, settle, fake, store } = jobWorld();
   await settle(all(run({ requests: plain(10) })));
   const inserted = plain(12).toSpliced(4, 0, { body: bodyOf("inserted") });

@@ -110,7 +110,7 @@ test.each([0, -15 * MINUTE])(
   },
 );
 
-test("a proxy's page in place of answers is told as what it is", async () => {
+test("a proxy's page in place of answers is reported as such", async () => {
   const here = jobWorld();
   const page = async (): Promise<Response> =>
     new Response("<html>proxy</html>", { headers: { "content-type": "text/html; charset=utf-8" } });
@@ -134,7 +134,7 @@ test("a wrong key does not matter where all outcomes are recorded", async () => 
   expect(await here.settle(all(here.run({ requests: plain(5) })))).toEqual(first);
 });
 
-test("a key that may send and read, but not list, runs the job and is told once", async () => {
+test("a key that may send and read, but not list, runs the job and is reported once", async () => {
   const here = jobWorld();
   const message = "You have insufficient permissions. Missing scopes: api.batch.list. Check your restricted API key.";
   here.fake.inject(refused(["batches.list"], 403, { error: { message, type: "invalid_request_error", code: null } }));
@@ -145,7 +145,7 @@ test("a key that may send and read, but not list, runs the job and is told once"
   expect(here.fake.calls("batches.list")).toBeGreaterThan(1);
 });
 
-test("an account that is refused at the start is asked again while batches of another account's run", async () => {
+test("an account that is refused at the start is tried again while batches of another account run", async () => {
   const here = jobWorld();
   const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: here.fake.fetch });
   const accounts = [openaiAccount({ name: "other", client })];
@@ -169,7 +169,7 @@ test("an account that is refused at the start is asked again while batches of an
   expect(runsOf(here.fake)).toEqual(plain(25).map(() => 1));
 });
 
-test("one of two accounts with a wrong key is told once, and the other one runs the job", async () => {
+test("one of two accounts with a wrong key is reported once, and the other one runs the job", async () => {
   const here = jobWorld();
   const broken = fakeProvider({ clock: here.time });
   broken.inject(refused(CALLS, 401));
@@ -194,7 +194,7 @@ test("a key that fails later ends the run, which goes on with the same call", as
   expect(runsOf(here.fake)).toEqual(plain(25).map(() => 1));
 });
 
-test("a key that may not send any more ends the run once what was sent has come back", async () => {
+test("a key that loses the right to send ends the run once the sent batches have come back", async () => {
   const here = jobWorld();
   async function* requests() {
     yield* plain(10);
@@ -218,7 +218,7 @@ test("a key that may not send any more ends the run once what was sent has come 
   expect(here.time.now() - again).toBeLessThan(HOUR + 10 * MINUTE);
 });
 
-test("an account out of money is told once and stands in the progress; the job goes on when there is some", async () => {
+test("an account out of money is reported once and stands in the progress; the job continues when there is some", async () => {
   const here = jobWorld();
   const noMoney = { error: { message: "You exceeded your current quota.", code: "insufficient_quota", type: null } };
   here.fake.inject({ ...refused(SENDS, 429, noMoney), until: here.time.now() + 2 * HOUR });
@@ -230,7 +230,7 @@ test("an account out of money is told once and stands in the progress; the job g
   expect(pauses[0]).toEqual({ account: "openai", until: expect.any(Number), reason });
 });
 
-test("a refusal for enqueued tokens is told once and stands in the progress", async () => {
+test("a refusal for enqueued tokens is reported once and stands in the progress", async () => {
   const here = jobWorld({ limits: { enqueuedTokens: 120 } });
   const { outcomes, errors, pauses } = watched(here, 60);
   expect(await here.settle(all(outcomes))).toHaveLength(60);
@@ -242,7 +242,7 @@ test("a refusal for enqueued tokens is told once and stands in the progress", as
   expect(pauses[0]?.until).toBeGreaterThan(0);
 });
 
-test("a provider that drops connections for an hour is told once, and stands in the progress", async () => {
+test("a provider that drops connections for an hour is reported once, and stands in the progress", async () => {
   const here = jobWorld();
   here.fake.inject({ on: CALLS, accept: false, reply: "drop", until: here.time.now() + HOUR });
   const { outcomes, errors, pauses } = watched(here, 5);

@@ -62,7 +62,7 @@ test("a second run gives all outcomes again and sends nothing", async () => {
   expect(fake.calls("batches.create")).toBe(creates);
 });
 
-test("a longer list under the same job sends only what is new, and outcomes of a shorter one's rest have no request", async () => {
+test("a longer list under the same job sends only the new requests, and outcomes of a shorter one's rest have no request", async () => {
   const { run, settle, fake } = jobWorld();
   await settle(all(run({ requests: plain(5) })));
   expect(await settle(all(run({ requests: plain(8) })))).toHaveLength(8);
@@ -142,7 +142,7 @@ test("the iterable is read no further ahead than the store takes it", async () =
   expect(await here.settle(done)).toHaveLength(5_000);
 });
 
-test("what the iterable throws ends the run after a stop, and the next run goes on", async () => {
+test("an error of the iterable ends the run after a stop, and the next run continues", async () => {
   const { run, settle, fake, time } = jobWorld();
   async function* requests() {
     yield* plain(15);
@@ -163,7 +163,7 @@ test("the iterable's own error ends the run, also where it is that of another st
   await expect(settle(all(run({ requests: requests() })))).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });
 });
 
-test("a request that no account takes is named by its index, and what came before it stays", async () => {
+test("a request that no account takes is named by its index, and earlier ones stay stored", async () => {
   const { run, settle, store } = jobWorld();
   const requests = [...plain(1_203), { body: { messages: [] } }];
   const rejected = settle(all(run({ requests, thresholds: { maxRequests: 5_000 } })));
@@ -218,7 +218,7 @@ test("a signal that is aborted before enqueues nothing; one that is aborted betw
   expect(time.nextAt).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("breaking out of the loop stops the dispatcher, and leaves the store open", async () => {
+test("breaking out of the loop stops the dispatcher, and keeps the store open", async () => {
   const { run, settle, store, fake, time } = jobWorld({ plan: ({ index }) => ({ runMs: HOUR * (index + 1) }) });
   const broken = (async () => {
     for await (const { id } of run({ requests: plain(30) })) return id;
@@ -231,7 +231,7 @@ test("breaking out of the loop stops the dispatcher, and leaves the store open",
   expect(runsOf(fake)).toEqual(plain(30).map(() => 1));
 });
 
-test("a run that is never asked does nothing, and checks its options all the same", async () => {
+test("a run that is never iterated does nothing, and checks its options all the same", async () => {
   const { run, time, store } = jobWorld();
   run({ requests: plain(3) });
   await time.advance(HOUR);
@@ -272,7 +272,7 @@ test("batches that wait for a person end the run with their keys, after all outc
   expect(given).toHaveLength(10);
 });
 
-test("a store that does not answer for a while is told to onError and waited for", async () => {
+test("a store that does not answer for a while is reported to onError and waited for", async () => {
   const here = jobWorld();
   let isAway = false;
   const store = new SimProcess(here.time).wrap(here.store, (_name, call) =>
@@ -310,7 +310,7 @@ test("a run that goes on waits for a store that fails at any one look at its req
   }
 });
 
-test("progress is told at the start, at a sane pace, and at the end", async () => {
+test("progress is reported at the start, at a sane pace, and at the end", async () => {
   const { run, settle, time } = jobWorld({ plan: ({ index }) => ({ runMs: (index + 1) * HOUR }) });
   const told: { at: number; progress: JobProgress }[] = [];
   const startedAt = time.now();
@@ -329,21 +329,6 @@ test("progress is told at the start, at a sane pace, and at the end", async () =
   expect(told.length).toBeLessThan((3 * HOUR) / 20_000);
 });
 
-test("progress begins when the first requests are stored, or the source has ended", async () => {
-  const { run, settle, time } = jobWorld();
-  const slow = async function* (): AsyncGenerator<JobRequest> {
-    await new Promise<void>((resolve) => time.setTimeout(resolve, 2_500));
-    yield* plain(3);
-  };
-  const told: JobProgress[] = [];
-  const onProgress = (progress: JobProgress): void => void told.push(progress);
-  await settle(all(run({ requests: slow(), onProgress })));
-  expect(told[0]).toMatchObject({ total: 3, done: 0 });
-  told.length = 0;
-  await settle(all(run({ job: "empty", requests: [], onProgress })));
-  expect(told.at(-1)).toMatchObject({ total: 0, allEnqueued: true });
-});
-
 describe("an id that comes twice in `requests`", () => {
   const one = { id: "x", body: bodyOf("a") };
   const far = plain(1_100).map(({ body }, n) => ({ id: `far${n}`, body }));
@@ -353,7 +338,7 @@ describe("an id that comes twice in `requests`", () => {
   ];
 
   test.each(cases)(
-    "counts once in a job's progress, %s, also when the job is gone on with",
+    "counts once in a job's progress, %s, also when the job is resumed",
     async (_name, requests, count) => {
       const { run, settle } = jobWorld();
       for (const existing of [0, count]) {
@@ -367,7 +352,7 @@ describe("an id that comes twice in `requests`", () => {
   );
 });
 
-test("what onProgress throws is told to onError, and the job goes on", async () => {
+test("an error of onProgress is passed to onError, and the job continues", async () => {
   const { run, settle } = jobWorld();
   const onError = vi.fn();
   const onProgress = (): void => {

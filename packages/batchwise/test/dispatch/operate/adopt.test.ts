@@ -66,7 +66,7 @@ describe.each([openai, anthropic])("at $name", (service) => {
     await dispatcher.stop();
   });
 
-  test("one with another number of lines, of nobody, or of another batch of ours is refused, and nothing changes", async () => {
+  test("one with another number of lines, of a stranger, or of another batch of ours is refused, and nothing changes", async () => {
     const { dispatcher, key, fake, pass } = await quarantined(service);
     fake.addForeign({ requests: 3, surface: service === openai ? "openai" : "anthropic" });
     await dispatcher.enqueueMany(requests(4, {}, "other"));
@@ -98,7 +98,7 @@ test("at OpenAI, a stranger's batch of equal size is refused: it does not carry 
   await dispatcher.stop();
 });
 
-test("at Anthropic, where nothing tells it from ours, its results do: the batch waits for a person again", async () => {
+test("at Anthropic, where no field distinguishes it from ours, its results do: the batch waits for an operator again", async () => {
   const { dispatcher, key, fake, pass, told, rest } = await quarantined(anthropic);
   fake.addForeign({ requests: 4, surface: "anthropic" });
   const wrong = idOf(fake.batches(), true);

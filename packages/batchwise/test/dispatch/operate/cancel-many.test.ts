@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { anthropic, HOUR, MINUTE, openai, operatorWorld, request, requests } from "../support/operator-world.ts";
 
 describe.each([openai, anthropic])("at $name", (service) => {
-  test("a job is cancelled: what waits ends at once, its batches are stopped, others go on", async () => {
+  test("a job is cancelled: waiting requests end at once, its batches are stopped, others continue", async () => {
     const { open, fake, pass, rest, store, time } = operatorWorld({ plan: { runMs: 20 * HOUR } });
     const one = await open(service.account(fake));
     const two = await open(service.account(fake));
@@ -32,7 +32,7 @@ describe.each([openai, anthropic])("at $name", (service) => {
   });
 });
 
-test("ids are counted by what became of each, an id that comes twice once", async () => {
+test("ids are counted by their result, an id that comes twice once", async () => {
   const { open, fake, pass, rest } = operatorWorld();
   const dispatcher = await open(openai.account(fake));
   await dispatcher.enqueueMany(requests(4, {}, "done"));
@@ -75,7 +75,7 @@ test("a quarantined batch whose requests are all cancelled ends, also one id at 
   await dispatcher.stop();
 });
 
-test("what would cancel everything by mistake is refused, and says what to type", async () => {
+test("a filter that would cancel everything by mistake is refused, with the words to type", async () => {
   const { open, fake } = operatorWorld();
   const dispatcher = await open(openai.account(fake));
   await dispatcher.enqueueMany(requests(3));

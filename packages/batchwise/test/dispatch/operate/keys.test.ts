@@ -8,7 +8,7 @@ async function started(): Promise<Dispatcher> {
   return start({ accounts: [new SimProvider({ time }).account()] });
 }
 
-test("keys that are none are refused with what was expected and what came", async () => {
+test("invalid keys are refused with the expected and the actual value", async () => {
   const dispatcher = await started();
   for (const method of ["requeue", "resume"] as const) {
     const refused = (keys: unknown) => expect(dispatcher[method](keys as string)).rejects;

@@ -7,7 +7,7 @@ import { anthropic, HOUR, MINUTE, openai, operatorWorld, request, requests } fro
 const LANE = { endpoint: "/v1/chat/completions", model: "m" } as const;
 
 describe.each([openai, anthropic])("at $name", (service) => {
-  test("a paused account is sent nothing new by any process, and what runs there is collected", async () => {
+  test("a paused account gets no new batches from any process, and its running ones are collected", async () => {
     const { open, fake, pass, rest } = operatorWorld({ plan: { runMs: HOUR } });
     const one = await open(service.account(fake));
     const two = await open(service.account(fake));
@@ -47,7 +47,7 @@ describe.each([openai, anthropic])("at $name", (service) => {
     await dispatcher.stop();
   });
 
-  test("a create whose answer was lost is looked for during the pause, and what is found is collected", async () => {
+  test("a create whose answer was lost is looked for during the pause, and a found batch is collected", async () => {
     const { open, fake, pass, rest } = operatorWorld();
     const { create, list } = service.operations;
     fake.inject({ on: create, reply: "drop" });
@@ -83,7 +83,7 @@ describe.each([openai, anthropic])("at $name", (service) => {
   });
 });
 
-test("a pause survives a restart, and stats say what is paused, since when and why", async () => {
+test("a pause survives a restart, and stats say which accounts and lanes are paused, since when and why", async () => {
   const { open, fake, pass, time } = operatorWorld();
   const first = await open(openai.account(fake));
   const since = time.now();

@@ -69,7 +69,7 @@ test("it may come in at a process that runs no loops", async () => {
   await receiver.stop();
 });
 
-test("what is not known, or not there any more, is no error", async () => {
+test("an unknown or deleted batch is no error", async () => {
   const { dispatcher, time, send } = await rig();
   await send("a", "b");
   expect(await dispatcher.pollNow({ providerBatchId: "stranger" })).toBe(0);

@@ -14,7 +14,7 @@ import { ask, world } from "../support/world.ts";
 
 const HOUR = 3_600_000;
 
-test("a log read until idle gives what there is, and then says which batches wait for a person", async () => {
+test("a log read until idle gives its outcomes, and then says which batches wait for an operator", async () => {
   const { time, start } = world();
   const fake = fakeProvider({ clock: time, plan: ({ index }) => ({ runMs: index === 0 ? 60_000 : 2 * HOUR }) });
   const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: fake.fetch });
@@ -106,7 +106,7 @@ test("a batch that its provider did not know for hours is found again, within th
   await dispatcher.stop();
 });
 
-test("a batch that vanished is found again behind 100 newer ones that wait for a person; failed looks are told once", async () => {
+test("a batch that vanished is found again behind 100 newer ones that wait for an operator; failed looks are reported once", async () => {
   const { open, fake, pass, time, store, told } = operatorWorld({ plan: { runMs: MINUTE } });
   const dispatcher = await open(anthropic.account(fake));
   const retrieve = { on: "messages.retrieve", times: 1_000, accept: false } as const;

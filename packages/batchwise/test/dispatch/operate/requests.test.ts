@@ -8,7 +8,7 @@ import { summed } from "../../../src/dispatch/requests/usage.ts";
 import { memoryStore } from "../../../src/dispatch/stores/memory/memory-store.ts";
 import { HOUR, MINUTE, openai, operatorWorld, request, requests } from "../support/operator-world.ts";
 
-test("requests are found by status, job, tenant, batch and code, with what is known of them", async () => {
+test("requests are found by status, job, tenant, batch and code, with their known fields", async () => {
   const { open, fake, pass, time, rest } = operatorWorld({
     plan: { runMs: HOUR },
     answer: ({ body }) => {
@@ -105,7 +105,7 @@ test("a page ends after so many reads that find nothing, and says where to go on
   await dispatcher.stop();
 });
 
-test("what a tired operator types is refused with what was expected", async () => {
+test("mistakes of a tired operator are refused with the expected value", async () => {
   const { open, fake } = operatorWorld();
   const dispatcher = await open(openai.account(fake));
   const wrong = async (options: object, message: string): Promise<void> => {
@@ -125,7 +125,7 @@ test("what a tired operator types is refused with what was expected", async () =
   await dispatcher.stop();
 });
 
-test("sums are by tenant, job, endpoint and model, with what the provider counted", async () => {
+test("sums are by tenant, job, endpoint and model, with the provider's counts", async () => {
   const details = { prompt_tokens_details: { cached_tokens: 4 }, completion_tokens_details: { reasoning_tokens: 1 } };
   const usage = { prompt_tokens: 10, completion_tokens: 3, total_tokens: 13, ...details };
   const { open, fake, rest } = operatorWorld({
@@ -175,7 +175,7 @@ test("parts of a split batch, and embeddings of more inputs, count for their lan
   ]);
 });
 
-test("retry by filter runs again what failed or expired, and not what was cancelled unless asked for", async () => {
+test("retry by filter runs failed or expired requests again, and cancelled ones only if the filter names them", async () => {
   let isBad = true;
   const { open, fake, rest, time } = operatorWorld({
     answer: () =>

@@ -75,7 +75,7 @@ async function moveOne(store: Store, now: number): Promise<void> {
   expect(await store.amend(change, [], now)).toHaveLength(1);
 }
 
-test("what ended in the urgent lane is not open in the one that it began in", async () => {
+test("requests that ended in the urgent lane are not open in the one that they began in", async () => {
   const { run, settle, store, time } = jobWorld({ plan: { runMs: MINUTE } });
   const begun = run({ requests: requests(3), prices, thresholds: { maxAgeMs: HOUR, maxRequests: 10 } });
   const first = begun.next();
@@ -108,7 +108,7 @@ test("a batch that waits for a person holds no job open that has reached its lim
   expect(await store.batches({ states: ["quarantined"], limit: 10 })).not.toEqual([]);
 });
 
-test("an account that takes fewer requests gets what the limit pays for", async () => {
+test("an account that takes fewer requests gets as many as the limit pays for", async () => {
   const { time, store, start, until } = world();
   const provider = new SimProvider({ time, plan: () => ({ runMs: MINUTE }) });
   const large = provider.account({ limits: { ...SIM_LIMITS, minRequests: 10 } }, { name: "large", weight: 100 });

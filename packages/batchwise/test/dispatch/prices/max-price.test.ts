@@ -78,7 +78,7 @@ test("a later run gives a limit, too, or lifts it", async () => {
   expect(await settle(all(run({ requests: requests(3), prices, maxPrice: Infinity })))).toHaveLength(3);
 });
 
-test("what a job has used without a limit counts; what still waits without one is refused in words", async () => {
+test("usage without a limit counts; requests that wait without one are refused in words", async () => {
   const { run, settle, time } = priced();
   expect(await settle(all(run({ requests: requests(10), prices })))).toHaveLength(10);
   const more = run({ requests: requests(12), prices, maxPrice: 0.2 });
@@ -119,7 +119,7 @@ test("a maxPrice that is none is refused", () => {
   );
 });
 
-test("a tenant at its limit waits, told once, while others go on; two processes share the limit", async () => {
+test("a tenant at its limit waits, reported once, while others continue; two processes share the limit", async () => {
   const { time, store, start, until } = world();
   const provider = new SimProvider({ time, plan: () => ({ runMs: MINUTE }) });
   const errors: unknown[] = [];
@@ -156,7 +156,7 @@ test("a tenant at its limit waits, told once, while others go on; two processes 
   await later.stop();
 });
 
-test("cancels, abandoned batches and failures give back what they reserved", async () => {
+test("cancels, abandoned batches and failures return their reservations", async () => {
   const { time, store, start, until } = world();
   const provider = new SimProvider({ time, plan: () => ({ runMs: HOUR, statusOf: () => 400 }) });
   const accounts = [provider.account()];

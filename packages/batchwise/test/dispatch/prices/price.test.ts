@@ -48,7 +48,7 @@ test("every default price is one that the option takes, and cached input never c
   }
 });
 
-test("what Gemini reads from a cache costs its list price in a batch, not half of it", () => {
+test("tokens that Gemini reads from a cache cost the list price in a batch, not half of it", () => {
   const usage = { inputTokens: 1_000_000, cachedTokens: 1_000_000, outputTokens: 0 };
   expect(priceOf(usage, "gemini-2.5-flash", defaultPrices)).toBeCloseTo(0.03, 9);
 });

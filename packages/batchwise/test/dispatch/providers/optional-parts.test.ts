@@ -60,7 +60,7 @@ describe("an account that takes small batches inline and large ones as files", (
     expect(here.calls("create")).toBe(drop === "after" ? 1 : 2);
   });
 
-  test("a process that died after its intent leaves an inline batch to be looked for, and a file to be sent", async () => {
+  test("a process that died after its intent passes on an inline batch to be looked for, and a file to be sent", async () => {
     for (const count of [2, 40]) {
       const here = rig();
       const account = here.sim.account({ maxInlineBytes: 1_000 });
@@ -85,7 +85,7 @@ describe("an account that takes small batches inline and large ones as files", (
   });
 });
 
-describe("an account that can be asked for a tag", () => {
+describe("an account that can look up a tag", () => {
   function finding(here: ReturnType<typeof rig>) {
     const plain = here.sim.account();
     const asked: BatchName[] = [];
@@ -104,7 +104,7 @@ describe("an account that can be asked for a tag", () => {
     return { account, asked, lists };
   }
 
-  test("is asked for a lost create, and no list is read", async () => {
+  test("is called for a lost create, and no list is read", async () => {
     const here = rig({ fate: lostOnce("after") });
     for (let index = 0; index < 200; index += 1) here.sim.addForeign(1);
     const { account, asked, lists } = finding(here);
@@ -115,7 +115,7 @@ describe("an account that can be asked for a tag", () => {
     expect(lists).toEqual([]);
   });
 
-  test("is asked by the sweep for each of a few batches, and a late duplicate is cancelled", async () => {
+  test("is called by the sweep for each of a few batches, and a late duplicate is cancelled", async () => {
     let creates = 0;
     // The first create succeeds long after it was given up.
     const fate = (operation: string): Fate => {
@@ -205,7 +205,7 @@ describe("an account whose results are named by place", () => {
     expect(here.calls("create")).toBe(2);
   });
 
-  test("sends the first batch again where nobody has left it", async () => {
+  test("sends the first batch again if none of its requests has gone", async () => {
     const fate = (operation: string): Fate =>
       operation === "create" && here.calls("create") === 1 ? { refuse: busy } : {};
     const here: ReturnType<typeof rig> = rig({ byPlace: true, fate });
@@ -215,7 +215,7 @@ describe("an account whose results are named by place", () => {
 });
 
 describe("an account that cleans up", () => {
-  test("is told of each batch whose results are durable, with its file", async () => {
+  test("gets each batch whose results are durable, with its file", async () => {
     const here = rig();
     const cleaned: CleanupInput[] = [];
     const open: number[] = [];
@@ -259,7 +259,7 @@ describe("an account that cleans up", () => {
 describe("an endpoint of an account's own", () => {
   const accounts = [new SimProvider({ time: world().time }).account({ endpoints: ["/v1/messages", "/v1/embeddings"] })];
 
-  test("is taken as it is listed, also where a line leaves out its version", async () => {
+  test("is taken as it is listed, also where a line omits its version", async () => {
     const store = memoryStore();
     const dispatcher = createDispatcher({ store, accounts });
     const body = { model: "m", messages: [{ role: "user", content: "a" }] };
@@ -269,7 +269,7 @@ describe("an endpoint of an account's own", () => {
     expect(rows.requests.map(({ endpoint }) => endpoint)).toEqual(["/v1/messages", "/v1/messages"]);
   });
 
-  test("is not taken where no account lists it, and the refusal says what there is", async () => {
+  test("is not taken where no account lists it, and the refusal lists the known ones", async () => {
     const dispatcher = createDispatcher({ store: memoryStore(), accounts });
     await expect(dispatcher.enqueue({ endpoint: "/v1/ocr", body: { model: "m" } })).rejects.toMatchObject({
       code: "UNKNOWN_ENDPOINT",
@@ -291,7 +291,7 @@ describe("an endpoint of an account's own", () => {
   });
 });
 
-test("a batch that failed after some of it had run keeps what has run, and only the rest runs again", async () => {
+test("a batch that failed after some of it had run keeps the finished results, and only the rest runs again", async () => {
   const left = new Set(["r1", "r3"]);
   const here = rig({ plan: ({ index }) => (index === 0 ? { notRun: (identity) => left.has(identity) } : {}) });
   const plain = here.sim.account();

@@ -77,7 +77,7 @@ describe("a pruned request", () => {
     await expect(dispatcher.enqueue({ id, body })).rejects.toMatchObject({ code: "DUPLICATE_ID" });
   });
 
-  test("ends the wait of who asked before it ended, when it is pruned before its outcome was read", async () => {
+  test("ends the wait of an earlier caller, when it is pruned before its outcome was read", async () => {
     const { dispatcher, store, time, until, more } = await place();
     await dispatcher.enqueue(ask("a"));
     const waiting = await more();
@@ -100,7 +100,7 @@ describe("a pruned request", () => {
   });
 });
 
-test("a reader whose cursor points into what was pruned goes on behind it", async () => {
+test("a reader whose cursor points into the pruned part continues behind it", async () => {
   const { dispatcher, ended, pruned, time } = await place();
   await ended("a", "b");
   await time.advance(HOUR);
@@ -117,7 +117,7 @@ test("a reader whose cursor points into what was pruned goes on behind it", asyn
   expect(await idsOf(dispatcher, 3)).toEqual([]);
 });
 
-test("only outcomes with the asked statuses go", async () => {
+test("only outcomes with the given statuses go", async () => {
   const { dispatcher, ended, pruned } = await place();
   await ended("a");
   await dispatcher.enqueue(ask("b"));
@@ -126,7 +126,7 @@ test("only outcomes with the asked statuses go", async () => {
   expect(await idsOf(dispatcher)).toEqual(["a"]);
 });
 
-test("what a callback has not taken stays, and is delivered before it goes", async () => {
+test("outcomes that a callback has not taken stay, and are delivered before they go", async () => {
   let isDown = true;
   const heard: string[] = [];
   const onOutcome = ({ id }: { id: string }): void => {
@@ -217,7 +217,7 @@ describe("a retention", () => {
     expect(await idsOf(dispatcher)).toEqual(["a"]);
   });
 
-  test("forgets by hand, and by a retention of tombstones alone", async () => {
+  test("forgets by hand, and by a retention of only tombstones", async () => {
     const { dispatcher, ended, pruned, more, time } = await place();
     await ended("a", "b");
     await pruned({ olderThanMs: 0 });

@@ -6,7 +6,7 @@ import { cutoffs, nextStep } from "../../../src/dispatch/requests/retention.ts";
 const HOUR = 3_600_000;
 const NOW = 1_000_000 * HOUR;
 
-describe("what may go", () => {
+describe("the outcomes that retention may remove", () => {
   test.each([
     ["now, and batches after two days", 0, 0, 48],
     ["after an hour, and batches after two days", 1, 1, 48],

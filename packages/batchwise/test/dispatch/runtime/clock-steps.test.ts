@@ -52,7 +52,7 @@ function site(runMs: number, maxAgeMs: number = 5 * MINUTE) {
 test.each([
   ["ahead", DAY],
   ["back", -DAY],
-])("a wall clock that steps a day %s for two minutes leaves no batch unpolled and expires nobody", async (_way, ms) => {
+])("a wall clock that steps a day %s for two minutes delays no poll and expires no request", async (_way, ms) => {
   const { time, store, fake, errors, start, pass, outcomes } = site(40 * MINUTE);
   const { process, dispatcher } = await start();
   await dispatcher.enqueueMany(["a", "b", "c"].map((id) => ask(id)));
@@ -67,7 +67,7 @@ test.each([
   expect(errors.filter((error) => error.includes("The wall clock stepped by"))).toHaveLength(1);
 });
 
-test("a step that lasts is believed after ten minutes, and expires nobody before", async () => {
+test("a step that lasts is believed after ten minutes, and expires no request before", async () => {
   const { time, start, pass, outcomes, errors } = site(HOUR, 3 * HOUR);
   const { process, dispatcher } = await start();
   process.step(DAY);
@@ -79,7 +79,7 @@ test("a step that lasts is believed after ten minutes, and expires nobody before
   expect(errors.map((error) => /stepped|believed/.exec(error)?.[0])).toEqual(["stepped", "believed"]);
 });
 
-test("no create is sent while nobody knows whether the clock is right", async () => {
+test("no create is sent while the clock is in doubt", async () => {
   const { fake, start, pass } = site(HOUR);
   const { process, dispatcher } = await start();
   process.step(-DAY);
@@ -90,7 +90,7 @@ test("no create is sent while nobody knows whether the clock is right", async ()
   expect(fake.batches()).toHaveLength(1);
 });
 
-test("what a process has put off whose clock was a day ahead is due for the next one, without a second run", async () => {
+test("work that a process with a clock a day ahead has put off is due for the next one, without a second run", async () => {
   const { time, store, fake, start, pass, outcomes } = site(30 * MINUTE);
   const ahead = await start(DAY);
   await ahead.dispatcher.enqueueMany(["a", "b", "c", "d"].map((id) => ask(id)));

@@ -21,7 +21,7 @@ function rig() {
   return { time, store, process };
 }
 
-test("one process has a duty, and may take it again, until its time is over", async () => {
+test("one process has a duty, and may take it again, until its time has ended", async () => {
   const { time, process } = rig();
   const [a, b] = [process("a"), process("b")];
   expect(await takeDuty(a, "sweep", 10 * MINUTE)).toBe(true);
@@ -36,7 +36,7 @@ test("one process has a duty, and may take it again, until its time is over", as
   expect(await takeDuty(a, "sweep", 10 * MINUTE)).toBe(false);
 });
 
-test("of several processes that ask at one time one gets it", async () => {
+test("of several processes that request it at one time one gets it", async () => {
   const { process } = rig();
   const all = ["a", "b", "c", "d"].map((owner) => process(owner));
   const got = await Promise.all(all.map((runtime) => takeDuty(runtime, "sweep", MINUTE)));

@@ -16,7 +16,7 @@ function told() {
   return { errors, events: new Events((error) => errors.push(error)) };
 }
 
-test("what nobody listens to is not made", () => {
+test("events without a listener are not made", () => {
   const { events } = told();
   events.emit("clockStep", () => {
     throw new Error("made");
@@ -29,7 +29,7 @@ test("what nobody listens to is not made", () => {
   expect(events.hears("clockStep")).toBe(false);
 });
 
-test("listeners hear after the call that tells has gone on, in order", async () => {
+test("listeners are called after the code that emits has continued, in order", async () => {
   const { events } = told();
   const heard: string[] = [];
   events.on("clockStep", ({ steppedMs }) => heard.push(`first ${steppedMs}`));
@@ -41,7 +41,7 @@ test("listeners hear after the call that tells has gone on, in order", async () 
   expect(heard).toEqual(["told", "first 1", "second 1", "first 2", "second 2"]);
 });
 
-test("one that throws, rejects or gives a promise that cannot be read is reported, and the others hear all the same", async () => {
+test("one that throws, rejects or gives a promise that cannot be read is reported, and the others are called all the same", async () => {
   const { events, errors } = told();
   const heard: number[] = [];
   events.on("clockStep", () => {
@@ -66,7 +66,7 @@ test("one that throws, rejects or gives a promise that cannot be read is reporte
   );
 });
 
-test("one that is taken off in the middle is not called any more; one that is added hears the next", async () => {
+test("one that is taken off in the middle is not called any more; one that is added gets the next", async () => {
   const { events } = told();
   const heard: string[] = [];
   let offSecond = (): void => {};
@@ -83,7 +83,7 @@ test("one that is taken off in the middle is not called any more; one that is ad
   expect(heard).toEqual(["added"]);
 });
 
-test("the same listener twice hears twice, and is taken off once at a time, however often that is called", async () => {
+test("the same listener twice is called twice, and is taken off once at a time, however often that is called", async () => {
   const { events } = told();
   let count = 0;
   const listener = (): void => {
@@ -98,7 +98,7 @@ test("the same listener twice hears twice, and is taken off once at a time, howe
   expect(count).toBe(1);
 });
 
-test("an event that a listener causes is told after the one it hears, not inside it", async () => {
+test("an event that a listener causes is emitted after the current one, not inside it", async () => {
   const { events } = told();
   const heard: number[] = [];
   events.on("clockStep", ({ steppedMs }) => {
@@ -110,7 +110,7 @@ test("an event that a listener causes is told after the one it hears, not inside
   expect(heard).toEqual([1, 2, 3]);
 });
 
-test("a name that is no event's is refused with those that are; so is what is no function", () => {
+test("a name that is no event's is refused with the list of events; so is a value that is no function", () => {
   const { time } = world();
   const dispatcher = createDispatcher({ store: memoryStore(), accounts: [new SimProvider({ time }).account()] });
   const on = dispatcher.on.bind(dispatcher) as (name: unknown, listener?: unknown) => void;
@@ -154,7 +154,7 @@ test("listeners that throw at each event, change it, and call the dispatcher cos
   await dispatcher.stop();
 });
 
-test("a listener may stop the dispatcher: what is under way is finished as by any stop", async () => {
+test("a listener may stop the dispatcher: work in progress is finished as by any stop", async () => {
   const { time, start, until, store } = world();
   const sim = new SimProvider({ time });
   const options = { accounts: [sim.account()], thresholds: { maxRequests: 2 } };

@@ -36,7 +36,7 @@ test("a process whose clock is hours behind replaces no mark by an older one, an
   expect(await read("a")).toBe(NOW);
 });
 
-test("a process whose clock is hours ahead leaves the others a mark that counts", async () => {
+test("a process whose clock is hours ahead sets a mark that counts for the others", async () => {
   const { runtime, read } = processes();
   await markFlushes(runtime, ["a"], NOW - 5_000);
   await markFlushes(runtime, ["a"], NOW + 8 * HOUR, -8 * HOUR);

@@ -14,7 +14,7 @@ function looped(turn: () => Promise<number>) {
 }
 
 describe("a loop", () => {
-  test("turns at its start, at the time it asked for, and when woken", async () => {
+  test("turns at its start, at the time it returned, and when woken", async () => {
     const at: number[] = [];
     const { time, loop, begin } = looped(async () => {
       at.push(time.now());
@@ -34,7 +34,7 @@ describe("a loop", () => {
     expect(time.timers).toBe(0);
   });
 
-  test("keeps the time that it was asked for, though a turn before it asks for none", async () => {
+  test("keeps the time that it returned, though an earlier turn returns none", async () => {
     const at: number[] = [];
     const { time, loop, begin } = looped(async () => {
       at.push(time.now());
@@ -69,7 +69,7 @@ describe("a loop", () => {
     expect([turns, most]).toEqual([2, 1]);
   });
 
-  test("tells of a turn that failed, and turns again, later each time", async () => {
+  test("reports a turn that failed, and turns again, later each time", async () => {
     const at: number[] = [];
     const { time, told, begin } = looped(() => {
       at.push(time.now());

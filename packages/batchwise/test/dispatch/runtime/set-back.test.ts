@@ -29,7 +29,7 @@ async function read(outcomes: AsyncIterable<LoggedOutcome>): Promise<string[]> {
 }
 
 describe("a store that has lost everything", () => {
-  test("fails every wait for it, in every dispatcher of the process, and each is told once", async () => {
+  test("fails every wait for it, in every dispatcher of the process, and reports each once", async () => {
     const { time, store, told, begin } = await rig();
     const [first, second] = [await begin(), await begin()];
     await first.enqueueMany(names.map((name) => ask(name)));
@@ -49,7 +49,7 @@ describe("a store that has lost everything", () => {
     await expect(first.result("a")).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
-  test("ends an iterator that has not asked yet: none of 5 is not all of 5", async () => {
+  test("ends an iterator that has not read yet: none of 5 is not all of 5", async () => {
     const { time, store, begin } = await rig();
     const dispatcher = await begin();
     await dispatcher.enqueueMany(names.map((name) => ask(name)));
@@ -59,7 +59,7 @@ describe("a store that has lost everything", () => {
     await reading;
   });
 
-  test("goes on with what comes afterwards, and takes nothing from before", async () => {
+  test("continues with later outcomes, and takes no earlier ones", async () => {
     const { time, store, begin, until } = await rig();
     const dispatcher = await begin();
     await dispatcher.enqueueMany(names.map((name) => ask(name)));

@@ -61,7 +61,7 @@ describe("the client of S3", () => {
     expect(fake.names("bucket")).toEqual(["folder/a"]);
   });
 
-  test("gives up its upload when a part fails, so that nobody pays for parts", async () => {
+  test("aborts its upload when a part fails, so that no parts are billed", async () => {
     const { storage, fake } = await openS3();
     fake.inject({ on: "uploads.part", accept: false, reply: { status: 500 } });
     await failure(put(storage, "a", pattern(LARGE_BYTES)));
@@ -69,7 +69,7 @@ describe("the client of S3", () => {
     expect(fake.calls("uploads.abort")).toBe(1);
   });
 
-  test("tells of an end that failed with status 200", async () => {
+  test("reports a final error that came with status 200", async () => {
     const { storage, fake } = await openS3();
     fake.inject({ on: "uploads.complete", accept: false, reply: { endAfterLines: 0 } });
     await failure(put(storage, "a", pattern(LARGE_BYTES)));

@@ -32,7 +32,7 @@ test.each([
   expect(await split(lengths, 3)).toEqual(parts);
 });
 
-test("a part is made before the chunk after it is asked for", async () => {
+test("a part is made before the chunk after it is read", async () => {
   let asked = 0;
   async function* chunks(): AsyncGenerator<Uint8Array> {
     for (;;) {

@@ -5,7 +5,7 @@ const never = (): Promise<never> => new Promise(() => {});
 const signal = new AbortController().signal;
 
 describe("a wait", () => {
-  test("ends with the work's result or error, and leaves no timer", async () => {
+  test("ends with the work's result or error, and clears its timer", async () => {
     vi.useFakeTimers();
     try {
       const mine = new Error("mine");
@@ -17,7 +17,7 @@ describe("a wait", () => {
     }
   });
 
-  test("ends after `timeoutMs`, of any length, and tells the work", async () => {
+  test("ends after `timeoutMs`, of any length, and aborts the work", async () => {
     let told: unknown;
     const wait = within({ signal, timeoutMs: 5 }, (cut) => {
       cut.addEventListener("abort", () => {
@@ -64,7 +64,7 @@ describe("a download", () => {
     expect(chunks).toBe(2);
   });
 
-  test("that is left is closed, and one that is stuck holds nobody", async () => {
+  test("that is abandoned is closed, and one that is stuck holds no other", async () => {
     const ended = vi.fn();
     for await (const _ of chunksWithin({ signal, timeoutMs: 10 }, stuck(ended))) break;
     expect(ended).toHaveBeenCalledOnce();

@@ -104,7 +104,7 @@ export function testOlderWork(open: () => Promise<Store>): void {
     await store.close();
   });
 
-  test("is gone on with, and nothing is lost or run twice", async () => {
+  test("is resumed, and nothing is lost or run twice", async () => {
     const store = await open();
     const { sim, dispatcher, until, time } = await resumed(store);
     await until(() => isAtRest(store, time.now()));

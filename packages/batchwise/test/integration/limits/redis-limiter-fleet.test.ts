@@ -14,7 +14,7 @@ async function commands(client: Redis): Promise<number> {
   return [...text.matchAll(/:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
 }
 
-test("200 replicas that wait for a limit ask at most 3,000 commands a second, and use it in turn", async () => {
+test("200 replicas that wait for a limit send at most 3,000 commands a second, and use it in turn", async () => {
   const server = await startOwnRedis();
   const watcher = await ioredis(server.port);
   const perSecond = 20;
@@ -40,7 +40,7 @@ test("200 replicas that wait for a limit ask at most 3,000 commands a second, an
   expect(Math.max(...granted.map((count, index) => count - Number(first[index])))).toBe(1);
 }, 60_000);
 
-test("a replica whose event loop stops for 700 ms of each second gets at least half of what the others get", async () => {
+test("a replica whose event loop stops for 700 ms of each second gets at least half of the others' share", async () => {
   const { port, key } = await place();
   const work = { port, key, client: "ioredis", costPerMinute: 600, maxBatchSize: 1, runMs: 6_000 } as const;
   const all = [startChild({ ...work, stopMs: 700 }), startChild(work), startChild(work), startChild(work)];

@@ -60,7 +60,7 @@ test("without Redis the processes go on with equal shares within a second, one t
   expect(sum() - atReturn).toBeGreaterThan(perSecond);
 }, 30_000);
 
-test("a process that loses Redis alone goes on beside the others with its share, and comes back", async () => {
+test("a process that is the only one to lose Redis continues beside the others with its share, and comes back", async () => {
   const { port, key } = await place();
   const wire = new Wire(port);
   await wire.open();
@@ -86,7 +86,7 @@ test.each([
   ["with `processes`, lost at once", 8, 0],
   ["without it, lost a second after the last has begun", undefined, 1_500],
 ])(
-  "processes that asked at different times keep the limit together without Redis: %s",
+  "processes that begin at different times keep the limit together without Redis: %s",
   async (_, processes, waitMs) => {
     const { port, key } = await place();
     const wire = new Wire(port);

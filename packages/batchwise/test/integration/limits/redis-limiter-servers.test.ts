@@ -32,7 +32,7 @@ test.each<[string, (limiter: RateLimiter) => Promise<unknown>]>([
     "while one that has died waits for much",
     async (limiter) => [await limiter.reserve(gone, 100), await limiter.reserve(gone, 100)],
   ],
-])("a server whose clock goes back ten minutes stops nobody, %s", async (_, prepare) => {
+])("a server whose clock goes back ten minutes stops no process, %s", async (_, prepare) => {
   const { port, key } = await place();
   const options = { key, costPerMinute: 6_000, burstMs: 1_000 };
   const client = await ioredis(port);

@@ -73,7 +73,7 @@ test.each(["ioredis", "node-redis"] as const)(
   },
 );
 
-test("what waits grows meanwhile, and is cut to a full bucket", async () => {
+test("the waiting batch grows meanwhile, and is cut to a full bucket", async () => {
   const { port, key } = await place();
   const limiter = redisRateLimiter({ client: await ioredis(port), key, costPerMinute: 6_000, burstMs: 100 });
   const sizes: number[] = [];
@@ -89,7 +89,7 @@ test("what waits grows meanwhile, and is cut to a full bucket", async () => {
   expect(sizes).toEqual([10, 10, 5]);
 });
 
-test("a pause that the provider asks for holds every process", async () => {
+test("a pause in the provider's answer holds every process", async () => {
   const { port, key } = await place();
   const options = { key, callsPerMinute: 60_000 };
   const first = redisRateLimiter({ ...options, client: await ioredis(port) });
@@ -104,7 +104,7 @@ test("a pause that the provider asks for holds every process", async () => {
   expect(taker.granted).toBeGreaterThan(0);
 });
 
-test("what a batch did not use goes back, and a debt is paid by all", async () => {
+test("the unused part of a batch goes back, and a debt is paid by all", async () => {
   const { port, key } = await place();
   const options = { key, costPerMinute: 60_000, burstMs: 100 };
   const first = redisRateLimiter({ ...options, client: await ioredis(port) });
@@ -122,7 +122,7 @@ test("what a batch did not use goes back, and a debt is paid by all", async () =
   expect(performance.now() - startedAt).toBeGreaterThan(400);
 });
 
-test("processes that ask later do not overtake one that waits for much", async () => {
+test("processes that request later do not overtake one that waits for much", async () => {
   const { port, key } = await place();
   const options = { key, costPerMinute: 60_000, burstMs: 500 };
   const make = async () => redisRateLimiter({ ...options, client: await ioredis(port) });

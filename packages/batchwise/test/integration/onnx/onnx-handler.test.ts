@@ -14,7 +14,7 @@ async function sessionOf(bytes: Uint8Array): Promise<InferenceSession> {
 const own = ({ type, data, dims }: TensorLike) => new Tensor(type as "int64", data as BigInt64Array, dims);
 
 describe("a handler over a session", () => {
-  test("gives each text the vector that session.run gives it alone", async () => {
+  test("gives each text the vector of session.run in a batch of one", async () => {
     const session = await sessionOf(encoder());
     await using embed = batchTensors(onnxHandler<Encoded, Embedding>(session));
     const texts = Array.from({ length: 40 }, (_, row) => encoded(1 + ((row * 37) % 90), row));
@@ -60,7 +60,7 @@ describe("a handler over a session", () => {
     expect(y?.data).toEqual(Float32Array.of(1, 2));
   });
 
-  test("gives the outputs that are asked for, and refuses one that the model has not", async () => {
+  test("gives the chosen outputs, and refuses one that the model has not", async () => {
     const session = await sessionOf(twoOutputs());
     expect(Object.keys(await onnxHandler(session)(floats(1, 2)))).toEqual(["once", "twice"]);
     const { twice, once } = await onnxHandler(session, { outputs: ["twice"] })(floats(1, 2));
@@ -89,7 +89,7 @@ describe("a handler over a session", () => {
     });
   });
 
-  test("says which input is missing, unknown or of another type, what was expected and what came", async () => {
+  test("says which input is missing, unknown or of another type, with the expected and the actual one", async () => {
     const run = batchTensors(onnxHandler(await sessionOf(encoder())));
     const { input_ids, attention_mask } = encoded(3);
     const takes = "It takes input_ids (int64 [batch, sequence]), attention_mask (int64 [batch, sequence])";
@@ -111,7 +111,7 @@ describe("a handler over a session", () => {
     );
   });
 
-  test("says what to do about a model that was exported for one row", async () => {
+  test("names the way out for a model that was exported for one row", async () => {
     const run = batchTensors(onnxHandler(await sessionOf(identity("float32", [1, 2]))));
     expect((await run(floats(1, 2))).y?.data).toEqual(Float32Array.of(1, 2));
     await expect(Promise.all([run(floats(1, 2)), run(floats(3, 4))])).rejects.toThrow(
@@ -119,7 +119,7 @@ describe("a handler over a session", () => {
     );
   });
 
-  test("rejects with the runtime's error as the cause where a run fails, its own caller alone with isolation", async () => {
+  test("rejects with the runtime's error as the cause where a run fails, only its own caller with isolation", async () => {
     const run = batchTensors(onnxHandler<Encoded, Embedding>(await sessionOf(encoder())), { isolateFailures: true });
     const poison = encoded(5);
     poison.input_ids.data[2] = 99_999n;
@@ -135,7 +135,7 @@ describe("a handler over a session", () => {
   });
 });
 
-describe("what a session of another runtime is given", () => {
+describe("the tensors of a session of another runtime", () => {
   /** Applies the rules of one runtime, and answers as it would. */
   function sessionLike(read: (feed: Record<string, unknown>) => unknown, y: unknown) {
     const given: unknown[] = [];
@@ -148,7 +148,7 @@ describe("what a session of another runtime is given", () => {
   const data = Float32Array.of(9, 1, 2, 9).subarray(1, 3);
   const features = { x: { type: "float32", data, dims: [1, 2] } } as const;
 
-  test("says where it lies, as onnxruntime-web asks", async () => {
+  test("says where it lies, as onnxruntime-web requires", async () => {
     const y = { type: "float32", data: Float32Array.of(1), dims: [1, 1] };
     const { given, session } = sessionLike(({ location, data: of }) => [location, of], y);
     await onnxHandler(session)(features);

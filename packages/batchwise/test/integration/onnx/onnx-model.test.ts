@@ -68,7 +68,7 @@ test("methods of a model work when they are taken off it", async () => {
 });
 
 describe("a model in threads", () => {
-  test("gives each of many texts the vector that session.run gives it alone", async () => {
+  test("gives each of many texts the vector of session.run in a batch of one", async () => {
     const path = fileOf(encoder());
     const { run } = embedder({ path, workers: 2 });
     const texts = Array.from({ length: 120 }, (_, row) => encoded(1 + ((row * 37) % 120), row));
@@ -84,7 +84,7 @@ describe("a model in threads", () => {
     }
   });
 
-  test("leaves callers their tensors, and the event loop its time", async () => {
+  test("does not take callers' tensors, nor the event loop's time", async () => {
     const { run } = opened<Floats, Answer>({ path: fileOf(slow(400, 1024)) });
     const features = floats(...new Array<number>(1024).fill(1));
     await run.open();
@@ -135,7 +135,7 @@ describe("a model in threads", () => {
     expect(run.stats().batches).toBe(1);
   });
 
-  test("says its inputs and outputs once it is open, and gives the outputs that are asked for", async () => {
+  test("lists its inputs and outputs once it is open, and gives the chosen outputs", async () => {
     const { model, run } = opened({ path: pathToFileURL(fileOf(twoOutputs())), outputs: ["twice"] });
     expect([model.inputNames, model.outputNames, model.ready]).toEqual([[], [], false]);
     await run.open();
@@ -218,7 +218,7 @@ describe("stages of successive batches", () => {
   });
 });
 
-describe("what goes wrong in a model in threads", () => {
+describe("failures of a model in threads", () => {
   test("a row that the model fails on costs its own caller, with isolation", async () => {
     const { model, run } = embedder({}, { isolateFailures: true });
     const poison = encoded(5);
@@ -267,7 +267,7 @@ describe("what goes wrong in a model in threads", () => {
     });
   });
 
-  test("a thread that dies fails its batch alone, and another takes its place", async () => {
+  test("a thread that dies fails only its batch, and another takes its place", async () => {
     const { model, run, die } = mortal(identity("float32"), {
       maxBatchSize: 1,
       maxBatchCost: Number.POSITIVE_INFINITY,
@@ -291,7 +291,7 @@ describe("what goes wrong in a model in threads", () => {
     expect(model.restarts).toBe(1);
   });
 
-  test("`close` waits for what runs, and what comes later is refused", async () => {
+  test("`close` waits for running batches, and later calls are refused", async () => {
     const { model, run } = opened<Floats, Answer>({ path: fileOf(slow(2_000)), workers: 2 });
     await run.open();
     const features = floats(...new Array<number>(256).fill(1));
@@ -317,7 +317,7 @@ describe("what goes wrong in a model in threads", () => {
     expect(model.ready).toBe(false);
   });
 
-  test("a call that does not have the model's fixed dimensions fails alone, and is not padded until it fits", async () => {
+  test("only a call that does not have the model's fixed dimensions fails, and is not padded until it fits", async () => {
     const { run } = opened<Floats, Answer>({ path: fileOf(identity("float32", ["batch", 3])), workers: 1 }, TOGETHER);
     await run.open();
     const answers = await Promise.allSettled([run(floats(1, 2, 3)), run(floats(1, 2)), run(floats(1, 2, 3, 4))]);

@@ -57,7 +57,7 @@ test("methods of an embedder work when they are taken off it", async () => {
 });
 
 describe("an embedder in this process", () => {
-  test("gives each text the vector that it has alone, whoever shares its batch", async () => {
+  test("gives each text the vector of a batch of one, in any batch", async () => {
     const embedder = await opened();
     const texts = Array.from({ length: 150 }, (_, index) => words(1 + ((index * 13) % 50), index));
     const callers = await Promise.all([0, 1, 2].map((part) => embedder.embed(texts.slice(part * 50, part * 50 + 50))));
@@ -71,7 +71,7 @@ describe("an embedder in this process", () => {
     expect(embedder.warnings).toEqual([]);
   });
 
-  test("does with a sentence-transformers export what its files ask for", async () => {
+  test("follows the files of a sentence-transformers export", async () => {
     const model = exported();
     const embedder = await opened({ model });
     const text = "playing the piano";
@@ -94,7 +94,7 @@ describe("an embedder in this process", () => {
     expect(embedder.model).toMatchObject({ maxTokens: 32 });
   });
 
-  test("refuses a call with a text that is too long, by its place and both numbers, and cuts it where asked", async () => {
+  test("refuses a call with a text that is too long, by its place and both numbers, and cuts it with that option", async () => {
     const embedder = await opened({ name: "small" });
     const failed = embedder.embed(["short", words(100, 1)]);
     await expect(failed).rejects.toBeInstanceOf(BatchwiseError);
@@ -109,7 +109,7 @@ describe("an embedder in this process", () => {
     expect(await cutting.embed([words(100, 1)])).toHaveLength(1);
   });
 
-  test("fails a list of tokens that the model cannot take, alone", async () => {
+  test("fails only a list of tokens that the model cannot take", async () => {
     const embedder = await opened();
     const settled = await Promise.allSettled([3, 4, 5_000, 6].map((token) => embedder.embedTokens([[1, token, 7, 2]])));
     expect(settled.map(({ status }) => status)).toEqual(["fulfilled", "fulfilled", "rejected", "fulfilled"]);
@@ -140,7 +140,7 @@ describe("an embedder in this process", () => {
     await expect(embedder.embedTokens([Int32Array.of(1, 1024, 2)])).rejects.toThrow("from 0 to 1023, got");
   });
 
-  test("takes all ids where its tokenizer adds none, or does not tell", async () => {
+  test("takes all ids where its tokenizer adds none, or does not report them", async () => {
     const path = fileOf(encoder({ maxTokens: 64 }));
     const plain = { ...tokenizer, encode: (text: string) => tokenizer.encode(text).slice(1, -1) };
     const constant = { ...tokenizer, encode: () => [5, 6, 7] };
@@ -169,7 +169,7 @@ describe("an embedder in this process", () => {
     expect(await embedder.embed(["hello"])).toHaveLength(1);
   });
 
-  test("says what a tokenizer has to give", async () => {
+  test("lists the methods of a tokenizer", async () => {
     const path = fileOf(encoder({ maxTokens: 64 }));
     const wrapped = { ...tokenizer, encode: (text: string) => ({ ids: tokenizer.encode(text) }) };
     const opening = openEmbedder({ model: { path, tokenizer: wrapped as never, maxTokens: 64 }, workers: 1 });
@@ -197,7 +197,7 @@ describe("an embedder in this process", () => {
     await expect(open({ model: described })).rejects.toMatchObject({ code: "MODEL_LOAD", message });
   });
 
-  test("answers what it accepted before it closes, and can be disposed of", async () => {
+  test("answers the calls accepted before it closes, and can be disposed of", async () => {
     const embedder = await opened();
     const running = embedder.embedTokens(Array.from({ length: 100 }, (_, index) => [1, 3 + index, 9, 2]));
     await embedder[Symbol.asyncDispose]();
@@ -282,7 +282,7 @@ describe("an embedder in this process", () => {
     [{ firstPosition: -1 }, "Expected `model.firstPosition` to be an integer >= 0"],
     [{ pooling: "CLS" }, "Expected `model.pooling` to be"],
     [{ poolingMode: "cls" }, "Unknown option `model.poolingMode`"],
-  ])("refuses a description by what is wrong with it: %o", async (change, message) => {
+  ])("refuses a description and names the fault: %o", async (change, message) => {
     const model = { path: fileOf(encoder({ maxTokens: 64 })), tokenizer, maxTokens: 64, ...change };
     await expect(open({ model })).rejects.toMatchObject({
       code: "INVALID_OPTION",

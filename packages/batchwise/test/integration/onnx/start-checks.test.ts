@@ -88,7 +88,7 @@ describe("a model of zeros", () => {
     });
   });
 
-  test("for some texts fails those alone", async () => {
+  test("for some texts fails only those", async () => {
     const embedder = await open(tableGraph("vectors of tokens", table(5)), { pooling: "mean", tokenizer: plain });
     const lists = [[6], [5], [7, 5], [5, 5], [8]];
     const outcomes = await Promise.allSettled(lists.map((list) => embedder.embedTokens([list])));

@@ -38,7 +38,7 @@ describe.each(KINDS)("with %s", (kind) => {
   });
 });
 
-test("a text that takes too long fails alone, with the limit, and those behind it get a new thread", async () => {
+test("a text that takes too long fails by itself, with the limit, and those behind it get a new thread", async () => {
   const thread = await threadOf(endlessWordPiece());
   const before = await thread.tokensOf(named(words(400)));
   const [slow, next] = await Promise.allSettled([
@@ -51,7 +51,7 @@ test("a text that takes too long fails alone, with the limit, and those behind i
   expect(next).toMatchObject({ status: "fulfilled", value: before });
 });
 
-test("a text that takes all memory of the thread fails alone", async () => {
+test("a text that takes all memory of the thread fails by itself", async () => {
   const thread = await threadOf(tokenizerJson("Unigram"), { resourceLimits: { maxOldGenerationSizeMb: 24 } });
   const [hungry, next] = await Promise.allSettled([
     thread.tokensOf(named("ab".repeat(25_000))),
@@ -61,7 +61,7 @@ test("a text that takes all memory of the thread fails alone", async () => {
   expect(next.status).toBe("fulfilled");
 });
 
-test("a caller who leaves is answered at once; the texts of others are tokenised", async () => {
+test("a caller who cancels is answered at once; the texts of others are tokenised", async () => {
   const thread = await threadOf(tokenizerJson("Unigram"));
   await thread.tokensOf(named(words(400)));
   const caller = new AbortController();
@@ -83,7 +83,7 @@ test("a tokenizer that cannot be loaded there rejects the text, and the next tex
   await thread.close();
 });
 
-test("close tokenises what was given, ends the thread, and takes no more", async () => {
+test("close tokenises the given texts, ends the thread, and takes no more", async () => {
   const thread = await threadOf(tokenizerJson("WordPiece"));
   const given = [thread.tokensOf(named(words(400))), thread.tokensOf(named(words(300)))];
   await Promise.all([thread.close(), thread.close()]);

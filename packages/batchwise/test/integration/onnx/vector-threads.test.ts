@@ -46,7 +46,7 @@ describe("model threads with a real model", () => {
     expect(threads.restarts).toBe(0);
   });
 
-  test("finish what was given to them before they end", async () => {
+  test("finish their texts before they end", async () => {
     const threads = await encoderThreads(2);
     const lists = Array.from({ length: 16 }, () => Array.from({ length: 256 }, (_, place) => 3 + place));
     const running = Array.from({ length: 6 }, () => threads.run(padTokens(lists, 0)));

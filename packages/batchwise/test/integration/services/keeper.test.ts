@@ -33,7 +33,7 @@ async function isOpen(port: number): Promise<boolean> {
   return opened;
 }
 
-test("servers are shared by all who ask, except one of one's own, and end with the keeper's input", async () => {
+test("servers are shared by all tests, except one of one's own, and end with the keeper's input", async () => {
   const { keeper, ask } = await startKeeper();
   const [first, second] = (await Promise.all([
     ask({ call: "redisPlace" }),
@@ -66,7 +66,7 @@ test("a server that is still starting when the run ends is ended too", async () 
   expect(place === null || !(await isOpen(place.port))).toBe(true);
 });
 
-test("what cannot be done is answered in words", async () => {
+test("an impossible request is answered in words", async () => {
   const { keeper, ask } = await startKeeper();
   await expect(ask({ call: "stop", id: 7 })).rejects.toThrow("There is no server 7.");
   const ended = once(keeper, "exit");

@@ -52,7 +52,7 @@ test("the folder that has all of the programs is taken, and nothing is installed
   expect(calls()).toBe("");
 });
 
-test("what is not there is installed, without starting its service", () => {
+test("a missing program is installed, without starting its service", () => {
   const made = wanted.programs.map((name) => `cp ${folder}/apt-get ${folder}/${name}`).join("; ");
   aptGet(`case "$*" in *install*) ${made};; esac`);
   expect(folderOf(wanted, machine)).toBe(folder);
@@ -68,17 +68,17 @@ test("a policy that was there before stays as it was", () => {
   expect(readFileSync(machine.policyFile, "utf8")).toBe("of somebody else");
 });
 
-test("without apt-get it throws, and says what to install", () => {
+test("without apt-get it throws, and names the package to install", () => {
   expect(() => folderOf(wanted, machine)).toThrow(refusal);
 });
 
-test("who is not root is told what to install, and apt-get is not called", () => {
+test("a user who is not root gets the package to install, and apt-get is not called", () => {
   aptGet("exit 0");
   expect(() => folderOf(wanted, { ...machine, isRoot: false })).toThrow(refusal);
   expect(calls()).toBe("");
 });
 
-test("an apt-get that fails is the cause, and leaves no policy behind", () => {
+test("an apt-get that fails is the cause, and no policy stays behind", () => {
   aptGet('echo "no network" >&2; exit 100');
   const attempt = (): string => folderOf(wanted, machine);
   expect(attempt).toThrow(refusal);

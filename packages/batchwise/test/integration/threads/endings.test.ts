@@ -22,7 +22,7 @@ function circular(): Error {
   return error;
 }
 
-describe("an error on its way to a thread", () => {
+describe("an error sent to a thread", () => {
   test("keeps class, code, message and retryable of a BatchwiseError", async () => {
     const batcher = createBatcher(async (items: number[]) => items, { maxBatchCost: 2 });
     const caller = new CallingThread(shareBatcher(batcher));
@@ -33,7 +33,7 @@ describe("an error on its way to a thread", () => {
     }
   });
 
-  test("keeps class, message, stack, own properties and causes of what the handler throws", async () => {
+  test("keeps class, message, stack, own properties and causes of the handler's error", async () => {
     const cause = new BatchwiseError({ code: "X", message: "inner", retryable: true, cause: "text" });
     const reason = Object.assign(new TypeError("bad", { cause }), { status: 429, code: "E_BAD", send: () => {} });
     reason.stack = `TypeError: bad\n    at throwInHandler (file.js:1:1)`;
@@ -61,7 +61,7 @@ describe("an error on its way to a thread", () => {
     expect(await failing(reason).errorOf("submitSync", 1)).toMatchObject(expected);
   });
 
-  test("is of its own caller alone where it stands in a place", async () => {
+  test("rejects only its own caller where it stands in a place", async () => {
     const batcher = createBatcher(async (items: number[]) =>
       items.map((item) => (item === 2 ? new Error("two") : item)),
     );
@@ -71,7 +71,7 @@ describe("an error on its way to a thread", () => {
   });
 });
 
-describe("what cannot be cloned", () => {
+describe("a value that cannot be cloned", () => {
   test("as an item rejects its own submit, and the thread goes on", async () => {
     const caller = new CallingThread(shareBatcher(createBatcher(async (items: number[]) => items)));
     expect(await caller.errorOf("uncloneable")).toMatchObject({ name: "DataCloneError" });
@@ -90,7 +90,7 @@ describe("what cannot be cloned", () => {
   });
 });
 
-test("what a thread posts on its port by itself is ignored", async () => {
+test("messages that a thread posts on its port by itself are ignored", async () => {
   const batcher = createBatcher(async (items: number[]) => items);
   const caller = new CallingThread(shareBatcher(batcher));
   for (const message of ["hello", null, undefined, 7, {}, []]) await caller.ask("post", message);
@@ -120,7 +120,7 @@ describe("a batcher that closes", () => {
     }
   });
 
-  test("is left by its threads alone where only the sharing ends: they get CLOSED, their items are cancelled", async () => {
+  test("loses only its threads where only the sharing ends: they get CLOSED, their items are cancelled", async () => {
     const batcher = createBatcher(async (items: number[]) => items, { maxWaitMs: 60_000 });
     const shared = shareBatcher(batcher);
     const threads = ["submitSync", "submit"].map((name) => ({ name, caller: new CallingThread(shared) }));
@@ -162,7 +162,7 @@ describe("a thread that ends", () => {
     ["exits by itself", async (caller: CallingThread) => void (await caller.ask("leave", 2))],
     ["throws", async (caller: CallingThread) => void (await caller.ask("crash", 2))],
     ["is terminated while it is blocked", async (caller: CallingThread) => void caller.report("submitSync", [2])],
-  ])("has its waiting items cancelled where it %s, and nobody else's", async (what, end) => {
+  ])("has only its waiting items cancelled where it %s", async (what, end) => {
     const { batcher, handed, open } = held();
     const shared = shareBatcher(batcher);
     const first = batcher.submit(1);
@@ -194,7 +194,7 @@ describe("a thread that ends", () => {
     expect(batcher.stats()).toMatchObject({ cancelled: 1 });
   });
 
-  test("leaves nothing behind: the one listener of all connections goes with the last of them", async () => {
+  test("keeps nothing: the one listener of all connections goes with the last of them", async () => {
     const shared = shareBatcher(createBatcher(async (items: number[]) => items));
     const without = process.listenerCount("exit");
     for (let round = 0; round < 3; round += 1) {

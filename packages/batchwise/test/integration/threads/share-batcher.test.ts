@@ -65,7 +65,7 @@ describe("a batcher shared with worker threads", () => {
     expect(await caller.ask("submitThenBlock", [1, 2])).toEqual([2, 4]);
   });
 
-  test("is reached in its own thread by promises alone: blocking there throws SAME_THREAD", async () => {
+  test("is reached in its own thread only by promises: blocking there throws SAME_THREAD", async () => {
     const { port } = shareBatcher(createBatcher(double));
     const remote = connectBatcher<number, number>(port());
     expect(await remote.submit(3)).toBe(6);
@@ -158,7 +158,7 @@ describe("the options of a submit from a thread", () => {
   });
 });
 
-describe("memory on its way to and from a shared batcher", () => {
+describe("memory sent to and from a shared batcher", () => {
   test("is handed over by `transfer`, and gone in the thread", async () => {
     const batcher = createBatcher(async (items: { data: Float32Array }[]) =>
       items.map(({ data }) => ({ sum: data.reduce((sum, value) => sum + value, 0) })),
@@ -175,7 +175,7 @@ describe("memory on its way to and from a shared batcher", () => {
     expect(await caller.ask("shared", new Int32Array(new SharedArrayBuffer(12)))).toEqual([7, 7, 7]);
   });
 
-  test("is a view's own bytes alone, not the block that it is a view into", async () => {
+  test("is only a view's own bytes, not the block that it is a view into", async () => {
     const batcher = createBatcher(async (items: { data: Float32Array }[]) =>
       items.map(({ data }) => [data.length, data.buffer.byteLength, data[0]]),
     );
@@ -183,7 +183,7 @@ describe("memory on its way to and from a shared batcher", () => {
     expect(await caller.ask("view")).toEqual([4, 16, 2]);
   });
 
-  test("comes back as a row alone, of a block that the handler cuts", async () => {
+  test("comes back as a row by itself, of a block that the handler cuts", async () => {
     const batcher = createBatcher(async (items: number[]) => {
       const block = new Float32Array(100_000 * items.length).map((_, at) => at);
       return items.map((_, at) => ({ data: block.subarray(at * 100_000 + 1, (at + 1) * 100_000) }));
@@ -244,7 +244,7 @@ describe("a batcher of tensors shared with worker threads", () => {
 });
 
 describe("mistakes with ports", () => {
-  test("say what was expected: a port of shareBatcher, new", async () => {
+  test("name the expected value: a port of shareBatcher, new", async () => {
     const shared = shareBatcher(createBatcher(double));
     const port = shared.port();
     const remote = connectBatcher(port);
@@ -259,7 +259,7 @@ describe("mistakes with ports", () => {
     expect(await caller.errorOf("connectAgain")).toMatchObject({ code: "INVALID_OPTION" });
   });
 
-  test("say what cannot be shared", () => {
+  test("list the objects that can be shared", () => {
     const message = "Expected `batcher` to be a batcher, got a function";
     expect(thrownBy(() => shareBatcher((() => {}) as never))).toMatchObject({ code: "INVALID_OPTION", message });
     expect(thrownBy(() => shareBatcher(createBatcher(double), { transfer: true } as never))).toMatchObject({
@@ -267,7 +267,7 @@ describe("mistakes with ports", () => {
     });
   });
 
-  test("a connection that its owner closes rejects what waits, with CLOSED, and the item is cancelled", async () => {
+  test("a connection that its owner closes rejects waiting calls, with CLOSED, and the item is cancelled", async () => {
     const { promise, open } = gate();
     const batcher = createBatcher(async (items: number[]) => {
       await promise;

@@ -96,7 +96,7 @@ describe("a handler in threads", () => {
     expect(handler.restarts).toBe(0);
   });
 
-  test("keeps what it returns, unless `transferResults` gives it away", async () => {
+  test("keeps the memory of its results, unless `transferResults` gives it away", async () => {
     for (const transferResults of [false, true]) {
       const { batcher } = threads({ transferResults });
       expect(await batcher.submit("buffer")).toEqual({ data: new Float32Array(4).fill(5), mine: 4 });
@@ -125,7 +125,7 @@ describe("a handler in threads that fails", () => {
     expect(await reasonOf(named.submitMany(["short", "x"]))).toMatchObject({ message: namedMessage });
   });
 
-  test("by a result or an item that cannot be cloned rejects its caller alone", async () => {
+  test("by a result or an item that cannot be cloned rejects only its caller", async () => {
     const { batcher } = threads();
     const outcomes = await batcher.submitSettled(["a", "function", () => {}, "b", "error"]);
     expect(outcomes.map((one) => (one.status === "fulfilled" ? one.value : (one.reason as Error).name))).toEqual([
@@ -139,7 +139,7 @@ describe("a handler in threads that fails", () => {
     expect(await batcher.submit("x")).toBe("x");
   });
 
-  test("by a result or an item whose property throws rejects its caller alone", async () => {
+  test("by a result or an item whose property throws rejects only its caller", async () => {
     const { batcher } = threads();
     const item = {
       get broken(): never {
@@ -159,25 +159,22 @@ describe("a handler in threads that fails", () => {
     ["exits", "exit", "exit code 0"],
     ["throws where nobody catches it", "crash", "out of nowhere"],
     ["runs out of memory", "memory", "memory limit"],
-  ])(
-    "in a thread that %s costs its batch alone: THREAD_ENDED, and the thread is replaced",
-    async (_, item, message) => {
-      const workerOptions = { resourceLimits: { maxOldGenerationSizeMb: 24 }, stderr: true };
-      const { batcher, handler } = threads({ workers: 2, workerOptions }, { concurrency: 2, maxBatchSize: 1 });
-      expect(await batcher.submitMany([1, 2])).toEqual([1, 2]);
-      const outcomes = await batcher.submitSettled(["busy", item, "a", "b", "c"]);
-      expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", ...Array(3).fill("fulfilled")]);
-      const { reason } = outcomes[1] as PromiseRejectedResult;
-      expect(reason).toBeInstanceOf(BatchwiseError);
-      expect(reason).toMatchObject({
-        code: "THREAD_ENDED",
-        retryable: true,
-        message: expect.stringContaining(message),
-      });
-      expect(await batcher.submitMany([1, 2, 3, 4])).toEqual([1, 2, 3, 4]);
-      expect(handler.restarts).toBe(1);
-    },
-  );
+  ])("in a thread that %s fails only its batch: THREAD_ENDED, and the thread is replaced", async (_, item, message) => {
+    const workerOptions = { resourceLimits: { maxOldGenerationSizeMb: 24 }, stderr: true };
+    const { batcher, handler } = threads({ workers: 2, workerOptions }, { concurrency: 2, maxBatchSize: 1 });
+    expect(await batcher.submitMany([1, 2])).toEqual([1, 2]);
+    const outcomes = await batcher.submitSettled(["busy", item, "a", "b", "c"]);
+    expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", ...Array(3).fill("fulfilled")]);
+    const { reason } = outcomes[1] as PromiseRejectedResult;
+    expect(reason).toBeInstanceOf(BatchwiseError);
+    expect(reason).toMatchObject({
+      code: "THREAD_ENDED",
+      retryable: true,
+      message: expect.stringContaining(message),
+    });
+    expect(await batcher.submitMany([1, 2, 3, 4])).toEqual([1, 2, 3, 4]);
+    expect(handler.restarts).toBe(1);
+  });
 
   test("to load rejects `open` and every batch with the module's error", async () => {
     const { batcher, handler } = threads({ url: urlOf("refusing"), workers: 2 });
@@ -205,7 +202,7 @@ describe("a thread that dies before it has answered anything", () => {
   });
 });
 
-describe("a batch in a thread that nobody waits for any more", () => {
+describe("a batch in a thread without waiting callers", () => {
   test("has its signal aborted there", async () => {
     const { batcher } = threads();
     await batcher.open();
@@ -260,7 +257,7 @@ describe("a batch in a thread that nobody waits for any more", () => {
 });
 
 describe("closing a handler in threads", () => {
-  test("waits for what runs and what waits, then ends the threads", async () => {
+  test("waits for running and waiting items, then ends the threads", async () => {
     const { batcher } = threads({ workers: 2 }, { concurrency: 2, maxBatchSize: 1 });
     const answers = batcher.submitMany(["busy", "a", "busy", "b", "c"]);
     await batcher.close();
@@ -292,7 +289,7 @@ describe("closing a handler in threads", () => {
     expect(process.getActiveResourcesInfo()).not.toContain("Worker");
   });
 
-  test("that cannot be loaded, or closed, is told of where nothing else keeps the process alive", () => {
+  test("that cannot be loaded, or closed, is reported where nothing else keeps the process alive", () => {
     const file = new URL("./fixtures/waits-for-failures.ts", import.meta.url).pathname;
     const run = spawnSync(process.execPath, [file], { encoding: "utf8", timeout: 20_000 });
     expect(run).toMatchObject({ status: 0, stdout: "cannot open, cannot close\n", stderr: "" });
@@ -306,7 +303,7 @@ describe("closing a handler in threads", () => {
 });
 
 describe("mistakes with threadHandler", () => {
-  test("say what was expected and what came", () => {
+  test("name the expected and the actual value", () => {
     const messageOf = (url: unknown, options?: unknown): unknown =>
       (thrownBy(() => threadHandler(url as URL, options as ThreadHandlerOptions)) as Error).message;
     const aUrl = 'Expected `url` to be a URL such as new URL("./handler.js", import.meta.url), got';

@@ -104,7 +104,7 @@ function tensor(dims: number[]): { type: string; data: Float32Array; dims: numbe
   return { type: "float32", data, dims };
 }
 
-test("rows of a tensor have memory of their own; one row alone is not copied", async () => {
+test("rows of a tensor have memory of their own; a single row is not copied", async () => {
   const answers = [tensor([2, 3]), tensor([1, 3])];
   const given = [...answers];
   const run = batch(pipelineHandler<ReturnType<typeof tensor>>(pipelineOf("feature-extraction", () => given.shift())));
@@ -117,7 +117,7 @@ test("rows of a tensor have memory of their own; one row alone is not copied", a
   expect((await run("c")).data).toBe(answers[1]?.data);
 });
 
-test("vectors of tokens are refused where nothing tells tokens from padding", async () => {
+test("vectors of tokens are refused where no mask separates tokens from padding", async () => {
   const run = batch(pipelineHandler<unknown>(pipelineOf("feature-extraction", () => tensor([2, 3, 1]))));
   const [outcome] = await run.submitSettled(["a", "b"]);
   expect(outcome).toMatchObject({
@@ -157,7 +157,7 @@ test.each<[name: string, make: () => unknown, message: string]>([
     () => pipelineHandler(upper as never, { callOptions: 3 } as never),
     "`callOptions` to be an object",
   ],
-])("what is wrong with the arguments is told when the handler is made: %s", (_, make, message) => {
+])("wrong arguments are refused when the handler is made: %s", (_, make, message) => {
   expect(make).toThrow(message);
   expect(make).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));
 });
@@ -185,13 +185,13 @@ test.each<[task: string, item: unknown, message: string]>([
     { input: "a", options: { streamer: upper } },
     "Expected `options.streamer` of a call to be what JSON can hold, got a function",
   ],
-])("an item that %s cannot take fails alone (%#)", async (task, item, message) => {
+])("an item that %s cannot take fails by itself (%#)", async (task, item, message) => {
   const run = batch(pipelineHandler<unknown, unknown>(pipelineOf(task, upper)));
   await expect(run(item)).rejects.toThrow(message);
   await expect(run(item)).rejects.toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));
 });
 
-test("a call whose own pooling reads padding fails alone", async () => {
+test("a call whose own pooling reads padding fails by itself", async () => {
   const tokenizer = { padding_side: "right" };
   const run = batch(
     pipelineHandler<unknown, string | PipelineCall>(
@@ -258,7 +258,7 @@ test("questions and contexts go as two arrays, labels as one", async () => {
   expect(sort.calls).toEqual([[["1.png", "2.png"], ["cat", "dog"], { hypothesis_template: "{}" }]]);
 });
 
-test("a key tells options by what they say, not by the order of their names", () => {
+test("a key depends on the values of options, not on the order of their names", () => {
   const keyOf = (options: CallOptions): string => pipelineKey({ input: "a", options });
   expect(keyOf({ top_k: 2, normalize: true })).toBe(keyOf({ normalize: true, top_k: 2 }));
   expect(keyOf({ top_k: undefined })).toBe(pipelineKey("a"));
@@ -276,7 +276,7 @@ test("a key tells options by what they say, not by the order of their names", ()
   expect(pipelineKey({ question: "q", context: "c", options: { top_k: 2 } })).toBe(keyOf({ top_k: 2 }));
 });
 
-test("an option that a call gives as undefined leaves the handler's", async () => {
+test("an option that a call gives as undefined keeps the handler's", async () => {
   const pipeline = pipelineOf("text-classification", upper);
   const run = batch(pipelineHandler<unknown, PipelineCall>(pipeline, { callOptions: { top_k: 1 } }));
   await run({ input: "a", options: { top_k: undefined } });
@@ -309,7 +309,7 @@ test("the end of a batcher disposes of the pipeline where that is wanted", async
   }
 });
 
-test("a function around a pipeline is a pipeline, typed by what it returns", async () => {
+test("a function around a pipeline is a pipeline, typed by its result", async () => {
   const embed = batch(pipelineHandler(async (texts: string[]) => tensor([texts.length, 2])));
   expect((await embed.submitMany(["a", "b"]))[1]?.data).toEqual(Float32Array.of(2, 3));
 });

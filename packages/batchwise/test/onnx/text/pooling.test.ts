@@ -6,7 +6,7 @@ import { padTokens, splitRows } from "../../../src/onnx/text/token-batch.ts";
 const batch = padTokens([[5, 6, 7], [8]], 9);
 
 describe("padding", () => {
-  test("fills rows to the longest and marks what is real", () => {
+  test("fills rows to the longest and marks the real tokens", () => {
     expect([...batch.ids]).toEqual([5n, 6n, 7n, 8n, 9n, 9n]);
     expect([...batch.mask]).toEqual([1n, 1n, 1n, 1n, 0n, 0n]);
     expect([batch.rows, batch.columns]).toEqual([2, 3]);
@@ -48,7 +48,7 @@ describe("reading an output", () => {
     expect(block).toMatchObject({ notFinite: [], zeros: [1] });
   });
 
-  test("refuses other numbers, row counts and shapes, and says what it got", () => {
+  test("refuses other numbers, row counts and shapes, and names the actual ones", () => {
     const data = new Float32Array(12);
     expect(() => vectorsFrom({ type: "float16", data: new Uint16Array(4), dims: [2, 2] }, batch, MEAN_READOUT)).toThrow(
       "float16",
@@ -59,7 +59,7 @@ describe("reading an output", () => {
     expect(() => vectorsFrom({ type: "float32", data, dims: [2, 2, 3] }, batch, MEAN_READOUT)).toThrow("[2, 2, 3]");
   });
 
-  test("leaves a zero vector a zero vector", () => {
+  test("keeps a zero vector a zero vector", () => {
     const zero = new Float32Array(3);
     normalize(zero);
     expect([...zero]).toEqual([0, 0, 0]);

@@ -43,18 +43,21 @@ describe("lists of ids that the caller fills again after the call", () => {
     ["a Uint16Array", Uint16Array.of(1, 10, 2)],
     ["a plain list", [1, 10, 2]],
     ["an object with a length", { 0: 1, 1: 10, 2: 2, length: 3 }],
-  ])("get the vectors of what they were: %s", async (_, list: { [index: number]: number; readonly length: number }) => {
-    const embedder = embedderOf(secondIds);
-    const first = embedder.embedTokens([list]);
-    list[1] = 20;
-    const second = embedder.embedTokens([list]);
-    list[1] = 5_000;
-    expect((await first)[0]?.[0]).toBe(10);
-    expect((await second)[0]?.[0]).toBe(20);
-  });
+  ])(
+    "get the vectors of their original content: %s",
+    async (_, list: { [index: number]: number; readonly length: number }) => {
+      const embedder = embedderOf(secondIds);
+      const first = embedder.embedTokens([list]);
+      list[1] = 20;
+      const second = embedder.embedTokens([list]);
+      list[1] = 5_000;
+      expect((await first)[0]?.[0]).toBe(10);
+      expect((await second)[0]?.[0]).toBe(20);
+    },
+  );
 });
 
-describe("what is not as the types say", () => {
+describe("a value of a wrong type", () => {
   const embedder = (): ThreadedEmbedder => embedderOf(secondIds);
   const INVALID_OPTION = "INVALID_OPTION";
 
@@ -78,7 +81,7 @@ describe("what is not as the types say", () => {
     await expect(embedder().tokenize(["a"], null as never)).rejects.toMatchObject({ code: INVALID_OPTION });
   });
 
-  test.each([["ab"], [null], [[7]], [{}]])("texts, %o, are refused by what was expected", async (texts) => {
+  test.each([["ab"], [null], [[7]], [{}]])("texts, %o, are refused with the expected type", async (texts) => {
     const error = { code: "MODEL_INPUT", message: expect.stringContaining("Expected `texts` to be a list of strings") };
     await expect(embedder().tokenize(texts as never)).rejects.toMatchObject(error);
     await expect(embedder().embed(texts as never)).rejects.toMatchObject(error);
@@ -91,7 +94,7 @@ describe("what is not as the types say", () => {
     [[[1, 3, 2], 7], "Expected `lists[1]` to be a list of token ids, got `7` (number)"],
     [["132"], "Expected `lists[0]` to be a list of token ids, got `132` (string)"],
     [[{ length: 0.5 }], "Expected `lists[0]` to be a list of token ids, got an object (Object)"],
-  ])("lists, %o, are refused by what was expected", async (lists, words) => {
+  ])("lists, %o, are refused with the expected type", async (lists, words) => {
     const error = { code: "MODEL_INPUT", message: expect.stringContaining(words) };
     await expect(embedder().embedTokens(lists as never)).rejects.toMatchObject(error);
   });

@@ -50,7 +50,7 @@ describe("pieces of work longer than a slice", () => {
   });
 });
 
-test("a caller with one piece goes before those with many, who get every other pass", async () => {
+test("a caller with one piece goes before callers with many, who get every other pass", async () => {
   const order: string[] = [];
   const take = (name: string) => (): void => {
     order.push(name);
@@ -66,7 +66,7 @@ test("a caller with one piece goes before those with many, who get every other p
   expect(order.filter((name) => name === "many").length).toBe(6);
 });
 
-test("what a piece throws rejects its caller alone, and the next goes on", async () => {
+test("the error of a piece rejects only its caller, and the next continues", async () => {
   const fails = inSlices(() => {
     busy(5);
     throw new RangeError("no");

@@ -87,7 +87,7 @@ describe("counting tokens", () => {
     }
   });
 
-  test("leaves the marks of a long text alone, up to thirty in a row", () => {
+  test("does not change the marks of a long text, up to thirty in a row", () => {
     const text = "a\u0301 e\u0316\u0301 ".repeat(400) + "\u0301".repeat(30);
     expect(countTokens(tokenizer, text, 2_000).ids).toEqual(tokenizer.encode(text));
   });

@@ -24,7 +24,7 @@ test.each(["postgres", "Postgres", "POSTGRESQL", "my_db", "redis6", "rediss", "g
   },
 );
 
-test("passwords in the query are left out, and what is no address stays", () => {
+test("passwords in the query are blanked, and a text that is no address stays", () => {
   expect(withoutPassword("postgres://host/db?user=me&password=pw&sslpassword=pv&ssl=1#a")).toBe(
     "postgres://host/db?user=me&password=…&sslpassword=…&ssl=1#a",
   );
@@ -59,7 +59,7 @@ test("an address of a provider is http or https, without a user and a password, 
   }
 });
 
-test("keys of the environment and passwords of the arguments are left out of what is said", () => {
+test("keys of the environment and passwords of the arguments are blanked in messages", () => {
   const environment = {
     OPENAI_API_KEY: " sk-0123456789ab ",
     BATCHWISE_STORE: "redis://:redis-0123456@h",

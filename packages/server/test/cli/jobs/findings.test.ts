@@ -19,7 +19,7 @@ const batch: BatchRecord = {
   ...{ tokens: 1, remaining: 4, createdAt: NOW - HOUR, updatedAt: NOW, submitAttempt: 1, providerBatchId: "b" },
   ...{ providerState: "in_progress", lastError: null, orphans: [] },
 };
-test("a proxy that Node.js does not use is named with what it takes, and never its address", () => {
+test("a proxy that Node.js does not use is named with the settings that it needs, and never its address", () => {
   const HTTPS_PROXY = "http://me:pass-word@proxy:3128";
   const of = (version: string, more: Record<string, string> = {}, options: string[] = []) =>
     proxyFindings({ HTTPS_PROXY, ...more }, version, options);
@@ -57,7 +57,7 @@ describe("doctor", () => {
     expect(clockFinding(ahead)).toMatchObject({ level, found });
   });
 
-  test("tells quarantined batches with their reason and the command that decides about them", () => {
+  test("lists quarantined batches with their reason and the command that decides about them", () => {
     const lastError = { code: "lost", message: "It is lost." };
     const aside: BatchRecord = { ...batch, state: "quarantined", lastError };
     expect(batchFindings([aside], NOW, " --store s")).toEqual([
@@ -68,13 +68,13 @@ describe("doctor", () => {
     ]);
   });
 
-  test("tells batches that have not ended after 26 hours, and not before", () => {
+  test("lists batches that have not ended after 26 hours, and not before", () => {
     expect(batchFindings([batch], NOW, "")).toMatchObject([{ level: "ok", found: "1 batch open, none stuck" }]);
     const old = { ...batch, createdAt: NOW - 27 * HOUR };
     expect(batchFindings([old], NOW, "")).toMatchObject([{ level: "problem", found: "running for 27.0 h" }]);
   });
 
-  test("tells requests that have waited longer than a batch waits for company", () => {
+  test("lists requests that have waited longer than `maxAgeMs`", () => {
     const lane = { endpoint: "/v1/embeddings", model: "m", waiting: 3, orMore: false, bytes: 1, tokens: 1 } as const;
     const of = (oldestAt: number): ReturnType<typeof waitingFinding> =>
       waitingFinding({ ...stats, lanes: [{ ...lane, oldestAt }] }, NOW);
@@ -97,7 +97,7 @@ describe("doctor", () => {
     expect(waitingFinding({ ...stats, lanes }, NOW)).toMatchObject({ level: "ok", found });
   });
 
-  test("tells paused limits, dead letters, and what limits are known", () => {
+  test("lists paused limits, dead letters, and known limits", () => {
     const ledger = { name: "openai/m", tokens: 7, requests: 1, batches: 1, learnedTokens: 90, blockedUntil: 0 };
     const paused = { ...ledger, blockedUntil: NOW + 60_000 };
     expect(ledgerFindings({ ...stats, ledgers: [ledger, paused] }, NOW)).toMatchObject([

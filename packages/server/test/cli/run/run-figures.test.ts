@@ -27,7 +27,7 @@ function figures(before: number, added: number, price: { input: number; output: 
   return all;
 }
 
-test("the rate and the time left count what this run has added, not what earlier ones did", () => {
+test("the rate and the time left count the outcomes of this run, not of earlier ones", () => {
   const parts = progressParts(figures(50, 10), stats({ running: 2, done: 1, sealed: 0 }), START + 5_000);
   expect(parts).toEqual(["60 of 100", "20 s left", "2.0/s", "90k tokens", "open batches: 2 running"]);
 });
@@ -45,7 +45,7 @@ test("where an earlier process still holds the batches, it shows until when", ()
   expect(progressParts(figures(0, 100), stats({ submitting: 1 }, null, now + 71_000), now)[1]).toBe("done");
 });
 
-test("what an earlier run has is no news", () => {
+test("outcomes of an earlier run are no news", () => {
   expect(progressParts(figures(95, 0), stats({ running: 1 }), START + 5_000)[1]).toBe("nothing new yet");
 });
 
@@ -65,7 +65,7 @@ test("the cost is of all outcomes of the job, at the price given for a million t
   expect(figures(1, 1).cost).toBeNull();
 });
 
-test("what did not succeed is shown by its status", () => {
+test("unsuccessful requests are shown by their status", () => {
   const all = figures(0, 1);
   all.add(outcome("failed", START));
   all.add(outcome("expired", START));

@@ -22,7 +22,7 @@ const SHORT: ScenarioFile = {
 };
 
 describe("docs/simulate.md", () => {
-  test("shows what `batchwise simulate` prints", async () => {
+  test("shows the output of `batchwise simulate`", async () => {
     // A change of the engine may change the last digits.
     const withoutNumbers = (text = ""): string => text.replace(/[\d.,]*\d/g, "#").replace(/ +/g, " ");
     expect(withoutNumbers(`${reportOf(await run({})).join("\n")}\n`)).toBe(withoutNumbers(blocks("text")[0]));
@@ -46,7 +46,7 @@ describe("a simulation", () => {
     expect((offered[1] as number) / (offered[0] as number)).toBeCloseTo(4, 0);
   });
 
-  test("says what a target would do, and shows both beside each other on one page", async () => {
+  test("predicts the effect of a target, and shows both beside each other on one page", async () => {
     expect(reportOf(await run(SHORT)).at(-1)).toContain("--compare target-latency-ms=100");
     const compared = await run({ ...SHORT, compare: { targetLatencyMs: 100 } });
     expect(reportOf(compared).join("\n")).toMatch(/Batcher: defaults[\s\S]*Batcher: targetLatencyMs 100/);
@@ -67,7 +67,7 @@ describe("a simulation", () => {
     [{ arrivals: { kind: "poisson", perSecond: -1 } }, "Expected `arrivals.perSecond` to be a finite number > 0"],
     [{ options: { maxBatchSiez: 3 } }, "maxBatchSiez"],
     [{ service: { kind: "line", fixedMs: 1 } }, "service.itemMs"],
-  ])("of %j is refused by the name of what is wrong", async (given, message) => {
+  ])("of %j is refused by the name of the wrong part", async (given, message) => {
     await expect(run(given as never)).rejects.toThrow(message);
     await expect(run(given as never)).rejects.toMatchObject({ exitCode: 2 });
   });

@@ -31,7 +31,7 @@ describe("a request for embeddings", () => {
     ["lists of tokens", [[1, 2], [3]], [[1, 2], [3]]],
     ["texts beside lists of tokens", ["a", [3]], ["a", [3]]],
     ["as many texts as OpenAI takes", Array(MAX_INPUTS).fill("a"), Array(MAX_INPUTS).fill("a")],
-  ])("may ask for %s", (_, input, inputs) => {
+  ])("may request %s", (_, input, inputs) => {
     expect(parse({ input }).inputs).toEqual(inputs);
   });
 
@@ -43,7 +43,7 @@ describe("a request for embeddings", () => {
     });
   });
 
-  test("may ask for base64, fewer dimensions, and carry fields that we do not know", () => {
+  test("may request base64, fewer dimensions, and carry fields that we do not know", () => {
     const body = { input: "a", encoding_format: "base64", dimensions: 64, user: "u" };
     const others = { truncate: "END", input_type: "query", prompt_name: "query", normalize: true, extra_body: {} };
     expect(parse({ ...body, ...others })).toEqual(parse(body));
@@ -87,7 +87,7 @@ describe("a request for embeddings", () => {
     expect(error.headers["x-should-retry"]).toBe("false");
   });
 
-  test("for an unknown model is told which one there is", () => {
+  test("for an unknown model gets the name of the model", () => {
     expect(refusal({ input: "a", model: "gpt-9" })).toMatchObject({
       status: 404,
       param: "model",
@@ -96,7 +96,7 @@ describe("a request for embeddings", () => {
     });
   });
 
-  test("is told which of its texts is wrong", () => {
+  test("gets the place of its wrong text", () => {
     expect(refusal({ input: ["a", "b", ""] }).message).toContain("`input[2]`");
   });
 });
@@ -138,7 +138,7 @@ describe("token ids for a model whose tokenizer puts special tokens around a tex
     expect(error.headers["x-should-retry"]).toBe("false");
   });
 
-  test("are told the way out past the vocabulary, too", () => {
+  test("get the way out past the vocabulary, too", () => {
     expect(refusal({ input: [1, 100_257, 2] }, around).message).toContain(
       "from 0 to 99, got 100257. Please send texts",
     );

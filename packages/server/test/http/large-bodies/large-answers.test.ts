@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { LargeAnswers } from "../../../src/http/large-bodies/large-answers.ts";
 import { Exchange } from "../../../src/http/requests/exchange.ts";
 
-test("an answer whose pieces fail gives its room back, and its reader hears of it", async () => {
+test("an answer whose pieces fail returns its room, and its reader gets the error", async () => {
   const answers = new LargeAnswers(1_000, 1_000);
   const pieces = (function* (): Generator<string> {
     yield "[";

@@ -19,7 +19,7 @@ function send(session: string, range: string, body: string, headers: Record<stri
   return fetch(session, { method: "PUT", body, headers: { "content-range": range, ...headers } });
 }
 
-test("an upload is an object with its last chunk, and tells how far it came", async () => {
+test("an upload is an object with its last chunk, and reports how far it came", async () => {
   const { fake, url } = await open({ minPartBytes: 4 });
   const at = await session(url);
   const first = await send(at, "bytes 0-3/*", "0123");
@@ -32,7 +32,7 @@ test("an upload is an object with its last chunk, and tells how far it came", as
   expect((await send(at, "bytes */*", "")).status).toBe(404);
 });
 
-test("a chunk that leaves a gap, has an odd size, says too much or is not what its checksum says is refused", async () => {
+test("a chunk that makes a gap, has an odd size, a wrong range or a wrong checksum is refused", async () => {
   const { fake, url } = await open({ minPartBytes: 4 });
   const at = await session(url);
   expect((await send(at, "bytes 4-7/*", "4567")).status).toBe(503);
@@ -60,7 +60,7 @@ test("an upload in one call has two parts, and a name", async () => {
   expect(fake.names("bucket")).toEqual(["a"]);
 });
 
-test("what is not there is a 404 with Google's error, and a route that the fake lacks is named", async () => {
+test("a missing object is a 404 with Google's error, and a route that the fake lacks is named", async () => {
   const { url } = await open();
   const missing = await fetch(`${url}/storage/v1/b/bucket/o/a%2Fb`);
   expect([missing.status, await missing.json()]).toMatchObject([

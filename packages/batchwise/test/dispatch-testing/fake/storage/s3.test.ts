@@ -59,7 +59,7 @@ test("an upload is judged at its end: order, parts and their least size", async 
   expect(Buffer.from(fake.read("bucket", "a") ?? []).toString()).toBe("part");
 });
 
-test("bytes that are not what their checksum says are refused", async () => {
+test("bytes with a wrong checksum are refused", async () => {
   const { client, fake } = await open();
   const wrong = { ...KEY, Body: "x", ChecksumCRC32: "AAAAAA==" };
   await expect(client.putObject(wrong)).rejects.toMatchObject({ name: "BadDigest" });

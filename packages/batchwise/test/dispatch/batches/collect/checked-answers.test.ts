@@ -100,7 +100,7 @@ test.each([
     "cut",
   ],
   ["refused, of Messages", { content: [{ type: "text", text: "No." }], stop_reason: "refusal" }, "refused"],
-] as [string, JsonObject, string][])("an answer that is %s is not asked for again", async (_kind, body, word) => {
+] as [string, JsonObject, string][])("an answer that is %s is not requested again", async (_kind, body, word) => {
   const world = rig(() => body);
   const [outcome] = await outcomesOf(world, { job: "j", requests: [ask("a")], schema: person });
   expect(outcome).toMatchObject({ status: "failed", attempts: 1, error: { code: "invalid_output" } });
@@ -166,7 +166,7 @@ test("`check` gets answer and request, and its reason is the outcome's", async (
   expect(seen[0]).toEqual({ ...of, body: request.body });
 });
 
-test("a check that throws, or gives neither null nor a text, charges nobody and is reported", async () => {
+test("a check that throws, or gives neither null nor a text, charges no request and is reported", async () => {
   let calls = 0;
   const world = rig(() => chat("yes"));
   const check = () => {
@@ -179,7 +179,7 @@ test("a check that throws, or gives neither null nor a text, charges nobody and 
   expect(world.errors).toMatchObject([{ code: "CHECK_FAILED" }, { code: "CHECK_FAILED" }]);
 });
 
-test("a process without the check leaves the batch to one that has it, and reports that once", async () => {
+test("a process without the check passes the batch to one that has it, and reports that once", async () => {
   const world = rig(() => chat("yes"));
   const { time, base, errors } = world;
   const enqueuer = createDispatcher({ ...base, check: () => null });
@@ -243,7 +243,7 @@ test("endpoints without text, and wrong options, are refused", async () => {
   );
 });
 
-test("a second run with the same schema parses what is stored, and pays for nothing", async () => {
+test("a second run with the same schema parses the stored answers, and pays for nothing", async () => {
   const world = rig(() => chat(right));
   await outcomesOf(world, { job: "j", requests: [ask("a")], schema: person });
   const [again] = await outcomesOf(world, {
@@ -282,7 +282,7 @@ test("a process without the check holds up neither 50 batches of one that has it
   expect(time.now() - begunAt).toBeLessThan(2 * MINUTE);
 });
 
-test("a check that fails for one answer leaves that one open, and settles the others", async () => {
+test("a check that fails for one answer keeps that one open, and settles the others", async () => {
   const world = rig(() => chat("yes"));
   let failures = 0;
   const check = (_body: JsonObject, { id }: { readonly id: string }): null => {

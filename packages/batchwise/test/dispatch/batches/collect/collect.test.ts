@@ -32,7 +32,7 @@ async function collected(results: Results, more: Partial<DispatcherOptions> = {}
 }
 
 describe("results", () => {
-  test("with a line that cannot be read are settled up to it, and what is put aside is only the rest", async () => {
+  test("with a line that cannot be read are settled up to it, and only the rest is quarantined", async () => {
     let isBroken = true;
     const { time, dispatcher, rest, sim } = await collected(async function* (lines) {
       let count = 0;
@@ -69,7 +69,7 @@ describe("results", () => {
     expect((await dispatcher.stats()).outcomes.succeeded).toBe(10);
   });
 
-  test("with answers that are nested too deeply to be kept cost these requests alone, and are read once", async () => {
+  test("with answers that are nested too deeply to be stored fail only these requests, and are read once", async () => {
     const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as NonNullable<JsonObject[string]>;
     const words = JSON.parse(`${'{"error":'.repeat(100_000)}1${"}".repeat(100_000)}`) as JsonObject;
     const bodies: readonly (readonly [number, JsonObject])[] = [
@@ -116,7 +116,7 @@ describe("results", () => {
     expect(sim.batches).toHaveLength(2);
   });
 
-  test("that break off every time are asked for later each time, at most every five minutes", async () => {
+  test("that break off every time are read later each time, at most every five minutes", async () => {
     const { time, readAt } = await collected(async function* (lines) {
       for await (const line of lines) {
         yield line;
@@ -129,7 +129,7 @@ describe("results", () => {
   });
 });
 
-test("results that are refused for their rate are not asked for before the time that the provider names", async () => {
+test("results that are refused for their rate are not read before the time that the provider names", async () => {
   const here = world();
   const message = "Slow down.";
   const refuse = { kind: "rateLimited", code: "rate_limit", message, retryAfterMs: 10 * MINUTE } as const;
@@ -145,7 +145,7 @@ test("results that are refused for their rate are not asked for before the time 
 test.each<[string, (seen: ProviderBatch) => ProviderBatch | null, string]>([
   ["is gone", () => null, "does not know the batch any more"],
   ["runs again", (seen) => ({ ...seen, state: "running", rawState: "in_progress" }), "says in_progress of a batch"],
-])("results of a batch that had ended and then %s are told of until they come", async (_case, change, words) => {
+])("results of a batch that had ended and then %s are reported until they come", async (_case, change, words) => {
   const here = world();
   const plain = new SimProvider({ time: here.time }).account();
   let [reads, looks] = [0, 0];

@@ -58,7 +58,7 @@ async function dripping(drip: Drip, maxRequests: number, more: Partial<Dispatche
 const foreign = (n: number): ResultLine => ({ customId: `stranger-${n}`, response: null, error: null, usage: null });
 
 describe("downloads of one account that never end", () => {
-  test("and send a stranger's line a second leave the places of another account free", async () => {
+  test("and send a stranger's line a second keep the places of another account free", async () => {
     const { dispatcher, time, succeeded } = await dripping(async function* (_lines, pause) {
       for (let n = 0; ; n += 1) {
         await pause(1_000);
@@ -73,7 +73,7 @@ describe("downloads of one account that never end", () => {
     await dispatcher.stop();
   });
 
-  test("and send a member's line a minute leave them free, are settled as they come, and are reported", async () => {
+  test("and send a member's line a minute keep them free, are settled as they come, and are reported", async () => {
     const drip: Drip = async function* (lines, pause) {
       for (const line of lines) {
         await pause(50_000);
@@ -96,7 +96,7 @@ describe("downloads of one account that never end", () => {
     await here.dispatcher.stop();
   });
 
-  test("and hold as many leases as a process has leave the others theirs", async () => {
+  test("and hold as many leases as a process has take none from the others", async () => {
     const { dispatcher, time, succeeded } = await dripping(async function* (lines, pause) {
       for (const line of lines) {
         await pause(50_000);

@@ -129,7 +129,7 @@ test("one that never answers is called again after leaseMs, and keeps no other b
   await stopping;
 });
 
-test("a process that dies after the call and before the batch is done leaves it to the next, which calls again", async () => {
+test("a process that dies after the call and before the end of the batch passes it to the next, which calls again", async () => {
   const { process, rest, time, fake } = rig();
   const dying = new SimProcess(time);
   const heard: string[] = [];
@@ -152,7 +152,7 @@ test("a process that dies after the call and before the batch is done leaves it 
   await second.stop();
 });
 
-test("a process that dies in the middle of the results leaves sums that are whole", async () => {
+test("a process that dies in the middle of the results keeps the sums whole", async () => {
   const { process, rest, time } = rig();
   const dying = new SimProcess(time);
   const failpoint = (name: string): void => {
@@ -167,7 +167,7 @@ test("a process that dies in the middle of the results leaves sums that are whol
   await second.stop();
 });
 
-test("a batch whose last result has come is told of before the stop is over", async () => {
+test("a batch whose last result has come is reported before the stop is complete", async () => {
   const { process, pass } = rig();
   const heard: string[] = [];
   let stopped: Promise<void> | null = null;
@@ -183,7 +183,7 @@ test("a batch whose last result has come is told of before the stop is over", as
   expect((await dispatcher.batches())[0]?.state).toBe("done");
 });
 
-test("what is no function is refused", async () => {
+test("a value that is no function is refused", async () => {
   const { process } = rig();
   await expect(process("tell" as unknown as OnBatch)).rejects.toMatchObject({ code: "INVALID_OPTION" });
 });

@@ -167,7 +167,7 @@ describe.each(some(3, [...cases, ...others]))("at $name, where neither counts no
 });
 
 describe.each(cases)("at $name, where neither counts nor results are there yet", (each) => {
-  test("a batch that expired half done is read again, and what ran does not run twice", async () => {
+  test("a batch that expired half done is read again, and finished requests do not run twice", async () => {
     const window = { runMs: 26 * 60 * MINUTE, expiredShare: 0.5 };
     const plan = first({ ...window, resultsLagMs: 7 * MINUTE, countsLagMs: 7 * MINUTE });
     const { fake, outcomes } = await dispatched(each, { plan }, []);

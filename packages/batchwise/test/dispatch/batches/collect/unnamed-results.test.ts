@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { drive } from "../../support/drive.ts";
 import { ask, isAtRest, world } from "../../support/world.ts";
 
-test("inline results without metadata are asked for again in a file, uncharged, and so is all that follows", async () => {
+test("inline results without metadata are read again in a file, uncharged, and so are all later ones", async () => {
   const { time, store, start } = world();
   const fake = fakeProvider({ clock: time });
   const edit = (body: string): string => body.replaceAll(/"metadata":\{"key":"[^"]*"\},?/g, "");

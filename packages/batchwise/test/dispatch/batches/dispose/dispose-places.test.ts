@@ -43,7 +43,7 @@ function rig(refusalOf: (create: number, size: number) => Failure | null) {
 const many = (count: number, isLate: (index: number) => boolean, deadlineAt: number) =>
   Array.from({ length: count }, (_, index) => ask(`r${index}`, isLate(index) ? { deadlineAt } : {}));
 
-test("the first that is there goes alone, where the first of all has left", async () => {
+test("the first of the remaining ones goes by itself, where the first of all has gone", async () => {
   const { start, time, account, creates, rest } = rig((create, size) =>
     create === 1 ? busy : size > 1 && create < 5 ? invalid : null,
   );
@@ -63,7 +63,7 @@ test("those that are there go in halves, wherever they stood", async () => {
   expect(creates.map((each) => each[0])).toEqual(["8", "4", "4", "2", "2"]);
 });
 
-test("a process that dies among them leaves the next one the same division", async () => {
+test("a process that dies among them passes the same division to the next one", async () => {
   const COUNT = 12_000;
   const { start, time, store, account, creates } = rig((_create, size) => (size > 1 ? invalid : null));
   const dying = new SimProcess(time);

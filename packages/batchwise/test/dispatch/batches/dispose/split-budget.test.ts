@@ -9,7 +9,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const refused: Failure = { kind: "invalidRequest", code: "invalid_batch", message: "Refused.", lines: [] };
 
-test("batches are halved no faster than half of what the provider lets create in an hour", async () => {
+test("batches are halved no faster than half of the provider's limit of creates an hour", async () => {
   const { time, store, start, until } = world();
   const sim = new SimProvider({
     time,

@@ -67,7 +67,7 @@ describe("three hours of a server", () => {
     await dispatcher.stop();
   });
 
-  test("that begin in the middle of a batch cut it: its other lines wait, and what had succeeded stays", async () => {
+  test("that begin in the middle of a batch cut it: its other lines wait, and finished ones stay", async () => {
     const thresholds = { maxRequests: 2_000, maxAgeMs: MINUTE };
     const isBad = (lines: number, sinceMs: number): boolean => lines > 1_050 && sinceMs < 3 * HOUR;
     const { spawn, rest, outcomes, seen, told } = site((_, lines, sinceMs) => (isBad(lines, sinceMs) ? 503 : 200), {
@@ -143,7 +143,7 @@ describe("a bad hour of an account that runs lines itself", () => {
 });
 
 describe("lines that fail among others that succeed", () => {
-  test("are charged and end as before, also once they are alone with one another", async () => {
+  test("are charged and end as before, also once only they share a batch", async () => {
     const { spawn, rest, outcomes, told } = site((content) => (content.startsWith("poison") ? 500 : 200));
     const dispatcher = await spawn();
     await dispatcher.enqueueMany([...names(14), ...names(6, "poison")].map((name) => ask(name)));

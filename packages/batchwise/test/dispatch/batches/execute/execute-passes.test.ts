@@ -105,7 +105,7 @@ describe("a batch of which no request succeeds is reported", () => {
   });
 });
 
-test("a batch whose first pass had a success is not reported, whoever ends it", async () => {
+test("a batch whose first pass had a success is not reported, whichever process ends it", async () => {
   const { first, spawn, end, until, seen } = await site([partly(10, hangs)], ["r3"]);
   await until(async () => seen.lines === 10);
   await first.stop();

@@ -78,7 +78,7 @@ test("a store that refuses the results of every batch has few lines run, and eac
   expect(runner.executions).toHaveLength(all.length);
 });
 
-test("a batch that waits so leaves others the one line that an account may run at once", async () => {
+test("a batch that waits so does not take the one line that an account may run at once", async () => {
   const here = world();
   const seen: string[] = [];
   const handler = async (body: object): Promise<object> => {

@@ -21,7 +21,7 @@ const settled = (...ids: string[]) => ids.map((id) => ({ id, status: "succeeded"
 const thresholds = { maxAgeMs: 1_000 };
 
 describe("an account that runs lines itself", () => {
-  test("is asked again for what it gave no result for, and what it gave beyond counts for nothing", async () => {
+  test("is called again for missing results, and extra results count for nothing", async () => {
     const here = world();
     const passes: string[][] = [];
     const dispatcher = await here.start({
@@ -49,7 +49,7 @@ describe("an account that runs lines itself", () => {
     await dispatcher.stop();
   });
 
-  test("that breaks off keeps what had ended, and goes on after growing pauses", async () => {
+  test("that breaks off keeps finished lines, and continues after growing pauses", async () => {
     const here = world();
     const at: number[] = [];
     const codes: CollectEvent[] = [];
@@ -80,7 +80,7 @@ describe("an account that runs lines itself", () => {
     await dispatcher.stop();
   });
 
-  test("that answers with what no text can be made of fails that request alone, and runs it once", async () => {
+  test("that answers with a value that cannot become text fails only that request, and runs it once", async () => {
     const here = world();
     const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as JsonObject[string];
     let runs = 0;
@@ -103,7 +103,7 @@ describe("an account that runs lines itself", () => {
     await dispatcher.stop();
   });
 
-  test("that can no longer encode a request fails it alone", async () => {
+  test("that can no longer encode a request fails only that one", async () => {
     const here = world();
     let isStrict = false;
     const encodeLine: Account["encodeLine"] = ({ customId, body }) => {

@@ -12,7 +12,7 @@ const MINUTE = 60_000;
 const lost = batchRow({ state: "unknown", submitStartedAt: NOW, providerFileId: "file-1" });
 const ours = { tag: { key: lost.key, attempt: 1 } };
 
-describe("of what a listing shows", () => {
+describe("of the batches in a listing", () => {
   const look = (listed: ProviderBatch[], known: string[] = [], isLast = false) => ({
     listed,
     known: new Set(known),

@@ -30,7 +30,7 @@ test("a batch that is due is looked at at once, whatever other batches did meanw
   expect(most).toBeLessThan(100);
 });
 
-test("batches among thousands of strangers are asked for by their ids, not looked for through the whole list", async () => {
+test("batches among thousands of strangers are read by their ids, without the whole list", async () => {
   const { time, start } = world();
   const sim = new SimProvider({ time });
   const list = { paged: true, pageSize: 100, newestFirst: true };

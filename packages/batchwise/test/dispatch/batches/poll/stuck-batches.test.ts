@@ -59,7 +59,7 @@ async function sent(account: (fake: FakeProvider) => Account, plan: Partial<Fake
 const ENDLESS: Partial<FakePlan> = { finalizeMs: 30 * DAY, cancelMs: 30 * DAY };
 
 describe.each(some(2, cases))("at $name, a batch that never ends", ({ account }) => {
-  test("is told of after 26 hours, then once a day, and asked for ever less often", async () => {
+  test("is reported after 26 hours, then once a day, and polled ever less often", async () => {
     const { fake, after, stuck, dispatcher } = await sent(account, ENDLESS);
     await after(25 * HOUR);
     expect(stuck()).toEqual([]);
@@ -128,7 +128,7 @@ describe.each(some(2, cases))("at $name, a batch that was let go while its cance
     await dispatcher.stop();
   });
 
-  test("is told of once it could not be cancelled for a day, and left alone then", async () => {
+  test("is reported once it could not be cancelled for a day, and not polled after that", async () => {
     const { after, dispatcher, keyOf, fake, stuck } = await sent(account, ENDLESS, [refusal(10_000)]);
     await after(HOUR);
     await dispatcher.abandon(await keyOf(), { requests: "end" });
@@ -144,7 +144,7 @@ describe.each(some(2, cases))("at $name, a batch that was let go while its cance
 });
 
 describe.each(some(2, cases))("at $name, a batch that is cancelled by its key", ({ account }) => {
-  test("keeps the results of what has run, and the others end as cancelled", async () => {
+  test("keeps the results of finished requests, and the others end as cancelled", async () => {
     const { after, dispatcher, keyOf, rest, ends, fake } = await sent(account, { runMs: 4 * HOUR });
     await after(2.5 * HOUR);
     expect(await dispatcher.cancelBatch(await keyOf())).toBe(4);

@@ -53,11 +53,11 @@ test.each<[string, Priming, SlotRows, SentFirst, number, Priming | null]>([
   ["the cache has died, and requests are left", open, waiting, failed, 5 + CACHED_MS, open],
   ["only later requests are left", open, { first: row(1, 6), rest: row(9, 7) }, failed, 9, null],
   ["only later first ones are not sent yet", begun, { ...waiting, first: row(3, 1) }, succeeded, 5, open],
-])("what follows when %s", (_what, before, rows, sent, after, expected) => {
+])("the cache state after %s", (_what, before, rows, sent, after, expected) => {
   expect(afterLook(before, rows, sent, NOW + after)).toEqual(expected);
 });
 
-test("first requests are sent before anything else is decided, until the hour is over", () => {
+test("first requests are sent before any other decision, until the end of the hour", () => {
   expect(isSending(begun, { ...waiting, first: row(3) }, NOW)).toBe(true);
   expect(isSending(begun, { ...waiting, first: row(3) }, NOW + CACHED_MS)).toBe(false);
   expect(isSending(begun, waiting, NOW)).toBe(false);
@@ -70,7 +70,7 @@ test("only where a next one waits it matters whether the first ones succeeded", 
   expect(hasNext({ ...begun, phase: "next" }, waiting)).toBe(false);
 });
 
-test("a state that a wrong clock has written holds nobody back", () => {
+test("a state that a wrong clock has written holds no request back", () => {
   const wrong = withBatch(null, "k1", NOW + 24 * CACHED_MS);
   expect(stepOf(wrong, "rest", null, NOW)).toBe("open");
   expect(afterLook(wrong, waiting, running, NOW)?.phase).toBe("open");

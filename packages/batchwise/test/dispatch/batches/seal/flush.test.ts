@@ -17,7 +17,7 @@ async function readAll(dispatcher: Dispatcher, options: OutcomesOptions): Promis
   return read;
 }
 
-test("a flush closes at once what waits, and later what comes back from it, but not what comes after it", async () => {
+test("a flush closes at once the waiting requests, and later those that return from them, but no new ones", async () => {
   const here = world();
   const sim = new SimProvider({
     time: here.time,
@@ -101,13 +101,13 @@ test.each<[string, (dispatcher: Dispatcher) => Promise<unknown>, RegExp]>([
   ],
   ["result with a misspelt option", (d) => d.result("a", { singal: 1 } as never), /Unknown option `singal`.*`signal`/],
   ["enqueueMany of no list", (d) => d.enqueueMany({} as never), /Expected an array of requests/],
-])("is refused with what was expected: %s", async (_, call, message) => {
+])("is refused with the expected value: %s", async (_, call, message) => {
   const here = world();
   const dispatcher = await here.start({ accounts: [new SimProvider({ time: here.time }).account()] });
   await expect(call(dispatcher)).rejects.toThrow(message);
 });
 
-test("requests that no account here serves are told of once", async () => {
+test("requests that no account here serves are reported once", async () => {
   const here = world();
   const sim = new SimProvider({ time: here.time });
   const before = await here.start({ accounts: [sim.account()], thresholds });

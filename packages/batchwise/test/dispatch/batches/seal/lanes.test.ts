@@ -39,7 +39,7 @@ async function failing() {
   return { dispatcher, rest, sizes: () => sim.batches.map(({ total }) => total) };
 }
 
-test("requests that are tried again wait for company once more, and share a batch", async () => {
+test("requests that are tried again wait for more once more, and share a batch", async () => {
   const { rest, sizes } = await failing();
   await rest();
   expect(sizes()).toEqual([300, 100]);
@@ -52,7 +52,7 @@ test("requests of a flush that are tried again share batches too, while more of 
   expect(sizes().length).toBeLessThan(6);
 });
 
-test("requests of a batch that was refused for another one's fault do not wait for company again", async () => {
+test("requests of a batch that was refused for another one's fault do not wait for more again", async () => {
   const here = world();
   const lines = [{ line: 2, code: "bad", message: "Line 2 is bad." }];
   const failure = { kind: "invalidRequest", code: "invalid_batch", message: "Refused.", lines } as const;

@@ -320,7 +320,7 @@ test("when the account of the first request is paused, the others go to another 
   await dispatcher.stop();
 });
 
-test("a first request that is canceled before it is sent leaves its place to the next", async () => {
+test("a first request that is canceled before it is sent passes its place to the next", async () => {
   const { start, rest, sizes } = rig();
   const dispatcher = await start();
   const asked = some(20);
@@ -332,7 +332,7 @@ test("a first request that is canceled before it is sent leaves its place to the
   await dispatcher.stop();
 });
 
-test("a process that dies between the first request and the rest leaves the rest to another one", async () => {
+test("a process that dies between the first request and the rest passes the rest to another one", async () => {
   const { start, rest, sizes, fake, time } = rig();
   const process = new SimProcess(time);
   const dying = await start({ process });
@@ -348,7 +348,7 @@ test("a process that dies between the first request and the rest leaves the rest
   await dispatcher.stop();
 });
 
-test("a process that dies after it has announced the first batch, and before it is sealed, holds nobody back", async () => {
+test("a process that dies after it has announced the first batch, and before it is sealed, holds no request back", async () => {
   const { start, rest, sizes, time, store } = rig();
   const process = new SimProcess(time);
   const dying = await start({ process, store: killedBy(process, store, "seal") });

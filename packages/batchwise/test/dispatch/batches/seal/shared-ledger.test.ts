@@ -34,7 +34,7 @@ describe("of a limit is kept", () => {
     [200, 100, 80],
     [200, Number.POSITIVE_INFINITY, 180],
     [200, 20, 0],
-  ])("so that of %s tokens told and %s learned others may book %s", (told, learned, left) => {
+  ])("so that of %s reported and %s learned tokens others may book %s", (told, learned, left) => {
     const limits = { tokens: told, requests: 50, batches: Number.POSITIVE_INFINITY };
     const kept = keptFrom("other", "a", waiting);
     const without = { tokens: left, requests: 49, batches: Number.POSITIVE_INFINITY };

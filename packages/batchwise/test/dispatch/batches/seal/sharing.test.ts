@@ -31,7 +31,7 @@ test("a tenant of few requests shares each batch with one of many that came befo
   expect(await batchesOf([...many, ...few])).toEqual(["f1 f2 m1 m2", "m3 m4 m5 m6"]);
 });
 
-test("tenants share by tokens: long requests leave room for several short ones", async () => {
+test("tenants share by tokens: after a long request several short ones fit", async () => {
   const long = ["1", "2", "3"].map((n) => ({ name: `l${n}${"x".repeat(79)}`, tenant: "long" }));
   const short = ["s1", "s2", "s3", "s4", "s5"].map((name) => ({ name, tenant: "short" }));
   const kinds = (await batchesOf([...long, ...short])).map((names) => names.replaceAll(/[\dx]/g, "")).toSorted();

@@ -28,7 +28,7 @@ test.each([
   expect(tailOf(waiting, serving, refusals)?.account).toBe(account);
 });
 
-test("what one account refuses for its price goes to the fallback accounts once none of its batches runs", () => {
+test("a batch that one account refuses for its price goes to the fallback accounts once none of its batches runs", () => {
   expect(isLeft(lane(150), 1, [short("a", 100)])).toBe(true);
   expect(isLeft(lane(150), 1, [short("a", 100, 1)])).toBe(false);
 });
@@ -40,7 +40,7 @@ test.each([
   ["one that takes fewer and has no room waits for that", { a: 10, full: 1 }, [short("a", 10), full], false],
   ["one that is too small for the first never takes it", { a: 10, small: 1 }, [short("a", 10), large], true],
   ["without a refusal for the price it is not money", { a: 100 }, [few("a", 100)], false],
-])("of what waits for money: %s", (_name, minima, refusals, lacks) => {
+])("of requests that wait for money: %s", (_name, minima, refusals, lacks) => {
   const serving = Object.entries(minima).map(([name, minRequests]) => ({ name, minRequests }));
   expect(lacksMoney(serving, refusals)).toBe(lacks);
 });

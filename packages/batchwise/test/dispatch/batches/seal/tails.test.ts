@@ -40,7 +40,7 @@ function site() {
   return { ...here, fake, errors, large, accountAt, start, pass, rest };
 }
 
-test("waits for more, and onError is told once how many are missing and what else helps", async () => {
+test("waits for more, and onError gets once how many are missing and the other ways out", async () => {
   const { fake, errors, start, pass, rest } = site();
   const dispatcher = await start();
   await dispatcher.enqueueMany(many(0, 130));
@@ -61,7 +61,7 @@ test("waits for more, and onError is told once how many are missing and what els
   ]);
 });
 
-test("goes to another account that takes it, and nobody is told", async () => {
+test("goes to another account that takes it, without a report", async () => {
   const { time, fake, errors, large, accountAt, start, rest } = site();
   const other = fakeProvider({ clock: time });
   const dispatcher = await start({ accounts: [large, accountAt(other, "small", {})], onTail: "fail" });
@@ -73,7 +73,7 @@ test("goes to another account that takes it, and nobody is told", async () => {
   expect([fake.batches().length, errors]).toEqual([1, []]);
 });
 
-test("fails where onTail says so, and onError is told", async () => {
+test("fails where onTail says so, and onError gets the error", async () => {
   const { fake, errors, start, rest } = site();
   const dispatcher = await start({ onTail: "fail" });
   await dispatcher.enqueueMany(many(0, 130));

@@ -107,7 +107,7 @@ describe("a batch that failed as a whole", () => {
     });
   });
 
-  test("is halved where a limit that nobody names has long refused it, but never refused for it", () => {
+  test("is halved where a limit without a name has long refused it, but never refused for it", () => {
     const failure: Failure = { kind: "tokenLimit", ...words, limitTokens: null };
     const at = (strikes: number, ageMs: number, requests: number) => {
       const old = { ...running, createdAt: NOW - ageMs, requests, submitAttempt: 99 };
@@ -141,7 +141,7 @@ describe("attempts that come to nothing", () => {
     expect([end(after(34), false), end(after(35), false)]).toEqual(["sealed", "split"]);
   });
 
-  test("end a request that is alone after more than two days: refused where others are taken, else put aside", () => {
+  test("ends a single request after more than two days: refused where others are taken, else quarantined", () => {
     const one = { requests: 1 };
     expect([end(after(58, one), true), end(after(59, one), true)]).toEqual(["sealed", "refuse"]);
     expect([end(after(58, one), false), end(after(59, one), false)]).toEqual(["sealed", "quarantined"]);

@@ -56,7 +56,7 @@ describe("a file that is pending for five minutes", () => {
     ["Azure", (fake) => openaiAccount({ client: openai(fake), service: "azure" }), { dialect: "azure" }],
     ["a service of a record of the user's", (fake) => openaiAccount({ client: openai(fake), service: voyage }), {}],
     ["Gemini", gemini, {}],
-  ])("at %s is asked for until it is processed, and sent in one create", async (_name, account, options) => {
+  ])("at %s is polled until it is processed, and sent in one create", async (_name, account, options) => {
     const { fake, told, succeeded, begunAfterMs } = await dispatched(account, {
       ...options,
       filesPendingMs: 5 * MINUTE,

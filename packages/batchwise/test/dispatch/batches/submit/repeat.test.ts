@@ -57,14 +57,14 @@ describe.each(["file", "inline"] as const)("a repeated create (%s)", (input) => 
     },
   );
 
-  test("counts from the first one, which the provider may have accepted: it says nothing of what is taken later", async () => {
+  test("counts from the first one, which the provider may have accepted: it proves nothing about later creates", async () => {
     const { rows, firstSentAt } = await run(input, { create: [{ drop: "before" }] });
     expect(rows.map(({ submitStartedAt }) => (submitStartedAt ?? Infinity) <= firstSentAt)).toEqual([true]);
   });
 });
 
 describe("the upload of a repeated create", () => {
-  test.each(uploads)("that fails as $kind leaves the token: each request runs once", async (refuse) => {
+  test.each(uploads)("that fails as $kind keeps the token: each request runs once", async (refuse) => {
     const gone: Fate = { refuse: { kind: "definitelyNotCreated", ...words } };
     const { sim, statuses, batches } = await run("file", { create: [gone], upload: [{}, { refuse }, { refuse }] });
     expect(statuses).toEqual(names.map(() => "succeeded"));

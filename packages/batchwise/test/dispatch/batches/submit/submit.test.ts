@@ -78,7 +78,7 @@ describe("an upload that is refused", () => {
 });
 
 describe("creates that never succeed", () => {
-  test("because of one request end with that request alone, and no other fails", async () => {
+  test("because of one request end only that request, and no other fails", async () => {
     const here = world();
     const { account } = poisoned(here, "r3");
     const { dispatcher, rest } = await sent(here, [account], 8);

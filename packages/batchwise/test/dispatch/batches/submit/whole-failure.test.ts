@@ -67,7 +67,7 @@ describe("a batch that was refused as a whole", () => {
     expect(isLegal("submitted", state)).toBe(true);
   });
 
-  test("alone and without proof pauses the account, longer each time, up to an hour", () => {
+  test("by itself and without proof pauses the account, longer each time, up to an hour", () => {
     const pauses = [null, 1, 2, 3, 4, 9].map((count) => {
       const known = count === null ? null : outage({ pauses: count, probe: KEY });
       const plan = after({ batch: { requests: 1, wholeFailures: 3 }, evidence: { outage: known } });
@@ -82,7 +82,7 @@ describe("a batch that was refused as a whole", () => {
     expect(pauses).toEqual([5, 10, 20, 40, 60, 60]);
   });
 
-  test("while another finds out what the account takes, waits for that and adds no pause", () => {
+  test("while another one probes the account waits for it and adds no pause", () => {
     const held = { outage: outage({ holdUntil: NOW + 7 }), pausedUntil: NOW + 3 };
     const wait = { state: "sealed", nextAt: NOW + 7, pauseAccountUntil: null, outage: null, disposal: null };
     expect(after({ evidence: held })).toMatchObject(wait);
@@ -90,7 +90,7 @@ describe("a batch that was refused as a whole", () => {
     expect(after({ evidence: probe, batch: { requests: 1 } })).toMatchObject({ ...wait, nextAt: NOW + 3 });
   });
 
-  test("pauses no account that takes batches of other lanes: it waits alone", () => {
+  test("pauses no account that takes batches of other lanes: only this one waits", () => {
     const evidence = { accountTakesOthers: true };
     const plan = after({ batch: { requests: 1, wholeFailures: 1 }, evidence });
     expect(plan).toMatchObject({ state: "sealed", nextAt: NOW + 10 * MINUTE, pauseAccountUntil: null, outage: null });

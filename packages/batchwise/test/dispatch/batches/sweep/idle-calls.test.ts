@@ -61,7 +61,7 @@ describe.each([1, 3])("an idle account under %i processes on one store", (proces
     for (const dispatcher of all) await dispatcher.stop();
   }, 60_000);
 
-  test("is swept every ten minutes by one of them while a batch is on its way", async () => {
+  test("is swept every ten minutes by one of them while a batch is open", async () => {
     const { start, calls, fake, until, time } = rig();
     fake.planNext({ runMs: 20 * HOUR });
     const all = [];
@@ -151,7 +151,7 @@ async function sleptOver(here: World, sim: SimProvider, ms: number) {
   return sleeper;
 }
 
-describe("a batch that nobody knows of, on an account that has become idle", () => {
+describe("a batch unknown to the store, on an account that has become idle", () => {
   test("is found within ten minutes where the process that sent it late is awake", async () => {
     const here = world();
     const sim = new SimProvider({ time: here.time, plan: () => ({ runMs: 5 * HOUR }) });

@@ -31,7 +31,7 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])(
   },
 );
 
-test("a mark says again what it was told, and anything else says nothing", () => {
+test("a mark returns its own text, and any other text means nothing", () => {
   expect(parseSweep(sweepText({ at: 12, calls: 3 }, "pod 1"))).toEqual({ at: 12, calls: 3 });
   expect(parseSweep("12 3")).toEqual({ at: 12, calls: 3 });
   for (const text of [null, "", "12", "12 x", "never 3"]) expect(parseSweep(text)).toBe(null);

@@ -8,7 +8,7 @@ import { memoryStore } from "../../../../src/dispatch/stores/memory/memory-store
 import { SimProvider } from "../../support/simulation/sim-provider.ts";
 import { SimProcess, world } from "../../support/world.ts";
 
-test("of several processes that ask at one time one sweeps", async () => {
+test("of several processes that call at one time one sweeps", async () => {
   const { time } = world();
   const store = memoryStore();
   const account = new SimProvider({ time }).account();

@@ -81,7 +81,7 @@ describe.each(STEPS)("a run cut off in the middle of `%s`", (step) => {
     ["signal", gone, ({ abort }) => abort.abort(gone)],
     ["stop", expect.objectContaining({ code: "CLOSED" }), ({ dispatcher }) => void dispatcher.stop()],
   ] as [string, unknown, (all: { abort: AbortController; dispatcher: Dispatcher }) => void][])(
-    "by its %s, is gone on with by the next",
+    "by its %s, is continued by the next",
     async (_end, expected, cut) => {
       const { hang, given } = stuckAt(step);
       const here = place(given);
@@ -105,7 +105,7 @@ describe.each(STEPS)("a run cut off in the middle of `%s`", (step) => {
     },
   );
 
-  test("by a kill, is gone on with when its leases have ended", async () => {
+  test("by a kill, is continued when its leases have ended", async () => {
     const { hang, given } = stuckAt(step);
     const here = place(given);
     const { machine, dispatcher } = here.process();
@@ -122,7 +122,7 @@ describe.each(STEPS)("a run cut off in the middle of `%s`", (step) => {
 
 const POINTS = ["after-intent", "after-upload", "create-answered", "after-result-txn", "after-delivery"];
 
-test.each(POINTS)("a process that is killed at %s in a run leaves the rest to the next run", async (point) => {
+test.each(POINTS)("a process that is killed at %s in a run passes the rest to the next run", async (point) => {
   const here = place({ sim: { plan: () => ({ validateMs: 0, runMs: MINUTE }) } });
   const killed = here.process({ onOutcome: () => {} });
   const { machine } = killed;

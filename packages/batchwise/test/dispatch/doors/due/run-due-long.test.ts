@@ -33,7 +33,7 @@ test("an `onBatch` that is longer than a run is reported, once, and ends in a lo
   expect((await dispatcher.batches()).map(({ state }) => state)).toEqual(["done"]);
 });
 
-test("`nextAt` leaves out deliveries of other processes", async () => {
+test("`nextAt` excludes deliveries of other processes", async () => {
   const here = place({ sim: soon });
   const webhook = {
     url: "https://example.com",

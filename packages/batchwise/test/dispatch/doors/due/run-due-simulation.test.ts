@@ -13,7 +13,7 @@ const starts =
   only === undefined ? Array.from({ length: Math.ceil(RUNS / A_TEST) }, (_, index) => index * A_TEST) : [Number(only)];
 
 test.each(starts)(
-  "by runs alone nothing is lost, nothing counts twice and every batch ends, from seed %i on",
+  "by runs only nothing is lost, nothing counts twice and every batch ends, from seed %i on",
   async (start) => {
     for (let seed = start; seed < (only === undefined ? start + A_TEST : start + 1); seed += 1) {
       const again = `SEED=${seed} npx vitest run packages/batchwise/test/dispatch/doors/due/run-due-simulation.test.ts`;

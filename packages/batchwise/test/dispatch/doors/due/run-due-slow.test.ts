@@ -8,7 +8,7 @@ describe("a list that", () => {
   test.each([
     ["hangs", 60 * MINUTE, 1_000],
     ["takes 3 s a page", 3 * SECOND, 1],
-  ])("%s leaves time to ask by id", async (_how, listMs, pageSize) => {
+  ])("%s keeps time for a look-up by id", async (_how, listMs, pageSize) => {
     const here = place({
       thresholds: { maxAgeMs: 0, maxRequests: 5 },
       sim: { plan: () => ({ validateMs: 0, runMs: MINUTE }) },

@@ -17,7 +17,7 @@ const stores = [
 ] as const;
 
 describe.each(stores)("on %s", (_name, store) => {
-  test("a job is done by runs alone, and each says when the next is due", async () => {
+  test("a job is done by runs only, and each says when the next is due", async () => {
     const delivered: string[] = [];
     const here = place({
       store: store(),
@@ -85,7 +85,7 @@ test("wrong options are refused, and an aborted signal does nothing", async () =
   expect(provider.calls.size).toBe(0);
 });
 
-test("calls get what is left as their limit, not more and not `requestTimeoutMs`", async () => {
+test("calls get the remaining time as their limit, not more and not `requestTimeoutMs`", async () => {
   const limits = new Map<string, number>();
   const here = place({
     sim: { plan: () => ({ validateMs: 0, runMs: SECOND }) },
@@ -119,7 +119,7 @@ test("calls get what is left as their limit, not more and not `requestTimeoutMs`
   expect(limits.get("retrieve")).toBe(5_000);
 });
 
-describe("what is due next", () => {
+describe("the next due time", () => {
   test("nothing: null", async () => {
     const { time, process } = place();
     const { value } = await ended(time, process().dispatcher.runDue({ maxMs: SECOND }));

@@ -93,7 +93,7 @@ describe("batches of calls", () => {
     expect(await cron.batches()).toMatchObject([{ state: "submitted", requests: 1 }]);
   });
 
-  test("of a store that is gone answer 503 and may be asked again; of a stopped dispatcher not", async () => {
+  test("of a store that is gone answer 503 and may be repeated; of a stopped dispatcher not", async () => {
     const rig = new Rig();
     const dispatcher = await rig.start();
     const door = batchFetch(dispatcher);

@@ -62,7 +62,7 @@ const completion = {
   ],
 };
 
-test("chat completions of openai, with a tool call and with the usage where it was asked for", async () => {
+test("chat completions of openai, with a tool call and with the usage where it was requested", async () => {
   const { fake, settled, fetch } = await rig(completion);
   const client = new OpenAI({ ...PATIENT, fetch });
   const body = { model: "m", n: 2, messages: [{ role: "user" as const, content: "Where?" }] };

@@ -34,7 +34,7 @@ describe("calls of openai", () => {
     expect(rig.told).toEqual([]);
   });
 
-  test("for responses and embeddings do, too; floats come as the base64 that the client asks for", async () => {
+  test("for responses and embeddings do, too; floats come as the base64 that the client requests", async () => {
     const rig = new Rig();
     const client = clientOf(batchFetch(await rig.start()));
     const [response, embedding, floats] = await rig.answers([
@@ -84,7 +84,7 @@ describe("calls of openai", () => {
 });
 
 describe("the id of a call", () => {
-  test("does not depend on the order of the body's keys, and does on job, tenant, sample and what is inside", async () => {
+  test("does not depend on the order of the body's keys, and does on job, tenant, sample and nested values", async () => {
     const rig = new Rig();
     const dispatcher = await rig.start();
     const client = clientOf(batchFetch(dispatcher));
@@ -131,7 +131,7 @@ describe("a call that fails", () => {
     ["a stream", { stream: true }, OpenAI.BadRequestError, /no stream/],
     ["a missing model", { model: "" }, OpenAI.BadRequestError, /400 The body of this call names no `model`/],
     ["a body that is wrong", { temperature: "hot" }, OpenAI.BadRequestError, /temperature/],
-  ])("because of %s rejects with the client's own error, and reaches nobody", async (_name, more, Kind, words) => {
+  ])("because of %s rejects with the client's own error, and reaches no server", async (_name, more, Kind, words) => {
     const rig = new Rig();
     const live: unknown[] = [];
     const fetch: typeof globalThis.fetch = async (input) => {
@@ -192,7 +192,7 @@ describe("a call that fails", () => {
     expect((await dispatcher.requests()).requests).toMatchObject([{ priority: 7 }]);
   });
 
-  test("and is asked again by several at once, at a store over the network, gives all of them the new answer", async () => {
+  test("and is repeated by several callers at once, at a store over the network, gives all of them the new answer", async () => {
     let isBad = true;
     const refusal = { error: { message: "No.", type: "invalid_request_error", code: "content_filter" } };
     const choices = [{ index: 0, message: { role: "assistant", content: "Good." }, finish_reason: "stop" }];
@@ -239,8 +239,8 @@ describe("a call that fails", () => {
   });
 });
 
-describe("a caller who leaves", () => {
-  test("ends alone: the request goes on, a repeat joins it, and it is told once", async () => {
+describe("a caller who aborts", () => {
+  test("ends only its own call: the request continues, a repeat joins it, and it is reported once", async () => {
     const rig = new Rig();
     const pending: PendingCall[] = [];
     const dispatcher = await rig.start();
@@ -288,7 +288,7 @@ describe("a caller who leaves", () => {
   });
 });
 
-test("a local account does not ask the batchFetch that stands for the platform's fetch later", async () => {
+test("a local account does not call the batchFetch that replaces the platform's fetch later", async () => {
   const rig = new Rig();
   const choices = [{ index: 0, message: { role: "assistant", content: "Local." }, finish_reason: "stop" }];
   const asked: unknown[] = [];

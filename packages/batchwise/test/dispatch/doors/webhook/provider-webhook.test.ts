@@ -75,7 +75,7 @@ test.each(["m", "g"])("an event that names the batch of %s has it looked at at o
   expect(await isEnded(model === "m" ? "g" : "m")).toBe(false);
 });
 
-test("what OpenAI's client takes for signed is taken here", async () => {
+test("a delivery that OpenAI's client accepts as signed is accepted here", async () => {
   const { time, hook, batches } = await rig();
   const sent = { body: event(batches.get("m")), at: Math.floor(time.now() / 1_000) };
   const client = new OpenAI({ apiKey: "k" });

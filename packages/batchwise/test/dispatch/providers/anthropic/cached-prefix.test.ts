@@ -14,7 +14,7 @@ test("params without a mark have no cached prefix", () => {
   expect(cachedPrefix(params({ system: [text("Long.")], tools: [{ name: "t" }], ...mark("1h") }))).toBeNull();
 });
 
-test("what follows the last mark does not count, and what precedes it does", () => {
+test("text after the last mark does not count, and text before it does", () => {
   const system = [text("Long.", mark("1h"))];
   const one = digestOf({ system, messages: [user(text("One?"))], temperature: 0 });
   expect(digestOf({ system, messages: [user(text("Two?"))], temperature: 1 })).toBe(one);

@@ -162,7 +162,7 @@ describe("an item without a message", () => {
     });
   });
 
-  test.each(["vanished", "constructor", 7])("of the kind %s, which nobody knows, gives no reason", (type) => {
+  test.each(["vanished", "constructor", 7])("of the unknown kind %s gives no reason", (type) => {
     const line = toResultLine({ custom_id: "a", result: { type } }, batch);
     expect(line).toEqual({ customId: "a", response: null, error: null, usage: null });
   });
@@ -188,6 +188,6 @@ test.each([
     },
   ],
   ["billing is refused", { status: 402, error: { error: { type: "billing_error", message: "No." } } }],
-])("money is told from mistakes: %s", (_case, error) => {
+])("errors about money are distinguished from mistakes: %s", (_case, error) => {
   expect(classify(error, "create").kind).toBe("authOrBilling");
 });

@@ -40,7 +40,7 @@ test("betas, workspace and user profile travel in the headers in which the SDK s
   expect(new Set(rest.map(([, ...headers]) => headers.join()))).toEqual(new Set(["a-beta,b-beta,wrkspc_1,"]));
 });
 
-test("what is no such option is refused in words", () => {
+test("an unknown option is refused in words", () => {
   const client = new Anthropic({ apiKey: "key" });
   expect(() => anthropicAccount({ client, betas: [7 as never] })).toThrow("Expected `betas` to be a string");
   expect(() => anthropicAccount({ client, workspaceId: 7 as never })).toThrow("Expected `workspaceId` to be a string");

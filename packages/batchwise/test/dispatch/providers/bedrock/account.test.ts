@@ -15,7 +15,7 @@ const noMoney: NonNullable<AccountRig["noMoney"]> = {
   reply: { status: 403, body: { message: "Your account is not authorized." } },
 };
 
-describe.each(["claude", "nova", "llama", "titan", "openai"] as const)("the Bedrock account, asking %s", (family) => {
+describe.each(["claude", "nova", "llama", "titan", "openai"] as const)("the Bedrock account, calling %s", (family) => {
   for (const { name, run } of accountConformance) {
     test(name, () =>
       run(async (options) => {

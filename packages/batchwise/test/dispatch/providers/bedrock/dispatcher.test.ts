@@ -131,7 +131,7 @@ describe("requests to all families", () => {
     expect(line).toEqual({ recordId: expect.any(String), modelInput: own });
   });
 
-  test("of a model that nobody knows are refused at enqueue, in words", async () => {
+  test("of an unknown model are refused at enqueue, in words", async () => {
     const { dispatcher } = await site();
     const [request] = chat("my-profile", 1);
     await expect(dispatcher.enqueue(request as DispatchRequest)).rejects.toThrow('use the endpoint "/model/invoke"');
@@ -139,7 +139,7 @@ describe("requests to all families", () => {
   });
 });
 
-describe("what goes wrong", () => {
+describe("failures of a job", () => {
   const requests = chat("us.amazon.nova-lite-v1:0", 30);
   const once = requests.map(() => 1);
 
@@ -214,7 +214,7 @@ describe("a model's minimum of 100 records", () => {
   const thresholds = { maxRequests: 100, maxAgeMs: 10 * MINUTE };
   const requests = chat("us.amazon.nova-lite-v1:0", 200);
 
-  test("holds a tail back, onError says so, and the tail goes with what comes later", async () => {
+  test("holds a tail back, onError says so, and the tail goes with later requests", async () => {
     const { dispatcher, fake, errors, pass, rest } = await site(fewest, atBedrock, { thresholds });
     await dispatcher.enqueueMany(requests.slice(0, 130));
     await pass(3 * HOUR);
@@ -225,7 +225,7 @@ describe("a model's minimum of 100 records", () => {
     expect(await dispatcher.stats()).toMatchObject({ outcomes: { succeeded: 200 } });
   });
 
-  test("ends a tail that is told to fail", async () => {
+  test("ends a tail whose option is to fail", async () => {
     const { dispatcher, rest } = await site(fewest, atBedrock, { thresholds, onTail: "fail" });
     await dispatcher.enqueueMany(requests.slice(0, 130));
     await rest();

@@ -198,7 +198,7 @@ describe("Nova", () => {
 describe("Llama", () => {
   const convert = of("us.meta.llama3-3-70b-instruct-v1:0");
 
-  test("is told a refusal behind what else was said", () => {
+  test("gets a refusal behind the other text", () => {
     const said = { role: "assistant", content: "Well. ", refusal: "No." };
     const { prompt } = convert({ model: "m", messages: [HI, said, HI] });
     expect(prompt).toContain("Well. No.<|eot_id|>");
@@ -337,7 +337,7 @@ describe("Titan", () => {
 describe("Claude", () => {
   const convert = of("anthropic.claude-haiku-4-5-20251001-v1:0");
 
-  test("is asked in Anthropic's shape, with a version and without the model", () => {
+  test("is called in Anthropic's shape, with a version and without the model", () => {
     expect(convert({ model: "m", messages: [HI], anthropic_beta: ["a-beta"] })).toEqual({
       anthropic_version: "bedrock-2023-05-31",
       anthropic_beta: ["a-beta"],
@@ -350,7 +350,7 @@ describe("Claude", () => {
     [{ container: "c" }, "Bedrock has no `container`"],
     [{ inference_geo: "eu" }, "Bedrock has no `inference_geo`"],
     [{ mcp_servers: [{}] }, "Bedrock has no `mcp_servers`"],
-  ])("%j is Anthropic's alone", (fields, words) => {
+  ])("%j is only Anthropic's", (fields, words) => {
     expect(() => convert({ model: "m", messages: [HI], ...fields })).toThrow(words);
   });
 
@@ -380,7 +380,7 @@ describe("a model's family", () => {
   });
 
   test.each(["amazon.nova-canvas-v1:0", "amazon.nova-2-sonic-v1:0", "mistral.mistral-large-2407-v1:0", "my-profile"])(
-    "of %s is not known, and the refusal says what to do",
+    "of %s is not known, and the refusal names the way out",
     (model) => {
       expect(() => familyOf(model, null)).toThrow('use the endpoint "/model/invoke"');
       expect(familyOf(model, "llama")).toBe(familyOf("meta.llama3", null));

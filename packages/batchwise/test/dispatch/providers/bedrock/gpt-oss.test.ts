@@ -16,7 +16,7 @@ test("takes OpenAI's fields as they are, without the model, which the job names"
   expect(convert({ model, ...body })).toEqual(body);
 });
 
-test("leaves the reasoning of earlier answers out", () => {
+test("omits the reasoning of earlier answers", () => {
   const said = { role: "assistant", content: "Hello" };
   expect(convert({ model, messages: [HI, { ...said, reasoning_content: "Hm." }, HI] }).messages).toEqual([
     HI,
@@ -33,7 +33,7 @@ test.each([
   expect(() => convert({ model, messages: [HI], ...more })).toThrow(words);
 });
 
-test("an answer comes back as OpenAI's, by the name that was asked", () => {
+test("an answer comes back as OpenAI's, by the requested name", () => {
   const { toAnswer } = familyOf(model, null);
   const output = {
     ...{ id: "chatcmpl-1", object: "chat.completion", created: 7, model: "openai.gpt-oss-120b-1:0" },

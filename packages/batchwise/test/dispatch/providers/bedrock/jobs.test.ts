@@ -139,7 +139,7 @@ describe("a job", () => {
     });
   });
 
-  test("that began and ran out of time is PartiallyCompleted, and gives what ran", async () => {
+  test("that began and ran out of time is PartiallyCompleted, and returns its finished results", async () => {
     const rig = await rigOf({ plan: { runMs: 48 * HOUR, expiredShare: 0.5 } });
     const { created } = await send(rig, [hello, hello, hello, hello]);
     await rig.clock.advance(25 * HOUR);

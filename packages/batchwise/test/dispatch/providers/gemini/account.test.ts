@@ -97,7 +97,7 @@ describe("the client", () => {
     expect(() => geminiAccount({ client: named(version) as never })).not.toThrow();
   });
 
-  test("repeats no call, although it was told to", async () => {
+  test("repeats no call, despite the client's option", async () => {
     const each = rig();
     each.fake.inject({ on: "gemini.create", accept: false, reply: { status: 503 }, times: 9 });
     await expect(submit(each, "/v1/chat/completions", [ask("a")])).rejects.toMatchObject({ status: 503 });
@@ -109,7 +109,7 @@ test.each([-1, 0.5, 16_000_001, Number.POSITIVE_INFINITY])("maxInlineBytes may n
   expect(() => rig({ maxInlineBytes })).toThrow("Expected `maxInlineBytes` to be an integer from 0 to 16000000");
 });
 
-test("what fits goes with the create, what is larger in a file", async () => {
+test("small input goes with the create, larger input in a file", async () => {
   const each = rig({ maxInlineBytes: 1_000 });
   for (const count of [2, 20]) {
     const bodies = Array.from({ length: count }, (_, n) => ask(`text ${n}`));
@@ -123,7 +123,7 @@ test("what fits goes with the create, what is larger in a file", async () => {
 });
 
 describe.each([0, 200_000])("with %d bytes inline", (maxInlineBytes) => {
-  test("embeddings come back as OpenAI's, with the dimensions that were asked for", async () => {
+  test("embeddings come back as OpenAI's, with the requested dimensions", async () => {
     const each = rig({ maxInlineBytes });
     const bodies = ["a", "b"].map((input) => ({ model: "gemini-embedding-001", input, dimensions: 8 }));
     const id = await submit(each, "/v1/embeddings", bodies);
@@ -157,7 +157,7 @@ describe.each([0, 200_000])("with %d bytes inline", (maxInlineBytes) => {
     expect(each.fake.batches()).toHaveLength(2);
   });
 
-  test("a request that Gemini finds wrong fails alone", async () => {
+  test("a request that Gemini finds wrong fails by itself", async () => {
     const each = rig({ maxInlineBytes });
     const good = { model: "gemini-2.5-flash", contents: [{ role: "user", parts: [{ text: "Hi" }] }] };
     const bad = { ...good, generationConfig: { temperature: 5 } };
@@ -170,7 +170,7 @@ describe.each([0, 200_000])("with %d bytes inline", (maxInlineBytes) => {
     });
   });
 
-  test("cleaning up deletes the batch, what went in and what came out", async () => {
+  test("cleaning up deletes the batch, its input and its output", async () => {
     const each = rig({ maxInlineBytes, cleanup: true });
     const { account, fake } = each;
     const id = await submit(each, "/v1/chat/completions", [ask("a")]);

@@ -83,7 +83,7 @@ describe("a batch in our words", () => {
     }
   });
 
-  test("of somebody else has no tag of ours, and one without a name is no batch", () => {
+  test("of a stranger has no tag of ours, and one without a name is no batch", () => {
     for (const displayName of ["batchwise-1", `${displayNameOf({ key: KEY, attempt: 1 })}-copy`, "", undefined]) {
       expect(toProviderBatch({ ...ended, metadata: { ...metadata, displayName } }).tag).toBeNull();
     }
@@ -149,7 +149,7 @@ describe("a result", () => {
     }
   });
 
-  test("of a native endpoint is what Gemini gave", () => {
+  test("of a native endpoint is Gemini's own", () => {
     const name = { ...chat, endpoint: "/v1beta/generateContent" };
     expect(toResultLine({ key: "a", response }, batch, name).response?.body).toEqual(response);
     const vector = { embedding: { values: [1] }, tokenCount: "2" };
@@ -228,7 +228,7 @@ describe("a list", () => {
   });
 
   test.each([null, [], "<html>", { error: { code: 503 } }, { operations: {} }, { message: "later" }])(
-    "is not what %j is",
+    "is not that of %j",
     (wire) => {
       expect(() => toListPage(wire)).toThrow(
         "Expected the provider to answer a call for its list with an array `operations`, got ",

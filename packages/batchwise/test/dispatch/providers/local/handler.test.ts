@@ -29,7 +29,7 @@ function held() {
 }
 
 describe("lines that a function runs", () => {
-  test("get what it answers, and it is told of the endpoint", async () => {
+  test("get its answers, and it gets the endpoint", async () => {
     const asked: unknown[] = [];
     const handler: LocalHandler = (body, { endpoint, signal }) => {
       asked.push([endpoint, signal.aborted]);
@@ -86,7 +86,7 @@ describe("lines that a function runs", () => {
 });
 
 describe("a function", () => {
-  test("that throws for one line costs that line alone, with its words", async () => {
+  test("that throws for one line fails only that line, with its words", async () => {
     const handler: LocalHandler = (body) => {
       if (said(body) === "r7") throw Object.assign(new Error("I cannot."), { code: "cannot" });
       return echo(body);
@@ -196,7 +196,7 @@ describe("requests that wait for their turn", () => {
 });
 
 describe("a dispatcher that stops", () => {
-  test("leaves its lines to another one, which runs only what has no outcome", async () => {
+  test("passes its lines to another one, which runs only those without an outcome", async () => {
     const store = memoryStore();
     const counts = new Map<string, number>();
     const handler: LocalHandler = async (body) => {
@@ -249,7 +249,7 @@ describe("a local account as the fallback of a provider", () => {
 });
 
 describe("two dispatchers on one store", () => {
-  test("share its batches: what one has no time for, the other runs, and no line twice", async () => {
+  test("share its batches: lines that one has no time for run at the other, and no line twice", async () => {
     const store = memoryStore();
     const limits = { maxRequests: 2 };
     const more = { store, thresholds: { maxRequests: 2, maxAgeMs: 20 } };

@@ -62,7 +62,7 @@ describe("a server", () => {
     ["an empty object", {}],
     ["an error", { object: "error", message: "Busy." }],
     ["no choice", { choices: [] }],
-  ])("that answers 200 with %s is asked again", async (_what, body) => {
+  ])("that answers 200 with %s is called again", async (_what, body) => {
     let asked = 0;
     const model = await server(() => {
       asked += 1;
@@ -73,7 +73,7 @@ describe("a server", () => {
     expect(await dispatcher.result("a")).toMatchObject({ status: "succeeded", attempts: 2 });
   });
 
-  test("that refuses one line with words of an account fails it alone", async () => {
+  test("that refuses one line with words of an account fails only that line", async () => {
     const body = { error: { message: "max_tokens exceeds the usage limits of this model" } };
     const model = await server(({ said }) => (said === "r0" ? { status: 400, body } : {}));
     const dispatcher = await dispatch({ baseURL: model.baseURL });
@@ -99,7 +99,7 @@ describe("a server", () => {
     expect(seen.map(({ status, attempts }) => [status, attempts])).toEqual(names(20).map(() => ["succeeded", 1]));
   });
 
-  test("that is busy is left alone for as long as it asks, by every line", async () => {
+  test("that is busy is not called for as long as it says, by any line", async () => {
     const model = await server(({ said, count }) =>
       said === "r0" && count === 1 ? { status: 429, headers: { "retry-after": "0.6" }, body: {} } : { delayMs: 5 },
     );
@@ -111,7 +111,7 @@ describe("a server", () => {
     expect(Math.max(...gaps)).toBeGreaterThan(550);
   });
 
-  test("that asks for a long pause gets it: the batch waits in the store", async () => {
+  test("that requests a long pause gets it: the batch waits in the store", async () => {
     const model = await server(() => ({ status: 503, headers: { "retry-after": "3600" }, body: {} }));
     const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 1 });
     await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
@@ -152,7 +152,7 @@ describe("a server", () => {
     expect(new Set(tiers)).toEqual(new Set(["flex"]));
   });
 
-  test("that fails is asked again, and then the try counts", async () => {
+  test("that fails is called again, and then the try counts", async () => {
     const model = await server(({ said, count }) => {
       if (said === "late") return count < 3 ? { status: 500, body: {} } : undefined;
       return { status: 500, body: { error: { message: "Out of memory.", type: "server_error" } } };
@@ -181,7 +181,7 @@ describe("a server", () => {
     expect(seen.every(({ status, attempts }) => status === "succeeded" && attempts === 1)).toBe(true);
   });
 
-  test("that closes the connection of one line costs that line alone", async () => {
+  test("that closes the connection of one line fails only that line", async () => {
     const model = await server(({ said }) => (said === "r3" ? { body: "drop" } : {}));
     const dispatcher = await dispatch({ baseURL: model.baseURL, maxRetries: 1 }, { retry: { attempts: 1 } });
     await dispatcher.enqueueMany(names(10).map((name) => ask(name)));

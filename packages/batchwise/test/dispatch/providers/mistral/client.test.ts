@@ -85,14 +85,14 @@ describe("the Mistral account", () => {
     ]);
   });
 
-  test("refuses what Mistral does not take, before anything is stored", () => {
+  test("refuses fields that Mistral does not take, before anything is stored", () => {
     const { account } = rig();
     expect(() => account.checkBody("/v1/responses", hi)).toThrow('the endpoint "/v1/responses" is not served there');
     expect(() => account.checkBody("/v1/ocr", { model: "m", stream: true })).toThrow("`stream` is not possible");
     expect(() => account.checkBody("/v1/chat/completions", { ...hi, logprobs: true })).toThrow("`logprobs`");
   });
 
-  test("sends no call twice, although the client was told to repeat", async () => {
+  test("sends no call twice, despite the client's option to repeat", async () => {
     const { account, fake } = rig();
     fake.inject({ on: "jobs.create", accept: false, reply: { status: 503 } });
     await expect(send(account)).rejects.toMatchObject({ statusCode: 503 });
@@ -117,7 +117,7 @@ describe("the Mistral account", () => {
 });
 
 describe("an answer that the client cannot read", () => {
-  test("does not hide a job that was made: its id is read from what came", async () => {
+  test("does not hide a created job: its id is read from the answer", async () => {
     const { account, fake } = rig({}, async (url, answer) => {
       if (!url.pathname.endsWith("/jobs")) return answer;
       const { object: _, created_at: createdAt, ...job } = (await answer.json()) as JsonObject;
@@ -223,7 +223,7 @@ describe("files", () => {
     expect(await namesOf(account)).toHaveLength(100);
   });
 
-  test("of a batch are deleted by the clean-up, which leaves the job", async () => {
+  test("of a batch are deleted by the clean-up, which keeps the job", async () => {
     const { account, clock, fake } = rig({ cleanup: true });
     const batch = await send(account);
     await clock.advance(HOUR);

@@ -92,7 +92,7 @@ describe("a chat request as Mistral takes it", () => {
     });
   });
 
-  test("fields that are null ask for nothing", () => {
+  test("fields that are null request nothing", () => {
     expect(
       convert({ seed: null, tools: null, tool_choice: null, response_format: null, audio: null, n: null }),
     ).toEqual({

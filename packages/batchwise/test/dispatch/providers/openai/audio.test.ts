@@ -45,7 +45,7 @@ test.each([
   ["groq", "url", "POST"],
   ["together", "file", "FILE"],
 ] as const)(
-  "%s transcribes and translates what `%s` is the address of, in lines of %s",
+  "%s transcribes and translates the file at the address in `%s`, in lines of %s",
   async (service, field, method) => {
     const { dispatcher, lines, fake } = await open(service);
     const body = { model: "whisper-large-v3", [field]: address, response_format: "verbose_json", temperature: 0 };
@@ -66,7 +66,7 @@ test.each([
 test.each([
   ["groq", "file", "`url` must be the address of the audio"],
   ["together", "url", "`file` must be the address of the audio"],
-] as const)("%s is not asked by `%s`: the request is refused when it is enqueued", async (service, field, words) => {
+] as const)("%s is not called by `%s`: the request is refused when it is enqueued", async (service, field, words) => {
   const { dispatcher } = await open(service);
   for (const endpoint of AUDIO) {
     const request = { id: endpoint, endpoint, body: { model: "whisper-large-v3", [field]: address } };

@@ -243,7 +243,7 @@ describe("a result line", () => {
   });
 });
 
-test("rows are found in a page, in a plain array, and in what an SDK made of a plain array", () => {
+test("rows are found in a page, in a plain array, and in an SDK's form of a plain array", () => {
   expect(rowsOf({ data: [1], has_more: false })).toEqual([1]);
   expect(rowsOf([1, 2])).toEqual([1, 2]);
   expect(rowsOf({ data: [], body: [1] })).toEqual([1]);
@@ -275,7 +275,7 @@ describe("a body that cannot be in a batch is refused by name", () => {
     ).toThrow("not served here");
   });
 
-  test("but not what fits", () => {
+  test("but not one that fits", () => {
     checkBody(both, "/v1/chat/completions", { messages });
     checkBody(both, "/v1/embeddings", { input: [1, 2, 3, 4] });
     checkBody(both, "/v1/embeddings", { input: ["a", "b", "c"] });

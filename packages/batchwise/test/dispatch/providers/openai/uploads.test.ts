@@ -118,7 +118,7 @@ describe("extras", () => {
     expect(metadata).toEqual({ team: "m", batchwise_key: name.key, batchwise_attempt: "1" });
   });
 
-  test("that try to set what is the account's are refused", async () => {
+  test("that try to set the account's own fields are refused", async () => {
     await expect(rig({}, { createExtras: { input_file_id: "x" } })).rejects.toThrow("without `input_file_id`");
     await expect(rig({}, { uploadExtras: { purpose: "x" } })).rejects.toThrow("without `purpose`");
     await expect(rig({}, { createExtras: 7 as never })).rejects.toThrow(
@@ -165,7 +165,7 @@ describe("the window of a batch", () => {
   test.each([
     ["36h", 36],
     ["7d", 168],
-  ])("of %s is what deadlines are measured by until a batch has ended", (completionWindow, hours) => {
+  ])("of %s measures deadlines until a batch has ended", (completionWindow, hours) => {
     const account = openaiAccount({ client: new OpenAI({ apiKey: "key" }), service: "groq", completionWindow });
     expect(account.capabilities.completionWindowMs).toBe(hours * 3_600_000);
   });
@@ -240,7 +240,7 @@ describe("Azure", () => {
   });
 });
 
-test("a cleaned-up batch leaves no file behind", async () => {
+test("a cleaned-up batch keeps no file", async () => {
   const here = await rig({}, { cleanup: true });
   const { id: providerBatchId, inputFileId: fileId } = await batchOf(here);
   const ended = await here.account.retrieve(providerBatchId, call);

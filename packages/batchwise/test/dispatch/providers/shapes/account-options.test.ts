@@ -55,7 +55,7 @@ describe("the options of an account", () => {
     );
   });
 
-  test("name what a client of another provider lacks", () => {
+  test("name the method that a client of another provider lacks", () => {
     expect(() => anthropicAccount({ client: client as never })).toThrow("Expected `client.messages` to be an object");
     expect(() => openaiAccount({ client: new Anthropic({ apiKey: "key" }) as never })).toThrow("`client.files`");
     expect(() => (openaiAccount as () => unknown)()).toThrow("Expected `options` to be an object, got `undefined`");

@@ -81,7 +81,7 @@ test("results that do not have the labels are not read: they would run again", a
   await expect(results(account, done)).rejects.toMatchObject({ code: "RESULTS_UNREADABLE" });
 });
 
-test("files that tell of parts are read only where there is no whole", async () => {
+test("files of parts are read only where there is no whole", async () => {
   const { account, gcs, clock } = await openVertex();
   const { batch } = await submit(account);
   await clock.advance(HOUR);
@@ -113,7 +113,7 @@ test("a job is found by its labels, in every attempt and no other batch's", asyn
   expect(found?.map(({ id }) => id).sort()).toEqual(made.map(({ batch }) => batch.id).sort());
 });
 
-test("an input that is gone fails the job, and blames nobody", async () => {
+test("an input that is gone fails the job, and blames no request", async () => {
   const { account, clock } = await openVertex();
   const { fileId } = await submit(account);
   await account.deleteFile?.(fileId, call());
@@ -222,7 +222,7 @@ describe("options", () => {
     );
   });
 
-  test("say how a model is asked, and what it is called", () => {
+  test("say how to call a model, and its name", () => {
     const check = (own: object, model: string, endpoint: string) =>
       vertexAccount({ ...good, ...own }).checkBody(endpoint, {
         model,

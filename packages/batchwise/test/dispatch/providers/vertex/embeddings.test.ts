@@ -56,7 +56,7 @@ test("each request gets the vector of its own text, and requests with the same t
   });
 });
 
-test("a result with a text that nobody asked for stops the reading: nobody may take it for missing", async () => {
+test("a result with an unknown text stops the reading: no request may count as missing", async () => {
   const { account, gcs, clock } = await openVertex();
   const { id } = await submit(account, ["one", "two"]);
   await clock.advance(HOUR);
@@ -88,7 +88,7 @@ test.each(["gemini-embedding-001", "google/gemini-embedding-2", "google/multimod
   },
 );
 
-test("an account of text embeddings has their limits, and their endpoint alone where its family says so", () => {
+test("an account of text embeddings has their limits, and only their endpoint where its family says so", () => {
   const client = vertexClient("http://fake.test");
   const storage = gcsStorage({ client: { bucket: () => ({}) } as never, bucket: "bucket" });
   const { limits } = vertexAccount({ client, storage, models: ["text-embedding-005"] }).capabilities;

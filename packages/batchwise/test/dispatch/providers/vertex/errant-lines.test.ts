@@ -121,7 +121,7 @@ test.each([
   ["without its text", ({ predictions }: JsonObject) => JSON.stringify({ predictions: predictions ?? null })],
   ["with no text in its place", (line: JsonObject) => JSON.stringify({ ...line, instance: [{ content: ["two"] }] })],
   ["that is no object", () => "[[[]]]"],
-])("a line of a text embedding %s leaves its request open: all others have their vectors", async (_what, change) => {
+])("a line of a text embedding %s keeps its request open: all others have their vectors", async (_what, change) => {
   const { seen, code } = await readAfter("/v1/embeddings", "text-embedding-005", change);
   expect(code).toBe("RESULTS_UNREADABLE");
   expect(seen).toEqual([

@@ -14,7 +14,7 @@ describe("a model's name in a job", () => {
     ["deepseek-r1-0528-maas", "publishers/deepseek-ai/models/deepseek-r1-0528-maas", "openai"],
     ["publishers/meta/models/llama-4", "publishers/meta/models/llama-4", "openai"],
     ["projects/p/locations/l/models/7", "projects/p/locations/l/models/7", "gemini"],
-  ])("of %s is %s, asked as %s", (model, path, family) => {
+  ])("of %s is %s, called as %s", (model, path, family) => {
     expect(publishedPath(model)).toBe(path);
     expect(familyOf(path)).toBe(family);
   });

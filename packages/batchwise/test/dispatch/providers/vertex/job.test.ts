@@ -60,7 +60,7 @@ describe("a job in our words", () => {
     expect(toProviderBatch(without)).toMatchObject({ total: null, ran: null, counts: null });
   });
 
-  test("whose folder is not named yet has its results in the one that was asked for, once there must be any", () => {
+  test("whose folder is not named yet has its results in the requested one, once there must be any", () => {
     const { outputInfo: _, ...late } = { ...job, dest: { format: "jsonl", gcsUri: "gs://b/output/x" } };
     expect(toProviderBatch(late).resultRefs).toEqual(["gs://b/output/x"]);
     expect(toProviderBatch({ ...late, state: "JOB_STATE_EXPIRED" }).resultRefs).toEqual(["gs://b/output/x"]);
@@ -69,14 +69,14 @@ describe("a job in our words", () => {
     expect(toProviderBatch({ ...late, state: "JOB_STATE_FAILED" }).resultRefs).toEqual([]);
   });
 
-  test("of somebody else has no tag, and odd fields say nothing", () => {
+  test("of a stranger has no tag, and odd fields have no meaning", () => {
     const odd = { name: job.name, displayName: "theirs", createTime: "soon", src: { gcsUri: 7 }, outputInfo: "x" };
     expect(toProviderBatch(odd)).toMatchObject({ tag: null, createdAt: 0, expiresAt: null, inputFileId: null });
     expect(() => toProviderBatch({})).toThrow("a job that has no name");
   });
 });
 
-test("labels have small letters only, and the filter asks for all attempts", () => {
+test("labels have small letters only, and the filter matches all attempts", () => {
   expect(labelsOf({ key: KEY, attempt: 2 })).toEqual({ batchwise_key: KEY.toLowerCase(), batchwise_attempt: "2" });
   expect(filterOf({ key: KEY })).toBe(`labels.batchwise_key="${KEY.toLowerCase()}"`);
 });

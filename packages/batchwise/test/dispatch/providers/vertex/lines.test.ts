@@ -79,7 +79,7 @@ describe("a line of an open model", () => {
 });
 
 describe("a line of a text embedding", () => {
-  test("is the text alone: it has no place for an id", () => {
+  test("is only the text: it has no place for an id", () => {
     const body = { model: "m", input: "Hi", encoding_format: "float", user: "u" };
     expect(line("embedding", body, "/v1/embeddings")).toEqual({ content: "Hi" });
     expect(line("embedding", { model: "m", input: ["Hi"] }, "/v1/embeddings")).toEqual({ content: "Hi" });

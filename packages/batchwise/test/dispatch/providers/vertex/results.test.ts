@@ -45,7 +45,7 @@ describe("a line of results", () => {
     expect([own.response?.body, own.usage?.totalTokens]).toEqual([message, 5]);
   });
 
-  test("of an open model is OpenAI's, or the completion alone", () => {
+  test("of an open model is OpenAI's, or only the completion", () => {
     const body = { object: "chat.completion", choices: [{}], usage: { prompt_tokens: 3, completion_tokens: 2 } };
     const told = { id: "1", custom_id: "ABC_7", response: { status_code: 200, body }, error: null };
     const bare = { id: "1", custom_id: "ABC_7", response: body };
@@ -66,7 +66,7 @@ describe("a line of results", () => {
     ["gemini", "the label of its request"],
     ["claude", "a custom_id"],
     ["openai", "a custom_id"],
-  ])("of %s without its id stops the reading: nobody may take it for missing", (family, what) => {
+  ])("of %s without its id stops the reading: no request may count as missing", (family, what) => {
     expect(() => read(family, { request: { labels: {} }, response: {} })).toThrow(
       expect.objectContaining({ code: "RESULTS_UNREADABLE", message: expect.stringContaining(`without ${what}`) }),
     );

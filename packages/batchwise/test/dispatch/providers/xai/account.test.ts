@@ -33,7 +33,7 @@ function rig(options: FakeOptions = {}, first: (request: Request) => Response | 
   return { ...place, fake, sent, client };
 }
 
-test("a file goes up without a purpose, and a create says its name and its file alone", async () => {
+test("a file goes up without a purpose, and a create has only its name and its file", async () => {
   const { client, sent } = rig();
   const account = xaiAccount({ client });
   const line = account.encodeLine({

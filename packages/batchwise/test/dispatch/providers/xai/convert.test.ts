@@ -71,7 +71,7 @@ test.each([
   ["JSONL file validation failed: Invalid JSON.", { kind: "invalidRequest", code: "invalid_file", lines: [] }],
   ["The team has no credits left: insufficient credits.", { kind: "authOrBilling" }],
   ["Something went wrong.", { kind: "unknown" }],
-])("takes the reason %j for what it says", (message, expected) => {
+])("maps the reason %j", (message, expected) => {
   const wire = batch(null, { cancel_by_xai_message: message });
   expect(toProviderBatch(wire).failure).toMatchObject({ message, ...expected });
 });

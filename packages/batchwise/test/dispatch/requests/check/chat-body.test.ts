@@ -128,7 +128,7 @@ function open(options: Partial<DispatcherOptions> = {}) {
 
 const wrong = { id: "a", body: { model: "m", messages: [user], n: 0 } };
 
-test("enqueue refuses a wrong body with the path, what was expected and what came, and stores nothing of the call", async () => {
+test("enqueue refuses a wrong body with the path, the expected and the actual value, and stores nothing of the call", async () => {
   const dispatcher = open({ requestDefaults: { temperature: 3 } });
   const refused = { code: "INVALID_REQUEST", message: expect.stringContaining("expected `temperature`") };
   await expect(dispatcher.enqueue({ body: { model: "m", messages: [user] } })).rejects.toMatchObject(refused);
@@ -158,7 +158,7 @@ test("bodies of other endpoints are not looked at", async () => {
   await dispatcher.enqueue({ endpoint: "/v1/messages", body });
 });
 
-test("what is stored already is not checked again: the same request is existing, also in a job", async () => {
+test("stored requests are not checked again: the same request is existing, also in a job", async () => {
   const store = memoryStore();
   await open({ store, checkBodies: false }).enqueue(wrong);
   const dispatcher = open({ store });

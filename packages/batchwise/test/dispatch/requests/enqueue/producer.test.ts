@@ -14,7 +14,7 @@ function producerIn(here: World, sim: SimProvider, options: Partial<DispatcherOp
   return createDispatcher({ store: here.store, accounts: [sim.account()], clock, ...options });
 }
 
-test("its cancel takes no batch over: whoever is started stops it at the provider, and delivers the outcome", async () => {
+test("its cancel takes no batch over: a started process stops it at the provider, and delivers the outcome", async () => {
   const here = world();
   const sim = new SimProvider({ time: here.time });
   const heard: string[] = [];
@@ -31,7 +31,7 @@ test("its cancel takes no batch over: whoever is started stops it at the provide
   expect(heard).toEqual(["a cancelled"]);
 });
 
-test("what it cancels at once is delivered by the others, if it has their settings", async () => {
+test("requests that it cancels at once are delivered by the others, if it has their settings", async () => {
   const here = world();
   const sim = new SimProvider({ time: here.time });
   const heard: string[] = [];

@@ -49,7 +49,7 @@ test("tokens, bytes, batches and price of an array, by model and in sum; nothing
   expect([probe.lanes, fake.calls("files.create")]).toEqual([[], 0]);
 });
 
-test("what it says of tokens, bytes and batches is what is sent afterwards", async () => {
+test("its tokens, bytes and batches are those that are sent afterwards", async () => {
   const { time, store, start } = world();
   const strict = fakeProvider({ clock: time });
   const own = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: strict.fetch });
@@ -166,14 +166,14 @@ describe("requests may come from", () => {
   });
 });
 
-test("a request that would be refused is told by its place", async () => {
+test("a request that would be refused is named by its place", async () => {
   await expect(dispatcherOf().estimate([ask("m"), { body: { model: "m" } }])).rejects.toMatchObject({
     code: "UNKNOWN_ENDPOINT",
     message: expect.stringMatching(/^requests\[1\]: /),
   });
 });
 
-test("a long iterable leaves other work its turns", async () => {
+test("a long iterable does not block other work", async () => {
   let turns = 0;
   const timer = setInterval(() => {
     turns += 1;

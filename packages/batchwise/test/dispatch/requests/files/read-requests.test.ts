@@ -50,7 +50,7 @@ test("reads web streams with and without an iterator, Node streams, files and st
   }
 });
 
-test("takes lines of OpenAI's batch files, with what other services leave out", async () => {
+test("takes lines of OpenAI's batch files, without the fields that other services omit", async () => {
   const lines = [
     { custom_id: "full", method: "POST", url: "/v1/embeddings", body },
     { custom_id: "azure", method: "POST", url: "/embeddings", body },
@@ -72,7 +72,7 @@ test("takes requests with all their fields, and bare bodies, whose id is the req
   expect(await all([text])).toEqual([request, { body: chat }, { id: "b", body: chat }]);
 });
 
-test("tells the line of each request it gave, blank lines counted", async () => {
+test("reports the line of each request it gave, blank lines counted", async () => {
   const [first, second] = await all([`\n${JSON.stringify(body)}\n\n${JSON.stringify(body)}\n`]);
   expect([lineOf(first as DispatchRequest), lineOf(second as DispatchRequest)]).toEqual([2, 4]);
   expect(lineOf({ body })).toBeUndefined();
@@ -103,7 +103,7 @@ test.each([
   ['{"custom_id":"a","method":"GET","body":{}}', 'Line 2: expected the `method` "POST", got "GET".'],
   ['{"custom_id":"a","url":1,"body":{}}', "Line 2: expected a string as `url`, got 1."],
   ['{"custom_id":"a","params":{}}', "Line 2: expected `body`, in OpenAI's shape, got `params`, as for Anthropic's API"],
-])("refuses the line %s, saying where, what was expected and what came", async (line, message) => {
+])("refuses the line %s, with the place, the expected and the actual value", async (line, message) => {
   const error = await all([`${JSON.stringify({ body })}\n${line}\n`]).catch((thrown: unknown) => thrown);
   expect(error).toMatchObject({ code: "INVALID_REQUEST", message: expect.stringContaining(message) });
 });
@@ -131,7 +131,7 @@ test("joins a line of megabytes in small chunks with linear work", async () => {
   expect(request).toEqual({ body: long });
 });
 
-test("reads no further than it is asked, and lets go of its source when the caller leaves", async () => {
+test("reads no further than its reader, and releases its source when the reader breaks off", async () => {
   let [given, closed] = [0, false];
   const source = async function* (): AsyncGenerator<string> {
     try {
@@ -147,7 +147,7 @@ test("reads no further than it is asked, and lets go of its source when the call
   expect([given, closed]).toEqual([0, true]);
 });
 
-test("rejects with what its source rejects with", async () => {
+test("rejects with the error of its source", async () => {
   const source = async function* (): AsyncGenerator<string> {
     yield `${JSON.stringify({ body })}\n`;
     throw new Error("The disk is gone.");

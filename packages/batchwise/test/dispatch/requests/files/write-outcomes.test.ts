@@ -44,7 +44,7 @@ test("writes OpenAI's lines to a file and closes it", async () => {
   ]);
 });
 
-test("writes outcomes as they are where that is asked for", async () => {
+test("writes outcomes unchanged with that option", async () => {
   const path = folder.file();
   await writeOutcomes(createWriteStream(path), [outcome("a", 1)], { format: "full" });
   expect(linesOf(readFileSync(path, "utf8"))).toEqual([outcome("a", 1)]);
@@ -91,7 +91,7 @@ test("takes the next outcome only when a web stream has room, and closes it", as
   expect([closed, linesOf(text).length]).toEqual([true, 50]);
 });
 
-test("leaves a stream open where that is asked for, with all lines written", async () => {
+test("keeps a stream open with that option, with all lines written", async () => {
   const written: string[] = [];
   const stream = new Writable({
     write: (chunk, _encoding, done) => void setImmediate(() => done(void written.push(String(chunk)) as never)),
@@ -110,7 +110,7 @@ test("never ends standard output", async () => {
   expect(stream.writableEnded).toBe(false);
 });
 
-test("when the outcomes reject, it writes what came before, closes, and rejects with the same error", async () => {
+test("when the outcomes reject, it writes the earlier ones, closes, and rejects with the same error", async () => {
   const path = folder.file();
   const broken = async function* (): AsyncGenerator<Outcome> {
     yield outcome("a", 1);
@@ -161,7 +161,7 @@ test("rejects at once when the stream fails while the next outcome is a day away
   }
 });
 
-test("refuses what is no stream, and options that it does not know", async () => {
+test("refuses a value that is no stream, and options that it does not know", async () => {
   const path = "out.jsonl" as unknown as NodeWritable;
   await expect(writeOutcomes(path, [])).rejects.toThrow("Expected a stream to write to, got a string: pass create");
   const stream = new Writable();

@@ -22,7 +22,7 @@ async function dispatched(options: Partial<DispatcherOptions>): Promise<World> {
 const rest = ({ store, time, until }: World): Promise<void> => until(() => isAtRest(store, time.now()));
 
 describe("the callback", () => {
-  test("hears each outcome once, with what the caller enqueued beside it", async () => {
+  test("gets each outcome once, with the fields that the caller enqueued beside it", async () => {
     const heard: LoggedOutcome[] = [];
     const here = await dispatched({ onOutcome: (outcome) => void heard.push(outcome) });
     await rest(here);

@@ -74,7 +74,7 @@ test("a webhook that is down for 14 h gets every outcome by one of its twelve tr
   expect(hook.taken.sort()).toEqual(all);
 });
 
-test("a webhook that is down for days is given up after twelve tries, shown, and posted again when asked for", async () => {
+test("a webhook that is down for days is given up after twelve tries, listed, and posted again by redeliver", async () => {
   const hook = receiver(START + 60 * HOUR);
   const { dispatcher, errors, until, rest } = await dispatched(hook.options);
   await until(START + 48 * HOUR);
@@ -96,7 +96,7 @@ test("a webhook that is down for days is given up after twelve tries, shown, and
   expect(await dispatcher.redeliver()).toBe(0);
 });
 
-test("what can be asked for is checked", async () => {
+test("the arguments of redeliver are checked", async () => {
   const { dispatcher } = await dispatched(() => ({}));
   await expect(dispatcher.redeliver({ sink: "mail" as never })).rejects.toThrow(/`sink`/);
   await expect(dispatcher.redeliver({ after: -1 })).rejects.toThrow(/`after`/);

@@ -41,7 +41,7 @@ test("members of a quarantined batch are counted once, and again when some have 
   expect(await new Idleness(runtime, "none").look()).toBe("done");
 });
 
-test("a wait that is given up during its look-up leaves no place in the log behind", async () => {
+test("a wait that is aborted during its look-up keeps no place in the log", async () => {
   const { time, store, start, until } = world();
   const queries: OutcomeQuery[] = [];
   const outcomes = store.outcomes.bind(store);

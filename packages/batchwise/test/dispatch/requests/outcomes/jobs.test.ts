@@ -59,7 +59,7 @@ test("a job's outcomes end when it has ended, whatever else runs", async () => {
   await dispatcher.stop();
 });
 
-test("a job that nobody has enqueued has no outcomes and ends at once", async () => {
+test("a job that was never enqueued has no outcomes and ends at once", async () => {
   const { time, fake, start } = rig();
   const dispatcher = await start();
   await dispatcher.enqueue(ask("other"));
@@ -84,7 +84,7 @@ test("a request that is retried is waited for again", async () => {
   await dispatcher.stop();
 });
 
-test("a job whose last requests wait for a person is told with their batches alone", async () => {
+test("a job whose last requests wait for an operator is reported with only their batches", async () => {
   const { time, fake, start } = rig({ runMs: 2 * HOUR });
   const dispatcher = await start();
   const asks = (job: string) => Array.from({ length: 50 }, (_, n) => ({ ...ask(`${job}${n}`), job }));

@@ -18,7 +18,7 @@ const thresholds = { maxRequests: 5 };
 const names = ["a", "b", "c", "d", "e"];
 
 describe("a lease", () => {
-  test("is kept as long as the results take, so that nobody else reads them too", async () => {
+  test("is kept as long as the results take, so that no other process reads them too", async () => {
     const { time, store, start, until } = world();
     const sim = new SimProvider({ time });
     const account = sim.account();
@@ -38,7 +38,7 @@ describe("a lease", () => {
     expect(sim.calls.get("results")).toBe(1);
   });
 
-  test("of a process that sleeps goes to another, and what the sleeper still holds is not sent", async () => {
+  test("of a process that sleeps goes to another, and late writes of the sleeper are not sent", async () => {
     const { time, store, start, until } = world();
     const sim = new SimProvider({ time });
     const sleeper = new SimProcess(time);
@@ -70,7 +70,7 @@ describe("a lease", () => {
     expect(batch?.submitStartedAt).toBeGreaterThanOrEqual(START + 50_000);
   });
 
-  test("survives a store that does not answer for a while: what the provider answered is written in the end", async () => {
+  test("survives a store that does not answer for a while: the provider's answer is written in the end", async () => {
     const { time, store, start, until } = world();
     const sim = new SimProvider({ time });
     let isDown = false;
@@ -97,7 +97,7 @@ describe("a lease", () => {
     expect(sim.calls.get("create")).toBe(1);
   });
 
-  test("whose writes fail repeats them less and less often, and the same failure of all batches is told now and then", async () => {
+  test("whose writes fail repeats them less and less often, and the same failure of all batches is reported now and then", async () => {
     const { time, store, start } = world();
     const sim = new SimProvider({ time });
     let isDown = false;
@@ -142,7 +142,7 @@ describe("a lease", () => {
     expect([...sim.successes().values()]).toEqual(names.map(() => 1));
   });
 
-  test("refuses at once what may never be written, and asks no store for it", async () => {
+  test("refuses forbidden writes at once, without a call of the store", async () => {
     const { time, store } = world();
     const account = new SimProvider({ time }).account();
     const told: unknown[] = [];

@@ -59,7 +59,7 @@ test.each<[string, (store: Store) => Promise<unknown>]>([
   ["amend", (store) => store.amend({ kind: "fail", ids: ["a"], payload: "{}", code: ODD }, [], 0)],
   ["deliveries", (store) => store.deliveries({ now: 0, reports: [{ ...report, error: ODD }], take: null })],
   ["marks", (store) => store.marks([{ name: ODD, expected: null, value: "v" }], 0)],
-])("texts for `%s` are cut and mended on their way in", async (_method, call) => {
+])("texts for `%s` are cut and corrected before they are written", async (_method, call) => {
   const { store, below } = rig();
   await call(store);
   const texts = textsIn(below);
@@ -69,7 +69,7 @@ test.each<[string, (store: Store) => Promise<unknown>]>([
   for (const text of texts) if (!text.startsWith("{")) expect(text.length).toBeLessThanOrEqual(2_000);
 });
 
-test("counts are whole when they come to the store, and what is no time is none", async () => {
+test("counts are whole when they come to the store, and an invalid time is null", async () => {
   const { store, below } = rig();
   await store.settle({ key: "k", fence: 1, items: [ending], sinks: [], ...cancelled, now: 0 });
   const whole = { inputTokens: 0, cachedTokens: 0, outputTokens: 1e9, reasoningTokens: 0 };

@@ -61,7 +61,7 @@ test.each([
   },
 );
 
-test("a measure is taken once a minute, however many ask", async () => {
+test("a measure is taken once a minute, for any number of callers", async () => {
   const { time, store, measure, storeTime } = rig(5_000);
   const both = [storeTime.measure(), storeTime.measure()];
   await time.advance(0);
@@ -88,7 +88,7 @@ test("half of the time of the call counts, differences below a second and slow a
   expect(reports).toEqual([]);
 });
 
-test("a store that does not answer leaves what was measured", async () => {
+test("a store that does not answer keeps the old measure", async () => {
   const { time, store, measure } = rig(45_000);
   expect(await measure()).toBe(45_000);
   store.fails = true;
@@ -96,7 +96,7 @@ test("a store that does not answer leaves what was measured", async () => {
   expect(await measure()).toBe(45_000);
 });
 
-test("a lease goes by the store's clock, and what is due by the process's", async () => {
+test("a lease uses the store's clock, and due times the process's", async () => {
   const { time, clock, storeTime } = rig(600_000);
   const input = leaseInput(
     { clock, storeTime, options: { owner: "me", leaseMs: 90_000 } },

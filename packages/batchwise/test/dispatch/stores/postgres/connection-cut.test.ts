@@ -22,7 +22,7 @@ test.each([
   ["write", write],
   ["read", read],
 ] as const)(
-  "a %s whose connection is cut as it is handed out fails alone, and the pool gets a broken one back",
+  "a %s whose connection is cut as it is handed out fails by itself, and the pool gets a broken one back",
   async (_name, work) => {
     const pool = poolThatIsCut();
     await expect(work({ pool, schema: null }, async () => "done")).rejects.toMatchObject({ code: "STORE_UNAVAILABLE" });

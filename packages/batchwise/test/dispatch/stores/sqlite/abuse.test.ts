@@ -59,7 +59,7 @@ describe("a full database", () => {
     database.close();
   });
 
-  test("leaves a batch whole when results do not fit, and takes them once there is room", async () => {
+  test("keeps a batch whole when results do not fit, and takes them once there is room", async () => {
     const database = new DatabaseSync(folder.file());
     const store = sqliteStore({ database });
     await store.enqueue(requests(50, "r"), NOW);

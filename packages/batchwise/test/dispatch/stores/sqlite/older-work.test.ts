@@ -55,7 +55,7 @@ describe("a process that stays connected while a later version upgrades the file
   test.each([
     ["adds columns", "ALTER TABLE batchwise_body ADD COLUMN x; ALTER TABLE batchwise_share ADD COLUMN x;", null],
     ["renames a column", "ALTER TABLE batchwise_body RENAME COLUMN body TO text;", "STORE_SCHEMA"],
-  ])("that %s goes on, or is told to start anew", async (_what, step, code) => {
+  ])("that %s continues, or has to start anew", async (_what, step, code) => {
     const path = folder.file();
     const store = sqliteStore({ path });
     await store.enqueue(requests(1, "a"), NOW);

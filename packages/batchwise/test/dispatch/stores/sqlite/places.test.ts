@@ -5,7 +5,7 @@ import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
 import { comeAndGo, pruneAll } from "../places.ts";
 import { sealInput, watched } from "./folder.ts";
 
-test("tenants whose requests have long been claimed leave no place behind, nor do lanes of halves a level", async () => {
+test("tenants whose requests have long been claimed keep no place, nor do lanes of halves a level", async () => {
   const { database, close } = watched(":memory:");
   const count = (table: string) => database.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number };
   await comeAndGo(sqliteStore({ database }));

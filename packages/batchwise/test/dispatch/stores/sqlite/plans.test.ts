@@ -77,7 +77,7 @@ test("prices cost no statements of their own, and one payer is charged without b
   close();
 });
 
-test("a seal that money refuses sums up no batch, because that is asked each turn", async () => {
+test("a seal that money refuses sums up no batch, because that is read each turn", async () => {
   const { database, ran, close } = watched(":memory:");
   const store = sqliteStore({ database });
   await store.payers([{ name: "job", limit: 5, spent: 0 }], []);

@@ -57,7 +57,7 @@ function sizeOf(path: string): number {
 }
 
 describe("the file of a store that prunes", () => {
-  test("shrinks to what the tombstones take", async () => {
+  test("shrinks to the size of the tombstones", async () => {
     const path = folder.file();
     const store = sqliteStore({ path });
     await fill(store, 20_000, 2_000);
@@ -70,7 +70,7 @@ describe("the file of a store that prunes", () => {
     await store.close();
   });
 
-  test("counts what has to stay once, however many calls give its space back", async () => {
+  test("counts the remaining rows once, however many calls give its space back", async () => {
     const store = sqliteStore({ path: folder.file() });
     await fill(store, 20_000, 2_000);
     await store.enqueue(requests(3, "kept", 20), NOW);

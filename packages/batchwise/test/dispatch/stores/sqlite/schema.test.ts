@@ -86,7 +86,7 @@ describe.each(ways)("a filled database of %s", (_schema, make) => {
     await store.close();
   });
 
-  test("gives out what waits in claim order, and what is put off when its time comes", async () => {
+  test("returns waiting requests in claim order, and postponed ones when their time comes", async () => {
     const store = await open();
     expect(await claimed(store, "chat", minute(5), 3)).toEqual(["wait-high", "bad-2", "past"]);
     expect(await claimed(store, "chat", minute(10) - 1, 2)).toEqual(["wait-b1", "wait-none"]);
@@ -160,7 +160,7 @@ describe.each(ways)("a filled database of %s", (_schema, make) => {
     await store.close();
   });
 
-  test("hands on what is due, and the rest when its time comes", async () => {
+  test("hands on due requests, and the rest when their time comes", async () => {
     const store = await open();
     expect(await taken(store, "hook", minute(5))).toEqual([6, 7, 8, 9].map((cursor) => [cursor, 1]));
     const report = { attempt: 1, at: minute(5), statusCode: 200, error: null, result: "delivered", nextAt: 0 } as const;
@@ -185,7 +185,7 @@ describe.each(ways)("a filled database of %s", (_schema, make) => {
     await store.close();
   });
 
-  test("lets go of what waits, put off or not, when it is cancelled or too late", async () => {
+  test("releases waiting requests, postponed or not, when they are cancelled or too late", async () => {
     const store = await open();
     const ids = ["past", "later-high", "wait-e3"];
     const cancelled = await store.amend({ kind: "cancel", ids, payload: "{}", code: "c" }, [], minute(5));

@@ -21,7 +21,7 @@ describe("group commit", () => {
     close();
   });
 
-  test("enqueues that come by separate events gather while a commit is on its way", async () => {
+  test("enqueues that come by separate events gather during a commit", async () => {
     const { database, ran, close } = watched(folder.file());
     const store = sqliteStore({ database });
     await store.probe(1, NOW);
@@ -51,7 +51,7 @@ describe("group commit", () => {
     await store.close();
   });
 
-  test("ids that are taken, of before and of the same call, leave no trace among those beside them", async () => {
+  test("ids that are taken, of before and of the same call, do not affect those beside them", async () => {
     const fresh = requests(47, "r").map((one, n) => ({ ...one, tenant: n % 3 ? "a" : "b", tokens: 10 + n }));
     const taken = (of: number): NewRequest => ({ ...fresh[of]!, digest: "another", tenant: "a", tokens: 9_000 });
     const given = [...fresh];
@@ -111,7 +111,7 @@ describe("the database", () => {
     await store.close();
   });
 
-  test("of a newer schema is refused and left alone", async () => {
+  test("of a newer schema is refused and not changed", async () => {
     const path = folder.file();
     const store = sqliteStore({ path });
     await store.enqueue(requests(1, "r"), NOW);

@@ -128,7 +128,7 @@ test("a settle waits for a prune that takes its group away, and makes it anew", 
   await expectInGroup(pool);
 });
 
-test("a group stays into which requests came while a prune was on its way to it", async () => {
+test("a group stays if requests came into it while a prune was about to remove it", async () => {
   const pool = await place();
   const settle = await freeGroup(pool);
   const pruning = stopping(pool, "FOR UPDATE OF batchwise_lane SKIP LOCKED");

@@ -44,7 +44,7 @@ test("has every outcome of before, and the code of each that has one", async () 
   }
 });
 
-test("goes on with what waits and what is in a batch, and counts from now on", async () => {
+test("continues with waiting and batched requests, and counts from now on", async () => {
   const store = await olderStore();
   expect(await store.usage({})).toEqual([]);
   const item = { ord: 0, kind: "final", status: "succeeded", payload: "{}", code: null, charged: true } as const;
@@ -86,7 +86,7 @@ test("delivers it, and lets go of it", async () => {
   expect(await outcomes(store)).toEqual([]);
 });
 
-test("what waits in the lane of a split batch's part is still found there, also after a prune", async () => {
+test("requests that wait in the lane of a split batch's part are still found there, also after a prune", async () => {
   const store = await olderStore(`
     INSERT INTO batchwise_lane OVERRIDING SYSTEM VALUE VALUES (2, 'half'), (3, 'other half');
     UPDATE batchwise_request SET lane = 2 WHERE id = 'waits';
@@ -97,7 +97,7 @@ test("what waits in the lane of a split batch's part is still found there, also 
   expect(await store.seal({ ...sealInput("next"), lane: "half" })).toMatchObject({ ok: true, batch: { requests: 1 } });
 });
 
-test("what waits is counted right where another process writes while the tables become the present ones", async () => {
+test("waiting requests are counted right where another process writes while the tables become the present ones", async () => {
   const place = await postgresPlace();
   await query(place, dump);
   const pool = poolAt(place);

@@ -152,7 +152,7 @@ describe(`a Postgres server with a batch of ${MEMBERS}`, () => {
     );
   });
 
-  test("counts what waits in a lane without a walk through it", async () => {
+  test("counts the waiting requests of a lane without a walk through it", async () => {
     const { read } = await counter(async () => {
       const lanes = (await store.probe(WAITING / 2, 9)).lanes.filter((one) => one.lane === lane);
       expect(lanes).toMatchObject([{ ready: WAITING / 2, bytes: (WAITING / 2) * 9, tokens: WAITING / 2 }]);

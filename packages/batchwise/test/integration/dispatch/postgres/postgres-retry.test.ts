@@ -7,7 +7,7 @@ import { NOW, requests } from "../../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace } from "../../services/kept.ts";
 import { poolAt } from "../../services/postgres.ts";
 
-test("a request that is pruned while it is retried is not found, and what waits still waits", async () => {
+test("a request that is pruned while it is retried is not found, and waiting ones still wait", async () => {
   const db = poolAt(await postgresPlace());
   let before = async (_text: string): Promise<void> => {};
   const pool: PostgresPool = {

@@ -63,7 +63,7 @@ test("two stores in two schemas of one database have the same ids, and know noth
   expect(await tablesIn(pool)).toEqual([...schemas].sort());
 });
 
-test("requests in a transaction of the caller's reach their store's schema, and leave the search path as it was", async () => {
+test("requests in a transaction of the caller's reach their store's schema, and do not change the search path", async () => {
   const { at, pool } = await database("Ours", "yours");
   await pool.query("CREATE TABLE yours.orders (id TEXT)");
   const store = postgresStore({ pool, schema: "Ours" });

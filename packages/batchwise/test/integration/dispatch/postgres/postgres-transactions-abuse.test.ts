@@ -36,7 +36,7 @@ async function connection(config: pg.PoolConfig): Promise<pg.Client> {
   return client;
 }
 
-test("a client without a transaction, with one that is over or has failed, or a pool, is told what to do", async () => {
+test("a client without a transaction, with one that has ended or failed, or a pool, is refused with the way out", async () => {
   const { pool, place, store } = await open();
   dispatcherOn(store);
   const client = await connection(place);
@@ -69,7 +69,7 @@ test.each([undefined, null, "client", {}, () => {}, new Promise(() => {})])("%s 
   await expect(call).rejects.toThrow(/`?client`?.*query/);
 });
 
-test("without a dispatcher on the store object nobody can check, which the error says; stopped ones do not count", async () => {
+test("without a dispatcher on the store object no check is possible, which the error says; stopped ones do not count", async () => {
   const { pool, place, store } = await open();
   const client = await connection(place);
   await client.query("BEGIN");
@@ -88,7 +88,7 @@ test("without a dispatcher on the store object nobody can check, which the error
   await expect(store.enqueueIn(client, [ask("c")])).rejects.toMatchObject(none);
 });
 
-test("a closed store takes nothing, and waits for what it is taking", async () => {
+test("a closed store takes nothing, and waits for requests that it is taking", async () => {
   const { place, store } = await open();
   await dispatcherOn(store).stats();
   const client = await connection(place);
@@ -132,7 +132,7 @@ test("a connection that is cut in the middle rejects the call, and nothing is st
   expect((await dispatcher.requests()).requests).toEqual([]);
 });
 
-test("a COMMIT that does not wait for the call is told by the call", async () => {
+test("a COMMIT that does not wait for the call is reported by the call", async () => {
   const { place, store } = await open();
   await dispatcherOn(store).stats();
   const client = await connection(place);

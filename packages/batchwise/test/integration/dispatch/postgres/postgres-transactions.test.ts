@@ -103,7 +103,7 @@ describe("requests in a transaction of the caller's", () => {
     expect(performance.now() - committed).toBeLessThan(3_500);
   }, 30_000);
 
-  test("leave nothing at all behind when it is rolled back, and their ids are free", async () => {
+  test("disappear completely when it is rolled back, and their ids are free", async () => {
     const { pool, store, dispatcher } = await shop();
     await dispatcher.stats();
     const failed = inTransaction(pool, async (client) => {

@@ -40,7 +40,7 @@ function begin(program: string, given: FetchCall): ChildProcess {
 }
 
 test.each(places)(
-  "%s: the loops of one process send what `batchFetch` of another has asked, in one batch",
+  "%s: the loops of one process send the requests of `batchFetch` in another, in one batch",
   async (_name, placeOf) => {
     const fake = fakeProvider({ plan: { validateMs: 50, runMs: 100, finalizeMs: 50 } });
     const server = await fake.listen();

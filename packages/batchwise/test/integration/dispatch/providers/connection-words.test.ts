@@ -53,7 +53,7 @@ describe.each(Object.entries(accounts))("%s", (_name, make) => {
         return [`http://127.0.0.1:${port}/v1`, new RegExp(`ECONNREFUSED 127.0.0.1:${port}`)];
       },
     ],
-  ])("tells %s by its host and code", async (_what, made) => {
+  ])("names %s by its host and code", async (_what, made) => {
     const [url, words] = await made();
     expect((await checkAccount(make(url)))?.message).toMatch(words);
     const errors: unknown[] = [];
@@ -115,7 +115,7 @@ describe("HTTPS_PROXY", () => {
     return { url: `http://me:pass-word-0123@127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
   }
 
-  test("that Node.js does not use is named with what it takes, without its password", async () => {
+  test("that Node.js does not use is named with the settings that it needs, without its password", async () => {
     const { url, asked } = await proxy();
     const words = await printed(script, { HTTPS_PROXY: url });
     expect(words).toContain(

@@ -89,7 +89,7 @@ async function enqueue(dispatcher: Dispatcher, model: string, count: number): Pr
   return ids;
 }
 
-test("that send a stranger's line now and then leave other accounts alone, are cut off, and are read again", async () => {
+test("that send a stranger's line now and then do not affect other accounts, are cut off, and are read again", async () => {
   const { state, accounts } = await provider(async (send, _lines, isOpen) => {
     while (isOpen()) {
       await send(foreign);

@@ -48,7 +48,7 @@ async function started(options: LocalAccountOptions): Promise<{ dispatcher: Disp
 const ask = (id: string) => ({ id, body: { model: "m", messages: [{ role: "user", content: `prompt of ${id}` }] } });
 
 test.each([301, 302, 303, 307, 308])(
-  "a redirect with %s is not followed, and no line gets what is behind it",
+  "a redirect with %s is not followed, and no line gets the page behind it",
   async (status) => {
     const other = await site("localhost", (_request, response) => {
       response
@@ -85,7 +85,7 @@ test("a `fetch` of the user's that follows redirects all the same gives no answe
   expect(String(errors[0])).toContain("has led to another address");
 });
 
-test("answers that unpack to more than the limit fail their requests, once asked for, in little memory", async () => {
+test("answers that unpack to more than the limit fail their requests, once each, in little memory", async () => {
   const bomb = gzipSync(Buffer.alloc(256 * MIB, " "));
   const own = await site("127.0.0.1", (_request, response) => {
     response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" }).end(bomb);

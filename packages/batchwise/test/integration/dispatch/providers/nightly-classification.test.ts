@@ -140,7 +140,7 @@ test("a second process on the same folder does no harm: both end with all result
   await night.end();
 });
 
-test("a line that is no JSON, and a flag that it does not have, are told in a sentence", async () => {
+test("a line that is no JSON, and a flag that it does not have, are named in a sentence", async () => {
   const night = new Night(3);
   mkdirSync(night.folder, { recursive: true });
   writeFileSync(`${night.folder}/input.jsonl`, '{"id":"m1","text":"x"}\n{"id":\n');
@@ -152,7 +152,7 @@ test("a line that is no JSON, and a flag that it does not have, are told in a se
   expect(await ended(wrong)).toMatchObject({ code: 1, told: expect.stringContaining("Unknown option '--inptu'") });
 });
 
-test("a practice provider that has ended is told in a sentence, and the lines are not sent to another", async () => {
+test("a practice provider that has ended is reported in a sentence, and the lines are not sent to another", async () => {
   const night = new Night(1);
   mkdirSync(night.folder, { recursive: true });
   const address = { url: "http://127.0.0.1:1", pid: 0 };

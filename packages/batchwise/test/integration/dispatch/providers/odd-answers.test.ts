@@ -158,7 +158,7 @@ describe.each(places)("on %s", (_name, place) => {
     ["a NUL", "no\0thing"],
     ["half a surrogate pair", "half \ud83d"],
   ])(
-    "an id with %s is not found, and fails nobody else's look-up",
+    "an id with %s is not found, and fails no other look-up",
     async (_what, odd) => {
       const { dispatcher } = await started(place, {});
       const [found, good] = await Promise.allSettled([

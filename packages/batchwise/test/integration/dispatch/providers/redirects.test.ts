@@ -200,7 +200,7 @@ test("Gemini's client follows a redirect itself and takes its key along, as the 
   expect(secretsIn(other.calls)).toEqual(["/elsewhere"]);
 });
 
-test("an answer of Anthropic's that names another host for the results gets no key there: the own host is asked", async () => {
+test("an answer of Anthropic's that names another host for the results gets no key there: the own host is called", async () => {
   const other = await site("localhost", lines);
   const own = await site("127.0.0.1", (request, response) => {
     if (request.url?.endsWith("/results")) return lines(request, response);

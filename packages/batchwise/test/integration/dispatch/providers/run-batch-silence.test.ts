@@ -74,7 +74,7 @@ async function unreachable(more: object): Promise<readonly JobProgress[]> {
   return seen;
 }
 
-test("no network is told once to onError, and stands in the progress with the time of the next try", async () => {
+test("no network is reported once to onError, and stands in the progress with the time of the next try", async () => {
   const errors: unknown[] = [];
   const seen = await unreachable({ onError: (error: unknown) => errors.push(error) });
   expect(errors).toMatchObject([{ code: "ACCOUNT_UNAVAILABLE" }]);
@@ -99,7 +99,7 @@ test("no network and no onError is printed once, by process.emitWarning with the
   expect(warnings[0]?.message).toContain(`The account "${name}" gave no answer`);
 });
 
-test("a run whose outcomes nobody reads is told after a second; one that is read is not", async () => {
+test("a run whose outcomes are not read is reported after a second; one that is read is not", async () => {
   const { url } = await serve(WRONG_KEY, 401);
   const options = { store: memoryStore(), accounts: [accountAt(url)], job: "a", requests };
   const errors: unknown[] = [];

@@ -187,7 +187,7 @@ test("a failed line that quotes the key is blanked; a succeeded answer with it i
   expect(JSON.stringify(good.response)).toContain(`the key is ${KEY}`);
 });
 
-test("what a webhook's own fetch throws is written down without the webhook's secret", async () => {
+test("an error of a webhook's own fetch is stored without the webhook's secret", async () => {
   const secret = "whsec-0123456789abc";
   const errors: unknown[] = [];
   const dispatcher = createDispatcher({
@@ -215,7 +215,7 @@ test("an address with a user and a password is refused without quoting it", () =
   }
 });
 
-test("an event with a code that has the key in it is told without it", async () => {
+test("an event with a code that has the key in it is emitted without it", async () => {
   const server = createServer((request, response) => {
     response.writeHead(402, { "content-type": "application/json" });
     request.resume().on("end", () => response.end(JSON.stringify({ error: { code: `no-${KEY}`, message: "Pay." } })));

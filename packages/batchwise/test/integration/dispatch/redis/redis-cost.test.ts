@@ -130,7 +130,7 @@ describe(`a Redis server with ${CROWD} requests that have ended`, () => {
     });
   });
 
-  test("gives all of them in order, each once, in pages that do not end with what it looks at", async () => {
+  test("gives all of them in order, each once, in pages whose ends do not depend on the looks", async () => {
     const { ids } = await findAll({}, 777);
     const named = (name: string, count: number) => Array.from({ length: count }, (_, n) => `${name}${n}`);
     expect(ids).toEqual([...named("a", CROWD / 2), ...named("few", 6), ...named("b", CROWD / 2)]);

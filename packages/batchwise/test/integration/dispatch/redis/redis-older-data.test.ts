@@ -153,7 +153,7 @@ test("the ready ones of the layout before are counted once, while others come, g
   expect(Math.max(...counts)).toBeLessThanOrEqual(100);
 });
 
-test("what a later version may have written is not touched", async () => {
+test("data that a later version may have written is not touched", async () => {
   const { port, prefix } = await redisPlace();
   const client = clientAt(port);
   onTestFinished(() => client.disconnect());

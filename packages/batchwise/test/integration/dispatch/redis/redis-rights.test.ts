@@ -79,7 +79,7 @@ describe("a user with the rights that the docs list", () => {
     expect(await store.enqueue(requests(1, "r"), NOW)).toEqual(["stored"]);
   });
 
-  test("that loses one meanwhile is told so", async () => {
+  test("that loses one meanwhile gets that error", async () => {
     const { prefix } = await server.place();
     await setUser(prefix, prefix);
     const store = redisStore({ client: clientOf(prefix), prefix });
@@ -124,7 +124,7 @@ test("keys that another program wrote are STORE_DAMAGED", async () => {
   await expect(redisStore({ client, prefix }).probe(1, NOW)).rejects.toMatchObject(damaged);
 });
 
-test("a user with the rights in the docs of limits is granted calls, and asks for nothing else", async () => {
+test("a user with the rights in the docs of limits is granted calls, and needs no others", async () => {
   const listed = /needs `~\{KEY\}:\* ([^`]+)`/.exec(textOf("docs/limits.md"))?.[1] ?? "";
   const { prefix: key } = await server.place();
   await admin.call("ACL", "SETUSER", key, "reset", "on", `>${PASSWORD}`, `~{${key}}:*`, ...listed.trim().split(/\s+/));

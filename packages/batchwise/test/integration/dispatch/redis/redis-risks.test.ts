@@ -155,7 +155,7 @@ test("that was set to evict while a connection was lost, without a failed call, 
   expect(store.risk).toMatchObject({ code: "STORE_EVICTS", message: expect.stringContaining("allkeys-lru") });
 });
 
-test("of a user who may not run INFO refuses nothing, and says what is not known", async () => {
+test("of a user who may not run INFO refuses nothing, and says which facts are unknown", async () => {
   const { prefix } = await server.place();
   await admin.call("ACL", "SETUSER", prefix, "reset", "on", ">pw", "~*", "+@all", "-info");
   const client = new Redis({

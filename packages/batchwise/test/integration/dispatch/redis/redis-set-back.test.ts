@@ -60,7 +60,7 @@ describe("a flushed server", () => {
   }
   const ask = (n: number) => ({ id: `r${n}`, body: { model: "m", messages: [{ role: "user", content: `${n}` }] } });
 
-  test("ends each wait for what it has lost, in every process, with an error", async () => {
+  test("ends each wait for lost data, in every process, with an error", async () => {
     const { dispatcher: runs, told } = await dispatch();
     const { dispatcher: waits, told: toldToo } = await dispatch();
     await runs.start();
@@ -90,7 +90,7 @@ describe("a flushed server", () => {
   });
 });
 
-describe("a flushed server, asked for what it finds, sums or marks", () => {
+describe("a flushed server, read for its requests, sums or marks", () => {
   const ask = { match: {}, after: 0, limit: 10 };
   test.each<[string, (store: Store) => Promise<unknown>, unknown]>([
     ["find", (store) => store.find(ask), { rows: [], next: null }],
@@ -115,7 +115,7 @@ describe("a flushed server, asked for what it finds, sums or marks", () => {
 });
 
 describe("a server that comes back without its last writes", () => {
-  test("is found out by who has seen them, whatever others have written since, and by nobody else", async () => {
+  test("is detected only by processes that have seen them, whatever others have written since", async () => {
     const [store, idle, other] = [processStore(), processStore(), processStore()];
     await store.enqueue(requests(3, "kept"), NOW);
     expect(await idle.requests({ ids: ["kept0"] })).toHaveLength(1);
@@ -139,7 +139,7 @@ describe("a server that comes back without its last writes", () => {
     expect(await other.batches({ limit: 1 })).toMatchObject([{ lastError: null }]);
   });
 
-  test("is told once to all calls that were begun before", async () => {
+  test("is reported once to all calls that were begun before", async () => {
     const store = processStore();
     await loseAfterwards(() => store.enqueue(requests(3, "lost"), NOW));
     const calls = Array.from({ length: 4 }, () => store.probe(1, NOW));
@@ -166,7 +166,7 @@ describe("a server that was killed and has lost nothing", () => {
     expect([store.setBack, other.setBack]).toEqual([null, null]);
   });
 
-  test("is no other for a user who may not ask it which run it is", async () => {
+  test("is no other for a user who may not read which run it is", async () => {
     await admin.acl("SETUSER", "plain", "on", ">word", "~*", "+@all", "-info");
     const client = admin.duplicate({ username: "plain", password: "word", enableReadyCheck: false });
     onTestFinished(() => client.disconnect());

@@ -85,7 +85,7 @@ describe("a client that is none", () => {
 });
 
 describe("a server that starts anew and knows no script any more", () => {
-  test("is told them again, also by node-redis, and what was cut is repeated by its caller", async () => {
+  test("gets them again, also by node-redis, and a cut call is repeated by its caller", async () => {
     const server = await startOwnRedis();
     const client = await nodeRedisAt(server.port);
     const store = redisStore({ client });
@@ -102,7 +102,7 @@ describe("a server that starts anew and knows no script any more", () => {
 });
 
 describe("a server that is killed, with an append-only file flushed always", () => {
-  test("keeps every request that was answered, and what was sealed of them", async () => {
+  test("keeps every answered request, and every sealed one of them", async () => {
     const server = await startOwnRedis();
     const client = clientAt(server.port);
     const store = redisStore({ client });

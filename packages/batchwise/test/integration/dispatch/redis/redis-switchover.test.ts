@@ -7,7 +7,7 @@ import { NOW, requests } from "../../../dispatch/stores/sqlite/folder.ts";
 import { clientAt } from "../../services/redis.ts";
 import { startRedisPair } from "../../services/redis-pair.ts";
 
-test("a client that is led to the new primary leaves the old one, with all that was stored and nothing lost", async () => {
+test("a client that is led to the new primary drops the old one, with all that was stored and nothing lost", async () => {
   const { proxy, secondPort, failOver } = await startRedisPair();
   const client = clientAt(proxy.port);
   onTestFinished(() => client.disconnect());

@@ -34,7 +34,7 @@ async function linesOf(child: Child): Promise<string[]> {
 }
 
 describe("two processes on one file", () => {
-  test("put no request in two batches, and leave none out", async () => {
+  test("put no request in two batches, and omit none", async () => {
     const path = folder.file();
     const store = sqliteStore({ path });
     await store.enqueue(requests(600, "first-"), NOW);
@@ -58,7 +58,7 @@ describe("two processes on one file", () => {
 });
 
 describe("a process that is killed while it enqueues", () => {
-  test.each([1, 2, 3])("loses nothing that was answered, and leaves no call in parts (kill %i)", async (kill) => {
+  test.each([1, 2, 3])("loses no answered request, and stores no call in parts (kill %i)", async (kill) => {
     const path = folder.file();
     const child = start("enqueue", path);
     let answered = -1;

@@ -33,7 +33,7 @@ test.each<[string, () => Promise<Store>]>([
       return redisStore({ client, prefix });
     },
   ],
-])("a batch leaves when its oldest request is two hours old, on %s", async (_, open) => {
+])("a batch is sent when its oldest request is two hours old, on %s", async (_, open) => {
   const clock = virtualClock(Date.UTC(2026, 0, 1));
   const fake = fakeProvider({ clock });
   const { url, close } = await fake.listen();

@@ -76,7 +76,7 @@ describe("an answer", () => {
     expect(at(body, "choices.0")).not.toHaveProperty("native_finish_reason");
   });
 
-  test("says nothing of what it lacks", () => {
+  test("omits absent fields", () => {
     const nothing = { container: null, diagnostics: null, stop_details: null, stop_sequence: null };
     const usage = { input_tokens: 1, output_tokens: 1, cache_creation: null, speed: null };
     const body = toCompletion({ id: "m", content: [], stop_reason: "end_turn", usage, ...nothing }, 0);

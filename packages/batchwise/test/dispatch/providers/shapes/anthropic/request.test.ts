@@ -136,7 +136,7 @@ describe("a chat request as params of a message", () => {
     );
   });
 
-  test("calls become blocks, and the results of parallel calls come together in the next user's turn", () => {
+  test("calls become blocks, and the results of parallel calls share the next user's turn", () => {
     const messages = [
       { role: "user", content: "Weather?" },
       { ...withCalls("a", "b"), content: "I look." },
@@ -216,7 +216,7 @@ describe("a chat request as params of a message", () => {
     expect(convert({ messages: hi, response_format: { type: "text" } })).not.toHaveProperty("output_config");
   });
 
-  test("hints without a counterpart are left out, and so is what asks for nothing", () => {
+  test("hints without a counterpart are omitted, and so are empty ones", () => {
     const hints = {
       seed: 1,
       store: true,
@@ -232,7 +232,7 @@ describe("a chat request as params of a message", () => {
   });
 });
 
-describe("what Anthropic cannot be asked is refused by name", () => {
+describe("fields that Anthropic does not have are refused by name", () => {
   const image = (url: string): JsonObject => ({
     messages: [{ role: "user", content: [{ type: "image_url", image_url: { url } }] }],
   });

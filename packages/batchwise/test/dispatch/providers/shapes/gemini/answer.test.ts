@@ -50,7 +50,7 @@ describe("a chat completion of a response", () => {
     });
   });
 
-  test("takes what the response does not say from the batch", () => {
+  test("takes fields that the response lacks from the batch", () => {
     const completion = toCompletion({ candidates: [said({ text: "a" })] }, facts);
     expect(completion).toMatchObject({ id: "chatcmpl-01JD_0000001", model: "gemini-x", usage: { total_tokens: 0 } });
     const later = toCompletion({ candidates: [], createTime: "2026-01-01T00:00:09Z" }, facts);
@@ -177,7 +177,7 @@ test("a response of Gemini's own shape stays as it is", () => {
 });
 
 describe("embeddings", () => {
-  test("ask for one content, and come back as a list of one", () => {
+  test("request one content, and come back as a list of one", () => {
     const body = {
       model: "e",
       input: ["Hi"],

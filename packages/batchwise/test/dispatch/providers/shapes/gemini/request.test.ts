@@ -63,13 +63,13 @@ describe("the generation config", () => {
     ["top_logprobs alone", { top_logprobs: 2 }, "`top_logprobs` needs `logprobs: true`"],
   ])("is refused for %s", (_case, body, words) => refused(body, words));
 
-  test("asks for log probabilities", () => {
+  test("requests log probabilities", () => {
     expect(configOf({ logprobs: true, top_logprobs: 0 })).toEqual({ responseLogprobs: true, logprobs: 0 });
     expect(configOf({ logprobs: true })).toEqual({ responseLogprobs: true });
     expect(configOf({ logprobs: false, top_logprobs: 0 })).toBeUndefined();
   });
 
-  test("has the format: JSON, or JSON of a schema with what it is for", () => {
+  test("has the format: JSON, or JSON of a schema with its purpose", () => {
     const schema = { type: "object", properties: { a: { type: "number" } }, additionalProperties: false };
     const named = { name: "answer", strict: true, schema };
     const json = { responseMimeType: "application/json" };

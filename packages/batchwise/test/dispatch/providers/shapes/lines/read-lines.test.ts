@@ -44,7 +44,7 @@ test("a line of megabytes in small chunks takes no more than linear work", async
   expect(performance.now() - started).toBeLessThan(5_000);
 });
 
-test("a line that never ends is not held: the others are given, and it is told", async () => {
+test("a line that never ends is not held: the others are given, and it is reported", async () => {
   const lines: JsonObject[] = [];
   const read = async (): Promise<void> => {
     const text = `{"a":1}\n{"b":"${"x".repeat(500)}"}\n{"c":3}\n`;

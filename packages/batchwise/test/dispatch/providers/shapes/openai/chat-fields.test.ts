@@ -16,11 +16,11 @@ describe.each<[string, (body: JsonObject) => JsonObject]>([
 ])("%s", (_, convert) => {
   const ask = (fields: JsonObject) => convert({ model: "m", messages: [HI], ...fields });
 
-  test.each(["low", "high"])("is not asked for the verbosity %s", (verbosity) => {
+  test.each(["low", "high"])("does not get the verbosity %s", (verbosity) => {
     expect(() => ask({ verbosity })).toThrow("`verbosity` has no counterpart there");
   });
 
-  test("takes what asks for nothing", () => {
+  test("takes fields that request nothing", () => {
     expect(ask({ verbosity: "medium", tools: null, n: 1 })).toEqual(ask({}));
     expect(ask({ tools: [] })).toEqual(ask({}));
   });

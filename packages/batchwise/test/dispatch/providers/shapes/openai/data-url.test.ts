@@ -30,7 +30,7 @@ test.each<[string, JsonObject[], (body: JsonObject) => JsonObject]>([
   ["Llama", [image], (body) => familyOf("meta.llama4-scout", null).toInput(body, 9)],
   ["Mistral", [image, file], toChatRequest],
   ["Gemini", [image, file], toGenerateContentRequest],
-])("%s gets what is in it", (_, content, convert) => {
+])("%s gets its content", (_, content, convert) => {
   const sent = JSON.stringify(convert({ model: "m", messages: [{ role: "user", content }] }));
   expect(sent).toContain("AAAA");
   if (content.length > 1) expect(sent).toContain("BBBB");
