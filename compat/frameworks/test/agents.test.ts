@@ -29,7 +29,7 @@ test("two hundred agents of three turns each take about three batches", async ()
   expect(output).toMatch(/^200 agents: 100 refunds, 100 rejected\n600 calls in [3-5] batches\n$/);
 });
 
-test("agents that are killed in their second turn go on, and no turn is paid twice", async () => {
+test("agents that are killed in their second turn continue, and no turn is paid twice", async () => {
   const folder = makeFolder();
   onTestFinished(() => folder.remove());
   const fake = practiceModel();

@@ -49,7 +49,7 @@ test.each(schemas)("a schema of %s gives typed values, and refuses invalid ones"
   expect([...sent]).toEqual([strict]);
 });
 
-test("zod and arktype word one type differently, and a job goes on from one to the other", async () => {
+test("zod and arktype word one type differently, and a job continues from one to the other", async () => {
   const store = memoryStore();
   const alike: readonly OutputSchema<object>[] = [
     z.object({ name: z.string().nullable(), kind: z.literal("a"), tags: z.array(z.string()) }),

@@ -12,7 +12,7 @@ test("the built library runs on an older supported Node.js", () => {
   expect(output).toMatch(/^v2\d\.\d+\.\d+: \d+ entries\n$/);
 });
 
-test("on an older Node.js, too, no caller's AsyncLocalStorage store outlives his item", () => {
+test("on an older Node.js, too, no caller's AsyncLocalStorage store outlives its item", () => {
   const library = pathToFileURL(built("index.js")).href;
   const child = `${root}packages/batchwise/test/core/fixtures/context-stores.mjs`;
   const output = execFileSync(oldestRuntime(), ["--expose-gc", child, library], { encoding: "utf8" });

@@ -36,7 +36,7 @@ async function freeze({ port }: RedisService): Promise<() => void> {
 
 const slow = (codes: readonly string[]): number => codes.filter((code) => code === "STORE_SLOW").length;
 
-test("a server that is stopped is reported once, and once more when it goes on; each request ends once", async () => {
+test("a server that is stopped is reported once, and once more when it continues; each request ends once", async () => {
   const { store } = await storeOn(server);
   const here = await provider();
   const { dispatcher, codes } = await busyOn(store, here, 100);

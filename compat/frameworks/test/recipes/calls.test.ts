@@ -136,7 +136,7 @@ describe("the recipe for a rate-limited API", () => {
 });
 
 describe("the recipe for a CPU-heavy handler", () => {
-  test("hashes in threads while the event loop goes on", async () => {
+  test("hashes in threads while the event loop continues", async () => {
     type Recipe = {
       hash: ((password: { text: string; salt: string }) => Promise<string>) & { close(): Promise<void> };
     };

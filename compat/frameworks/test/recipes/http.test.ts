@@ -159,7 +159,7 @@ describe.each(Object.keys(starts))("the recipe for %s", (name) => {
     expect(gate.batches).toEqual([["a"], ["bb"]]);
   });
 
-  test("answers 500 to those of a batch that fails, and goes on", async () => {
+  test("answers 500 to those of a batch that fails, and continues", async () => {
     const failures = [new Error("the model fell over")];
     const running = await started(async (texts) => {
       const failure = failures.pop();

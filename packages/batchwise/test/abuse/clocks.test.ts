@@ -96,7 +96,7 @@ describe("a clock that returns invalid times", () => {
     await batcher.close({ drain: false });
   });
 
-  test("goes on where it stood when it reads time again, also far away", async () => {
+  test("continues where it stood when it reads time again, also far away", async () => {
     for (const jumpMs of [1e12, -1e12]) {
       const steady = virtualClock();
       let jumped = 0;

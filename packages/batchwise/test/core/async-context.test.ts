@@ -63,7 +63,7 @@ describe("the async context", () => {
     expect(seen).toEqual(range(4).map(() => "construction"));
   });
 
-  test("of a caller goes on after the answer as it was before", async () => {
+  test("of a caller continues after the answer as it was before", async () => {
     const of = rig<number>();
     const callers = range(3).map((item) =>
       storage.run(`caller ${item}`, async () => {
@@ -75,7 +75,7 @@ describe("the async context", () => {
     expect(await Promise.all(callers)).toEqual(["caller 0", "caller 1", "caller 2"]);
   });
 
-  test("of a caller is that of the functions which look at his item", async () => {
+  test("of a caller is that of the functions which look at its item", async () => {
     const seen: (string | undefined)[] = [];
     const note = <Value>(value: Value): Value => {
       seen.push(here());

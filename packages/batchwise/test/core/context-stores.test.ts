@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const child = fileURLToPath(new URL("./fixtures/context-stores.mjs", import.meta.url));
 const library = new URL("../../src/index.ts", import.meta.url).href;
 
-test("a caller's AsyncLocalStorage store is not reachable after his item has settled, however it did", () => {
+test("a caller's AsyncLocalStorage store is not reachable after its item has settled, however it did", () => {
   const flags = ["--no-warnings", "--expose-gc"];
   const { stdout, stderr } = spawnSync(process.execPath, [...flags, child, library], {
     encoding: "utf8",

@@ -59,7 +59,7 @@ describe("BatchwiseError", () => {
     }
   });
 
-  test("may be extended, and a subclass knows its own only", () => {
+  test("may be extended, and a subclass has only its own", () => {
     class Mine extends BatchwiseError {}
     const init = { code: "CLOSED", message: "closed", retryable: false } as const;
     expect(new Mine(init) instanceof BatchwiseError).toBe(true);

@@ -12,7 +12,7 @@ const singly = (items: string[]): string[] => {
   return items;
 };
 
-test("halves whose turn comes after one that everybody left are called", async () => {
+test("halves whose turn comes after one that all callers left are called", async () => {
   const clock = virtualClock();
   const batcher = createBatcher({ open: () => {}, run: singly }, { clock, isolateFailures: true });
   const controller = new AbortController();

@@ -29,7 +29,7 @@ describe("a map of a batcher that holds items without a bound", () => {
     expect(batches.map(({ length }) => length)).toEqual([8, 8, 4]);
   });
 
-  test("goes on where no batch can be full because so few are under way", async () => {
+  test("continues where no batch can be full because so few are under way", async () => {
     const { read, batches } = await readSome(held, 10, 5);
     expect(read).toEqual(range(10));
     expect(batches.map(({ length }) => length)).toEqual([5, 5]);

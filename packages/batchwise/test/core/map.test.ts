@@ -201,7 +201,7 @@ describe("a failure", () => {
     expect(source.taken).toBeLessThanOrEqual(8);
   });
 
-  test("is an entry with `settled`, and the iteration goes on", async () => {
+  test("is an entry with `settled`, and the iteration continues", async () => {
     const of = limited({ maxBatchCost: 10, cost: (item) => item });
     const entries = await readAll(of, of.batcher.map([1, 11, 2], { settled: true }));
     expect(entries).toMatchObject([

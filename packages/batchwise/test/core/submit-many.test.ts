@@ -36,7 +36,7 @@ describe("submitMany()", () => {
     expect(of.handler.batches).toEqual([[1, 2, 3, 4]]);
   });
 
-  test("rejects with the first failure while the rest go on", async () => {
+  test("rejects with the first failure while the rest continue", async () => {
     const of = rig<number>({ maxBatchSize: 1 });
     const call = watch(of.batcher.submitMany([0, 1, 2]));
     await of.clock.settle();

@@ -160,7 +160,7 @@ describe("a warning of code OPTIONS", () => {
   });
 });
 
-describe("an option that people bring from elsewhere", () => {
+describe("an option that users bring from another library", () => {
   const refused = (make: () => unknown): string => {
     const error = thrownBy(make);
     expect(error).toMatchObject({ name: "TypeError", code: "INVALID_OPTION" });

@@ -249,7 +249,7 @@ describe("an id", () => {
 });
 
 describe("several processes on one store", () => {
-  test("a second dispatcher goes on where a dead one stopped", async () => {
+  test("a second dispatcher continues where a dead one stopped", async () => {
     const { here, sim, store, time } = await alone();
     const process = new SimProcess(time);
     const accounts = [process.wrap(sim.account())];
@@ -297,7 +297,7 @@ describe("several processes on one store", () => {
 });
 
 describe("stop", () => {
-  test("gives leases back, so that another process goes on at once", async () => {
+  test("gives leases back, so that another process continues at once", async () => {
     const { sim, dispatcher, start, time } = await alone();
     await dispatcher.enqueueMany(names(10).map((name) => ask(name)));
     await time.advance(MINUTE);

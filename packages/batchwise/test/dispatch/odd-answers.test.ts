@@ -64,7 +64,7 @@ test.each([
 });
 
 test.each(["encodeLine", "lineBytes", "checkBody", "groupOf", "cachedPrefix"] as const)(
-  "a promise of `%s` rejects the call that asked for it",
+  "a promise of `%s` rejects the call that needed it",
   async (name) => {
     const { dispatcher, endOfOther } = await site({ [name]: late });
     const message = `Expected \`${name}\` of account \`odd\` to answer at once, got a promise`;

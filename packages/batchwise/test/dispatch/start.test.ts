@@ -67,7 +67,7 @@ test.each([
   storeDown(),
   new DispatchError("STORE_READ_ONLY", "The server is a standby."),
   new DispatchError("STORE_FULL", "The disk is full."),
-])("$code resolves the start: the loops report it and go on trying", async (fault) => {
+])("$code resolves the start: the loops report it and keep trying", async (fault) => {
   let isFaulty = true;
   const here = shop(async () => {
     if (isFaulty) throw fault;
@@ -83,7 +83,7 @@ test.each([
   await here.dispatcher.stop();
 });
 
-test("a permanent fault that comes later is reported, and the loops go on once it is corrected", async () => {
+test("a permanent fault that comes later is reported, and the loops continue once it is corrected", async () => {
   let fault: DispatchError | null = null;
   const here = shop(async () => {
     if (fault !== null) throw fault;

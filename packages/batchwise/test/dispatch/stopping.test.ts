@@ -30,7 +30,7 @@ async function stopWhileFileIdIsWritten(
 }
 
 test.each(["upload", "retrieve", "results"])(
-  "a stop cuts a slow %s, reports nothing, and the next process goes on and runs nothing twice",
+  "a stop cuts a slow %s, reports nothing, and the next process continues and runs nothing twice",
   async (operation) => {
     const here = world();
     let isSlow = true;

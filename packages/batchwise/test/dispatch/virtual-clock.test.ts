@@ -122,7 +122,7 @@ test("a process that dies passes its batch to another when its lease has ended",
   expect((await second.dispatcher.result("a")).status).toBe("succeeded");
 });
 
-test("time stands still while work is held, and goes on when the work takes too long", async () => {
+test("time stands still while work is held, and continues when the work takes too long", async () => {
   const clock = virtualClock();
   const rung: number[] = [];
   const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));

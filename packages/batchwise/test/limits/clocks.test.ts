@@ -27,7 +27,7 @@ describe("a limiter whose clock", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test("stops being a number for a while goes on, and grants no more for it", () => {
+  test("stops being a number for a while continues, and grants no more for it", () => {
     const { clock, notes, client } = rig((now) => (now >= 1_500 && now < 3_500 ? Number.NaN : now));
     for (const index of range(8)) client(`${index}`).ask();
     clock.advance(7_000);
@@ -49,7 +49,7 @@ describe("a limiter whose clock", () => {
     expect(waiting.ask()).toBe(true);
   });
 
-  test.each([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])("is %s at times goes on", (reading) => {
+  test.each([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])("is %s at times continues", (reading) => {
     const { clock, notes, client } = rig((now) => (now === 1_000 ? reading : now));
     for (const index of range(4)) client(`${index}`).ask();
     clock.advance(3_000);
@@ -114,7 +114,7 @@ describe("a limiter whose clock", () => {
     expect(clock.timers).toBe(0);
   });
 
-  test.each(["the first reading", "a timer"])("throws at %s goes on, and grants no more for it", (when) => {
+  test.each(["the first reading", "a timer"])("throws at %s continues, and grants no more for it", (when) => {
     let isBroken = when === "the first reading";
     const { clock, notes, client } = rig((now) => {
       if (now > 1_500) isBroken = false;

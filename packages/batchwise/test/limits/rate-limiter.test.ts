@@ -224,7 +224,7 @@ describe("clients that share a limiter", () => {
 });
 
 describe("`hold`", () => {
-  test("stops everybody for as long as it says", () => {
+  test("stops all batchers for as long as it says", () => {
     const { clock, client, limiter, notes } = rig({ callsPerMinute: 6_000 });
     limiter.hold(2_000);
     client("a").ask();

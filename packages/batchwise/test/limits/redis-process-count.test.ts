@@ -71,7 +71,7 @@ test.each([
     },
   ],
   ["rejects", () => Promise.reject(new Error("Odd."))],
-])("an `onState` that %s is called, and the limiter goes on", async (_how, fail) => {
+])("an `onState` that %s is called, and the limiter continues", async (_how, fail) => {
   const clock = virtualClock();
   const { client, redis } = grantingClient();
   const states: string[] = [];

@@ -77,7 +77,7 @@ describe("a dispatcher that stops", () => {
     }
   });
 
-  test("is counted no more beside one that goes on", async () => {
+  test("is counted no more beside one that continues", async () => {
     const { meter, samples } = metrics();
     const [first, second] = [new Teller(), new Teller()];
     for (const dispatcher of [first, second]) {

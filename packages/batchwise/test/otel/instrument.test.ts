@@ -280,7 +280,7 @@ describe("instrument", () => {
     expect(message(() => instrument(batcher, { keyLabel: "yes" } as never))).toMatchObject({ code: "INVALID_OPTION" });
   });
 
-  test("reports a meter that throws as a warning, and the batch goes on", async () => {
+  test("reports a meter that throws as a warning, and the batch continues", async () => {
     const { meter } = metrics();
     const { clock, handler, batcher } = rig({ name: "words" });
     const warnings: string[] = [];

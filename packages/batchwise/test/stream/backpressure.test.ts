@@ -141,7 +141,7 @@ describe("a slow reader", () => {
     expect(await slow.next()).toEqual(ended);
   });
 
-  test("whose deadline passes with a chunk unread lets the others go on", async () => {
+  test("whose deadline passes with a chunk unread lets the others continue", async () => {
     const { stream, call, clock } = streamRig({ maxBufferedChunks: 1 });
     const [slow, fast] = [stream("slow", { timeoutMs: 100 }), read(stream("fast"))];
     await hold(call, clock);
@@ -156,7 +156,7 @@ describe("a slow reader", () => {
     await expect(slow.next()).rejects.toMatchObject({ code: "DEADLINE_EXCEEDED" });
   });
 
-  test("whose signal aborts with a chunk unread lets the others go on", async () => {
+  test("whose signal aborts with a chunk unread lets the others continue", async () => {
     const { stream, call, clock } = streamRig({ maxBufferedChunks: 1 });
     const controller = new AbortController();
     const [, fast] = [stream("slow", { signal: controller.signal }), read(stream("fast"))];

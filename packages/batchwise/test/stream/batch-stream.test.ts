@@ -43,7 +43,7 @@ describe("batchStream()", () => {
     ]);
   });
 
-  test("ends one caller at DONE while the others go on, and ignores its place from then on", async () => {
+  test("ends one caller at DONE while the others continue, and ignores its place from then on", async () => {
     const { stream, call, clock } = streamRig();
     const [a, b] = [read(stream("a")), read(stream("b"))];
     await clock.settle();

@@ -102,7 +102,7 @@ describe("a caller's AsyncLocalStorage store", () => {
     return JSON.parse(stdout) as Record<string, unknown>;
   };
 
-  test("is not reachable when its stream has ended, however it did, though the batch goes on; nor are its chunks", () => {
+  test("is not reachable when its stream has ended, however it did, though the batch continues; nor are its chunks", () => {
     const { chunksMade, ...report } = run();
     expect(chunksMade).toBeGreaterThan(30);
     expect(report).toEqual({ running: 1, chunksKept: 0, whileOthersGoOn: [], afterTheBatch: [] });

@@ -5,7 +5,7 @@ import { range } from "../support.ts";
 import { addsUp, chunk, ended, fateOf, read, streamRig } from "./support.ts";
 
 describe("a reader that breaks off", () => {
-  test("by `break` ends its own part; the others go on", async () => {
+  test("by `break` ends its own part; the others continue", async () => {
     const { stream, call, clock } = streamRig();
     const taken: unknown[] = [];
     const leaver = (async () => {

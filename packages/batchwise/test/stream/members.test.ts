@@ -35,7 +35,7 @@ describe("the members of a stream function", () => {
     await stream.ready();
   });
 
-  test("submitMany collects the chunks of each, and rejects with the first failure while the others go on", async () => {
+  test("submitMany collects the chunks of each, and rejects with the first failure while the others continue", async () => {
     const { stream, call, clock } = streamRig();
     const many = Promise.allSettled([stream.submitMany(["a", "b"])]);
     await clock.settle();

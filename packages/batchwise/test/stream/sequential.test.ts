@@ -164,7 +164,7 @@ describe("a batch that waits for a caller who does not read", () => {
     expect(rig.clock.timers).toBe(0);
   });
 
-  test("goes on with a listener that throws, one that reads, and one that has been removed", async () => {
+  test("continues with a listener that throws, one that reads, and one that has been removed", async () => {
     const { stream, clock, warnings } = counting(3, 1);
     const a = stream("a");
     stream.on("warning", () => {

@@ -92,7 +92,7 @@ describe("a caller who does not read", () => {
     expect(of.call(0).isStopped).toBe(true);
   });
 
-  test("goes on when it reads in time", async () => {
+  test("continues when it reads in time", async () => {
     const of = streamRig({ maxBufferedChunks: 1 });
     const slow = of.stream.submit("slow");
     const other = read(of.stream.submit("other"));

@@ -52,7 +52,7 @@ export function serveCommand(): Command {
     .option("--model <path>", "an .onnx sentence encoder, or its folder; unset: a small one with random weights")
     .option("--tokenizer <path>", "the model's tokenizer.json; unset: the one beside the model")
     .option("--model-dir <path>", "where the built-in model is kept; unset: the user's cache folder")
-    .option("--model-name <name>", "the name that callers ask for; unset: taken from the file")
+    .option("--model-name <name>", "the model's name in requests; unset: taken from the file")
     .option("--max-tokens <count>", "longest text in tokens; unset: what the model's files say", positive)
     .option("--truncate", "cut texts that are too long; unset: refuse them")
     .option("--no-token-input", "refuse token ids in place of texts")
@@ -65,7 +65,7 @@ export function serveCommand(): Command {
     .option("--max-batch-tokens <count>", "cap on a batch's padded tokens; unset: learned", positive)
     .option("--max-batch-size <count>", "cap on a batch's texts; 1: no batching", positive)
     .option("--batch-anyway", "batch also where a text's vector depends on its batch, as in int8 graphs")
-    .option("--max-wait-ms <ms>", "how long a text may wait for company (default: 0)", integerFrom(0))
+    .option("--max-wait-ms <ms>", "how long a text may wait for a fuller batch (default: 0)", integerFrom(0))
     .option("--max-queue-size <count>", "texts that may wait before new ones are refused (default: 10000)", positive)
     .option("--timeout-ms <ms>", "deadline of a text from its arrival; unset: none", positive)
     .option(
@@ -81,7 +81,7 @@ export function serveCommand(): Command {
       positive,
     )
     .option("--drain-delay-ms <ms>", "on a stop, health checks fail for so long first (default: 0)", integerFrom(0))
-    .option("--allow-host <name...>", "other names under which it may be asked; '*' for any")
+    .option("--allow-host <name...>", "other host names that it accepts; '*' for any")
     .addOption(new Option("--access-log <format>", "a line a request on standard output").choices(["json", "text"]))
     .action(async ({ modelDir, port, ...flags }: ServeFlags) => {
       expectPackage("onnxruntime-node", INSTALL_RUNTIME, "batchwise serve");

@@ -32,7 +32,7 @@ describe("an idle connection", () => {
 });
 
 describe("a service that is stopped with a drain delay", () => {
-  test("fails health checks at once, goes on answering texts on new connections, and then refuses them", async () => {
+  test("fails health checks at once, keeps answering texts on new connections, and then refuses them", async () => {
     const service = await startSmall({ drainDelayMs: 2_000 });
     const startedAt = performance.now();
     const closed = service.close();

@@ -24,7 +24,7 @@ async function announce(port: number, head: string, version = "1.1"): Promise<Wa
 const JSON_TYPE = "content-type: application/json\r\n";
 
 describe("a caller that waits for 100 Continue", () => {
-  test("gets it before the body, and then the answer on a connection that goes on", async () => {
+  test("gets it before the body, and then the answer on a connection that continues", async () => {
     const { socket, first } = await announce((await startSmall()).port, "POST /v1/embeddings");
     socket.write(`${JSON_TYPE}content-length: ${BODY.length}\r\n\r\n`);
     expect(await first).toBe("HTTP/1.1 100 Continue\r\n\r\n");

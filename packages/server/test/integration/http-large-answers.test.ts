@@ -47,7 +47,7 @@ async function slowReader(service: Service): Promise<Socket> {
 }
 
 describe("a large answer", () => {
-  test("arrives whole, and the connection goes on", async () => {
+  test("arrives whole, and the connection continues", async () => {
     const service = await startSmall(WIDE);
     for (let round = 0; round < 2; round += 1) {
       const answer = await embed(service, MANY);

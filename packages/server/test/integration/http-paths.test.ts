@@ -88,7 +88,7 @@ test.each([
   expect(metrics).toMatch(/_count\{http_request_method="GET",http_response_status_code="400"\} 1/);
 });
 
-test("are refused before their body is read, and the connection goes on", async () => {
+test("are refused before their body is read, and the connection continues", async () => {
   const records: AccessRecord[] = [];
   const service = await startSmall({ onAccess: (record) => records.push(record) });
   const post = "POST /v1/../v1/embeddings HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{}";

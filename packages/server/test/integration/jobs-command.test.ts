@@ -281,7 +281,7 @@ describe("batchwise jobs", () => {
     const nobody = await practice.done("jobs", "doctor", "--base-url", "http://127.0.0.1:1/v1");
     expect(nobody).toMatchObject({
       code: 3,
-      output: expect.stringContaining("PROBLEM account: nobody answers at http:"),
+      output: expect.stringContaining("PROBLEM account: no server answers at http:"),
     });
     expect(nobody.output).toContain("-> Check --base-url / OPENAI_BASE_URL, and the network.");
     expect(nobody.output).not.toContain("OPENAI_API_KEY");

@@ -37,7 +37,7 @@ describe("a file that is refused stores nothing", () => {
     expect(await waitingIn(practice)).toBe(0);
   });
 
-  test("for a request that is another than in an earlier run, and the file goes on once that is put right", async () => {
+  test("for a request that is another than in an earlier run, and the file continues once that is put right", async () => {
     const practice = await Practice.start();
     practice.write("in.jsonl", line("old", "a"));
     expect(await ended(practice.run("in.jsonl"))).toMatchObject({ code: 0 });

@@ -118,7 +118,7 @@ describe("batchwise run", () => {
     expect(existsSync(practice.file("in.outcomes.jsonl.previous"))).toBe(false);
   });
 
-  test("stops on Ctrl-C with 130 and says how to go on, and goes on", async () => {
+  test("stops on Ctrl-C with 130 and names the command that continues, which does", async () => {
     const practice = await oneAfterTheOther();
     practice.writeLines("in.jsonl", REQUESTS);
     const command = practice.run("in.jsonl", "--max-requests", "300");
@@ -126,7 +126,7 @@ describe("batchwise run", () => {
     command.process.kill("SIGINT");
     const { code, output } = await ended(command);
     expect({ code, output }).toMatchObject({ code: 130, output: expect.stringMatching(/Stopped: \d+ of 1,200 done/) });
-    expect(output).toContain("To go on: batchwise run in.jsonl --poll-ms 200");
+    expect(output).toContain("To continue: batchwise run in.jsonl --poll-ms 200");
     expect(await ended(practice.run("in.jsonl", "--max-requests", "300"))).toMatchObject({ code: 0 });
     expectAllOnce(practice, REQUESTS);
   });
@@ -306,7 +306,7 @@ describe("batchwise run", () => {
     const { code, output } = await practice.done(...args);
     expect(code).toBe(1);
     expect(output).toMatch(
-      /nobody answers at http:\S+:1\/v1: Connection error.*\. Check --base-url \/ OPENAI_BASE_URL/,
+      /no server answers at http:\S+:1\/v1: Connection error.*\. Check --base-url \/ OPENAI_BASE_URL/,
     );
   });
 });

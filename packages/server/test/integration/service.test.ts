@@ -180,7 +180,7 @@ describe("a client that hangs up", () => {
 describe("a body over the limit, through a socket", () => {
   const text = "a".repeat(10 * 1024 * 1024);
 
-  test("is refused with the limit, and the service goes on", async () => {
+  test("is refused with the limit, and the service continues", async () => {
     const service = await start(await smallEncoder());
     const client = clientOf(service);
     await expect(client.embeddings.create({ model, input: text })).rejects.toMatchObject({

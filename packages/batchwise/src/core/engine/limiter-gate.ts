@@ -140,7 +140,7 @@ export class LimiterGate implements LimiterClient {
     const now = this.#services.clock.now();
     this.#pausesUntil = now + PAUSE_AFTER_FAILURE_MS;
     this.#afterFailure.set(this.#pausesUntil, now);
-    this.#warn("The limiter failed; it is asked again in a second.", error);
+    this.#warn("The limiter failed; it is called again in a second.", error);
   }
 
   #warn(message: string, error: unknown): void {

@@ -158,7 +158,7 @@ export class QuarantinedError extends DispatchError {
   constructor(keys: readonly string[], requests: number) {
     const what = `${requests} ${requests === 1 ? "request has" : "requests have"} no outcome`;
     const where = `${keys.length === 1 ? "its batch is" : `their ${keys.length} batches are`} quarantined`;
-    const out = "batches({ keys }) says why; resume(keys) goes on with them, requeue(keys) sends their requests anew.";
+    const out = "batches({ keys }) says why; resume(keys) continues them, requeue(keys) sends their requests anew.";
     super("QUARANTINED", `${what}: ${where} (${listed(keys)}). ${out}`);
     this.keys = keys;
   }

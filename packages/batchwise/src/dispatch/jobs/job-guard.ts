@@ -195,11 +195,11 @@ function wordsOfKey(account: string, words: string): string {
 
 function keysError(job: string, each: readonly string[]): DispatchError {
   const rest = "This run ends, and its requests stay in the store: check the key, then call it again.";
-  return new DispatchError("ACCOUNT_REFUSED", `Nothing can go on with the job "${job}": ${each.join(", ")}. ${rest}`);
+  return new DispatchError("ACCOUNT_REFUSED", `The job "${job}" cannot continue: ${each.join(", ")}. ${rest}`);
 }
 
 function modelsError(job: string, each: readonly string[]): DispatchError {
   const rest =
     "This run ends. Stored requests keep their model: run corrected ones under a new `job`. If the model is right and available by now, call it again.";
-  return new DispatchError("MODEL_REFUSED", `Nothing can go on with the job "${job}": ${each.join(", ")}. ${rest}`);
+  return new DispatchError("MODEL_REFUSED", `The job "${job}" cannot continue: ${each.join(", ")}. ${rest}`);
 }

@@ -9,7 +9,7 @@ export const DISPATCHER_HINTS: Readonly<Record<string, string>> = {
   requestsType: "there is no type here: the endpoint follows from the body of a request",
   "requestKwargs defaults": "it is `requestDefaults` here: merged under the body of each request",
   "batchProcessFunc onResult": "it is `onOutcome` here: called with each outcome",
-  "waitTime pollInterval poll": "it is `pollMs` of the account here: how often it is asked, in milliseconds",
+  "waitTime pollInterval poll": "it is `pollMs` of the account here: the pause between polls, in milliseconds",
   "retries attempts": "it is `retry` here: `{ attempts }`, which counts the first try",
   "account client provider providers": "it is `accounts` here: `[openaiAccount({ client })]`",
   primeCache: "it is an option of `anthropicAccount` alone",

@@ -63,7 +63,7 @@ export class SteadyClock implements DispatchClock {
   #tell(before: WallClock): void {
     const { offset, doubt } = this.#known;
     if (doubt !== null && doubt.since !== before.doubt?.since) {
-      const rest = `Until it has lasted ${BELIEVED_AFTER_MS / 60_000} minutes, the old time goes on and no batch is sent.`;
+      const rest = `Until it has lasted ${BELIEVED_AFTER_MS / 60_000} minutes, the old time continues and no batch is sent.`;
       this.#onStep(
         `The wall clock stepped by ${seconds(doubt.offset - offset)} s. ${rest}`,
         false,

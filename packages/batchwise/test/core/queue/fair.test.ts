@@ -106,7 +106,7 @@ describe("tenants that share a line", () => {
     expect(kit.leave(3).queue.oldest).toBeNull();
   });
 
-  test("are not waited for when they have left, and the others go on", () => {
+  test("are not waited for when they have been removed, and the others continue", () => {
     const kit = fair();
     for (const id of range(30)) kit.push({ id, tenant: ["a", "b", "c"][id % 3] as string });
     expect(kit.take({ maxBatchSize: 4 })).toEqual([0, 1, 2, 3]);

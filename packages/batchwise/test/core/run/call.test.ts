@@ -104,7 +104,7 @@ function answerOf(list: readonly Place[]): ArrayLike<unknown> {
 }
 
 describe("the places of an answer", () => {
-  test("give each caller his own result or error, once, and everybody is counted", async () => {
+  test("give each caller its own result or error, once, and count every caller", async () => {
     const one = fc.record({
       kind: fc.constantFrom<Kind[]>("bare", "many", "counting", "gone"),
       of: fc.constantFrom(...places),

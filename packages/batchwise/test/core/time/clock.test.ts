@@ -96,7 +96,7 @@ describe("a steady clock", () => {
     expect([depths, under.timers]).toEqual([[1], 0]);
   });
 
-  test("goes on where fake timers are switched on, moved and switched off", () => {
+  test("continues where fake timers are switched on, moved and switched off", () => {
     const clock = new SteadyClock(systemClock, (callback) => callback());
     const before = clock.now();
     vi.useFakeTimers({ now: 0 });

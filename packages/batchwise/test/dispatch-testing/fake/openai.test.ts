@@ -158,7 +158,7 @@ describe("validation, after the batch was accepted", () => {
     if (status === "completed") expect(first?.response?.body.data).toMatchObject([{ object: "embedding" }, {}]);
   });
 
-  test("fails a batch over the enqueued tokens, and the failed one goes on counting for a while", async () => {
+  test("fails a batch over the enqueued tokens, and the failed one still counts for a while", async () => {
     const { client, clock } = rig({ limits: { enqueuedTokens: 100, failedCountsForMs: 10 * HOUR } });
     const send = async (n: number): Promise<OpenAI.Batch> => {
       const messages = [{ role: "user", content: "word ".repeat(60) }];

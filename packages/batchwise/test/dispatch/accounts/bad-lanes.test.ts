@@ -76,7 +76,7 @@ describe("every line of a lane is bad, and validation names one", () => {
     await dispatcher.stop();
   });
 
-  test("one request that passes validation lets the others go on", async () => {
+  test("one request that passes validation lets the others continue", async () => {
     const here: { isMended: boolean } = { isMended: false };
     const { fake, dispatcher, store, time, run, runFor } = await site({
       faultOf: () => (here.isMended ? null : badField),
@@ -94,7 +94,7 @@ describe("every line of a lane is bad, and validation names one", () => {
     await dispatcher.stop();
   });
 
-  test("a person lets them go on at once, also in a later process", async () => {
+  test("an operator lets them continue at once, also in a later process", async () => {
     const here: { isMended: boolean } = { isMended: false };
     const faultOf = (): typeof noModel | null => (here.isMended ? null : noModel);
     const { fake, dispatcher, spawn, store, time, run, runFor } = await site({ faultOf });
@@ -115,7 +115,7 @@ describe("every line of a lane is bad, and validation names one", () => {
     await later.stop();
   });
 
-  test("other lanes go on meanwhile", async () => {
+  test("other lanes continue meanwhile", async () => {
     const { fake, dispatcher, runFor } = await site({ faultOf: ({ body }) => (body.model === "m" ? noModel : null) });
     await dispatcher.enqueueMany([...names(20).map((id) => ask(id)), ask("other", "n")]);
     await runFor(HOUR);
@@ -124,7 +124,7 @@ describe("every line of a lane is bad, and validation names one", () => {
     await dispatcher.stop();
   });
 
-  test("the lane goes on at another account that takes it", async () => {
+  test("the lane continues at another account that takes it", async () => {
     const here = world();
     const bad = fakeProvider({ clock: here.time, limits: { namedFaults: 1 }, faultOf: () => noModel });
     const good = fakeProvider({ clock: here.time, seed: 2 });

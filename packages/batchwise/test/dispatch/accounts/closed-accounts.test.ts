@@ -104,7 +104,7 @@ describe("an unsent batch goes back to its lane, and the other account gets it",
     expect(await timeToRest(() => unreachable)).toBeLessThan(10 * MINUTE);
   });
 
-  test("for one that a person has paused", async () => {
+  test("for one that an operator has paused", async () => {
     const ms = await timeToRest(
       (fake) => {
         fake.inject({ on: "files.create", accept: false, times: 10_000, reply: { status: 500 } });

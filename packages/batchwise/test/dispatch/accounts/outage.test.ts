@@ -122,7 +122,7 @@ describe.each(some(3, outages))("two hours of $name", (each) => {
   });
 });
 
-test.each(some(2, outages))("four days of $name put the requests aside, for a person to decide", async (each) => {
+test.each(some(2, outages))("four days of $name quarantine the requests, for an operator to decide", async (each) => {
   const { run, store, time, dispatcher, told, creates } = await during(each, 4 * DAY, 20, 10);
   await run(async () => time.now() >= START + 3.5 * DAY);
   const { outcomes, batches, inBatches } = await dispatcher.stats();

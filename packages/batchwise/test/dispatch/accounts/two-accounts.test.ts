@@ -122,7 +122,7 @@ test("a call that failed once excludes no account where only the other takes lar
   expect(here.time.now() - begunAt).toBeLessThan(10 * MINUTE);
 });
 
-describe("a key that a person has mended is used at once", () => {
+describe("a key that an operator has mended is used at once", () => {
   const noKey = { message: "No.", type: "invalid_request_error", code: "invalid_api_key" };
   const refusal: FakeFault = {
     ...{ on: ["files.create", "batches.create"], accept: false, times: 10_000 },

@@ -110,7 +110,7 @@ test.each([
   expect(Object.fromEntries(sim.successes())).toEqual({ a: 1, b: 1 });
 });
 
-test("one whose create may have been taken is tried ever later, and goes on once that is mended", async () => {
+test("one whose create may have been taken is tried ever later, and continues once that is mended", async () => {
   const { time, store, dispatcher, mend, sim, told, until } = await sent("create");
   await time.advance(6 * HOUR);
   expect(["submitting", "unknown"]).toContain((await dispatcher.batches())[0]?.state);

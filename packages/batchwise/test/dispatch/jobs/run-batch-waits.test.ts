@@ -35,7 +35,7 @@ function watched(here: JobWorld, count: number, more: object = {}) {
   return { errors, pauses, outcomes };
 }
 
-test("a wrong key ends the run before anything is uploaded, and the same call goes on once it is right", async () => {
+test("a wrong key ends the run before anything is uploaded, and the same call continues once it is right", async () => {
   const here = jobWorld();
   here.fake.inject(refused(CALLS, 401));
   const before = here.time.now();
@@ -43,7 +43,7 @@ test("a wrong key ends the run before anything is uploaded, and the same call go
   const ended = here.settle(all(outcomes));
   await expect(ended).rejects.toMatchObject({ code: "ACCOUNT_REFUSED" });
   await expect(ended).rejects.toThrow(
-    'Nothing can go on with the job "night": the account "openai" answered 401 (invalid_api_key: Incorrect API key',
+    'The job "night" cannot continue: the account "openai" answered 401 (invalid_api_key: Incorrect API key',
   );
   expect(here.time.now() - before).toBeLessThan(MINUTE);
   expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "openai" }]);
@@ -181,7 +181,7 @@ test("one of two accounts with a wrong key is reported once, and the other one r
   expect(errors).toMatchObject([{ code: "ACCOUNT_PAUSED", account: "broken" }]);
 });
 
-test("a key that fails later ends the run, which goes on with the same call", async () => {
+test("a key that fails later ends the run, which continues with the same call", async () => {
   const here = jobWorld();
   here.time.setTimeout(() => here.fake.inject(refused(CALLS, 401)), 20 * MINUTE);
   const { outcomes, errors } = watched(here, 25);
@@ -251,7 +251,7 @@ test("a provider that drops connections for an hour is reported once, and stands
   expect(pauses[0]).toMatchObject({ account: "openai", reason: expect.stringContaining("Connection error") });
 });
 
-test("an account that a person has paused stands in the progress, without an end", async () => {
+test("an account that an operator has paused stands in the progress, without an end", async () => {
   const here = jobWorld();
   const { outcomes, pauses } = watched(here, 5);
   const client = new OpenAI({ apiKey: "key", baseURL: "http://fake.test/v1", fetch: here.fake.fetch });

@@ -175,7 +175,7 @@ test("a request that no account takes is named by its index, and earlier ones st
   await expect(another).rejects.toThrow('requests[0]: Expected `job` to be "night" or absent, got "day".');
 });
 
-test("an aborted signal ends the run with its reason, lets nothing go on, ends the iterable, and loses nothing", async () => {
+test("an aborted signal ends the run with its reason, lets nothing continue, ends the iterable, and loses nothing", async () => {
   const { run, settle, fake, time } = jobWorld();
   const stop = new AbortController();
   let isEnded = false;
@@ -258,7 +258,7 @@ test("other work in the store is neither given nor waited for", async () => {
   expect(await settle(long)).toHaveLength(10);
 });
 
-test("batches that wait for a person end the run with their keys, after all outcomes that there are", async () => {
+test("batches that wait for an operator end the run with their keys, after all outcomes that there are", async () => {
   const { run, settle, fake, time } = jobWorld({ plan: ({ index }) => ({ runMs: index === 0 ? MINUTE : 2 * HOUR }) });
   const lost = { status: 404, body: { error: { message: "No such batch.", code: null } } };
   const forget = { on: ["batches.retrieve", "batches.list"] as const, times: 1_000, accept: false, reply: lost };
@@ -296,7 +296,7 @@ test("a store that does not answer for a while is reported to onError and waited
   expect(onError).toHaveBeenCalledWith(expect.objectContaining({ code: "STORE_UNAVAILABLE" }), { operation: "store" });
 });
 
-test("a run that goes on waits for a store that fails at any one look at its requests", async () => {
+test("a run that continues waits for a store that fails at any one look at its requests", async () => {
   const { run, settle, store, time } = jobWorld();
   const requests = Array.from({ length: 3 }, (_, n) => ({ id: `own${n}`, body: bodyOf(`r${n}`) }));
   await settle(all(run({ requests })));

@@ -226,7 +226,7 @@ test("a library that words the same schema in another way changes nothing", asyn
   await sentBy(openai, { id: "a", ...chat }, { store, schema: schemaOf(() => reworded) });
 });
 
-test("a job whose schema was recorded in its library's own words goes on", async () => {
+test("a job whose schema was recorded in its library's own words continues", async () => {
   const store = memoryStore();
   await sentBy(openai, { id: "a", ...chat }, { store });
   const schema = { ...sent, properties: { name: { anyOf: [text, { type: "null" }] } } };
@@ -244,7 +244,7 @@ test("a body has one identity with and without a schema", async () => {
   expect(await again).toEqual({});
 });
 
-test("a job of an earlier version, which recorded no schema, goes on with one and records it", async () => {
+test("a job of an earlier version, which recorded no schema, continues with one and records it", async () => {
   const store = memoryStore();
   const none = schemaOf(() => {
     throw new Error("None.");

@@ -43,7 +43,7 @@ const idOf = (views: readonly { readonly id: string; readonly foreign: boolean }
   views.find((view) => view.foreign === foreign)?.id as string;
 
 describe.each([openai, anthropic])("at $name", (service) => {
-  test("a batch of unknown outcome goes on with the one that is named, and nothing runs twice", async () => {
+  test("a batch of unknown outcome continues with the one that is named, and nothing runs twice", async () => {
     const { dispatcher, key, fake, rest } = await unknown(service);
     expect(await dispatcher.batches()).toMatchObject([{ state: "unknown" }]);
     const id = idOf(fake.batches(), false);
@@ -54,7 +54,7 @@ describe.each([openai, anthropic])("at $name", (service) => {
     await dispatcher.stop();
   });
 
-  test("a quarantined batch goes on with the one that is named, also from a process that runs no loops", async () => {
+  test("a quarantined batch continues with the one that is named, also from a process that runs no loops", async () => {
     const { dispatcher, key, fake, rest, store, time } = await quarantined(service);
     const { createDispatcher } = await import("../../../src/dispatch/dispatcher.ts");
     const operator = createDispatcher({ store, clock: { ...clockOf(time) }, accounts: [service.account(fake)] });

@@ -120,7 +120,7 @@ test("a pause that comes during an upload still keeps the create back", async ()
   await dispatcher.stop();
 });
 
-test("a paused lane waits and the others of the account go on", async () => {
+test("a paused lane waits and the others of the account continue", async () => {
   const { open, fake, pass, told } = operatorWorld();
   const dispatcher = await open(openai.account(fake));
   await dispatcher.pauseLane(LANE);
@@ -153,7 +153,7 @@ test("requests go to another account while theirs is paused, also those of a bat
   await dispatcher.stop();
 });
 
-test("of several calls in one millisecond one has paused, and one has let it go on", async () => {
+test("of several calls in one millisecond one has paused, and one has let it continue", async () => {
   const { open, fake } = operatorWorld();
   const processes = await Promise.all(["a", "b", "c"].map((owner) => open(openai.account(fake), { owner })));
   const [one] = processes as [(typeof processes)[number]];

@@ -62,7 +62,7 @@ test("a log read until idle gives its outcomes, and then says which batches wait
   await dispatcher.stop();
 });
 
-test("a batch that was found by its size and is then forgotten waits for a person, and is not sent again", async () => {
+test("a batch that was found by its size and is then forgotten waits for an operator, and is not sent again", async () => {
   const { open, fake, pass, rest } = operatorWorld({ plan: { runMs: 2 * HOUR } });
   fake.inject({ on: "messages.create", reply: "drop" });
   const dispatcher = await open(anthropic.account(fake));

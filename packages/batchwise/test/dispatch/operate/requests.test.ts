@@ -97,7 +97,7 @@ test("pages are full until the last one, also where the store finds little at a 
   await dispatcher.stop();
 });
 
-test("a page ends after so many reads that find nothing, and says where to go on", async () => {
+test("a page ends after so many reads that find nothing, and gives a cursor to continue", async () => {
   const { open, fake } = operatorWorld();
   const store = finding(async ({ after }) => ({ rows: [], next: after + 1 }));
   const dispatcher = await open(openai.account(fake), { store });

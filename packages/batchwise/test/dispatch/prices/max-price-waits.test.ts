@@ -98,7 +98,7 @@ test("a job whose requests were moved to the urgent lane still ends at its limit
   expect(await ended).toBeInstanceOf(PriceLimitError);
 });
 
-test("a batch that waits for a person holds no job open that has reached its limit", async () => {
+test("a batch that waits for an operator holds no job open that has reached its limit", async () => {
   const { run, settle, fake, store } = jobWorld({ plan: { runMs: HOUR } });
   const lost = { status: 404, body: { error: { message: "No such batch.", code: null } } };
   fake.inject({ on: ["batches.retrieve", "batches.list"], times: 10_000, accept: false, reply: lost });

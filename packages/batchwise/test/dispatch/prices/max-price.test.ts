@@ -31,7 +31,7 @@ function priced() {
   });
 }
 
-test("a job ends at its maxPrice with the figures, and the same call with a higher one goes on", async () => {
+test("a job ends at its maxPrice with the figures, and the same call with a higher one continues", async () => {
   const { run, settle, fake, store } = priced();
   const told: unknown[] = [];
   const progress: JobProgress[] = [];

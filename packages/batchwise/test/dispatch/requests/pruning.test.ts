@@ -194,7 +194,7 @@ describe("a retention", () => {
     expect(told).toEqual([]);
   });
 
-  test("goes on when the process that had the duty is gone", async () => {
+  test("continues when the process that had the duty is gone", async () => {
     const { dispatcher, ended, more, time } = await place({ retentionMs: DAY });
     const other = await more({ retentionMs: DAY, owner: "other" });
     await ended("a");

@@ -86,7 +86,7 @@ describe("the client of Cloud Storage", () => {
     expect([fake.calls("uploads.create"), fake.calls("uploads.part"), fake.openUploads]).toEqual([1, 2, 0]);
   });
 
-  test("goes on with an upload where its answer was lost, if it may repeat calls", async () => {
+  test("continues with an upload where its answer was lost, if it may repeat calls", async () => {
     const retryOptions = { idempotencyStrategy: IdempotencyStrategy.RetryAlways, maxRetryDelay: 1 };
     const { storage, fake } = await openGcs({}, { retryOptions });
     fake.inject({ on: "uploads.part", reply: "drop" });

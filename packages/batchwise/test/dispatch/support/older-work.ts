@@ -121,7 +121,7 @@ export function testOlderWork(open: () => Promise<Store>): void {
 
 /** `open` gives a store with the fixture of the last version without limits of price. */
 export function testPriceInOlderWork(open: () => Promise<Store>): void {
-  test("goes on beside a tenant whose new requests have a maxPrice, which holds until it is raised", async () => {
+  test("continues beside a tenant whose new requests have a maxPrice, which holds until it is raised", async () => {
     const store = await open();
     const prices = { m: { input: 1_000, output: 1_000, batchDiscount: 0 } };
     const under = (acme: number) => ({ prices, maxPrice: { tenants: { acme } } });

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { startRedisPair } from "../services/redis-pair.ts";
 import { ioredis, pause, Taker } from "./kit.ts";
 
-test("a process whose server has become a replica keeps its share, and goes on at the new primary", async () => {
+test("a process whose server has become a replica keeps its share, and continues at the new primary", async () => {
   const { proxy, secondPort, failOver } = await startRedisPair();
   const states: unknown[] = [];
   const client = await ioredis(proxy.port);

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { clientAt } from "../services/redis.ts";
 import { ioredis, pause, place, Taker, Wire } from "./kit.ts";
 
-test("without Redis the processes go on with equal shares within a second, one that starts takes its share, and all come back", async () => {
+test("without Redis the processes continue with equal shares within a second, one that starts takes its share, and all come back", async () => {
   const { port, key } = await place();
   const wire = new Wire(port);
   await wire.open();

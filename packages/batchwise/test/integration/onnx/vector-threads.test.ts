@@ -17,7 +17,7 @@ async function encoderThreads(workers: number): Promise<VectorThreads> {
 }
 
 describe("model threads with a real model", () => {
-  test("answer each of many runs with its own vectors, and the event loop goes on meanwhile", async () => {
+  test("answer each of many runs with its own vectors, and the event loop continues meanwhile", async () => {
     const threads = await encoderThreads(2);
     const lists = Array.from({ length: 24 }, (_, index) =>
       Array.from({ length: 60 }, (_, place) => 3 + index * 60 + place),
@@ -36,7 +36,7 @@ describe("model threads with a real model", () => {
     expect(maxDifference(together[0] ?? [], together[1] ?? [])).toBeGreaterThan(1e-2);
   });
 
-  test("pass on the model's own message when it fails, and go on", async () => {
+  test("pass on the model's own message when it fails, and continue", async () => {
     const threads = await encoderThreads(1);
     await expect(threads.run(padTokens([[5, 99_999]], 0))).rejects.toMatchObject({
       code: "MODEL_FAILED",

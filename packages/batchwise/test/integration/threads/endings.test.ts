@@ -72,7 +72,7 @@ describe("an error sent to a thread", () => {
 });
 
 describe("a value that cannot be cloned", () => {
-  test("as an item rejects its own submit, and the thread goes on", async () => {
+  test("as an item rejects its own submit, and the thread continues", async () => {
     const caller = new CallingThread(shareBatcher(createBatcher(async (items: number[]) => items)));
     expect(await caller.errorOf("uncloneable")).toMatchObject({ name: "DataCloneError" });
     expect(await caller.errorOf("uncloneableSync")).toMatchObject({ name: "DataCloneError" });

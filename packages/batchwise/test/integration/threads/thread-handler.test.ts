@@ -28,7 +28,7 @@ function threads(
 }
 
 describe("a handler in threads", () => {
-  test("runs in a thread of its own, and the event loop goes on while it is busy", async () => {
+  test("runs in a thread of its own, and the event loop continues while it is busy", async () => {
     const { batcher } = threads();
     expect(await batcher.submit("thread")).not.toBe(threadId);
     let ticks = 0;
@@ -106,7 +106,7 @@ describe("a handler in threads", () => {
 });
 
 describe("a handler in threads that fails", () => {
-  test("by throwing rejects its batch with the error's class, message and properties, and goes on", async () => {
+  test("by throwing rejects its batch with the error's class, message and properties, and continues", async () => {
     const { batcher, handler } = threads();
     const error = await reasonOf(batcher.submit("throw"));
     expect(error).toBeInstanceOf(TypeError);

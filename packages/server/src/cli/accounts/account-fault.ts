@@ -59,7 +59,7 @@ function faultOf({ kind, status, message }: Fault, opened: OpenAccount): Account
     return { found: `${found}: ${message}`, advice, exitCode: EXIT.usage };
   }
   if (kind === "network") {
-    const found = `nobody answers at ${url}: ${message}`;
+    const found = `no server answers at ${url}: ${message}`;
     return { found, advice: `Check ${address}, and the network.`, exitCode: EXIT.failed };
   }
   const ways = `Check ${address}; if it is right, the provider has trouble: try again later.`;

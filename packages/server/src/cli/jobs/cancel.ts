@@ -46,7 +46,7 @@ function sentences(
   quarantined: readonly string[],
   store: string,
 ): string[] {
-  const counts = { cancelled, "asked for, in batches": requested, "ended before": ended, "not found": notFound };
+  const counts = { cancelled, "requested, in batches": requested, "ended before": ended, "not found": notFound };
   const lines = [listed(counts) || "No request matches."];
   if (requested > 0) {
     lines.push("Those in batches end where a dispatcher runs on this store; results that come first count.");

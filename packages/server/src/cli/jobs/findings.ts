@@ -62,7 +62,7 @@ export function proxyFindings(environment: NodeJS.ProcessEnv, version: string, o
     environment.NODE_USE_ENV_PROXY === "1" ||
     [...options, environment.NODE_OPTIONS ?? ""].some((option) => option.includes("--use-env-proxy"));
   if (isOn) return [ok(check, `${name} is used`)];
-  const found = `${name} is set, and Node.js ${version} uses it only when asked to`;
+  const found = `${name} is set, and Node.js ${version} uses it only when enabled`;
   return [{ check, level: "notice", found, advice: "Set NODE_USE_ENV_PROXY=1 if the provider is behind it." }];
 }
 
@@ -83,7 +83,7 @@ export function filesFinding(files: readonly string[]): Finding[] {
 /** `aheadMs`: ms by which the clock of `whose` is ahead of ours; null if it gave no time. */
 export function clockFinding(aheadMs: number | null, whose: "provider" | "store" = "provider"): Finding {
   const check = "clock";
-  if (aheadMs === null) return { check, level: "notice", found: `the ${whose} tells no time`, advice: null };
+  if (aheadMs === null) return { check, level: "notice", found: `the ${whose} reports no time`, advice: null };
   const off = Math.abs(aheadMs);
   const found = `${duration(off)} ${aheadMs > 0 ? "ahead of" : "behind"} the ${whose}'s`;
   if (off < SKEW_NOTICE_MS) return ok(check, `agrees with the ${whose}'s`);

@@ -50,7 +50,7 @@ function requestLines(row: RequestRow, outcome: OutcomeRow | undefined): [string
   const history = row.history ?? [];
   return [
     ["request", row.id],
-    ["state", row.cancelRequested ? `${state}, its cancel is asked for` : state],
+    ["state", row.cancelRequested ? `${state}, cancel requested` : state],
     ["lane", row.lane.replaceAll(/ +/g, " ")],
     ...(row.job === "" ? [] : ([["job", row.job]] as [string, string][])),
     ...(row.tenant === "" ? [] : ([["tenant", row.tenant]] as [string, string][])),

@@ -17,7 +17,7 @@ const STATUSES = ["succeeded", "failed", "cancelled", "expired"];
 
 export function jobsCommand(): Command {
   const command = new Command("jobs").description(
-    "look into a store of batchwise/dispatch, and decide what it asks for",
+    "inspect a store of batchwise/dispatch, and decide about its batches",
   );
   for (const child of [list(), inspect(), outcomes(), retry(), cancel(), requeue(), prune(), doctor()])
     command.addCommand(child);
@@ -91,7 +91,7 @@ function requeue(): Command {
   return withStore(new Command("requeue").description("send the requests of quarantined batches again"))
     .addArgument(new Argument("[keys...]", "of quarantined batches, as `jobs list` shows them"))
     .option("--all", "of all quarantined batches")
-    .option("--resume", "go on with the batches where they stopped, instead: look at the provider's again")
+    .option("--resume", "continue the batches where they stopped instead, with another look at the provider's")
     .action(async (keys: string[], flags: RequeueFlags) => {
       const { requeue } = await import("./requeue.ts");
       await requeue(keys, flags);

@@ -9,7 +9,9 @@ import type { RunFlags } from "./run-flags.ts";
 export function runCommand(): Command {
   const positive = integerFrom(1);
   const command = new Command("run")
-    .description("send the requests of a JSONL file through a provider's Batch API; again after a stop, it goes on")
+    .description(
+      "send the requests of a JSONL file through a provider's Batch API; the same command continues after a stop",
+    )
     .argument("<input>", "one request a line: a line of an OpenAI batch file, { id?, body }, or a body")
     .option("--output <file>", "outcomes, one a line; written anew at each run (default: <input>.outcomes.jsonl)")
     .option("--job <name>", "what the run is resumed by; unset: the input's file name without its extension")

@@ -54,9 +54,9 @@ function endLines(end: RunEnd): string[] {
   }
   if (isStopped) {
     lines.push(
-      `Stopped: ${counted(written)} of ${counted(total)} done. The provider goes on with what it has; nothing is lost.`,
+      `Stopped: ${counted(written)} of ${counted(total)} done. The provider continues with its batches; nothing is lost.`,
     );
-    lines.push(`To go on: ${thisCommand()}`);
+    lines.push(`To continue: ${thisCommand()}`);
   } else if (aside.length === 0 && written < total) {
     lines.push(
       `${plural(total - written, "request")} of job "${job}" have no outcome in this store: were they pruned?${before(end)}`,

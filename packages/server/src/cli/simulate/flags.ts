@@ -29,7 +29,7 @@ export const OPTIONS: Readonly<
   Record<string, readonly [flag: string, parse: (text: string) => string | number, words: string]>
 > = {
   maxBatchSize: ["--max-batch-size <count>", integerFrom(1), "cap on a batch's items (default: 32)"],
-  maxWaitMs: ["--max-wait-ms <ms>", numberFrom(0), "how long an item may wait for company (default: 0)"],
+  maxWaitMs: ["--max-wait-ms <ms>", numberFrom(0), "how long an item may wait for a fuller batch (default: 0)"],
   concurrency: ["--concurrency <count>", integerFrom(1), "batches that run at the same time (default: 1)"],
   maxQueueSize: ["--max-queue-size <count>", integerFrom(1), "items that may wait (default: 10000)"],
   onFull: [

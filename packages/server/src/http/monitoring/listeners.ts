@@ -14,7 +14,7 @@ export function guarded<Value>(name: string, listener: Listener<Value> | undefin
   const report = (fault: unknown): void => {
     if (isReported) return;
     isReported = true;
-    const message = `The listener \`${name}\` failed: ${wordsOf(fault)}. The service goes on; later faults of it are not reported.`;
+    const message = `The listener \`${name}\` failed: ${wordsOf(fault)}. The service continues; later faults of it are not reported.`;
     process.emitWarning(message, { code: "LISTENER_FAILED" });
   };
   return (value) => {

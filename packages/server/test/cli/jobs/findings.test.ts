@@ -52,7 +52,7 @@ describe("doctor", () => {
     [-20_000, "ok", "agrees with the provider's"],
     [60_000, "notice", "60 s ahead of the provider's"],
     [-86_400_000, "problem", "24.0 h behind the provider's"],
-    [null, "notice", "the provider tells no time"],
+    [null, "notice", "the provider reports no time"],
   ])("says of a clock that is %s ms ahead: %s", (ahead, level, found) => {
     expect(clockFinding(ahead)).toMatchObject({ level, found });
   });

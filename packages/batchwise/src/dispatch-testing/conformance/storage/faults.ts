@@ -31,7 +31,7 @@ export const faultCases: readonly StorageCase[] = [
     equal(((await failure(readAll(storage, storage.uriOf("none")))) as { code?: unknown }).code, "OBJECT_NOT_FOUND");
   }),
 
-  storageCase("tells a forbidden object, and a trouble, from a missing one", async ({ storage, fake }) => {
+  storageCase("distinguishes a forbidden object, and a failure, from a missing one", async ({ storage, fake }) => {
     await put(storage, "a", "a");
     for (const status of [403, 503]) {
       fake.inject({ on: "objects.get", accept: false, reply: { status } });

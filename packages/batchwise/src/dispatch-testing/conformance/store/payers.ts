@@ -49,7 +49,7 @@ async function enqueued(store: Store): Promise<void> {
 }
 
 export const payerCases: readonly StoreCase[] = [
-  storeCase("payers are known once they have a limit, which changes alone", async (store) => {
+  storeCase("payers are known once they have a limit, and only the limit changes", async (store) => {
     equal(await payer(store), undefined);
     deepEqual(await store.payers([{ name: JOB, limit: 500, spent: 40 }], []), [
       { name: JOB, limit: 500, spent: 40, reserved: 0 },
@@ -125,18 +125,21 @@ export const payerCases: readonly StoreCase[] = [
     },
   ),
 
-  storeCase("what the first minRequests cost is asked before how many fit under the caps", async (store) => {
-    await limit(store, 180);
-    await enqueued(store);
-    const small = { maxBytes: 200 };
-    const short = await store.seal(paidSeal(1, { ...small, minRequests: 4 }));
-    equal(short.ok ? "" : short.reason, "price_limit");
-    const few = await store.seal(paidSeal(2, { ...small, minRequests: 3 }));
-    equal(few.ok ? "" : few.reason, "too_few");
-    equal(batchOf(await store.seal(paidSeal(3, { ...small, minRequests: 2 }))).requests, 2);
-  }),
+  storeCase(
+    "the cost of the first minRequests is checked before the number that fits under the caps",
+    async (store) => {
+      await limit(store, 180);
+      await enqueued(store);
+      const small = { maxBytes: 200 };
+      const short = await store.seal(paidSeal(1, { ...small, minRequests: 4 }));
+      equal(short.ok ? "" : short.reason, "price_limit");
+      const few = await store.seal(paidSeal(2, { ...small, minRequests: 3 }));
+      equal(few.ok ? "" : few.reason, "too_few");
+      equal(batchOf(await store.seal(paidSeal(3, { ...small, minRequests: 2 }))).requests, 2);
+    },
+  ),
 
-  storeCase("a settle books what its items cost; the last one releases the reservation", async (store) => {
+  storeCase("a settle books the cost of its items; the last one releases the reservation", async (store) => {
     await limit(store, 1_000);
     await enqueued(store);
     const batch = batchOf(await store.seal(paidSeal(1)));
@@ -167,7 +170,7 @@ export const payerCases: readonly StoreCase[] = [
     deepEqual(await figures(store), [0, 200]);
   }),
 
-  storeCase("a correction changes what a request reserves", async (store) => {
+  storeCase("a correction changes the reservation of a request", async (store) => {
     await limit(store, 1_000);
     await store.enqueue([request("a", { price: 100 })], NOW);
     const batch = batchOf(await store.seal(paidSeal(1)));

@@ -92,7 +92,7 @@ export const probeCases: readonly StoreCase[] = [
     deepEqual([last?.ready, last?.deferredUntil], [2, null]);
   }),
 
-  storeCase("tells since when a lane's requests could be claimed, apart from when they came", async (store) => {
+  storeCase("reports since when a lane's requests could be claimed, apart from when they came", async (store) => {
     const batch = await sealed(store, 1, 2);
     await store.settle(settleInput(batch, [requeue(0, { notBefore: NOW + 9 }), requeue(1, { notBefore: NOW + 5 })]));
     const [retried] = (await store.probe(10, NOW + 20)).lanes;
@@ -150,7 +150,7 @@ export const probeCases: readonly StoreCase[] = [
     deepEqual((await store.probe(10, NOW)).inBatches, 4);
   }),
 
-  storeCase("tells when the next batch can be leased", async (store) => {
+  storeCase("reports when the next batch can be leased", async (store) => {
     const batch = await sealed(store, 1, 1);
     deepEqual((await store.probe(10, NOW)).batchDueAt, batch.leaseUntil);
     await store.transition(batch.key, 1, { leaseUntil: 0, nextAt: NOW + 40 }, NOW);

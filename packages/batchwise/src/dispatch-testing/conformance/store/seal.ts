@@ -116,7 +116,7 @@ const refusalCases: readonly StoreCase[] = [
     deepEqual((await claimed(store, 2, { minRequests: 3 })).length, 3);
   }),
 
-  storeCase("refuses a head that breaks a cap alone", async (store) => {
+  storeCase("refuses a head that breaks a cap by itself", async (store) => {
     await store.enqueue([request("big", { bytes: 900, tokens: 90 })], NOW);
     await refused(store, sealInput(1, { maxBytes: 899 }), "head_too_large");
     await refused(store, sealInput(1, { maxTokens: 89 }), "head_too_large");

@@ -36,6 +36,6 @@ async function notEnded(
   code: "batch_vanished" | "not_ended",
   message: string,
 ): Promise<void> {
-  runtime.report(new Error(`Batch ${lease.batch.key}: ${message} It is asked again.`), lease.context("retrieve"));
+  runtime.report(new Error(`Batch ${lease.batch.key}: ${message} It is polled again.`), lease.context("retrieve"));
   await putOff(lease, code, message, code === "batch_vanished");
 }

@@ -125,7 +125,7 @@ export class DueRuns {
 }
 
 function refuseReport(): never {
-  const message = "The store did not answer in the time of the run. What it did is kept; a later run goes on.";
+  const message = "The store did not answer in the time of the run. Its work is kept; a later run continues.";
   throw new DispatchError("STORE_UNAVAILABLE", message);
 }
 

@@ -199,7 +199,7 @@ export class FetchDoor {
 
   #onLeft(request: CallRequest["request"]): void {
     this.#tell(request, "left");
-    const message = `A call was given up while its request waits. The request goes on and its answer is kept: ${WAYS}.`;
+    const message = `A call was aborted while its request waits. The request continues, and its answer is kept: ${WAYS}.`;
     this.#report("CALLER_LEFT", message);
   }
 

@@ -29,7 +29,7 @@ const COMMON = [
 /** Option names of SDKs and other libraries, with ours. */
 const HINTS: Readonly<Record<string, string>> = {
   apiKey: "it is an option of the SDK's client, which is `client` here",
-  "waitTime pollInterval": "it is `pollMs` here: how often the provider is asked, in milliseconds",
+  "waitTime pollInterval": "it is `pollMs` here: the pause between polls, in milliseconds",
   timeout: "it is `requestTimeoutMs` here: for one call of the provider, in milliseconds",
   model: "it is `models` here: those that the account serves",
 };

@@ -209,7 +209,7 @@ class PooledStore extends SqlStore implements PostgresStore {
 }
 
 function noDispatcherError(): DispatchError {
-  const message = "No dispatcher uses this store object, so nobody can check the requests: make one in this process,";
+  const message = "No dispatcher uses this store object, so it cannot check the requests: make one in this process,";
   const how =
     "createDispatcher({ store, accounts }) with this very store. It need not be started; a stopped one is none.";
   return new DispatchError("NO_DISPATCHER", `${message} ${how}`);

@@ -9,7 +9,7 @@ import { type Script, scriptOf } from "./script.ts";
 
 const SET_BACK =
   "Redis has lost data that it had answered for: it was flushed, or came back without its last writes. Requests, outcomes " +
-  "and batches may be gone; what is left goes on.";
+  "and batches may be gone; the rest continues.";
 
 /** An answer of the script: texts, whole numbers, nothing, and lists of these. */
 export type Reply = string | number | null | readonly Reply[];

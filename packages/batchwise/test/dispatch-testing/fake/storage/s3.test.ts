@@ -66,7 +66,7 @@ test("bytes with a wrong checksum are refused", async () => {
   expect(fake.names("bucket")).toEqual([]);
 });
 
-test("lists escape names and go on behind the last one", async () => {
+test("lists escape names and continue behind the last one", async () => {
   const { client, fake } = await open({ pageSize: 1 });
   for (const name of ["a&b", "a<c"]) fake.write("bucket", name, name);
   const first = await client.listObjectsV2({ Bucket: "bucket" });

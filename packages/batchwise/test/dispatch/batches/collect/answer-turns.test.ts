@@ -13,7 +13,7 @@ function asked(endpoint: string, answer: JsonObject, body: JsonObject = { model:
 const chat = (message: JsonObject): JsonObject => ({ choices: [{ message, finish_reason: "stop" }] });
 const call = { id: "c1", type: "function", function: { name: "f", arguments: "{" } };
 
-test("a chat goes on with the answer and the reason; a call of a tool gets the reason as its result", () => {
+test("a chat continues with the answer and the reason; a call of a tool gets the reason as its result", () => {
   const messages = [{ role: "user", content: "q" }];
   const text = asked("/v1/chat/completions", chat({ role: "assistant", content: "a" }), { model: "m", messages });
   expect(text).toEqual({
@@ -26,7 +26,7 @@ test("a chat goes on with the answer and the reason; a call of a tool gets the r
   ]);
 });
 
-test("Responses goes on in its input, which may have been a text, without ids and reasoning", () => {
+test("Responses continues in its input, which may have been a text, without ids and reasoning", () => {
   const output = [
     { type: "reasoning", id: "rs_1", summary: [] },
     { type: "message", id: "msg_1", role: "assistant", content: [{ type: "output_text", text: "a" }] },
@@ -44,7 +44,7 @@ test("Responses goes on in its input, which may have been a text, without ids an
   ]);
 });
 
-test("Messages goes on with all blocks but empty texts, so that signatures of thinking stay", () => {
+test("Messages continues with all blocks but empty texts, so that signatures of thinking stay", () => {
   const thinking = { type: "thinking", thinking: "…", signature: "s" };
   const said = { content: [thinking, { type: "text", text: " \n" }, { type: "text", text: "a" }] };
   expect(asked("/v1/messages", said)?.messages).toEqual([
@@ -58,7 +58,7 @@ test("Messages goes on with all blocks but empty texts, so that signatures of th
   ]);
 });
 
-test("Gemini goes on in its contents", () => {
+test("Gemini continues in its contents", () => {
   const ended = (...parts: JsonObject[]) => ({ candidates: [{ content: { role: "model", parts } }] });
   const contents = [{ role: "user", parts: [{ text: "q" }] }];
   const part = { text: "a", thoughtSignature: "s" };

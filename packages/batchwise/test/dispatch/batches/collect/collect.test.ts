@@ -96,7 +96,7 @@ describe("results", () => {
     expect([readAt.length, sim.batches.length]).toEqual([1, 1]);
   });
 
-  test("with an answer that is refused, and nested too deeply to be sent along, ask for it again without it", async () => {
+  test("with an answer that is refused, and nested too deeply to be sent along, request it again without it", async () => {
     const deep = JSON.parse("[".repeat(100_000) + "]".repeat(100_000)) as JsonObject[string];
     const call = { id: "1", type: "function", function: { name: "f", arguments: "{}" }, deep };
     const body = { choices: [{ message: { role: "assistant", content: null, tool_calls: [call] } }] };

@@ -8,7 +8,7 @@ test("failures in a row are counted by key, until it succeeds", () => {
   expect(failures.failed("a", 3)).toBe(1);
 });
 
-test("a batch that another process has ended is forgotten, and one that goes on failing is not", () => {
+test("a batch that another process has ended is forgotten, and one that keeps failing is not", () => {
   const failures = new FailureCounts(1_000);
   for (let n = 0; n < 5_000; n += 1) {
     failures.failed(`batch ${n}`, n);

@@ -195,7 +195,7 @@ test("the rest waits an hour at most", async () => {
   await dispatcher.stop();
 });
 
-test("a request with a deadline waits half of its time, and the others go on waiting", async () => {
+test("a request with a deadline waits half of its time, and the others keep waiting", async () => {
   const { start, rest, sizes, time } = rig({ plan: { validateMs: 0, runMs: 50 * MINUTE, finalizeMs: 0 } });
   const dispatcher = await start();
   const asked = some(20);

@@ -57,7 +57,7 @@ const ids = (prefix: string, count: number): string[] => Array.from({ length: co
 
 describe("on a limit that is always used up", () => {
   test.each([[1], [3]])(
-    "a lane of large requests has its turn, and the others go on meanwhile (%i processes)",
+    "a lane of large requests has its turn, and the others continue meanwhile (%i processes)",
     async (n) => {
       const here = await site({ maxEnqueuedTokens: LIMIT }, n);
       const large = ids("large", 4);

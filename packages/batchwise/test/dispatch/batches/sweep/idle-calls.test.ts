@@ -112,7 +112,7 @@ test("processes that start one after the other, as in a crash loop, sweep once",
   expect(fake.calls()).toBe(2);
 });
 
-test("when the process that sweeps dies, another goes on at the time the next sweep was due", async () => {
+test("when the process that sweeps dies, another continues at the time the next sweep was due", async () => {
   const here = world();
   const sim = new SimProvider({ time: here.time, plan: () => ({ runMs: 20 * HOUR }) });
   const first = new SimProcess(here.time);

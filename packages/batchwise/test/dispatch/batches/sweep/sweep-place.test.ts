@@ -12,7 +12,7 @@ async function withMark(name: string, value: string) {
   return here;
 }
 
-test("a place that an earlier version has stored is gone on with, under its new name", async () => {
+test("a place that an earlier version has stored is taken over, under its new name", async () => {
   const kept = JSON.stringify({ at: START, part: "listed", after: "page 2" });
   const here = await withMark("sweep place a", kept);
   const place = await SweepPlace.read(here, "a");

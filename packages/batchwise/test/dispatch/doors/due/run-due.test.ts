@@ -56,7 +56,7 @@ describe.each(stores)("on %s", (_name, store) => {
   });
 });
 
-test("after `start`, and after `stop`, it rejects; `start` after runs goes on with the job", async () => {
+test("after `start`, and after `stop`, it rejects; `start` after runs continues with the job", async () => {
   const here = place();
   const { time, process } = here;
   const { dispatcher } = process();

@@ -219,7 +219,7 @@ describe("Azure", () => {
     expect(await here.account.retrieve(id, call)).toMatchObject({ state: "done", total: 1 });
   });
 
-  test("that keeps too many files pauses the account, and one whose files expire goes on", async () => {
+  test("that keeps too many files pauses the account, and one whose files expire continues", async () => {
     const limits = { maxLastingFiles: 1 };
     const full = await rig({ dialect: "azure", limits });
     await batchOf(full);

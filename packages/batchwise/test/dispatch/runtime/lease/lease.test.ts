@@ -122,7 +122,7 @@ describe("a lease", () => {
     expect(told.length).toBeLessThan(8);
   });
 
-  test("whose results the store refuses, and whose heartbeats it takes, is given back ever longer, and others go on", async () => {
+  test("whose results the store refuses, and whose heartbeats it takes, is given back ever longer, and others continue", async () => {
     const { time, store, start, until } = world();
     const sim = new SimProvider({ time });
     let isFull = true;

@@ -23,7 +23,7 @@ function loaded(more = "", fixture = "schema-11.sql"): string {
 testOlderWork(async () => sqliteStore({ path: loaded() }));
 testPriceInOlderWork(async () => sqliteStore({ path: loaded("", "schema-13.sql") }));
 
-test("waits while a process of the older version holds a batch, says so, and then goes on", async () => {
+test("waits while a process of the older version holds a batch, says so, and then continues", async () => {
   const lease = (until: number): string =>
     `UPDATE batchwise_batch SET lease_owner = 'old', lease_until = ${until} WHERE key = '${olderKey("running")}';`;
   const path = loaded(lease(Date.now() + 90_000));

@@ -119,7 +119,7 @@ describe.each(ways)("a filled database of %s", (_schema, make) => {
     await store.close();
   });
 
-  test("goes on with the batches in flight, and its cursors from where they were", async () => {
+  test("continues with the batches in flight, and its cursors from where they were", async () => {
     const store = await open();
     const lease = { owner: "new", accounts: ["acme"], limit: 10, leaseUntil: minute(30) };
     expect(await store.lease({ ...lease, now: minute(19) })).toMatchObject([{ key: "unsent", fence: 2 }]);

@@ -99,7 +99,7 @@ test("a closed store takes nothing, and waits for requests that it is taking", a
   expect(await call).toEqual([{ id: "a", existing: false }]);
 });
 
-test("a client that does not see the store's tables is refused, and its transaction goes on", async () => {
+test("a client that does not see the store's tables is refused, and its transaction continues", async () => {
   const { store } = await open();
   dispatcherOn(store);
   const client = await connection(await postgresPlace());
@@ -109,7 +109,7 @@ test("a client that does not see the store's tables is refused, and its transact
   expect((await client.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }]);
 });
 
-test("a transaction that only reads is refused as such, and goes on", async () => {
+test("a transaction that only reads is refused as such, and continues", async () => {
   const { place, store } = await open();
   await dispatcherOn(store).stats();
   const client = await connection(place);

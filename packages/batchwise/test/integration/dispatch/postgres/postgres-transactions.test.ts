@@ -163,7 +163,7 @@ describe("a call that is refused", () => {
     ["an id is taken by another body", [ask("n1"), conflict, ask("n2")], "DUPLICATE_ID", /^requests\[1\]: .*Nothing/],
     ["one of them cannot be sent", [ask("n1"), { body: {} }], "UNKNOWN_ENDPOINT", /^requests\[1\]: /],
     ["it is no array", ask("n1") as unknown as Given[], "INVALID_REQUEST", /array/],
-  ])("has stored nothing, and the transaction goes on, where %s", async (_what, given, code, message) => {
+  ])("has stored nothing, and the transaction continues, where %s", async (_what, given, code, message) => {
     const { pool, store, dispatcher } = await shop();
     await dispatcher.enqueue(ask("taken"));
     await inTransaction(pool, async (client) => {

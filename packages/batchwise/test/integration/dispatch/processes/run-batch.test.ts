@@ -52,7 +52,7 @@ function expectAllOnce({ lines }: Run, fake: FakeProvider): void {
   expect([fake.runs().size, Math.max(...fake.runs().values())]).toEqual([REQUESTS, 1]);
 }
 
-test("killed with SIGKILL while it sends and while it reads, a job goes on in the next run and runs nothing twice", async () => {
+test("killed with SIGKILL while it sends and while it reads, a job continues in the next run and runs nothing twice", async () => {
   const fake = slowFake();
   const { url, close } = await fake.listen();
   const work = { path: folder.file(), url, requests: REQUESTS };
@@ -71,7 +71,7 @@ test("killed with SIGKILL while it sends and while it reads, a job goes on in th
   await close();
 });
 
-test("interrupted, it comes to an end by itself, and the next run goes on at once", async () => {
+test("interrupted, it comes to an end by itself, and the next run continues at once", async () => {
   const fake = slowFake();
   const { url, close } = await fake.listen();
   const work = { path: folder.file(), url, requests: REQUESTS };

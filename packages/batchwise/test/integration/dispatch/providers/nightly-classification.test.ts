@@ -118,7 +118,7 @@ test("killed with SIGKILL while it sends and while it writes, it gives each line
   await night.end();
 });
 
-test("stopped by Ctrl-C it ends by itself and says so, and goes on in the next run", async () => {
+test("stopped by Ctrl-C it ends by itself and says so, and continues in the next run", async () => {
   const night = new Night();
   const child = await night.start();
   const stopped = ended(child);

@@ -120,7 +120,7 @@ describe.each(Object.entries(accounts))("a download of %s", (_name, make) => {
     expect(secretsIn(own.calls)).not.toEqual([]);
   });
 
-  test("that is redirected on its own host goes on with the client's key", async () => {
+  test("that is redirected on its own host continues with the client's key", async () => {
     const own = await provider("/own/file");
     expect(await read(make(at(own)))).toHaveLength(1);
     expect(secretsIn(own.calls).some((url) => url.startsWith("/own/file"))).toBe(true);

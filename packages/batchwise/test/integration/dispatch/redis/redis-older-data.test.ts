@@ -62,7 +62,7 @@ test("its requests and outcomes are read whole", async () => {
   expect(await store.usage({})).toEqual([]);
 });
 
-test("its batch and its waiting requests come to their ends, and its log goes on in order", async () => {
+test("its batch and its waiting requests come to their ends, and its log continues in order", async () => {
   const store = await olderStore();
   const final = { kind: "final", status: "succeeded", payload: "{}", code: null, usage: null, charged: true } as const;
   await store.settle({ key: "first", fence: 1, items: [{ ord: 3, ...final }], ...after });

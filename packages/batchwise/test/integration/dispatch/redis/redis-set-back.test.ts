@@ -154,7 +154,7 @@ describe("a server that comes back without its last writes", () => {
 });
 
 describe("a server that was killed and has lost nothing", () => {
-  test("goes on as if nothing had been", async () => {
+  test("continues as if nothing had been", async () => {
     const [store, other] = [processStore(), processStore()];
     for (let round = 0; round < 3; round += 1) {
       await store.enqueue(requests(3, `r${round}-`), NOW);

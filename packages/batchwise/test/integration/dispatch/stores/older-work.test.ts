@@ -26,7 +26,7 @@ describe("in Postgres", () => {
   testOlderWork(async () => postgresStore({ pool: await loaded() }));
   testPriceInOlderWork(async () => postgresStore({ pool: await loaded("postgres-14.sql") }));
 
-  test("waits while a process of the older version holds a batch, says so, and then goes on", async () => {
+  test("waits while a process of the older version holds a batch, says so, and then continues", async () => {
     const pool = await loaded();
     const lease = "UPDATE batchwise_batch SET lease_until = $1 WHERE key = $2";
     await pool.query(lease, [Date.now() + 90_000, olderKey("running")]);
@@ -74,7 +74,7 @@ describe("in Redis", () => {
     return redisStore({ client, prefix });
   });
 
-  test("waits while a process of the older version holds a batch, says so, and then goes on", async () => {
+  test("waits while a process of the older version holds a batch, says so, and then continues", async () => {
     const { key, ...place } = await loaded();
     const batch = key(`b:${olderKey("running")}`);
     await place.client.hset(batch, "leaseUntil", Date.now() + 90_000);

@@ -146,7 +146,7 @@ describe("a PostgreSQL server", () => {
     await query(admin, "SELECT pg_reload_conf()");
   }
 
-  test.each(troubles)("$name refuses intake with $code, loses nothing, and goes on afterwards", async (trouble) => {
+  test.each(troubles)("$name refuses intake with $code, loses nothing, and continues afterwards", async (trouble) => {
     const pool = poolAt(await server.place());
     onTestFinished(() => pool.end());
     await liveThrough(postgresStore({ pool }), trouble);
@@ -200,7 +200,7 @@ describe("a Redis server", () => {
     },
   ];
 
-  test.each(troubles)("$name refuses intake with $code, loses nothing, and goes on afterwards", async (trouble) => {
+  test.each(troubles)("$name refuses intake with $code, loses nothing, and continues afterwards", async (trouble) => {
     const { prefix } = await server.place();
     await liveThrough(redisStore({ client, prefix }), trouble);
   });
