@@ -52,6 +52,9 @@ test("simulate names the fault of a flag, and exits with 2", async () => {
     ["Expected name=value", "--compare", "foo=1"],
     ["such as 1:12,8:15,64:60", "--run-ms", "1-2"],
     ["Expected --rate", "--arrivals", "bursts"],
+    ["Expected --arrivals bunches", "--bunch-size", "20", "--rate", "5"],
+    ["0.1 is 10 %", "--noise", "30"],
+    ["Expected each size once", "--run-ms", "1:12,1:15"],
     ["Cannot read the scenario", "missing.json"],
   ];
   const all = wrong.map(async ([message, ...args]) => {

@@ -80,13 +80,16 @@ function serviceOf(flags: SimulateFlags, file: Service | undefined): Service | u
 
 function arrivalsOf(flags: SimulateFlags, file: Arrivals | undefined, command: Command): Arrivals | undefined {
   const { rate, arrivals: kind, bunchSize: size } = flags;
-  const isNamed = command.getOptionValueSource("arrivals") === "cli";
-  if (rate === undefined) {
-    if (!isNamed) return file;
-    throw new CommandError("Expected --rate, the items a second at load 1, beside --arrivals");
+  const isGiven = (flag: string): boolean => command.getOptionValueSource(flag) === "cli";
+  const rated = rate === undefined ? {} : { perSecond: rate };
+  const keepsKind = file !== undefined && !isGiven("arrivals") && (rate === undefined || "perSecond" in file);
+  if (isGiven("bunchSize") && (keepsKind ? file.kind : kind) !== "bunches") {
+    throw new CommandError("Expected --arrivals bunches beside --bunch-size");
   }
-  if (!isNamed && file !== undefined && "perSecond" in file) return { ...file, perSecond: rate };
-  return kind === "bunches" ? { kind, perSecond: rate, size } : { kind, perSecond: rate };
+  if (keepsKind) return { ...file, ...rated, ...(isGiven("bunchSize") ? { size } : {}) } as Arrivals;
+  if (rate !== undefined) return kind === "bunches" ? { kind, perSecond: rate, size } : { kind, perSecond: rate };
+  if (!isGiven("arrivals")) return undefined;
+  throw new CommandError("Expected --rate, the items a second at load 1, beside --arrivals");
 }
 
 // Parsers of values.
@@ -97,6 +100,14 @@ export function numberFrom(minimum: number): (text: string) => number {
     if (text.trim() !== "" && value >= minimum && value < Infinity) return value;
     throw new InvalidArgumentError(`Expected a number >= ${minimum}.`);
   };
+}
+
+const LARGEST_NOISE = 5;
+
+export function noiseShare(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= 0 && value <= LARGEST_NOISE) return value;
+  throw new InvalidArgumentError(`Expected a number from 0 to ${LARGEST_NOISE}: 0.1 is 10 %.`);
 }
 
 export function aboveZero(text: string): number {
@@ -123,6 +134,9 @@ export function points(text: string): Service {
       return [size, ms] as const;
     throw new InvalidArgumentError("Expected sizes and milliseconds, such as 1:12,8:15,64:60.");
   });
+  if (new Set(pairs.map(([size]) => size)).size < pairs.length) {
+    throw new InvalidArgumentError("Expected each size once: give the mean of its times.");
+  }
   return { kind: "table", points: [...pairs].sort(([a], [b]) => a - b) };
 }
 

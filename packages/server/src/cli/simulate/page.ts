@@ -1,7 +1,7 @@
 // One HTML page with the plots and the table of a simulation. It loads nothing and runs no script.
 
 import { type Chart, drawChart, drawLegend, escaped, type Line } from "./chart.ts";
-import type { Scenario } from "./scenario.ts";
+import { isIndependent, type Scenario } from "./scenario.ts";
 import type { Point, Simulation, Sweep } from "./sweep.ts";
 import { brief, HEAD, optionsInWords, rowOf, scenarioInWords, verdictOf } from "./words.ts";
 
@@ -42,7 +42,7 @@ export function pageOf({ scenario, sweeps }: Simulation): string {
   );
   const tables = sweeps.map(
     (sweep) =>
-      `<h2>Batcher: ${escaped(optionsInWords(sweep.options))}</h2>${verdicts(sweep, scenario)}${tableOf(sweep)}`,
+      `<h2>Batcher: ${escaped(optionsInWords(sweep.options))}</h2>${verdicts(sweep, scenario)}${tableOf(sweep, scenario)}`,
   );
   return `<!doctype html>
 <html lang="en">
@@ -69,24 +69,24 @@ function paragraph(line: string): string {
   return `<p>${escaped(line)}</p>`;
 }
 
-function verdicts(sweep: Sweep, { targetMs }: Scenario): string {
-  return verdictOf(sweep, targetMs)
+function verdicts(sweep: Sweep, scenario: Scenario): string {
+  return verdictOf(sweep, scenario)
     .map((line) => `<p class="verdict">${escaped(line)}</p>`)
     .join("");
 }
 
-function tableOf({ points }: Sweep): string {
+function tableOf({ points }: Sweep, scenario: Scenario): string {
   const head = HEAD.map((name) => `<th>${escaped(name.toLowerCase())}</th>`).join("");
   const rows = points.map(
     (point) =>
-      `<tr>${rowOf(point)
-        .map((value) => `<td>${value.toLocaleString("en-US")}</td>`)
+      `<tr>${rowOf(point, scenario)
+        .map((value) => `<td>${value === null ? "-" : value.toLocaleString("en-US")}</td>`)
         .join("")}</tr>`,
   );
   return `<table><tr>${head}</tr>${rows.join("")}</table>`;
 }
 
-function chartsOf({ targetMs }: Scenario, sweeps: readonly Sweep[]): Chart[] {
+function chartsOf({ targetMs, arrivals }: Scenario, sweeps: readonly Sweep[]): Chart[] {
   const xTitle = "load (multiples of the arrivals at load 1)";
   const of = (read: (point: Point) => number, name = "", isDashed = false): Line[] =>
     sweeps.map(({ options, points }, index) => ({
@@ -114,7 +114,9 @@ function chartsOf({ targetMs }: Scenario, sweeps: readonly Sweep[]): Chart[] {
       ...{ xTitle, yTitle: "items a second" },
       lines: [
         ...of(({ report }) => report.goodputPerSecond, "in time"),
-        beside("the most that can be", ({ report }) => report.bound.goodput * report.offeredPerSecond),
+        ...(isIndependent(arrivals)
+          ? [beside("the most that can be", ({ report }) => report.bound.goodput * report.offeredPerSecond)]
+          : []),
       ],
     },
     {

@@ -39,6 +39,8 @@ const FIELDS: readonly (keyof ScenarioFile)[] = [
   ...(["warmUpMs", "seed", "attempts", "retryMs", "loads"] as const),
 ];
 
+const OBJECTS: ReadonlySet<string> = new Set(["service", "arrivals", "options", "compare"]);
+
 const LOADS: readonly number[] = [0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2];
 /** The service that is simulated where none is described. */
 export const EXAMPLE = { kind: "line", fixedMs: 20, itemMs: 1, noise: 0.1 } as const;
@@ -59,6 +61,9 @@ export function parseScenario(text: string, path: string): ScenarioFile {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {
     throw new CommandError(`Expected ${path} to hold an object with \`service\`, \`arrivals\` and \`options\``);
   }
+  const fields = Object.entries(given);
+  const flat = fields.find(([name, value]) => OBJECTS.has(name) && (typeof value !== "object" || value === null));
+  if (flat !== undefined) throw new CommandError(`Expected \`${flat[0]}\` in ${path} to be an object`);
   const unknown = Object.keys(given).find((name) => !FIELDS.includes(name as keyof ScenarioFile));
   if (unknown !== undefined) {
     throw new CommandError(`Unknown field \`${unknown}\` in ${path}; expected one of ${FIELDS.join(", ")}`);
@@ -71,7 +76,10 @@ export function parseScenario(text: string, path: string): ScenarioFile {
   return given;
 }
 
-/** Fills in what is not given. `capacityOf`: the rate that a service with options can serve. */
+/**
+ * Fills in what is not given, beside a service, arrivals and options that `simulate` takes.
+ * `capacityOf`: the rate that a service with options can serve.
+ */
 export async function completeScenario(
   given: ScenarioFile,
   capacityOf: (served: Served) => Promise<number>,
@@ -82,15 +90,20 @@ export async function completeScenario(
     kind: "poisson" as const,
     perSecond: rounded(await capacityOf({ service, options, targetMs })),
   };
-  const perSecond = rateOf(arrivals) ?? 1_000;
-  const ownMs = (1_000 * ITEMS) / (perSecond * loads.reduce((sum, load) => sum + load, 0));
-  const durationMs = given.durationMs ?? Math.round(Math.min(LONGEST_MS, Math.max(SHORTEST_MS, ownMs)));
+  const durationMs = given.durationMs ?? durationOf(arrivals, loads);
   return {
     ...{ service, arrivals, options, compare, loads, seed, targetMs, durationMs },
-    warmUpMs: given.warmUpMs ?? WARM_UP * durationMs,
+    warmUpMs: given.warmUpMs ?? (arrivals.kind === "times" ? 0 : WARM_UP * durationMs),
     retries: { attempts, retryMs },
     isDescribed: given.service !== undefined,
   };
+}
+
+/** Long enough for every time of a list, or for as many items as give steady figures. */
+function durationOf(arrivals: Arrivals, loads: readonly number[]): number {
+  if (arrivals.kind === "times") return (arrivals.atMs.at(-1) ?? 0) + 1;
+  const ownMs = (1_000 * ITEMS) / ((rateOf(arrivals) ?? 1_000) * loads.reduce((sum, load) => sum + load, 0));
+  return Math.round(Math.min(LONGEST_MS, Math.max(SHORTEST_MS, ownMs)));
 }
 
 function targetOf({ targetLatencyMs, timeoutMs }: OptionSet): number | undefined {
@@ -106,8 +119,22 @@ function rounded(perSecond: number): number {
 /** The mean rate of arrivals, where it does not depend on the answers. */
 export function rateOf(arrivals: Arrivals): number | undefined {
   if ("perSecond" in arrivals) return arrivals.perSecond;
-  if (arrivals.kind !== "curve" || !Array.isArray(arrivals.points)) return undefined;
+  if (arrivals.kind !== "curve") return undefined;
   return arrivals.points.reduce((most, [, rate]) => Math.max(most, rate), 0);
+}
+
+/** True if items arrive independently of each other and of answers: the bound holds for these. */
+export function isIndependent({ kind }: Arrivals): boolean {
+  return kind === "poisson" || kind === "bursts" || kind === "curve";
+}
+
+/** The run at a multiple of the load. A list of times that is played faster is over sooner. */
+export function runAt(
+  { arrivals, durationMs, warmUpMs }: Scenario,
+  load: number,
+): Pick<SimulateOptions, "arrivals" | "durationMs" | "warmUpMs"> {
+  const speed = arrivals.kind === "times" ? load : 1;
+  return { arrivals: arrivalsAt(arrivals, load), durationMs: durationMs / speed, warmUpMs: warmUpMs / speed };
 }
 
 /** The arrivals at a multiple of their load. */

@@ -6,7 +6,17 @@ import { Command, Option } from "commander";
 import { integerFrom } from "../common/arguments.ts";
 import { CommandError, EXIT } from "../common/failures.ts";
 import { print, printJson, redraw } from "../common/terminal.ts";
-import { aboveZero, loadList, merged, numberFrom, OPTIONS, optionSet, points, type SimulateFlags } from "./flags.ts";
+import {
+  aboveZero,
+  loadList,
+  merged,
+  noiseShare,
+  numberFrom,
+  OPTIONS,
+  optionSet,
+  points,
+  type SimulateFlags,
+} from "./flags.ts";
 import { parseScenario, type ScenarioFile } from "./scenario.ts";
 import { reportOf } from "./words.ts";
 
@@ -27,7 +37,7 @@ export function simulateCommand(): Command {
     .option("--fixed-ms <ms>", "time of a call besides its items (default: 20)", numberFrom(0))
     .option("--item-ms <ms>", "time of each item (default: 1)", numberFrom(0))
     .option("--run-ms <points>", "measured run times in place of these: size:ms,size:ms …", points)
-    .option("--noise <share>", "how far run times vary: 0.1 is 10 % (default: 0.1)", numberFrom(0))
+    .option("--noise <share>", "how far run times vary: 0.1 is 10 % (default: 0.1)", noiseShare)
     .option("--rate <count>", "items a second at load 1; unset: what can be served in time", aboveZero)
     .addOption(
       new Option("--arrivals <kind>", "independent callers, bursts of 3 times the rate, or several items at once")
@@ -40,7 +50,7 @@ export function simulateCommand(): Command {
   return command
     .option("--compare <options>", "simulate other options beside: name=value,name=value", optionSet)
     .option("--loads <list>", "multiples of the rate (default: 0.25,0.5 … 2)", loadList)
-    .option("--seconds <count>", "virtual time a load; unset: 2 to 30, by the rate", aboveZero)
+    .option("--seconds <count>", "virtual time a load; unset: 0.5 to 30, by the rate", aboveZero)
     .option("--seed <number>", "of arrivals and noise (default: 1)", integerFrom(0))
     .option("--attempts <count>", "most tries of a caller who is refused (default: 1)", integerFrom(1))
     .option("--html <file>", "write a page with plots")

@@ -3,10 +3,11 @@
 import { type SimulationReport, simulate } from "batchwise/simulate";
 import { CommandError } from "../common/failures.ts";
 import {
-  arrivalsAt,
   asUsage,
   completeScenario,
+  EXAMPLE,
   type OptionSet,
+  runAt,
   type Scenario,
   type ScenarioFile,
   type Served,
@@ -32,6 +33,7 @@ export interface Simulation {
 
 /** Simulates a scenario. `begun` is called before each run. */
 export async function sweepAll(given: ScenarioFile, begun: (load: number) => void): Promise<Simulation> {
+  await checkScenario(given);
   const scenario = await completeScenario(given, capacityOf);
   const sets = [scenario.options, ...(scenario.compare === undefined ? [] : [scenario.compare])];
   const sweeps: Sweep[] = [];
@@ -39,10 +41,23 @@ export async function sweepAll(given: ScenarioFile, begun: (load: number) => voi
   return { scenario, sweeps };
 }
 
+/** Items of the first nanosecond, which are few. */
+const SHORTEST_MS = 1e-6;
+const ONE = { kind: "times", atMs: [0] } as const;
+
+/** Refuses what `simulate` refuses, before anything is computed from it. */
+async function checkScenario({ arrivals = ONE, service = EXAMPLE, options, compare }: ScenarioFile): Promise<void> {
+  for (const set of [options, compare]) {
+    await asUsage(() => simulate({ arrivals, service, options: set, durationMs: SHORTEST_MS }));
+  }
+}
+
 /** The rate that can be served within the target, by the bound of a short run. */
 async function capacityOf({ service, options, targetMs }: Served): Promise<number> {
-  const arrivals = { kind: "times", atMs: [0] } as const;
-  const { bound } = await asUsage(() => simulate({ arrivals, service, options, targetMs, durationMs: 1 }));
+  const { bound } = await asUsage(() => simulate({ arrivals: ONE, service, options, targetMs, durationMs: 1 }));
+  if (bound.capacityPerSecond === Infinity) {
+    throw new CommandError("A call takes no time, so there is no most that can be served: name --rate");
+  }
   if (bound.capacityPerSecond > 0) return bound.capacityPerSecond;
   throw new CommandError(
     `No item can be answered within ${targetMs} ms if it may have to wait for a run: name a longer --target-ms, or --rate`,
@@ -50,12 +65,12 @@ async function capacityOf({ service, options, targetMs }: Served): Promise<numbe
 }
 
 async function sweep(scenario: Scenario, options: OptionSet, begun: (load: number) => void): Promise<Sweep> {
-  const { arrivals, service, targetMs, durationMs, warmUpMs, seed, retries, loads } = scenario;
+  const { service, targetMs, seed, retries, loads } = scenario;
   const points: Point[] = [];
   for (const load of loads) {
     begun(load);
-    const run = { service, options, targetMs, durationMs, warmUpMs, seed, ...retries };
-    const report = await asUsage(() => simulate({ ...run, arrivals: arrivalsAt(arrivals, load) }));
+    const run = { service, options, targetMs, seed, ...retries, ...runAt(scenario, load) };
+    const report = await asUsage(() => simulate(run));
     points.push({ load, report });
   }
   return { options, points };

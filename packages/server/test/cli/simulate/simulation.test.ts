@@ -67,6 +67,11 @@ describe("a simulation", () => {
     [{ arrivals: { kind: "poisson", perSecond: -1 } }, "Expected `arrivals.perSecond` to be a finite number > 0"],
     [{ options: { maxBatchSiez: 3 } }, "maxBatchSiez"],
     [{ service: { kind: "line", fixedMs: 1 } }, "service.itemMs"],
+    [{ arrivals: { kind: "times", atMs: 5 } }, "Expected `arrivals.atMs` to be an array of at least one"],
+    [{ arrivals: { kind: "curve", points: [[0, 1], [2]] } }, "Expected `arrivals.points[1]` to be a pair of numbers"],
+    [{ arrivals: { kind: "closed", callers: "x" } }, "Expected `arrivals.callers` to be an integer >= 1, got `x`"],
+    [{ arrivals: { kind: "poisson" } }, "Expected `arrivals.perSecond` to be a finite number > 0, got `undefined`"],
+    [{ service: { kind: "line", fixedMs: 0, itemMs: 0 } }, "A call takes no time, so there is no most"],
   ])("of %j is refused by the name of the wrong part", async (given, message) => {
     await expect(run(given as never)).rejects.toThrow(message);
     await expect(run(given as never)).rejects.toMatchObject({ exitCode: 2 });
@@ -77,6 +82,8 @@ describe("a simulation", () => {
     ["[]", "to hold an object"],
     ['{"servce":{}}', "Unknown field `servce`"],
     ['{"loads":[0]}', "a list of numbers > 0"],
+    ['{"options":5}', "Expected `options` in a.json to be an object"],
+    ['{"arrivals":"poisson"}', "Expected `arrivals` in a.json to be an object"],
   ])("of a file with %s is refused", (text, message) => {
     expect(() => parseScenario(text, "a.json")).toThrow(message);
   });
@@ -100,6 +107,75 @@ describe("a simulation", () => {
     ],
   ] as const)("at twice the load of %j has %j", (arrivals, expected) => {
     expect(arrivalsAt(arrivals as never, 2)).toEqual(expected);
+  });
+});
+
+describe("what a simulation prints", () => {
+  test("plays a whole list of times at each load, in less time where the load is higher", async () => {
+    const atMs = [0, 1, 2, 3, 50, 51, 900, 5_000];
+    const { durationMs: _, ...short } = SHORT;
+    const simulation = await run({ ...short, arrivals: { kind: "times", atMs } });
+    const reports = simulation.sweeps.flatMap(({ points }) => points.map(({ report }) => report));
+    expect(reports.map(({ offered, durationMs }) => [offered, durationMs])).toEqual([
+      [8, 10_002],
+      [8, 2_500.5],
+    ]);
+    expect(reportOf(simulation).join("\n")).toContain("5 s of virtual time at load 1");
+  });
+
+  test("claims no bound where callers wait for answers, and more is served than if they did not", async () => {
+    const service = {
+      kind: "table",
+      points: [
+        [1, 12],
+        [8, 15],
+        [64, 60],
+      ],
+    } as const;
+    const arrivals = { kind: "closed", callers: 50 } as const;
+    const options = { targetLatencyMs: 50 };
+    const simulation = await run({ ...SHORT, service, arrivals, options, targetMs: 50 });
+    const reports = simulation.sweeps.flatMap(({ points }) => points.map(({ report }) => report));
+    expect(reports.some(({ goodput, bound }) => goodput > bound.goodput)).toBe(true);
+    const printed = reportOf(simulation).join("\n");
+    expect(printed).toContain("50 callers who wait for each answer.");
+    expect(printed).not.toContain("at most");
+    expect(pageOf(simulation)).not.toContain("the most that can be");
+  });
+
+  test("has no figures of a load at which no item came", async () => {
+    const simulation = await run({ ...SHORT, durationMs: 100, loads: [1e-5] });
+    const printed = reportOf(simulation).join("\n");
+    expect(printed).toContain("No item is counted at load 0.00001: name more --seconds.");
+    expect(printed).not.toMatch(/in time: 0 %|At each load|--compare/);
+    expect(pageOf(simulation)).not.toMatch(/NaN|Infinity|undefined/);
+  });
+
+  test("names stalls, changes, failures and callers who try again", async () => {
+    const troubles = {
+      stalls: { share: 0.01, factor: 20 },
+      changes: [{ fromMs: 1_000, toMs: 1_500, factor: 2 }],
+      failures: { share: 0.02, above: 500 },
+    };
+    const arrivals = { kind: "closed", callers: 2, thinkMs: 20 };
+    const troubled = { ...SHORT.service, ...troubles };
+    const given = { ...SHORT, arrivals, service: troubled, attempts: 3, loads: [1] } as ScenarioFile;
+    const [service, callers, attempts] = reportOf(await run(given));
+    expect(service).toBe(
+      "Service: a call takes 10 ms and 0.5 ms an item; from 1 s to 1.5 s calls take 2 times as long; " +
+        "1 % of the calls take 20 times as long; 2 % of the calls fail; calls that cost more than 500 fail.",
+    );
+    expect(callers).toBe("Arrivals at load 1: 2 callers who wait for each answer and then think 20 ms.");
+    expect(attempts).toBe("A caller who is refused tries up to 3 times.");
+  });
+
+  test("warns of a target that is shorter than a run, on the page too", async () => {
+    const arrivals = { kind: "poisson", perSecond: 3 } as const;
+    const given = { ...SHORT, arrivals, options: { targetLatencyMs: 5 }, durationMs: 30_000, loads: [1] };
+    const simulation = await run(given);
+    const warning = "`targetLatencyMs` 5 is shorter than a run of one item";
+    expect(reportOf(simulation).join("\n")).toContain(warning);
+    expect(pageOf(simulation)).toContain(warning);
   });
 });
 
