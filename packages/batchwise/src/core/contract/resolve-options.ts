@@ -24,6 +24,7 @@ import {
   finiteIntegerFrom,
   objectWith,
   oneOf,
+  orFunction,
   type Rule,
   refuseUnknown,
   unboundedIntegerFrom,
@@ -47,7 +48,7 @@ type Settings<Name extends keyof Given> = { readonly [Key in Name]: readonly [ru
 export const LIMITS: Settings<keyof ConfigureOptions> = {
   maxBatchSize: [unboundedIntegerFrom(1), undefined],
   preferredBatchSize: [unboundedIntegerFrom(1), undefined],
-  maxBatchCost: [{ ...aboveZero, expected: 'a number > 0 or "learn"' }, Infinity],
+  maxBatchCost: [{ ...aboveZero, expected: 'a number > 0 or "learn"', or: (value) => value === "learn" }, Infinity],
   maxWaitMs: [zeroOrMore, 0],
   gather: [oneOf("auto", "turn", "tick"), "auto"],
   concurrency: [unboundedIntegerFrom(1), 1],
@@ -59,7 +60,7 @@ export const LIMITS: Settings<keyof ConfigureOptions> = {
 export const SETTINGS: Settings<keyof Given> = {
   ...LIMITS,
   cost: [aFunction, oneEach],
-  batchCost: [{ ...oneOf("sum", "padded"), expected: '"sum", "padded" or a function' }, "sum"],
+  batchCost: [orFunction({ ...oneOf("sum", "padded"), expected: '"sum", "padded"' }), "sum"],
   oversize: [oneOf("reject", "alone"), "reject"],
   limiter: [objectWith("reserve", "giveBack", "withdraw", "hold"), undefined],
   prefetch: [finiteIntegerFrom(0), 0],
@@ -83,16 +84,9 @@ export const SETTINGS: Settings<keyof Given> = {
 
 const RETRY: Readonly<Record<keyof RetryOptions, readonly [rule: Rule]>> = {
   attempts: [finiteIntegerFrom(1)],
-  backoffMs: [{ ...aCost, expected: "a finite number >= 0 or a function" }],
+  backoffMs: [orFunction(aCost)],
   when: [aFunction],
 };
-
-const MAY_BE_FUNCTIONS: ReadonlySet<string> = new Set(["batchCost", "backoffMs"]);
-
-/** True for a valid value that the option's rule does not cover. */
-function isOtherKind(name: string, value: unknown): boolean {
-  return typeof value === "function" ? MAY_BE_FUNCTIONS.has(name) : name === "maxBatchCost" && value === "learn";
-}
 
 const DEFAULTS = {
   ...Object.fromEntries(Object.entries(SETTINGS).map(([name, [, standard]]) => [name, standard])),
@@ -215,8 +209,6 @@ function checkAll(
   for (const [name, value] of Object.entries(options)) {
     const rule = settings[name]?.[0];
     if (rule === undefined) refuseUnknown(options, Object.keys(settings), prefix);
-    else if (value !== undefined && !isOtherKind(name, value)) {
-      check(prefix + name, rule, value);
-    }
+    else if (value !== undefined) check(prefix + name, rule, value);
   }
 }

@@ -10,6 +10,8 @@ export interface Rule {
   readonly expected: string;
   readonly type: "number" | "string" | "boolean" | "function" | "object";
   readonly test: (value: never) => boolean;
+  /** Whether a value is valid by itself, whatever the rest of the rule says. */
+  readonly or?: (value: unknown) => boolean;
 }
 
 const always = (): boolean => true;
@@ -45,6 +47,13 @@ export const oneOf = (...allowed: readonly string[]): Rule => ({
   test: (value: string) => allowed.includes(value),
 });
 
+/** The same rule for a value that may be a function instead. */
+export const orFunction = (rule: Rule): Rule => ({
+  ...rule,
+  expected: `${rule.expected} or a function`,
+  or: (value) => typeof value === "function",
+});
+
 /** An object with these methods. */
 export const objectWith = (...methods: readonly string[]): Rule => ({
   expected: methods.length === 0 ? "an object" : `an object with ${methods.join(", ")}`,
@@ -76,7 +85,8 @@ export function rangeError(name: string, rule: Rule, value: unknown): Error {
 
 /** Throws unless the value follows the rule. */
 export function check(name: string, rule: Rule, value: unknown): void {
-  if (!isOfType(rule, value) || !rule.test(value as never)) throw expected(name, rule, value);
+  if (rule.or?.(value) || (isOfType(rule, value) && rule.test(value as never))) return;
+  throw expected(name, rule, value);
 }
 
 function isOfType({ type }: Rule, value: unknown): boolean {
