@@ -6,8 +6,6 @@ import type { Opening } from "./opening.ts";
 export interface BatchOwner<Batch> {
   readonly services: Services;
   readonly opening: Opening | null;
-  /** True if equal callers may keep entries for a while after a batch has taken them. */
-  readonly keepsTaken: boolean;
   /** The number of the last batch, and what keeps ids apart from those of other batchers. */
   sequence: number;
   readonly random: number;

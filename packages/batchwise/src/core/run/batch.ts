@@ -172,7 +172,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
       return;
     }
     this.phase = "calling";
-    this.#call = new Call(this, entries, cost, now, this.#owner);
+    this.#call = new Call(this, entries, cost, now, this.#owner.services);
     this.#call.make();
   }
 
@@ -256,8 +256,8 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     this.selfCalls.ended(this, now - this.startedAt);
     this.#dropCall();
     this.failure?.end();
-    // A queue may keep entries that were taken out of order, so they drop their callers' values.
-    if (this.#owner.keepsTaken) for (const entry of this.#taken) entry.forget();
+    // Equal callers may keep entries for a while, so these drop their callers' values.
+    if (this.#owner.services.options.dedupe !== undefined) for (const entry of this.#taken) entry.forget();
     this.#owner.ended(this, now);
     this.entries = [];
     this.#taken = [];

@@ -9,9 +9,8 @@ import { itemsOf } from "../policy/batch-cost.ts";
 import type { Entry } from "../queue/entry.ts";
 import { countsItself, succeed } from "../submit/callers.ts";
 import type { CallingBatch } from "../submit/self-calls.ts";
-import { countItems } from "../submit/services.ts";
+import { countItems, type Services } from "../submit/services.ts";
 import { Timeout } from "../time/deadlines.ts";
-import type { BatchOwner } from "./batch-owner.ts";
 import { CallContext, type ShownBatch } from "./call-context.ts";
 import { arrivalOf, failEntries, ignorePlaces, readPlace } from "./places.ts";
 
@@ -31,12 +30,9 @@ export interface CalledBatch extends CallingBatch, ShownBatch {
   timedOut(error: unknown): void;
 }
 
-/** What the calls of a batcher share. */
-export type CallOwner = Pick<BatchOwner<never>, "services" | "keepsTaken">;
-
 export class Call {
   readonly #batch: CalledBatch;
-  readonly #owner: CallOwner;
+  readonly #services: Services;
   #entries: readonly Entry[];
   /** What the handler sees of it. Null once it is over. */
   context: CallContext | null;
@@ -49,9 +45,9 @@ export class Call {
   #limit: Timeout | null = null;
   #grant: (() => void) | null = null;
 
-  constructor(batch: CalledBatch, entries: readonly Entry[], cost: number, now: number, owner: CallOwner) {
+  constructor(batch: CalledBatch, entries: readonly Entry[], cost: number, now: number, services: Services) {
     this.#batch = batch;
-    this.#owner = owner;
+    this.#services = services;
     this.#entries = entries;
     this.context = new CallContext(batch, entries, cost);
     this.#calledAt = now;
@@ -80,7 +76,7 @@ export class Call {
   }
 
   #ask(context: CallContext): unknown {
-    const { services } = this.#owner;
+    const services = this.#services;
     const { stages } = services;
     const { watch } = this.#batch;
     const items = itemsOf(this.#entries);
@@ -93,7 +89,7 @@ export class Call {
 
   /** Runs the stages of a handler with more than `run`. Only `run` and later stages hold a slot. */
   async #runStages(items: unknown[], context: CallContext): Promise<unknown> {
-    const { options, stages } = this.#owner.services;
+    const { options, stages } = this.#services;
     const { prepare, run, finish } = stages;
     const input = prepare === undefined ? items : await prepare(items, context);
     if (!CallContext.isAborted(context)) await this.#slot();
@@ -111,7 +107,7 @@ export class Call {
   /** Resolves when the batch has a slot; undefined if it has one. */
   #slot(): Promise<void> | undefined {
     if (this.#batch.holdsSlot) return undefined;
-    const { clock } = this.#owner.services;
+    const { clock } = this.#services;
     const preparedAt = clock.now();
     return new Promise((resolve) => {
       this.#grant = () => {
@@ -128,7 +124,7 @@ export class Call {
   }
 
   #armLimit(): void {
-    const { services } = this.#owner;
+    const services = this.#services;
     const { handlerTimeoutMs } = services.options;
     if (handlerTimeoutMs === Infinity) return;
     this.#limit ??= new Timeout(services.deadlines);
@@ -147,7 +143,7 @@ export class Call {
   end(): void {
     this.#limit?.clear();
     // The handler may continue, so it keeps its requests before their entries are forgotten.
-    if (this.context !== null && this.#owner.keepsTaken) CallContext.keepRequests(this.context);
+    if (this.context !== null && this.#services.options.dedupe !== undefined) CallContext.keepRequests(this.context);
     this.context = null;
     this.#entries = [];
   }
@@ -162,7 +158,7 @@ export class Call {
 
   /** Settles the callers with the handler's answer, unless its shape is wrong. */
   answer(places: unknown): void {
-    const { services } = this.#owner;
+    const services = this.#services;
     const entries = this.#entries;
     if (this.context === null) {
       ignorePlaces(places);
@@ -181,7 +177,7 @@ export class Call {
    * answer.
    */
   #settle(entries: readonly Entry[], places: ArrayLike<unknown>, now: number): void {
-    const { services } = this.#owner;
+    const services = this.#services;
     // Completed callers of one moment are counted together.
     let { moment } = entries[0] as Entry;
     let completed = 0;
@@ -219,7 +215,7 @@ export class Call {
   #count(completed: number, latencyMs: number): void {
     if (completed === 0) return;
     this.#batch.noteSettled(completed);
-    countItems(this.#owner.services, "completed", latencyMs, completed);
+    countItems(this.#services, "completed", latencyMs, completed);
   }
 
   /**
@@ -227,7 +223,7 @@ export class Call {
    * handled.
    */
   #await(entry: Entry, place: PromiseLike<unknown>): void {
-    const { services } = this.#owner;
+    const services = this.#services;
     const settled = (settle: (now: number) => void): void => {
       const now = services.clock.now();
       settle(now);
@@ -246,7 +242,7 @@ export class Call {
     if (recipient === null) return;
     entry.recipient = null;
     this.#batch.noteSettled(1);
-    if (!countsItself(recipient)) countItems(this.#owner.services, "completed", now - entry.moment.at);
+    if (!countsItself(recipient)) countItems(this.#services, "completed", now - entry.moment.at);
     succeed(recipient, value, now, entry.position);
   }
 }

@@ -59,8 +59,7 @@ function kitOf(kinds: readonly Kind[]): Kit {
         answered: () => (all.done += 1),
         refused: (error) => all.told.push([-1, "failed", error]),
       };
-      const owner = { services: kit.services, keepsTaken: false };
-      new Call(batch as CalledBatch, entries, entries.length, 0, owner).answer(places);
+      new Call(batch as CalledBatch, entries, entries.length, 0, kit.services).answer(places);
     },
   };
   return all;
