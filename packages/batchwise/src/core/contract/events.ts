@@ -107,6 +107,8 @@ export class Events {
   /** Created with the first listener. */
   #listeners: Partial<Record<EventName, readonly AnyListener[]>> | null = null;
   #kept: WarningEvent[] | null = null;
+  /** What has been warned of once. */
+  #warnedOf: Set<string> | null = null;
   /** Created with the first warning. */
   #unheard: UnheardWarnings | null = null;
 
@@ -158,6 +160,14 @@ export class Events {
     this.#unheard ??= new UnheardWarnings(() => this.#kept === null, HOW_TO_LISTEN);
     const [unheard, text] = [this.#unheard, inName(this.#name, message, "A batcher without `name`: ")];
     this.#inContext(() => unheard.add(code, text));
+  }
+
+  /** The same, at most once for each `about`. Makes the message when it warns. */
+  warnOnce(about: string, code: WarningCode, message: () => string): void {
+    if (this.#warnedOf?.has(about)) return;
+    this.#warnedOf ??= new Set();
+    this.#warnedOf.add(about);
+    this.warn(code, message());
   }
 
   #failed(name: EventName, error: unknown): void {

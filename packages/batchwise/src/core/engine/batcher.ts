@@ -55,7 +55,6 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #intake: Intake;
   readonly #scheduler: Scheduler;
   #prepared: PreparedOptions;
-  #hasWarnedOfWait: boolean;
   /** Resolvers of `idle()` and `close()`; null if there are none. */
   #resting: (() => void)[] | null = null;
   #closing: Promise<void> | null = null;
@@ -118,7 +117,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       for (const resolve of resting) resolve();
     });
     warnOfIdle(prepared, stages, events);
-    this.#hasWarnedOfWait = warnOfWait(options, events);
+    warnOfWait(options, events);
     for (const name of HOT) this[name] = this[name].bind(this) as never;
   }
 
@@ -188,7 +187,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   configure(changes: ConfigureOptions): void {
     checkIsObject("changes", changes);
     this.#prepared = this.#prepared.with(changes);
-    this.#hasWarnedOfWait ||= warnOfWait(this.#prepared.options, this.#services.events);
+    warnOfWait(this.#prepared.options, this.#services.events);
     this.#apply();
   }
 

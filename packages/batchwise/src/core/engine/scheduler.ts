@@ -36,7 +36,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   #prepared: PreparedOptions;
   /** Null where the handler has neither `open` nor `close`. */
   readonly opening: Opening | null;
-  readonly keepsTaken: boolean;
   sequence = 0;
   readonly random: number;
   readonly slots: Slots;
@@ -54,7 +53,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   #gate: Gate = "open";
   #isPumping = false;
   #pumpAgain = false;
-  #hasWarnedOfSize = false;
 
   /** `onStep` is called after each step, which may leave the batcher at rest. */
   constructor(
@@ -68,7 +66,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.services = services;
     const isOpened = stages.open !== undefined || stages.close !== undefined;
     this.opening = isOpened ? new Opening(stages, services.name) : null;
-    this.keepsTaken = options.dedupe !== undefined;
     this.#queue = queue;
     this.#turn = services.turn;
     this.#admission = admission;
@@ -355,12 +352,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#limiter?.use(packed.cost);
     batch.begin();
     if (batch.phase !== "done") this.#gathering.began(batch, this.services.options);
-    this.#warnOfSize(batch);
-  }
-
-  /** Warns once if the default size has closed a cheap batch. A listener may call anything. */
-  #warnOfSize({ reason, cost }: Batch): void {
-    if (reason !== "size" || cost >= this.services.options.maxBatchCost / 2 || this.#hasWarnedOfSize) return;
-    this.#hasWarnedOfSize = warnOfDefaultSize(this.#prepared, this.services.events);
+    // A listener may call anything.
+    if (reason === "size") warnOfDefaultSize(batch.cost, this.#prepared, this.services.events);
   }
 }

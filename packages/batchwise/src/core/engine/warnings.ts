@@ -34,28 +34,30 @@ export function warnOfIdle({ options, given }: PreparedOptions, { prepare }: Sta
     warn(events, "`onFull` says nothing where `maxQueueSize` is Infinity: the queue is never full.");
 }
 
-/** Warns of a wait that other options end before it begins. Returns whether it has warned. */
-export function warnOfWait(options: ResolvedOptions, events: Events): boolean {
+/** Warns once of a wait that other options end before it begins. */
+export function warnOfWait(options: ResolvedOptions, events: Events): void {
   const { maxWaitMs, maxQueueSize, preferredBatchSize, maxBatchSize } = options;
-  if (maxWaitMs === 0) return false;
+  if (maxWaitMs === 0) return;
   if (maxQueueSize < preferredBatchSize) {
     const early = `\`maxQueueSize\` ${maxQueueSize} ends the wait before \`preferredBatchSize\` ${preferredBatchSize} have come`;
-    return warn(events, `${early}: a full queue counts as a full batch.`);
+    events.warnOnce("wait", "OPTIONS", () => `${early}: a full queue counts as a full batch.`);
+  } else if (preferredBatchSize === 1 && maxBatchSize > 1) {
+    const early = "`preferredBatchSize` 1 ends all waiting: one item is enough to go at once.";
+    events.warnOnce("wait", "OPTIONS", () => `${early} Leave it out to wait \`maxWaitMs\`.`);
   }
-  if (preferredBatchSize > 1 || maxBatchSize === 1) return false;
-  const early = "`preferredBatchSize` 1 ends all waiting: one item is enough to go at once.";
-  return warn(events, `${early} Leave it out to wait \`maxWaitMs\`.`);
 }
 
 /**
- * Warns that the default cap on items has closed a batch of less than half of the maximum cost.
- * Returns whether it has warned: never with an infinite cap or a given size.
+ * Warns once where the default cap on items has closed a batch of this cost, less than half of the
+ * maximum.
  */
-export function warnOfDefaultSize({ given, options }: PreparedOptions, events: Events): boolean {
+export function warnOfDefaultSize(cost: number, { given, options }: PreparedOptions, events: Events): void {
   const { maxBatchSize, maxBatchCost } = options;
-  if (given.maxBatchSize !== undefined || maxBatchCost === Infinity) return false;
-  const early = `\`maxBatchSize\` ${maxBatchSize}, the default, closes batches below half of \`maxBatchCost\` ${maxBatchCost}.`;
-  return warn(events, `${early} Set it to what the handler takes.`);
+  if (cost >= maxBatchCost / 2 || given.maxBatchSize !== undefined || maxBatchCost === Infinity) return;
+  events.warnOnce("size", "OPTIONS", () => {
+    const early = `\`maxBatchSize\` ${maxBatchSize}, the default, closes batches below half of \`maxBatchCost\` ${maxBatchCost}.`;
+    return `${early} Set it to what the handler takes.`;
+  });
 }
 
 /** Warns of items that were sent only because the process ends, or that a paused batcher loses. */
@@ -65,7 +67,6 @@ export function warnOfHeldItems(count: number, isPaused: boolean, events: Events
   events.warn("HELD_AT_EXIT", `${holds} ${countOf(count, "item")}: the process ends. ${way}`);
 }
 
-function warn(events: Events, message: string): true {
+function warn(events: Events, message: string): void {
   events.warn("OPTIONS", message);
-  return true;
 }

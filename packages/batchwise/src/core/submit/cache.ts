@@ -20,7 +20,6 @@ export class ResultCache {
   readonly #deleting: Map<string, number> = new Map();
   /** The end of the pending stores of a key. */
   readonly #storing: Map<string, Promise<unknown>> = new Map();
-  #hasWarnedOfNull = false;
 
   constructor(cache: BatchCache<unknown>, events: Events, inContext: InContext) {
     this.#cache = cache;
@@ -105,10 +104,9 @@ export class ResultCache {
   }
 
   #warnOfNull(): void {
-    if (this.#hasWarnedOfNull) return;
-    this.#hasWarnedOfNull = true;
     const way = "Set `cache.nullIsResult` to true if it answers `undefined` for a key that it does not have";
-    this.#events.warn("CACHE_NULL", `A result that is null is not stored: a cache's null is a miss. ${way}.`);
+    const message = `A result that is null is not stored: a cache's null is a miss. ${way}.`;
+    this.#events.warnOnce("null", "CACHE_NULL", () => message);
   }
 
   #warn(error: unknown): undefined {
