@@ -81,7 +81,8 @@ test("two busy processes follow a failover: no session stays on the reader, noth
   const limits = { max: 4, idleTimeoutMillis: 0, connectionTimeoutMillis: 2 * SECOND, application_name: "busy" };
   const config = { ...place, ...limits, port: proxy.port };
   const busy = ["a", "b"].map((name) => new Busy({ name, config, url: here.url }));
-  await until(() => busy.every(({ acknowledged }) => acknowledged.length > 200));
+  // A busy machine takes a while to start them.
+  await until(() => busy.every(({ acknowledged }) => acknowledged.length > 200), 300 * SECOND);
 
   proxy.lead(Number(reader.port));
   await kill();

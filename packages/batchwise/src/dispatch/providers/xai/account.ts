@@ -30,6 +30,7 @@ import { displayNameOf } from "../shapes/batch-names.ts";
 import { blobOf } from "../shapes/lines/lines-blob.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
 import { isMissing } from "../shapes/sdk/classify-status.ts";
+import { downloadSettings, followed, followerOf } from "../shapes/sdk/redirects.ts";
 import { callSettings } from "../shapes/sdk/sdk-call.ts";
 import {
   checkIsClient,
@@ -187,9 +188,11 @@ class XaiAccount extends AccountFields implements Account {
     } while (token !== null);
   }
 
-  #page(path: string, limit: number, token: string | null, call: CallOptions): PromiseLike<unknown> {
+  async #page(path: string, limit: number, token: string | null, call: CallOptions): Promise<unknown> {
     const query: XaiGet["query"] = token === null ? { limit } : { limit, pagination_token: token };
-    return this.#client.get(path, { query, ...callSettings(call) });
+    const client = this.#client;
+    const page = await followed(client.get(path, { query, ...downloadSettings(call) }), followerOf(client, call), call);
+    return page instanceof Response ? page.json() : page;
   }
 
   classify(error: unknown, operation: Operation): Failure {

@@ -2,10 +2,11 @@
 // account calls, by shape. xAI's batches have paths and answers of their own, so only the methods
 // for plain calls are used. Nothing is imported from the SDK; answers are read as unknown JSON.
 
+import type { Unredirected } from "../shapes/sdk/redirects.ts";
 import type { CallSettings } from "../shapes/sdk/sdk-call.ts";
 
-/** A GET, with the parameters of its address. */
-export interface XaiGet extends CallSettings {
+/** A GET, with the parameters of its address. Pages are read without following redirects. */
+export interface XaiGet extends CallSettings, Partial<Unredirected> {
   readonly query?: { readonly [name: string]: string | number };
 }
 

@@ -12,12 +12,16 @@ import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { geminiAccount } from "batchwise/dispatch/gemini";
 import { mistralAccount } from "batchwise/dispatch/mistral";
 import { openaiAccount } from "batchwise/dispatch/openai";
+import { xaiAccount } from "batchwise/dispatch/xai";
 import OpenAI, { AzureOpenAI } from "openai";
 import { describe, expect, onTestFinished, test } from "vitest";
 
 const KEY = "sk-live-0123456789abcdef";
 const SECRET = "of-a-header-0123456789";
-const LINE = { custom_id: "01J0000000000000000000000A-1", response: { status_code: 200, body: { id: "1" } } };
+const BODY = { id: "1" };
+const LINE = { custom_id: "01J0000000000000000000000A-1", response: { status_code: 200, body: BODY } };
+/** A page of xAI's is one JSON text, as one line is. */
+const PAGE = [{ batch_request_id: LINE.custom_id, batch_result: { response: { chat_get_completion: BODY } } }];
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -45,7 +49,7 @@ async function site(host: string, answer: Answer): Promise<Site> {
 
 const lines: Answer = (_request, response) => {
   response.writeHead(200, { "content-type": "application/octet-stream" });
-  response.end(`${JSON.stringify(LINE)}\n`);
+  response.end(`${JSON.stringify({ ...LINE, results: PAGE })}\n`);
 };
 
 const to =
@@ -65,6 +69,7 @@ const accounts: Readonly<Record<string, (url: string) => Account>> = {
       client: new AzureOpenAI({ apiKey: KEY, baseURL: `${url}/v1`, apiVersion: "preview", defaultHeaders: headers }),
       service: "azure",
     }),
+  xAI: (url) => xaiAccount({ client: new OpenAI({ apiKey: KEY, baseURL: `${url}/v1`, defaultHeaders: headers }) }),
   Anthropic: (url) =>
     anthropicAccount({ client: new Anthropic({ apiKey: KEY, baseURL: url, defaultHeaders: headers }) }),
   Mistral: (url) => mistralAccount({ client: new Mistral({ apiKey: KEY, serverURL: url }) }),
