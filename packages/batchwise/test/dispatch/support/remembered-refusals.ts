@@ -84,9 +84,8 @@ async function run(store: Store, size: number, answers: readonly Answer[], outag
 }
 
 /**
- * Two tests for each failure between two refusals; of a `slow` store for the first of them, in a shorter
- * outage. `open`
- * gives an empty store.
+ * Two tests for each failure between two refusals; of a `slow` store for the first of them, in a
+ * shorter outage. `open` gives an empty store.
  */
 export function testRememberedRefusals(open: () => Promise<Store>, slow = false): void {
   const between = slow ? BETWEEN.slice(0, 1) : BETWEEN;
