@@ -53,7 +53,7 @@ describe("a client that is too old", () => {
   });
 });
 
-describe("the requirements for a client", () => {
+describe("the requirement for a client", () => {
   test("is its methods where it names no version, and the missing ones are named", () => {
     const { files, batches } = new OpenAI({ apiKey: "key" });
     const { create, content, list } = files;

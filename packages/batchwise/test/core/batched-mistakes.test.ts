@@ -54,7 +54,7 @@ describe.each(["standard", "legacy"] as const)("a method with a %s decorator", (
   });
 });
 
-describe("options that `batched` refuses when the class is defined", () => {
+describe("mistakes that `batched` refuses when the class is defined", () => {
   const decorators: [string, (...args: unknown[]) => unknown][] = [
     ["@batched", batched as never],
     ["@batched()", batched() as never],

@@ -42,7 +42,7 @@ describe('on("batch")', () => {
 });
 
 describe('on("item")', () => {
-  test("reports of each item how it ended and how long it took", async () => {
+  test("reports how each item ended and how long it took", async () => {
     const of = rig<string>({ maxQueueSize: 4, onFull: "reject" });
     const seen: unknown[] = [];
     of.batcher.on("item", (event) => void seen.push(event));

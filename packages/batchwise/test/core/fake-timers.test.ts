@@ -115,7 +115,7 @@ afterEach(() => {
 });
 
 describe.each(kinds)("with fake timers of %s", (_, timers) => {
-  test("are fake, as they claim", () => {
+  test("the functions that they claim are replaced, and restored", () => {
     const before = { nextTick: process.nextTick, now: performance.now, setTimeout };
     timers.on();
     expect(setTimeout).not.toBe(before.setTimeout);
@@ -158,7 +158,7 @@ describe.each(kinds)("with fake timers of %s", (_, timers) => {
         await soon(batcher.close());
       });
 
-      test("do not stop items submitted before they are switched on", async () => {
+      test("answers items submitted before they are switched on", async () => {
         const batcher = createBatcher(handler, options);
         await serves(batcher);
         const answer = batcher.submit(1);
@@ -167,7 +167,7 @@ describe.each(kinds)("with fake timers of %s", (_, timers) => {
         await soon(batcher.close());
       });
 
-      test("do not stop items submitted before they are switched off", async () => {
+      test("answers items submitted before they are switched off", async () => {
         timers.on();
         const batcher = createBatcher(handler, options);
         await serves(batcher);

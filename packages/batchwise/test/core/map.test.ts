@@ -275,7 +275,7 @@ describe("a failure", () => {
   });
 });
 
-describe("breaking out of the loop", () => {
+describe("the end of an iteration", () => {
   test("cancels waiting items, aborts the running batch, and closes the source once", async () => {
     const of = limited();
     const source = watched(100);

@@ -139,7 +139,7 @@ describe("a caller whose item is being prepared", () => {
     expect(expired.reason).toMatchObject({ code: "DEADLINE_EXCEEDED" });
   });
 
-  test("whose caller has cancelled holds neither idle() nor close(), though the preparation never ends", async () => {
+  test("that has cancelled holds neither idle() nor close(), though the preparation never ends", async () => {
     const of = subject();
     const leave = new AbortController();
     of.batcher.submit("never", { signal: leave.signal }).catch(() => {});

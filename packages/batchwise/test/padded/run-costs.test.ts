@@ -22,7 +22,7 @@ function seededRandom(seed: number): () => number {
   };
 }
 
-describe("the learned run times", () => {
+describe("the figure learned from run times", () => {
   test("is the cost of a call besides its items, as far as it is certain", () => {
     const learned = learnedFrom(repeated([10, 40, 100, 200], 10), (cost) => 3 + 0.1 * cost);
     expect(learned.fixedCost).toBeGreaterThan(26);

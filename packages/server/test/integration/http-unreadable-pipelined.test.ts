@@ -65,7 +65,7 @@ function begin(answer: ServerResponse | undefined, length: number, text: string)
   answer?.write(text);
 }
 
-describe("bytes that cannot be read as a request", () => {
+describe("an input that cannot be read as a request", () => {
   test("does not get into an answer being sent, nor keep the next from coming", async () => {
     const { socket, answers, received, failed, closed } = await open();
     socket.write(GET + GET);

@@ -25,7 +25,7 @@ function read(text: string): Answer {
   return { status: Number(first.split(" ")[1]), headers, error };
 }
 
-describe("bytes that are no request", () => {
+describe("an input that is no request", () => {
   test.each([
     ["a Host header that is no host", "GET /v1/models HTTP/1.1\r\nhost: a b\r\n", 400, "malformed_request"],
     ["a Host header with a path", "GET /v1/models HTTP/1.1\r\nhost: evil/path\r\n", 400, "malformed_request"],

@@ -162,7 +162,7 @@ describe("modules.json without a Normalize", () => {
   });
 });
 
-describe("an unknown module", () => {
+describe("an unknown part of an export", () => {
   test.each([
     [
       "a module",

@@ -20,7 +20,7 @@ describe("pending entries", () => {
     ]);
   });
 
-  test("are skipped by their own report, which ends them; an entry without one stays", () => {
+  test("are skipped by their own function, which ends them; an entry without one stays", () => {
     const pending = new Pending();
     const [a, b, c] = entries();
     const skipped: unknown[] = [];

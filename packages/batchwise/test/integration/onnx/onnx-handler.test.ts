@@ -135,7 +135,7 @@ describe("a handler over a session", () => {
   });
 });
 
-describe("the tensors of a session of another runtime", () => {
+describe("a tensor for a session of another runtime", () => {
   /** Applies the rules of one runtime, and answers as it would. */
   function sessionLike(read: (feed: Record<string, unknown>) => unknown, y: unknown) {
     const given: unknown[] = [];
