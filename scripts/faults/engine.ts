@@ -374,7 +374,7 @@ const running: readonly Fault[] = [
   {
     name: "settles a caller twice",
     file: "core/run/call.ts",
-    find: "entry.recipient = null;\n    this.#batch.noteSettled(1);",
+    find: "entry.recipient = null;\n      this.#batch.noteSettled(1);",
     replace: "this.#batch.noteSettled(1);",
   },
   {

@@ -223,26 +223,26 @@ export class Call {
    * handled.
    */
   #await(entry: Entry, place: PromiseLike<unknown>): void {
-    const services = this.#services;
-    const settled = (settle: (now: number) => void): void => {
-      const now = services.clock.now();
-      settle(now);
-      this.#awaited -= 1;
-      if (this.#awaited === 0) this.#arrived(now);
-    };
     arrivalOf(place).then(
-      (value) => settled((now) => this.#succeed(entry, value, now)),
-      (error: unknown) => settled((now) => failEntries([entry], error, "failed", this.#batch, services, now)),
+      (value) => this.#settleLate(entry, value, false),
+      (error: unknown) => this.#settleLate(entry, error, true),
     );
     this.#awaited += 1;
   }
 
-  #succeed(entry: Entry, value: unknown, now: number): void {
+  #settleLate(entry: Entry, value: unknown, isFailure: boolean): void {
+    const services = this.#services;
+    const now = services.clock.now();
     const { recipient } = entry;
-    if (recipient === null) return;
-    entry.recipient = null;
-    this.#batch.noteSettled(1);
-    if (!countsItself(recipient)) countItems(this.#services, "completed", now - entry.moment.at);
-    succeed(recipient, value, now, entry.position);
+    if (isFailure) {
+      failEntries([entry], value, "failed", this.#batch, services, now);
+    } else if (recipient !== null) {
+      entry.recipient = null;
+      this.#batch.noteSettled(1);
+      if (!countsItself(recipient)) countItems(services, "completed", now - entry.moment.at);
+      succeed(recipient, value, now, entry.position);
+    }
+    this.#awaited -= 1;
+    if (this.#awaited === 0) this.#arrived(now);
   }
 }

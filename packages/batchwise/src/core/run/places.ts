@@ -21,10 +21,12 @@ export function readPlace(places: ArrayLike<unknown>, index: number, { name }: S
  * call back at once.
  */
 export function arrivalOf(place: PromiseLike<unknown>): Promise<unknown> {
-  return Promise.prototype.then.call(Promise.resolve(place), (value) => {
-    if (isError(value)) throw value;
-    return value;
-  });
+  return Promise.prototype.then.call(Promise.resolve(place), refuseError);
+}
+
+function refuseError(value: unknown): unknown {
+  if (isError(value)) throw value;
+  return value;
 }
 
 /** Rejects those of these callers that have no answer. `batch` counts them. */
