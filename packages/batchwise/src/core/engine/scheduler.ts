@@ -65,7 +65,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     const { options, stages, queue } = services;
     this.services = services;
     const isOpened = stages.open !== undefined || stages.close !== undefined;
-    this.opening = isOpened ? new Opening(stages, services.name) : null;
+    this.opening = isOpened ? new Opening(services) : null;
     this.#queue = queue;
     this.#turn = services.turn;
     this.#admission = admission;

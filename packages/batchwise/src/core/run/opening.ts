@@ -2,20 +2,18 @@
 // batcher's own async context.
 
 import { closedError } from "../contract/errors.ts";
-import type { Stages } from "../contract/handler.ts";
+import type { Services } from "../submit/services.ts";
 
 export class Opening {
-  readonly #stages: Stages;
-  readonly #name: string;
+  readonly #services: Services;
   #opening: Promise<void> | null = null;
   /** Rejects a pending `#opening`. */
   #giveUp: ((error: unknown) => void) | null = null;
   #isOpen = false;
   #isAbandoned = false;
 
-  constructor(stages: Stages, name: string) {
-    this.#stages = stages;
-    this.#name = name;
+  constructor(services: Services) {
+    this.#services = services;
   }
 
   /**
@@ -24,7 +22,7 @@ export class Opening {
    * their order.
    */
   begin(): Promise<void> | undefined {
-    const { open } = this.#stages;
+    const { open } = this.#services.stages;
     if (open === undefined) return undefined;
     this.#opening ??= new Promise((resolve, reject) => {
       this.#giveUp = reject;
@@ -36,12 +34,12 @@ export class Opening {
   /** Rejects a pending opening with CLOSED. If it succeeds later, the handler is closed then. */
   abandon(): void {
     this.#isAbandoned = true;
-    this.#giveUp?.(closedError(this.#name));
+    this.#giveUp?.(closedError(this.#services.name));
   }
 
   /** Runs the handler's `close`, unless its `open` never succeeded or was abandoned. */
   async close(): Promise<void> {
-    const { open, close } = this.#stages;
+    const { open, close } = this.#services.stages;
     if (close === undefined) return;
     await this.#opening?.catch(() => {});
     if (open === undefined || this.#isOpen) await close();
@@ -58,7 +56,7 @@ export class Opening {
     } finally {
       this.#giveUp = null;
     }
-    if (this.#isAbandoned) await this.#stages.close?.();
+    if (this.#isAbandoned) await this.#services.stages.close?.();
     else this.#isOpen = true;
   }
 }

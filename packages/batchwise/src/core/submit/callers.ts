@@ -148,10 +148,6 @@ export class Caller implements Recipient, Due, SignalListener {
     this.#services.turn.lookAgain();
   }
 
-  expire(): boolean {
-    return this.leave();
-  }
-
   expired(): void {
     this.fail(deadlineError(this.#services.name, this.#timeoutMs), "expired", this.#services.clock.now());
     this.#services.turn.lookAgain();

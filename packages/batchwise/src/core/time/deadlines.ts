@@ -10,8 +10,8 @@ export type InOneStep = (work: () => void) => void;
 /** An event that fires once, at its time or later. */
 export interface Due {
   /** First step, for all events that are due together. Returns false if it is already over. */
-  expire(): boolean;
-  /** Second step, if `expire` returned true. */
+  leave(): boolean;
+  /** Second step, if `leave` returned true. */
   expired(): void;
 }
 
@@ -45,7 +45,7 @@ export class Deadlines {
   }
 
   /**
-   * Fires all due events: all expire before any listener is notified, because a listener may send
+   * Fires all due events: all leave before any listener is notified, because a listener may send
    * waiting entries. Called by the timer and before every decision, because timers are late in a
    * busy loop.
    */
@@ -55,7 +55,7 @@ export class Deadlines {
     const expired: Due[] = [];
     for (let { first } = heap; first !== undefined && first.key <= now; { first } = heap) {
       heap.remove(first);
-      if (first.value.expire()) expired.push(first.value);
+      if (first.value.leave()) expired.push(first.value);
     }
     this.#timer?.set(heap.first?.key ?? Infinity, now);
     for (const due of expired) due.expired();
@@ -80,7 +80,7 @@ export class Timeout {
     this.clear();
     const node: HeapNode<Due> = new HeapNode<Due>({
       // It may be cancelled between the two steps.
-      expire: () => true,
+      leave: () => true,
       expired: () => {
         if (this.#node !== node) return;
         this.#node = null;

@@ -6,7 +6,7 @@ import { HeapNode } from "../../../src/core/time/heap.ts";
 
 /** A due event that only calls back. */
 function calling(callback: () => unknown): HeapNode<Due> {
-  return new HeapNode<Due>({ expire: () => true, expired: () => void callback() });
+  return new HeapNode<Due>({ leave: () => true, expired: () => void callback() });
 }
 
 interface Kit {
@@ -55,7 +55,7 @@ describe("deadlines", () => {
     const steps: string[] = [];
     for (const name of ["a", "over", "b"]) {
       const due: Due = {
-        expire: () => steps.push(`${name} expires`) > 0 && name !== "over",
+        leave: () => steps.push(`${name} expires`) > 0 && name !== "over",
         expired: () => steps.push(`${name} is told`),
       };
       deadlines.add(new HeapNode(due), 10);
@@ -67,11 +67,11 @@ describe("deadlines", () => {
   test("pass over a deadline that another removes while it expires", async () => {
     const { clock, deadlines, told, add } = kitOf();
     let third: HeapNode<Due> | null = null;
-    const expire = (): boolean => {
+    const leave = (): boolean => {
       if (third !== null) deadlines.remove(third);
       return true;
     };
-    deadlines.add(new HeapNode<Due>({ expire, expired: () => {} }), 10);
+    deadlines.add(new HeapNode<Due>({ leave, expired: () => {} }), 10);
     add(10);
     third = add(11);
     deadlines.fireDue(20);
