@@ -3,6 +3,7 @@
 // disk and memory.
 
 import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Settlement } from "../src/dispatch/contract/store/outcome-rows.ts";
 import type { RequestMatch } from "../src/dispatch/contract/store/rows.ts";
@@ -22,7 +23,7 @@ const PROBE_MS = 10;
 const MEMBERS_MS: Readonly<Record<Place["kind"], number>> = { sqlite: 3_000, postgres: 3_000, redis: 6_000 };
 const TRIES = 9;
 
-const folder = makeFolder();
+const folder = makeFolder(tmpdir());
 const places: Readonly<Record<Place["kind"], () => Promise<Place>>> = {
   sqlite: async () => ({ kind: "sqlite", path: folder.file() }),
   postgres: async () => ({ kind: "postgres", config: await postgresPlace() }),

@@ -11,8 +11,8 @@ afterAll(async () => {
   for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 
-export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "batchwise-test-"));
+export async function temporaryFolder(parent: string = tmpdir()): Promise<string> {
+  const folder = await mkdtemp(join(parent, "batchwise-test-"));
   made.push(folder);
   return folder;
 }

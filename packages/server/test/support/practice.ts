@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FakeOptions, type FakeProvider, fakeProvider, type Listening } from "batchwise/dispatch/testing";
 import { afterEach } from "vitest";
+import { databaseParent } from "../../../batchwise/test/dispatch/stores/sqlite/folder.ts";
 import { bundledCommand, type Command, startCommandIn } from "./command.ts";
 import { temporaryFolder } from "./folders.ts";
 
@@ -47,7 +48,12 @@ export class Practice {
   static async start(options: FakeOptions = {}): Promise<Practice> {
     const plan = { validateMs: 50, runMs: 100, finalizeMs: 50 };
     const fake = fakeProvider({ plan, ...options });
-    const practice = new Practice(await temporaryFolder(), fake, await fake.listen(), await bundledCommand());
+    const practice = new Practice(
+      await temporaryFolder(databaseParent()),
+      fake,
+      await fake.listen(),
+      await bundledCommand(),
+    );
     open.push(practice);
     return practice;
   }

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sqliteStore } from "../../../../src/dispatch/stores/sqlite/index.ts";
 import { describeStore } from "../conformance.ts";
+import { databaseParent } from "./folder.ts";
 
 describeStore("the SQLite store on a file of its own", true, async () => {
-  const folder = mkdtempSync(join(tmpdir(), "batchwise-"));
+  const folder = mkdtempSync(join(databaseParent(), "batchwise-"));
   return {
     open: async () => sqliteStore({ path: join(folder, "store.db") }),
     remove: async () => rmSync(folder, { recursive: true }),

@@ -1,18 +1,18 @@
 // One job on each durable store, in real time: left in the middle, then run by two at a time.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type DispatchRequest, runBatch } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { afterAll, expect, test } from "vitest";
+import { databaseParent } from "../../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../../services/kept.ts";
 import { openStore, type Place } from "../stores/open-store.ts";
 
 const COUNT = 1_200;
-const folder = mkdtempSync(join(tmpdir(), "batchwise-jobs-"));
+const folder = mkdtempSync(join(databaseParent(), "batchwise-jobs-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const places: readonly (readonly [name: string, place: () => Promise<Place>])[] = [

@@ -3,10 +3,10 @@
 // lost, nothing ends twice, nothing runs twice that need not, and the user is told in words.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { memoryStore } from "batchwise/dispatch";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { databaseParent } from "../../../dispatch/stores/sqlite/folder.ts";
 import { runsAllCases } from "../../../dispatch/support/breadth.ts";
 import { postgresPlace, redisPlace } from "../../services/kept.ts";
 import { FAMILIES, type Family } from "../hostile/families.ts";
@@ -21,7 +21,7 @@ const REQUESTS = 4;
 /** Virtual time that a batch may take, and that one put aside is watched for. */
 const LONGEST_HOURS = 240;
 
-const folder = mkdtempSync(join(tmpdir(), "batchwise-hostile-"));
+const folder = mkdtempSync(join(databaseParent(), "batchwise-hostile-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 let files = 0;

@@ -3,7 +3,6 @@
 // nothing but itself.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   type Account,
@@ -17,10 +16,11 @@ import { openaiAccount } from "batchwise/dispatch/openai";
 import { fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { databaseParent } from "../../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../../services/kept.ts";
 import { openStore, type Place } from "../stores/open-store.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "batchwise-answers-"));
+const folder = mkdtempSync(join(databaseParent(), "batchwise-answers-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 let files = 0;

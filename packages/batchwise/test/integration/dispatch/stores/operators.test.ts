@@ -2,17 +2,17 @@
 // real time.
 
 import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createDispatcher, type Dispatcher } from "batchwise/dispatch";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeProvider, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI from "openai";
 import { afterAll, expect, test } from "vitest";
+import { databaseParent } from "../../../dispatch/stores/sqlite/folder.ts";
 import { postgresPlace, redisPlace } from "../../services/kept.ts";
 import { openStore, type Place } from "./open-store.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "batchwise-operators-"));
+const folder = mkdtempSync(join(databaseParent(), "batchwise-operators-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const places: readonly (readonly [name: string, place: () => Promise<Place>])[] = [
