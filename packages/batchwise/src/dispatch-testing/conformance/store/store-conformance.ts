@@ -1,17 +1,17 @@
 // The whole store suite, which checks the promises of store.ts, as test cases for any runner.
 
-import { amendCases } from "./amend.ts";
+import { amendCases } from "./amend/amend.ts";
+import { correctCases } from "./amend/correct.ts";
+import { hastenCases } from "./amend/hasten.ts";
+import { moveCases } from "./amend/move.ts";
 import type { StoreCase } from "./case.ts";
 import { claimOrderCases } from "./claim-order.ts";
-import { correctCases } from "./correct.ts";
 import { deliveryCases } from "./delivery.ts";
 import { enqueueCases } from "./enqueue.ts";
 import { findCases } from "./find.ts";
-import { hastenCases } from "./hasten.ts";
 import { holdCases } from "./hold.ts";
 import { lastingCases } from "./lasting.ts";
 import { marksCases } from "./marks.ts";
-import { moveCases } from "./move.ts";
 import { payerCases } from "./payers.ts";
 import { probeCases } from "./probe.ts";
 import { pruneCases } from "./prune.ts";

@@ -25,10 +25,11 @@ import { type AccountSettings, resolveAccountOptions } from "../shapes/account-o
 import { cachedPrefix } from "../shapes/anthropic/cached-prefix.ts";
 import { refuse } from "../shapes/anthropic/refuse.ts";
 import { toMessageParams } from "../shapes/anthropic/request.ts";
+import { cancelOrEnded } from "../shapes/cancel-ended.ts";
 import { rowsOf } from "../shapes/lines/list-rows.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
-import { isMissing } from "../shapes/sdk/classify-status.ts";
+import { unlessMissing } from "../shapes/sdk/classify-status.ts";
 import { downloadSettings, followed, followerOf } from "../shapes/sdk/redirects.ts";
 import { callSettings } from "../shapes/sdk/sdk-call.ts";
 import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk/sdk-client.ts";
@@ -187,13 +188,8 @@ class AnthropicAccount extends AccountFields implements Account {
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
-    try {
-      const { batches, params } = this.#anthropic;
-      return toProviderBatch(await batches.retrieve(id, params, callSettings(call)));
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    const { batches, params } = this.#anthropic;
+    return unlessMissing(async () => toProviderBatch(await batches.retrieve(id, params, callSettings(call))));
   }
 
   results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
@@ -224,26 +220,18 @@ class AnthropicAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    try {
-      const { batches, params } = this.#anthropic;
-      return toProviderBatch(await batches.cancel(id, params, callSettings(call)));
-    } catch (error) {
-      // A batch that has ended cannot be cancelled.
-      const { status } = readSdkError(error);
-      const seen = status === 400 || status === 409 ? await this.retrieve(id, call) : null;
-      if (seen === null || seen.rawState !== "ended") throw error;
-      return seen;
-    }
+    const { batches, params } = this.#anthropic;
+    return cancelOrEnded(
+      async () => toProviderBatch(await batches.cancel(id, params, callSettings(call))),
+      (error) => [400, 409].includes(readSdkError(error).status ?? 0),
+      () => this.retrieve(id, call),
+    );
   }
 
   /** Deletes the batch with its input and its results. */
   async #cleanUp({ providerBatchId }: CleanupInput, call: CallOptions): Promise<void> {
     const { batches, params } = this.#anthropic;
-    try {
-      await batches.delete?.(providerBatchId, params, callSettings(call));
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    await unlessMissing(async () => batches.delete?.(providerBatchId, params, callSettings(call)));
   }
 
   classify(error: unknown, operation: Operation): Failure {

@@ -1,6 +1,7 @@
 // Anthropic's capabilities and documented limits; `limits` overrides each.
 
 import type { Capabilities } from "../../contract/capabilities.ts";
+import { UNLIMITED } from "../shapes/unlimited.ts";
 
 export const anthropicCapabilities: Capabilities = {
   provider: "anthropic",
@@ -16,14 +17,11 @@ export const anthropicCapabilities: Capabilities = {
   ledgerScope: "account",
   jsonSchemas: "strict",
   limits: {
+    ...UNLIMITED,
     maxRequests: 100_000,
     /** 256 MB, less the brackets around the items. */
     maxBytes: 255_999_000,
-    maxTokens: Number.POSITIVE_INFINITY,
-    minRequests: 1,
-    maxEnqueuedTokens: Number.POSITIVE_INFINITY,
     /** The limit of the first tier. */
     maxEnqueuedRequests: 100_000,
-    maxEnqueuedBatches: Number.POSITIVE_INFINITY,
   },
 };

@@ -5,6 +5,7 @@ import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/ac
 import { DispatchError } from "../../contract/errors.ts";
 import type { JsonObject, OutcomeError } from "../../contract/types.ts";
 import { chatAnswer, errorAnswer, nativeAnswer } from "../shapes/anthropic/answer.ts";
+import { count } from "../shapes/counts.ts";
 import { notJson } from "../shapes/sdk/not-json.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
 
@@ -96,8 +97,4 @@ function notRun(customId: string, type: unknown): ResultLine {
 function timeOf(value: unknown): number | null {
   const parsed = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return Number.isNaN(parsed) ? null : parsed;
-}
-
-function count(value: unknown): number {
-  return typeof value === "number" && value > 0 ? value : 0;
 }

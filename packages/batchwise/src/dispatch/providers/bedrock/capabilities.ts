@@ -2,6 +2,7 @@
 // Bedrock". They differ by model and region; `limits` overrides each.
 
 import type { Capabilities } from "../../contract/capabilities.ts";
+import { UNLIMITED } from "../shapes/unlimited.ts";
 
 /** Endpoints with bodies in the model's own format: InvokeModel and Converse. */
 export const INVOKE = "/model/invoke";
@@ -23,14 +24,12 @@ export const bedrockCapabilities: Capabilities = {
   listsFiles: true,
   ledgerScope: "model",
   limits: {
+    ...UNLIMITED,
     /** Records of one input file. Our jobs have one file. */
     maxRequests: 50_000,
     /** 1 GB of one input file. */
     maxBytes: 1_000_000_000,
-    maxTokens: Number.POSITIVE_INFINITY,
     minRequests: 100,
-    maxEnqueuedTokens: Number.POSITIVE_INFINITY,
-    maxEnqueuedRequests: Number.POSITIVE_INFINITY,
     /** Jobs of one model that are submitted or in progress: 10 for common models, up to 100. */
     maxEnqueuedBatches: 10,
   },

@@ -5,6 +5,7 @@
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";
+import { count } from "../shapes/counts.ts";
 import { partsOf } from "../shapes/openai/chat.ts";
 import { checkChatFields, checkSampling, limitOf } from "../shapes/openai/chat-fields.ts";
 import { readDataUrl } from "../shapes/openai/data-url.ts";
@@ -156,8 +157,4 @@ function wordOf(part: JsonObject, place: string, images: string[]): string {
   if (special !== undefined)
     throw refuse.invalid(`\`${place}\` holds ${special}, which is a word of the prompt's template`);
   return words;
-}
-
-function count(value: Json | undefined): number {
-  return typeof value === "number" ? value : 0;
 }

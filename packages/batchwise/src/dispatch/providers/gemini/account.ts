@@ -30,7 +30,7 @@ import { cancelAndLook } from "../shapes/google/google-cancel.ts";
 import { blobOf } from "../shapes/lines/lines-blob.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
-import { isMissing } from "../shapes/sdk/classify-status.ts";
+import { isMissing, unlessMissing } from "../shapes/sdk/classify-status.ts";
 import { checkIsClient, checkMethods } from "../shapes/sdk/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
 import { type BatchExtras, extrasOf } from "./batch-extras.ts";
@@ -143,12 +143,7 @@ class GeminiAccount extends AccountFields implements Account {
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
-    try {
-      return toProviderBatch(await this.#wire.get(pathOf(id), {}, call));
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    return unlessMissing(async () => toProviderBatch(await this.#wire.get(pathOf(id), {}, call)));
   }
 
   results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {

@@ -3,6 +3,7 @@
 
 import type { Capabilities } from "../../contract/capabilities.ts";
 import type { Endpoint } from "../../contract/types.ts";
+import { UNLIMITED } from "../shapes/unlimited.ts";
 
 /** Gemini's own endpoints, whose bodies are not converted. */
 const GENERATE: Endpoint = "/v1beta/generateContent";
@@ -29,17 +30,11 @@ export const geminiCapabilities: Capabilities = {
   ledgerScope: "model",
   jsonSchemas: "any",
   limits: {
-    maxRequests: Number.POSITIVE_INFINITY,
+    ...UNLIMITED,
     /** Per file. */
     maxBytes: 2_000_000_000,
-    maxTokens: Number.POSITIVE_INFINITY,
-    minRequests: 1,
-    /**
-     * Differs by model and tier, for example 3,000,000 for gemini-2.5-flash in tier 1. Learned from
-     * refusals unless given.
-     */
-    maxEnqueuedTokens: Number.POSITIVE_INFINITY,
-    maxEnqueuedRequests: Number.POSITIVE_INFINITY,
+    // Enqueued tokens differ by model and tier, for example 3,000,000 for gemini-2.5-flash in tier
+    // 1. Learned from refusals unless given.
     maxEnqueuedBatches: 100,
   },
 };

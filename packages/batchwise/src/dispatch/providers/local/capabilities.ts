@@ -1,6 +1,7 @@
 // Capabilities of an account that runs lines itself. The limits are ours: no provider sets any.
 
 import type { Capabilities } from "../../contract/capabilities.ts";
+import { UNLIMITED } from "../shapes/unlimited.ts";
 
 export const localCapabilities: Capabilities = {
   provider: "local",
@@ -13,12 +14,9 @@ export const localCapabilities: Capabilities = {
   // Its lines run at once.
   completionWindowMs: 0,
   limits: {
+    ...UNLIMITED,
     maxRequests: 10_000,
     maxBytes: 100_000_000,
-    maxTokens: Number.POSITIVE_INFINITY,
-    minRequests: 1,
-    maxEnqueuedTokens: Number.POSITIVE_INFINITY,
-    maxEnqueuedRequests: Number.POSITIVE_INFINITY,
     // Few, because requests outside of a batch can still be reordered by priority or deadline, or
     // go to another account.
     maxEnqueuedBatches: 4,

@@ -11,7 +11,6 @@ import {
   type CallOptions,
   type CleanupInput,
   type CreateInput,
-  hasEnded,
   isOlder,
   type LineRequest,
   type ListPage,
@@ -23,10 +22,11 @@ import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { timeOfKey } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { cancelOrEnded } from "../shapes/cancel-ended.ts";
 import { blobOf } from "../shapes/lines/lines-blob.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
-import { isMissing } from "../shapes/sdk/classify-status.ts";
+import { isMissing, unlessMissing } from "../shapes/sdk/classify-status.ts";
 import { followed } from "../shapes/sdk/redirects.ts";
 import { checkIsClient, checkMethods } from "../shapes/sdk/sdk-client.ts";
 import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
@@ -170,12 +170,10 @@ class MistralAccount extends AccountFields implements Account {
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
-    try {
-      return this.#seen(await answerOf(this.#client.batch.jobs.get({ jobId: id }, timedCall(call))));
-    } catch (error) {
-      if (isGone(error)) return null;
-      throw error;
-    }
+    return unlessMissing(
+      async () => this.#seen(await answerOf(this.#client.batch.jobs.get({ jobId: id }, timedCall(call)))),
+      isGone,
+    );
   }
 
   results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
@@ -197,14 +195,9 @@ class MistralAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    try {
-      return this.#seen(await answerOf(this.#client.batch.jobs.cancel({ jobId: id }, timedCall(call))));
-    } catch (error) {
-      // A job that has ended cannot be cancelled.
-      const seen = isRefused(error) ? await this.retrieve(id, call) : null;
-      if (seen === null || !hasEnded(seen)) throw error;
-      return seen;
-    }
+    const cancel = async (): Promise<ProviderBatch> =>
+      this.#seen(await answerOf(this.#client.batch.jobs.cancel({ jobId: id }, timedCall(call))));
+    return cancelOrEnded(cancel, isRefused, () => this.retrieve(id, call));
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
@@ -220,8 +213,8 @@ class MistralAccount extends AccountFields implements Account {
     }
   }
 
-  deleteFile(fileId: string, call: CallOptions): Promise<void> {
-    return unlessGone(this.#client.files.delete({ fileId }, timedCall(call)));
+  async deleteFile(fileId: string, call: CallOptions): Promise<void> {
+    await unlessMissing(() => answerOf(this.#client.files.delete({ fileId }, timedCall(call))), isGone);
   }
 
   /**
@@ -231,7 +224,8 @@ class MistralAccount extends AccountFields implements Account {
     const seen = await this.retrieve(jobId, call);
     const results = (seen?.resultRefs ?? []).filter((ref) => jobOf(ref) === null);
     for (const id of fileId === null ? results : [...results, fileId]) await this.deleteFile(id, call);
-    if (fileId === null) await unlessGone(this.#client.batch.jobs.delete({ jobId }, timedCall(call)));
+    if (fileId === null)
+      await unlessMissing(() => answerOf(this.#client.batch.jobs.delete({ jobId }, timedCall(call))), isGone);
   }
 
   classify(error: unknown, operation: Operation): Failure {
@@ -259,15 +253,6 @@ async function inline(input: BatchInput): Promise<Pick<MistralJobBody, "requests
     requests.push({ customId, body });
   }
   return { requests };
-}
-
-/** Awaits a deletion. A missing object is no error. */
-async function unlessGone(sent: PromiseLike<unknown>): Promise<void> {
-  try {
-    await answerOf(sent);
-  } catch (error) {
-    if (!isGone(error)) throw error;
-  }
 }
 
 function isGone(error: unknown): boolean {

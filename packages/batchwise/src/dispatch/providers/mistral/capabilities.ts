@@ -1,6 +1,7 @@
 // Capabilities and documented defaults of Mistral's Batch API; `limits` overrides each.
 
 import type { Capabilities } from "../../contract/capabilities.ts";
+import { UNLIMITED } from "../shapes/unlimited.ts";
 
 /** Endpoints converted from OpenAI's format. All others take Mistral's own bodies. */
 const CONVERTED_ENDPOINTS: readonly string[] = ["/v1/chat/completions", "/v1/embeddings", "/v1/moderations"];
@@ -22,15 +23,12 @@ export const mistralCapabilities: Capabilities = {
   ledgerScope: "account",
   jsonSchemas: "any",
   limits: {
+    ...UNLIMITED,
     // docs.mistral.ai, known limitations: 100,000 requests and 512 MB per batch. Its page on
     // batches says 1M requests.
     maxRequests: 100_000,
     maxBytes: 512_000_000,
-    maxTokens: Number.POSITIVE_INFINITY,
-    minRequests: 1,
-    maxEnqueuedTokens: Number.POSITIVE_INFINITY,
     // Per workspace, from the same documentation.
     maxEnqueuedRequests: 1_000_000,
-    maxEnqueuedBatches: Number.POSITIVE_INFINITY,
   },
 };

@@ -6,6 +6,7 @@ import type { ProviderBatch, ProviderState, ResultLine } from "../../contract/ac
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject, OutcomeResponse } from "../../contract/types.ts";
 import { statusError } from "../../format/error-words.ts";
+import { countOrNull } from "../shapes/counts.ts";
 import { noListError } from "../shapes/lines/list-rows.ts";
 import { answeredOrNot } from "../shapes/openai/no-answer.ts";
 import { responseOf, resultError } from "../shapes/openai/openai-result.ts";
@@ -49,10 +50,10 @@ export function toProviderBatch(wire: unknown, hours: number): ProviderBatch {
   if (id === null) throw new Error("The provider answered with a job that has no id.");
   const rawState = text(job.status) ?? "";
   const state = STATES.get(rawState.toUpperCase()) ?? "running";
-  const total = count(field(job, "totalRequests", "total_requests"));
-  const done = count(field(job, "completedRequests", "completed_requests"));
-  const succeeded = count(field(job, "succeededRequests", "succeeded_requests"));
-  const failed = count(field(job, "failedRequests", "failed_requests"));
+  const total = countOrNull(field(job, "totalRequests", "total_requests"));
+  const done = countOrNull(field(job, "completedRequests", "completed_requests"));
+  const succeeded = countOrNull(field(job, "succeededRequests", "succeeded_requests"));
+  const failed = countOrNull(field(job, "failedRequests", "failed_requests"));
   const ran = succeeded === null && failed === null ? null : (succeeded ?? 0) + (failed ?? 0);
   const isCounted = total !== null && total > 0;
   const createdAt = timeOf(field(job, "createdAt", "created_at"));
@@ -145,8 +146,4 @@ function tagOf(metadata: Fields): ProviderBatch["tag"] {
 
 function timeOf(value: unknown): number | null {
   return typeof value === "number" ? value * 1000 : null;
-}
-
-function count(value: unknown): number | null {
-  return typeof value === "number" && value >= 0 ? value : null;
 }

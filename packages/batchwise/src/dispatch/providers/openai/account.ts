@@ -22,7 +22,7 @@ import { rowsOf } from "../shapes/lines/list-rows.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
 import { toResultLine } from "../shapes/openai/openai-result.ts";
-import { isMissing } from "../shapes/sdk/classify-status.ts";
+import { isMissing, unlessMissing } from "../shapes/sdk/classify-status.ts";
 import { downloadSettings, followed, followerOf } from "../shapes/sdk/redirects.ts";
 import { callSettings } from "../shapes/sdk/sdk-call.ts";
 import { jsonObject, objectOf, readSdkError } from "../shapes/sdk/sdk-error.ts";
@@ -144,12 +144,7 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
-    try {
-      return toProviderBatch(await this.#client.batches.retrieve(id, callSettings(call)));
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    return unlessMissing(async () => toProviderBatch(await this.#client.batches.retrieve(id, callSettings(call))));
   }
 
   results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
@@ -191,11 +186,7 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 
   async deleteFile(fileId: string, call: CallOptions): Promise<void> {
-    try {
-      await this.#client.files.delete(fileId, callSettings(call));
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    await unlessMissing(async () => this.#client.files.delete(fileId, callSettings(call)));
   }
 
   /** Deletes the files. The batch stays listed: no call deletes one. */

@@ -3,6 +3,7 @@
 
 import type { Capabilities, ProviderLimits } from "../../contract/capabilities.ts";
 import type { Endpoint } from "../../contract/types.ts";
+import { UNLIMITED } from "../shapes/unlimited.ts";
 
 /**
  * An OpenAI-compatible service. Start from one of `openaiServices` and change the fields that
@@ -69,13 +70,9 @@ export type OpenAiServiceName =
   | "siliconflow";
 
 const LIMITS: ProviderLimits = {
+  ...UNLIMITED,
   maxRequests: 50_000,
   maxBytes: 200_000_000,
-  maxTokens: Number.POSITIVE_INFINITY,
-  minRequests: 1,
-  maxEnqueuedTokens: Number.POSITIVE_INFINITY,
-  maxEnqueuedRequests: Number.POSITIVE_INFINITY,
-  maxEnqueuedBatches: Number.POSITIVE_INFINITY,
 };
 
 /** "Any array must be 2048 dimensions or less", from the client's types. */

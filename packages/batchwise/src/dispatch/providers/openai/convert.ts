@@ -3,6 +3,7 @@
 
 import type { ProviderBatch, ProviderState } from "../../contract/account.ts";
 import type { Failure } from "../../contract/failures.ts";
+import { count, countOrNull } from "../shapes/counts.ts";
 import { notJson } from "../shapes/sdk/not-json.ts";
 import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import { toUsage } from "../shapes/usage.ts";
@@ -39,8 +40,8 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
   const rawState = text(batch.status) ?? "";
   const state = STATES.get(rawState.toLowerCase()) ?? "running";
   const counts = objectOf(batch.request_counts);
-  const total = count(counts.total);
-  const settled = total === 0 || total === null ? null : (count(counts.completed) ?? 0) + (count(counts.failed) ?? 0);
+  const total = countOrNull(counts.total);
+  const settled = total === 0 || total === null ? null : count(counts.completed) + count(counts.failed);
   return {
     id,
     state,
@@ -60,7 +61,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
 }
 
 function countsOf(total: number, counts: { readonly [key: string]: unknown }): NonNullable<ProviderBatch["counts"]> {
-  return { total, succeeded: count(counts.completed) ?? 0, failed: count(counts.failed) ?? 0 };
+  return { total, succeeded: count(counts.completed), failed: count(counts.failed) };
 }
 
 /** Null if the service gives no error. */
@@ -85,8 +86,4 @@ function timeOf(value: unknown): number | null {
   if (typeof value === "number") return value * 1000;
   const parsed = typeof value === "string" ? Date.parse(value) : Number.NaN;
   return Number.isNaN(parsed) ? null : parsed;
-}
-
-function count(value: unknown): number | null {
-  return typeof value === "number" && value >= 0 ? value : null;
 }

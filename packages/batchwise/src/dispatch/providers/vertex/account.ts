@@ -28,7 +28,7 @@ import { requestJson, type Transport, transportOf } from "../shapes/google/googl
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
-import { isMissing } from "../shapes/sdk/classify-status.ts";
+import { unlessMissing } from "../shapes/sdk/classify-status.ts";
 import { text } from "../shapes/sdk/sdk-error.ts";
 import { classify } from "./classify.ts";
 import { API_VERSION, type VertexClient, vertexCall } from "./client.ts";
@@ -153,12 +153,9 @@ class VertexAccount extends AccountFields implements Account {
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
     if (!JOB.test(id)) return null;
-    try {
-      return toProviderBatch(await this.#client.batches.get({ name: id, config: vertexCall(call) }));
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    return unlessMissing(async () =>
+      toProviderBatch(await this.#client.batches.get({ name: id, config: vertexCall(call) })),
+    );
   }
 
   async *results(batch: ProviderBatch, call: CallOptions, name: BatchName): AsyncGenerator<ResultLine> {
@@ -201,11 +198,9 @@ class VertexAccount extends AccountFields implements Account {
     const files: string[] = batch.fileId === null ? [] : [batch.fileId];
     for await (const { uri } of this.#storage.list(outputOf(batch), call)) files.push(uri);
     for (const uri of files) await this.#storage.delete(uri, call);
-    try {
-      await this.#client.batches.delete({ name: batch.providerBatchId, config: vertexCall(call) });
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    await unlessMissing(
+      async () => await this.#client.batches.delete({ name: batch.providerBatchId, config: vertexCall(call) }),
+    );
   }
 
   classify(error: unknown, operation: Operation): Failure {

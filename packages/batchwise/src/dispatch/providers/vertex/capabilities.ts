@@ -2,6 +2,7 @@
 
 import type { Capabilities } from "../../contract/capabilities.ts";
 import type { Endpoint } from "../../contract/types.ts";
+import { UNLIMITED } from "../shapes/unlimited.ts";
 import type { VertexFamily } from "./family.ts";
 
 /** Gemini's and Anthropic's own requests, whose bodies are not converted. */
@@ -31,15 +32,11 @@ export const vertexCapabilities: Capabilities = {
   ledgerScope: "account",
   jsonSchemas: "any",
   limits: {
+    ...UNLIMITED,
     // Both for Gemini:
     // cloud.google.com/vertex-ai/generative-ai/docs/multimodal/batch-prediction-gemini
     maxRequests: 200_000,
     maxBytes: 1_000_000_000,
-    maxTokens: Number.POSITIVE_INFINITY,
-    minRequests: 1,
-    maxEnqueuedTokens: Number.POSITIVE_INFINITY,
-    maxEnqueuedRequests: Number.POSITIVE_INFINITY,
-    maxEnqueuedBatches: Number.POSITIVE_INFINITY,
   },
 };
 

@@ -3,6 +3,7 @@
 // by docs.voyageai.com/reference/embeddings-api ("The maximum length of the list is 1,000").
 
 import type { OpenAiService } from "../openai/capabilities.ts";
+import { UNLIMITED } from "../shapes/unlimited.ts";
 
 /**
  * 1 GB and 100,000 inputs in a batch, 12 hours. Model and parameters go with the create. Right
@@ -27,13 +28,9 @@ export const voyageService: OpenAiService = {
     listsFiles: true,
     ledgerScope: "model",
     limits: {
+      ...UNLIMITED,
       maxRequests: 100_000,
       maxBytes: 1_000_000_000,
-      maxTokens: Number.POSITIVE_INFINITY,
-      minRequests: 1,
-      maxEnqueuedTokens: Number.POSITIVE_INFINITY,
-      maxEnqueuedRequests: Number.POSITIVE_INFINITY,
-      maxEnqueuedBatches: Number.POSITIVE_INFINITY,
       maxInputs: 100_000,
     },
   },

@@ -4,19 +4,18 @@
 // found by its name.
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
-import {
-  type Account,
-  type AccountOptions,
-  type BatchInput,
-  type BatchName,
-  type CallOptions,
-  type CleanupInput,
-  type CreateInput,
-  hasEnded,
-  type LineRequest,
-  type ListPage,
-  type ProviderBatch,
-  type ResultLine,
+import type {
+  Account,
+  AccountOptions,
+  BatchInput,
+  BatchName,
+  CallOptions,
+  CleanupInput,
+  CreateInput,
+  LineRequest,
+  ListPage,
+  ProviderBatch,
+  ResultLine,
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Failure, Operation } from "../../contract/failures.ts";
@@ -27,9 +26,10 @@ import { classify } from "../openai/classify.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { displayNameOf } from "../shapes/batch-names.ts";
+import { cancelOrEnded } from "../shapes/cancel-ended.ts";
 import { blobOf } from "../shapes/lines/lines-blob.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
-import { isMissing } from "../shapes/sdk/classify-status.ts";
+import { unlessMissing } from "../shapes/sdk/classify-status.ts";
 import { downloadSettings, followed, followerOf } from "../shapes/sdk/redirects.ts";
 import { callSettings } from "../shapes/sdk/sdk-call.ts";
 import {
@@ -122,12 +122,7 @@ class XaiAccount extends AccountFields implements Account {
   }
 
   async retrieve(id: string, call: CallOptions): Promise<ProviderBatch | null> {
-    try {
-      return toProviderBatch(await this.#client.get(pathOf(id), callSettings(call)));
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    return unlessMissing(async () => toProviderBatch(await this.#client.get(pathOf(id), callSettings(call))));
   }
 
   results(batch: ProviderBatch, call: CallOptions, { endpoint }: BatchName): AsyncGenerator<ResultLine> {
@@ -144,15 +139,12 @@ class XaiAccount extends AccountFields implements Account {
     }
   }
 
-  /** A batch that has ended cannot be cancelled. */
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    try {
-      return toProviderBatch(await this.#client.post(`${pathOf(id)}:cancel`, callSettings(call)));
-    } catch (error) {
-      const seen = REFUSALS.includes(readSdkError(error).status) ? await this.retrieve(id, call) : null;
-      if (seen === null || !hasEnded(seen)) throw error;
-      return seen;
-    }
+    return cancelOrEnded(
+      async () => toProviderBatch(await this.#client.post(`${pathOf(id)}:cancel`, callSettings(call))),
+      (error) => REFUSALS.includes(readSdkError(error).status),
+      () => this.retrieve(id, call),
+    );
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
@@ -163,11 +155,9 @@ class XaiAccount extends AccountFields implements Account {
   }
 
   async deleteFile(fileId: string, call: CallOptions): Promise<void> {
-    try {
-      await this.#client.delete(`/files/${encodeURIComponent(fileId)}`, callSettings(call));
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    await unlessMissing(
+      async () => await this.#client.delete(`/files/${encodeURIComponent(fileId)}`, callSettings(call)),
+    );
   }
 
   /** Deletes the input. The results stay with the batch, which no call deletes. */

@@ -2,6 +2,7 @@
 // the documented ones.
 
 import type { Capabilities } from "../../contract/capabilities.ts";
+import { UNLIMITED } from "../shapes/unlimited.ts";
 
 /**
  * Lines of /v1/responses, images and videos are left out: what their results look like is not
@@ -20,15 +21,11 @@ export const xaiCapabilities: Capabilities = {
   /** docs.x.ai/docs/guides/structured-outputs: no bounds of texts and arrays, no `allOf`. */
   jsonSchemas: "strict",
   limits: {
+    ...UNLIMITED,
     /** Larger ones "may be throttled for processing stability". */
     maxRequests: 100_000,
     /** Of one file, of any kind. */
     maxBytes: 48_000_000,
-    maxTokens: Number.POSITIVE_INFINITY,
-    minRequests: 1,
-    maxEnqueuedTokens: Number.POSITIVE_INFINITY,
-    maxEnqueuedRequests: Number.POSITIVE_INFINITY,
-    maxEnqueuedBatches: Number.POSITIVE_INFINITY,
     /** "1 batch creation per second per team". */
     maxCreatesPerHour: 3_600,
   },

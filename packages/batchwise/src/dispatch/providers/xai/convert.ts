@@ -7,6 +7,7 @@ import type { Failure } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject, Usage } from "../../contract/types.ts";
 import { errorIn } from "../../format/error-words.ts";
 import { readTag } from "../shapes/batch-names.ts";
+import { count } from "../shapes/counts.ts";
 import { errorAnswer } from "../shapes/gemini/answer.ts";
 import { noListError } from "../shapes/lines/list-rows.ts";
 import { answeredOrNot } from "../shapes/openai/no-answer.ts";
@@ -84,10 +85,6 @@ function countsOf(state: unknown): Counts {
     failed: count(given.num_error),
     cancelled: count(given.num_cancelled),
   };
-}
-
-function count(value: unknown): number {
-  return typeof value === "number" && value >= 0 ? value : 0;
 }
 
 /** 0 for a day without a time: the batch must never count as older than its create. */

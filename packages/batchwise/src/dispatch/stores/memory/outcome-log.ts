@@ -4,10 +4,10 @@
 import type { Amended, Amendment, DeliveriesInput } from "../../contract/store/calls.ts";
 import type { DeliveryReport, DeliveryRow, OutcomeQuery, OutcomeRow } from "../../contract/store/outcome-rows.ts";
 import type { TokenCounts } from "../../contract/store/rows.ts";
+import { UsageSums } from "../../contract/store/usage-sums.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { Deliveries } from "./deliveries.ts";
 import { type MemoryDelivery, type MemoryOutcome, type MemoryRequest, outcomeRow } from "./records.ts";
-import { Usage } from "./usage.ts";
 import { known } from "./waiting.ts";
 
 export interface Ending {
@@ -29,7 +29,7 @@ export class OutcomeLog {
   readonly #dead = new Set<MemoryDelivery>();
   /** By job, in order of recording, including withdrawn outcomes. */
   readonly #jobs = new Map<string, MemoryOutcome[]>();
-  readonly usage: Usage = new Usage();
+  readonly usage: UsageSums = new UsageSums();
   readonly counts: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
 
   get cursor(): number {

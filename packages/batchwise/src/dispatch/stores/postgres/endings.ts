@@ -1,10 +1,11 @@
 // Ends requests: writes an outcome with the next cursor and a delivery for each sink. The log's row
 // is locked until the commit, which makes cursors visible in order: call it last in a transaction.
 
+import type { Owner } from "../../contract/store/usage-sums.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Ending } from "../sql/amend.ts";
 import { count } from "../sql/counters.ts";
-import { type Owner, UsageSums } from "../sql/usage.ts";
+import { UsageAdditions } from "../sql/usage.ts";
 import type { Connection } from "./database.ts";
 import { keepUsage } from "./usage.ts";
 
@@ -54,7 +55,7 @@ async function countUsage(db: Connection, endings: readonly Ending[]): Promise<v
     endings.map(({ seq }) => seq),
   );
   const owners = new Map(rows.map((row) => [row.seq, row]));
-  const sums = new UsageSums();
+  const sums = new UsageAdditions();
   for (const { seq, status, usage } of endings) {
     const owner = owners.get(seq);
     if (owner !== undefined) sums.ended(owner, status, usage);

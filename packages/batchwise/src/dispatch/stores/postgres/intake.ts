@@ -7,7 +7,7 @@ import { hasDigest } from "../../contract/store/digests.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
 import { laneIds } from "../sql/lanes.ts";
 import type { EnqueueCall } from "../sql/sql-store.ts";
-import { UsageSums } from "../sql/usage.ts";
+import { UsageAdditions } from "../sql/usage.ts";
 import type { Connection } from "./database.ts";
 import { postgres } from "./dialect.ts";
 import { keepUsage } from "./usage.ts";
@@ -105,7 +105,7 @@ async function insert(
   const stored = await insertRows(db, ranked);
   await keep(db, [...shares.values()]);
   const ids = new Set(stored.map(({ id }) => id));
-  const usage = new UsageSums();
+  const usage = new UsageAdditions();
   for (const { request } of fresh) if (ids.has(request.id)) usage.requested(request);
   await keepUsage(db, usage);
   return ids;

@@ -2,13 +2,13 @@
 // trip each, while earlier rows stay locked.
 
 import { numbered, type Statement } from "../sql/statement.ts";
-import { addUsage, type UsageSums } from "../sql/usage.ts";
+import { addUsage, type UsageAdditions } from "../sql/usage.ts";
 import type { Connection } from "./database.ts";
 
 const TEXTS = 3;
 
 /** One statement, or none. */
-export function usageStatements(sums: UsageSums): Statement[] {
+export function usageStatements(sums: UsageAdditions): Statement[] {
   const rows = sums.rows();
   const [first] = rows;
   if (first === undefined) return [];
@@ -17,6 +17,6 @@ export function usageStatements(sums: UsageSums): Statement[] {
   return [{ sql: addUsage(`SELECT * FROM unnest(${lists.join(", ")})`), values }];
 }
 
-export async function keepUsage(db: Connection, sums: UsageSums): Promise<void> {
+export async function keepUsage(db: Connection, sums: UsageAdditions): Promise<void> {
   for (const statement of usageStatements(sums)) await db.run(numbered(statement), ...statement.values);
 }

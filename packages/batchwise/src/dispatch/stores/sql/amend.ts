@@ -4,6 +4,7 @@
 
 import type { Amended, Amendment } from "../../contract/store/calls.ts";
 import type { StoredEnding } from "../../contract/store/rows.ts";
+import type { Owner } from "../../contract/store/usage-sums.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import { addToBatches } from "./batches.ts";
 import { correct, type Removed } from "./correct.ts";
@@ -13,7 +14,7 @@ import { hasten } from "./hasten.ts";
 import { knownLane, laneIds, makeReady, READY_LANES } from "./lanes.ts";
 import { atMost } from "./statement.ts";
 import { Again, all, run, runAll, type Steps } from "./steps.ts";
-import { type Owner, UsageSums } from "./usage.ts";
+import { UsageAdditions } from "./usage.ts";
 
 export interface Ending extends StoredEnding {
   readonly seq: number;
@@ -248,7 +249,7 @@ function* retry(
     yield* correct(dialect, seqs, change.corrections, removed);
   }
   const lanes = new Map(change.ids.map((id, index) => [known.get(id)?.seq, change.lanes[index] as string]));
-  const usage = new UsageSums();
+  const usage = new UsageAdditions();
   for (const { seq, tenant, job } of known.values()) {
     if (results.get(seq) === "changed") usage.requested({ tenant, job, lane: lanes.get(seq) as string });
   }

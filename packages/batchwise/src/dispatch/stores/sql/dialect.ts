@@ -1,7 +1,7 @@
 // The parts of shared statements that differ between databases.
 
 import type { Statement } from "./statement.ts";
-import type { UsageSums } from "./usage.ts";
+import type { UsageAdditions } from "./usage.ts";
 
 /** A lane for enqueues, or one to which only parts of a batch return. */
 export type LaneKind = "lane" | "group";
@@ -42,5 +42,5 @@ export interface Dialect {
    */
   takeTurns(account: string): readonly Statement[];
   /** Adds the sums to their table, in as few round trips as possible. */
-  addUsage(sums: UsageSums): readonly Statement[];
+  addUsage(sums: UsageAdditions): readonly Statement[];
 }

@@ -2,9 +2,10 @@
 // counters and cursor once per transaction, which its caller opens.
 
 import type { StoredEnding } from "../../contract/store/rows.ts";
+import type { Owner } from "../../contract/store/usage-sums.ts";
 import type { OutcomeStatus } from "../../contract/types.ts";
 import type { Ending } from "../sql/amend.ts";
-import { type Owner, UsageSums } from "../sql/usage.ts";
+import { UsageAdditions } from "../sql/usage.ts";
 import { count, counters } from "./counters.ts";
 import { type Connection, runAll } from "./database.ts";
 
@@ -33,7 +34,7 @@ export class Endings {
   readonly #sinks: readonly string[];
   readonly #now: number;
   readonly #first: number;
-  readonly #usage: UsageSums = new UsageSums();
+  readonly #usage: UsageAdditions = new UsageAdditions();
   readonly #ended: Record<OutcomeStatus, number> = { succeeded: 0, failed: 0, cancelled: 0, expired: 0 };
   #cursor: number;
 

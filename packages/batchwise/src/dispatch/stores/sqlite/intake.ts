@@ -6,7 +6,7 @@ import { hasDigest } from "../../contract/store/digests.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";
 import { laneIds } from "../sql/lanes.ts";
 import type { EnqueueCall } from "../sql/sql-store.ts";
-import { UsageSums } from "../sql/usage.ts";
+import { UsageAdditions } from "../sql/usage.ts";
 import { type Connection, runAll, type SqliteValue } from "./database.ts";
 import { sqlite } from "./dialect.ts";
 
@@ -65,7 +65,7 @@ class Intake {
   readonly #shares = new Map<string, Share>();
   /** The last share. Consecutive requests mostly use it. */
   #last: { readonly of: NewRequest; readonly share: Share } | null = null;
-  readonly #usage: UsageSums = new UsageSums();
+  readonly #usage: UsageAdditions = new UsageAdditions();
   readonly #first: number;
   #next: number;
 

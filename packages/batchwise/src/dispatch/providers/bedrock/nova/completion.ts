@@ -3,6 +3,7 @@
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { type Answered, answered, noAnswer } from "../../shapes/answered.ts";
+import { usageTogether } from "../../shapes/counts.ts";
 import { jsonText } from "../../shapes/lines/exact-json.ts";
 import { jsonObject, objectOf, text } from "../../shapes/sdk/sdk-error.ts";
 import type { AnswerName } from "../family.ts";
@@ -79,18 +80,5 @@ function toUsageBody(usage: JsonObject): JsonObject {
     cacheWriteInputTokenCount: created,
     ...own
   } = usage;
-  const [read, written] = [count(cached), count(created)];
-  const prompt = count(inputTokens) + read + written;
-  const completion = count(outputTokens);
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: read, cache_creation_tokens: written },
-    ...own,
-  };
-}
-
-function count(value: Json | undefined): number {
-  return typeof value === "number" ? value : 0;
+  return { ...usageTogether({ input: inputTokens, output: outputTokens, read: cached, written: created }), ...own };
 }

@@ -3,6 +3,7 @@
 // and calls do not express the whole content, `content_blocks` has it unchanged. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
+import { usageTogether } from "../counts.ts";
 import { jsonText } from "../lines/exact-json.ts";
 import { jsonObject, objectOf, text } from "../sdk/sdk-error.ts";
 
@@ -132,15 +133,9 @@ function toUsageBody(usage: JsonObject): JsonObject {
     output_tokens_details: details,
     ...own
   } = usage;
-  const [read, written] = [count(cached), count(created)];
-  const prompt = count(input) + read + written;
-  const completion = count(output);
   const thinking = objectOf(details).thinking_tokens;
   return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: read, cache_creation_tokens: written },
+    ...usageTogether({ input, output, read: cached, written: created }),
     ...(typeof thinking === "number" ? { completion_tokens_details: { reasoning_tokens: thinking } } : {}),
     ...present(own),
   };
@@ -149,8 +144,4 @@ function toUsageBody(usage: JsonObject): JsonObject {
 function present(fields: { readonly [name: string]: Json | undefined }): JsonObject {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
   return Object.fromEntries(entries) as JsonObject;
-}
-
-function count(value: unknown): number {
-  return typeof value === "number" ? value : 0;
 }

@@ -1,8 +1,8 @@
 // Cases on retries with a corrected body.
 
 import { deepEqual } from "node:assert/strict";
-import type { NewRequest } from "../../../dispatch/contract/store/rows.ts";
-import type { Store } from "../../../dispatch/contract/store/store.ts";
+import type { NewRequest } from "../../../../dispatch/contract/store/rows.ts";
+import type { Store } from "../../../../dispatch/contract/store/store.ts";
 import {
   claimed,
   ended,
@@ -18,7 +18,7 @@ import {
   sealInput,
   settleInput,
   storeCase,
-} from "./case.ts";
+} from "../case.ts";
 
 const BODY = '{"input":"corrected"}';
 

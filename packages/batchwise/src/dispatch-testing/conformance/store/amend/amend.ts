@@ -1,7 +1,7 @@
 // Cases on amending requests from outside their batch: cancel, fail, expire, retry.
 
 import { deepEqual } from "node:assert/strict";
-import type { Amendment } from "../../../dispatch/contract/store/calls.ts";
+import type { Amendment } from "../../../../dispatch/contract/store/calls.ts";
 import {
   claimed,
   final,
@@ -17,7 +17,7 @@ import {
   sealInput,
   settleInput,
   storeCase,
-} from "./case.ts";
+} from "../case.ts";
 
 function byIds(kind: "cancel" | "fail", ...ids: string[]): Amendment {
   return { kind, ids, payload: OK, code: "c" };

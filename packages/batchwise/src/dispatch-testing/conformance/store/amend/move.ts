@@ -14,7 +14,7 @@ import {
   sealInput,
   settleInput,
   storeCase,
-} from "./case.ts";
+} from "../case.ts";
 
 const SOON = NOW + 1_000;
 const move = { kind: "move", lane: LANE, to: OTHER_LANE, before: SOON, limit: 10 } as const;

@@ -1,7 +1,7 @@
 // Cases on times that a wrong clock has written too far ahead: they are made due.
 
 import { deepEqual } from "node:assert/strict";
-import { claimed, final, keyOf, NOW, requeue, type StoreCase, sealed, settleInput, storeCase } from "./case.ts";
+import { claimed, final, keyOf, NOW, requeue, type StoreCase, sealed, settleInput, storeCase } from "../case.ts";
 
 const DAY = 86_400_000;
 const AFTER = NOW + DAY / 2;

@@ -1,0 +1,15 @@
+// The limits of a provider that names none: its record overrides those that it has. Pure.
+
+import type { ProviderLimits } from "../../contract/capabilities.ts";
+
+const NONE: number = Number.POSITIVE_INFINITY;
+
+export const UNLIMITED: ProviderLimits = {
+  maxRequests: NONE,
+  maxBytes: NONE,
+  maxTokens: NONE,
+  minRequests: 1,
+  maxEnqueuedTokens: NONE,
+  maxEnqueuedRequests: NONE,
+  maxEnqueuedBatches: NONE,
+};
