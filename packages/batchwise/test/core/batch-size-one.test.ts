@@ -5,7 +5,7 @@
 import { type BatcherStats, type BatchOptions, createBatcher, type SubmitOptions } from "batchwise";
 import { virtualClock } from "batchwise/testing";
 import { describe, expect, test } from "vitest";
-import { rowsIn } from "../house/references.ts";
+import { rowsIn } from "../house/docs/references.ts";
 import { textOf } from "../house/repository.ts";
 
 interface Load extends BatchOptions<number, number> {

@@ -29,11 +29,11 @@ import { cancelOrEnded } from "../shapes/cancel-ended.ts";
 import { rowsOf } from "../shapes/lines/list-rows.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
-import { unlessMissing } from "../shapes/sdk/classify-status.ts";
 import { downloadSettings, followed, followerOf } from "../shapes/sdk/redirects.ts";
 import { callSettings } from "../shapes/sdk/sdk-call.ts";
 import { checkIsClient, checkMethods, checkSdkVersion, type SdkNeed } from "../shapes/sdk/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
+import { unlessMissing } from "../shapes/sdk/unless-missing.ts";
 import { anthropicCapabilities } from "./capabilities.ts";
 import { classify } from "./classify.ts";
 import {

@@ -28,8 +28,8 @@ import { requestJson, type Transport, transportOf } from "../shapes/google/googl
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
-import { unlessMissing } from "../shapes/sdk/classify-status.ts";
 import { text } from "../shapes/sdk/sdk-error.ts";
+import { unlessMissing } from "../shapes/sdk/unless-missing.ts";
 import { classify } from "./classify.ts";
 import { API_VERSION, type VertexClient, vertexCall } from "./client.ts";
 import { checkHasBatches } from "./family.ts";

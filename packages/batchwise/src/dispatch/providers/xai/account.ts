@@ -29,7 +29,6 @@ import { displayNameOf } from "../shapes/batch-names.ts";
 import { cancelOrEnded } from "../shapes/cancel-ended.ts";
 import { blobOf } from "../shapes/lines/lines-blob.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
-import { unlessMissing } from "../shapes/sdk/classify-status.ts";
 import { downloadSettings, followed, followerOf } from "../shapes/sdk/redirects.ts";
 import { callSettings } from "../shapes/sdk/sdk-call.ts";
 import {
@@ -40,6 +39,7 @@ import {
   type SdkNeed,
 } from "../shapes/sdk/sdk-client.ts";
 import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
+import { unlessMissing } from "../shapes/sdk/unless-missing.ts";
 import { xaiCapabilities } from "./capabilities.ts";
 import type { XaiClient, XaiGet } from "./client.ts";
 import { nextOf, rowsIn, toListPage, toProviderBatch, toResultLine } from "./convert.ts";

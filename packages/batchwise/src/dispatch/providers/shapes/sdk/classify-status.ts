@@ -45,16 +45,3 @@ export function isMissing(error: unknown, read: (error: unknown) => SdkError = r
   const answer = read(error);
   return answer.status === 404 && !saysUnknown(answer);
 }
-
-/** The answer of the call; null if the provider says that the object does not exist. */
-export async function unlessMissing<Answer>(
-  call: () => PromiseLike<Answer>,
-  isGone: (error: unknown) => boolean = isMissing,
-): Promise<Answer | null> {
-  try {
-    return await call();
-  } catch (error) {
-    if (isGone(error)) return null;
-    throw error;
-  }
-}

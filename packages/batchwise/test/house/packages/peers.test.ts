@@ -8,8 +8,8 @@ import { dirname } from "node:path";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
 import { openaiAccount } from "batchwise/dispatch/openai";
 import { describe, expect, test } from "vitest";
-import { importsOf } from "./layers.ts";
-import { built, filesMatching, manifestOf, textOf } from "./repository.ts";
+import { importsOf } from "../code/layers.ts";
+import { built, filesMatching, manifestOf, textOf } from "../repository.ts";
 
 /** The rows of docs/deployment.md: "`openai` | 5, 6 |" as its name and majors. */
 const documented = [...textOf("docs/deployment.md").matchAll(/^\| `([^`]+)` \| ([\d., ]+?)( or later)? \|/gm)].map(

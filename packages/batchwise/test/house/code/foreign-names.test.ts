@@ -7,8 +7,8 @@ import { openaiAccount } from "batchwise/dispatch/openai";
 import { batchTensors } from "batchwise/tensor";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
-import { thrownBy } from "../support.ts";
-import { filesMatching, textOf } from "./repository.ts";
+import { thrownBy } from "../../support.ts";
+import { filesMatching, textOf } from "../repository.ts";
 
 const PAGES = filesMatching("docs/coming-from/*.md");
 

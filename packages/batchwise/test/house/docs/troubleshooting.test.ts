@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { filesMatching, textOf } from "../repository.ts";
 import { rowsIn } from "./references.ts";
-import { filesMatching, textOf } from "./repository.ts";
 
 const page = textOf("docs/troubleshooting.md");
 

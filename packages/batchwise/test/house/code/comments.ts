@@ -2,7 +2,7 @@
 // style: prose has at most 100 columns, and some phrases occur nowhere. Comments inside a string, a
 // template or a regular expression are not comments: the parser decides.
 
-import { commentsIn } from "./repository.ts";
+import { commentsIn } from "../repository.ts";
 
 /** Columns of a line of prose, with the indentation and the comment's marks. */
 export const longestProse = 100;

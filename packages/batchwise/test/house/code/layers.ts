@@ -3,7 +3,7 @@
 
 import { posix } from "node:path";
 import { Visitor } from "oxc-parser";
-import { parse } from "./repository.ts";
+import { parse } from "../repository.ts";
 
 const library = "packages/batchwise/src/";
 const server = "packages/server/src/";

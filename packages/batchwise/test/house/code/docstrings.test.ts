@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { publicNames } from "./public-names.ts";
-import { docstringSnippetsIn } from "./snippets.ts";
+import { docstringSnippetsIn } from "../docs/snippets.ts";
+import { publicNames } from "../public-names.ts";
 
 const names = publicNames();
 

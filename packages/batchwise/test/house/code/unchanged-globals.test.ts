@@ -2,8 +2,8 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
-const vitest = fileURLToPath(new URL("../../../../node_modules/vitest/vitest.mjs", import.meta.url));
-const config = fileURLToPath(new URL("./fixtures/leftovers/vitest.config.ts", import.meta.url));
+const vitest = fileURLToPath(new URL("../../../../../node_modules/vitest/vitest.mjs", import.meta.url));
+const config = fileURLToPath(new URL("../fixtures/leftovers/vitest.config.ts", import.meta.url));
 
 test("a test file that changes a global and does not restore it fails in its own name, and the next one has the real one", () => {
   const run = spawnSync(process.execPath, [vitest, "run", "--config", config, "--reporter=json"], {

@@ -6,7 +6,7 @@
 
 import { existsSync } from "node:fs";
 import { type CallExpression, type Expression, Visitor } from "oxc-parser";
-import { parse, root, textOf } from "./repository.ts";
+import { parse, root, textOf } from "../repository.ts";
 
 export interface Reference {
   readonly file: string;

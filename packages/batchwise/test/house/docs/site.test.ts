@@ -1,8 +1,8 @@
 // The whole site is built by packages/batchwise/prove/site.test.ts.
 
 import { expect, test } from "vitest";
-import { sidebar } from "../../../../site/sidebar.ts";
-import { filesMatching } from "./repository.ts";
+import { sidebar } from "../../../../../site/sidebar.ts";
+import { filesMatching } from "../repository.ts";
 
 test("the sidebar of the site names every page of the documentation", () => {
   const named = new Set(sidebar.flatMap(({ items }) => items.map(({ link }) => link)));

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { textOf } from "../repository.ts";
 import { missingOf, referencesIn, rowsIn } from "./references.ts";
-import { textOf } from "./repository.ts";
 
 test("each attack on the page on security has its defence, and tests that exist", () => {
   const attacks = rowsIn(textOf("docs/security.md"));

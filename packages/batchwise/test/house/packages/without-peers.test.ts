@@ -6,7 +6,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { built } from "./repository.ts";
+import { built } from "../repository.ts";
 
 /** The code and message with which opening a model fails. */
 function failure(open: string): string {

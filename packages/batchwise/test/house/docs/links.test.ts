@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { posix } from "node:path";
 import { describe, expect, test } from "vitest";
-import { filesMatching, root, textOf } from "./repository.ts";
+import { filesMatching, root, textOf } from "../repository.ts";
 
 const pages = filesMatching("*.md", "docs/**/*.md", "{packages,examples,bench,compat}/**/*.md");
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { dispatcherFaults } from "../../../../scripts/faults/dispatcher.ts";
-import { engineFaults } from "../../../../scripts/faults/engine.ts";
-import { textOf } from "./repository.ts";
+import { dispatcherFaults } from "../../../../../scripts/faults/dispatcher.ts";
+import { engineFaults } from "../../../../../scripts/faults/engine.ts";
+import { textOf } from "../repository.ts";
 
 describe("the deliberate faults", () => {
   test.each([...engineFaults, ...dispatcherFaults])(

@@ -3,8 +3,8 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { publishRefusalsOf, type Repository, refusalsOf } from "../../../../scripts/release-checks.ts";
-import { root, textOf } from "./repository.ts";
+import { publishRefusalsOf, type Repository, refusalsOf } from "../../../../../scripts/release-checks.ts";
+import { root, textOf } from "../repository.ts";
 
 const addresses = {
   repository: { url: "git+https://git.example.org/batchwise.git" },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { filesMatching, textOf } from "../repository.ts";
 import { longComments, longestCode, longestProse, refusedPhrases, refusedWords } from "./comments.ts";
-import { filesMatching, textOf } from "./repository.ts";
 
 /** A sentence of this many columns. */
 const words = (columns: number): string =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { filesMatching, textOf } from "./repository.ts";
+import { filesMatching, textOf } from "../repository.ts";
 import { longestFile, longestFunction, oversize } from "./sizes.ts";
 
 const lines = (count: number): string => "  work();\n".repeat(count);

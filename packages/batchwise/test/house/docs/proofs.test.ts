@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { filesMatching, textOf } from "../repository.ts";
 import { missingOf, referencesIn, rowsIn, titlesIn } from "./references.ts";
-import { filesMatching, textOf } from "./repository.ts";
 
 /** The tests that show a promise or a row, by its text. */
 type Proofs = Readonly<Record<string, readonly string[]>>;

@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { home as frameworks, writePrismaClient } from "../../../../compat/frameworks/recipes.ts";
-import { built, filesMatching, manifestOf, root, scratchFolder, textOf } from "./repository.ts";
+import { home as frameworks, writePrismaClient } from "../../../../../compat/frameworks/recipes.ts";
+import { built, filesMatching, manifestOf, root, scratchFolder, textOf } from "../repository.ts";
 import { docstringSnippetsIn, packagesIn, type Snippet, snippetsIn } from "./snippets.ts";
 
 const pages = filesMatching("README.md", "docs/**/*.md", "{packages,examples,compat}/**/README.md");

@@ -2,7 +2,7 @@
 
 import { posix } from "node:path";
 import { expect, test } from "vitest";
-import { filesMatching } from "./repository.ts";
+import { filesMatching } from "../repository.ts";
 
 const MOST_FILES = 20;
 

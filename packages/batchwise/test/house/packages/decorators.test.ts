@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { built, root, scratchFolder } from "./repository.ts";
+import { built, root, scratchFolder } from "../repository.ts";
 
 // vitest's own compiler leaves standard decorators as they are, and Node.js does not read them yet:
 // so the fixture goes through the compilers that users have.

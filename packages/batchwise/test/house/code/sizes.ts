@@ -2,7 +2,7 @@
 // `describe` is a list of tests and not a function, so only the limit of its file applies.
 
 import { type CallExpression, type Expression, type Span, Visitor } from "oxc-parser";
-import { parse } from "./repository.ts";
+import { parse } from "../repository.ts";
 
 export const longestFile = 400;
 export const longestFunction = 70;

@@ -3,8 +3,8 @@
 import { glob } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { Capabilities } from "../../src/dispatch/contract/capabilities.ts";
-import { root } from "./repository.ts";
+import type { Capabilities } from "../../../src/dispatch/contract/capabilities.ts";
+import { root } from "../repository.ts";
 
 /**
  * Every record in a `capabilities.ts` of a provider: exported itself, or as the `capabilities` of

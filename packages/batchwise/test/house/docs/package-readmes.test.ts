@@ -3,8 +3,8 @@
 
 import { existsSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { findEntries } from "../../../../scripts/library/entries.ts";
-import { manifestOf, root, textOf } from "./repository.ts";
+import { findEntries } from "../../../../../scripts/library/entries.ts";
+import { manifestOf, root, textOf } from "../repository.ts";
 
 const providers = findEntries()
   .filter(({ file }) => file.startsWith("dispatch/providers/"))

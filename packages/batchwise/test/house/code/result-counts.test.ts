@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { countResults, type VitestReport } from "../../../../scripts/result-counts.ts";
+import { countResults, type VitestReport } from "../../../../../scripts/result-counts.ts";
 
 type Status = "passed" | "failed" | "skipped";
 

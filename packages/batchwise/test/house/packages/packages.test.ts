@@ -4,9 +4,9 @@ import { dirname } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { describe, expect, test } from "vitest";
-import { findEntries, isManifestCurrent } from "../../../../scripts/library/entries.ts";
-import { importsOf } from "./layers.ts";
-import { built, filesMatching, manifestOf, root, textOf } from "./repository.ts";
+import { findEntries, isManifestCurrent } from "../../../../../scripts/library/entries.ts";
+import { importsOf } from "../code/layers.ts";
+import { built, filesMatching, manifestOf, root, textOf } from "../repository.ts";
 
 const manifest = manifestOf("packages/batchwise");
 const entries = findEntries();

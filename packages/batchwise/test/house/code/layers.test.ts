@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { filesMatching, manifestOf, textOf } from "../repository.ts";
 import { cycleIn, type Import, importsOf, isPure, violation } from "./layers.ts";
-import { filesMatching, manifestOf, textOf } from "./repository.ts";
 
 const src = "packages/batchwise/src";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { filesMatching, textOf } from "./repository.ts";
+import { filesMatching, textOf } from "../repository.ts";
 
 const page = textOf("docs/architecture.md");
 const files = filesMatching("packages/*/{src,test,prove}/**/*.ts", "scripts/**/*.ts", "bench/**/*.ts");
