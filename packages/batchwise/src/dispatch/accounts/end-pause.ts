@@ -30,7 +30,7 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
     await lease.end((at) => (isUnsent ? { ...free, nextAt: at } : {}));
     return isUnsent;
   });
-  if (carried.includes(true)) runtime.troubles.takeDisproved(account.name);
+  if (carried.includes(true)) runtime.troubles.endWritten(account.name);
   runtime.sealing.wake();
 }
 

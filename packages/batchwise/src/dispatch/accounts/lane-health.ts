@@ -10,6 +10,8 @@ import { backoff } from "../runtime/backoff.ts";
 
 const MINUTE = 60_000;
 const MARK = "lane health ";
+/** Of the stored record. One of another version is forgotten: the next refusals write it anew. */
+const VERSION = 1;
 /**
  * Consecutive refusals with one code after which the lane is to blame, and codes that blame it at
  * once.
@@ -73,7 +75,13 @@ export function healthMark({ account, endpoint, model }: LanePlace): string {
 
 export function healthsOf(marks: readonly MarkRow[]): Healths {
   const own = marks.filter(({ name }) => name.startsWith(MARK));
-  return new Map(own.map(({ name, value }) => [name, JSON.parse(value) as LaneHealth]));
+  return new Map(own.flatMap(({ name, value }) => parsed(value).map((health) => [name, health] as const)));
+}
+
+/** Records without a version are of the first one. */
+function parsed(value: string): LaneHealth[] {
+  const { version = VERSION, ...health } = JSON.parse(value) as LaneHealth & { readonly version?: number };
+  return version === VERSION ? [health] : [];
 }
 
 export function healthOf(healths: Healths, place: LanePlace): LaneHealth {
@@ -84,7 +92,9 @@ export function healthOf(healths: Healths, place: LanePlace): LaneHealth {
 /** The mark's value; null if there is nothing to remember. */
 export function healthValue(health: LaneHealth): string | null {
   const { faults, pause, told } = health;
-  return faults === null && pause === null && Object.keys(told).length === 0 ? null : JSON.stringify(health);
+  return faults === null && pause === null && Object.keys(told).length === 0
+    ? null
+    : JSON.stringify({ version: VERSION, ...health });
 }
 
 /** A batch that was sent, and the time of its create. */

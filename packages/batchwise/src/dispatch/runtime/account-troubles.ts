@@ -124,9 +124,13 @@ export class AccountTroubles {
     this.#disproved.set(account, pausedUntil);
   }
 
-  /** True once for an account whose pause was disproved, so that its end is written for all. */
-  takeDisproved(account: string): boolean {
-    return this.#disproved.delete(account);
+  /** True until the end of the disproved pause is written for all: see `endWritten`. */
+  isDisproved(account: string): boolean {
+    return this.#disproved.has(account);
+  }
+
+  endWritten(account: string): void {
+    this.#disproved.delete(account);
   }
 
   /** The ledgers by name, without the pauses that were disproved. */

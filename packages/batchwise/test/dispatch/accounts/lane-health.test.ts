@@ -88,4 +88,12 @@ describe("a lane that pauses", () => {
     expect(healthOf(healthsOf([row, { name: "other", value: "x" }]), place)).toEqual(probing);
     expect(healthValue(well)).toBeNull();
   });
+
+  test("is remembered from a record without a version, and forgotten from one of another", () => {
+    const name = healthMark(place);
+    const paused = after("model_not_found");
+    const stored = (more: object) => [{ name, value: JSON.stringify({ ...paused, ...more }) }];
+    expect(healthOf(healthsOf(stored({})), place)).toEqual(paused);
+    expect(healthOf(healthsOf(stored({ version: 2 })), place)).toEqual(well);
+  });
 });

@@ -2,9 +2,9 @@
 // code as people.
 
 import { expect, test } from "vitest";
+import { titlesIn } from "../docs/references.ts";
+import { filesMatching, textOf } from "../repository.ts";
 import { refusedPhrases } from "./comments.ts";
-import { titlesIn } from "./references.ts";
-import { filesMatching, textOf } from "./repository.ts";
 
 /** Refused in titles besides the phrases of comments, as sources of regular expressions. */
 const PEOPLES_WORDS = ["told", "tells?", "nobody", "somebody", "anybody", "everybody", "asks?", "asked", "a person"];
