@@ -58,7 +58,7 @@ export const slow: string[] = [
   "compat/models/test/text-lines.test.ts",
   "compat/runtimes/test/node-20.test.ts",
   "packages/batchwise/test/integration/dispatch/postgres/postgres-transactions.test.ts",
-  "packages/batchwise/test/house/snippets.test.ts",
+  "packages/batchwise/test/house/docs/snippets.test.ts",
   "packages/server/test/integration/run-accounts.test.ts",
   "packages/batchwise/test/integration/dispatch/processes/run-batch.test.ts",
   "packages/batchwise/test/integration/otel/alerts.test.ts",
