@@ -22,6 +22,12 @@ const FIRST_BATCHES = 3;
 const KNOWN_BATCHES = 16;
 /** The cap until batches of half as many have succeeded. Then it doubles. */
 const FIRST_CAP = 32;
+/**
+ * With three slots and more, runs take at most this part of the time in which staggered runs keep
+ * the target: what waits is then shared by the slots. They may always take this many times the time
+ * of one item, or the fixed time would be paid for few items.
+ */
+const [STAGGERED, WORTHWHILE] = [0.85, 1.4];
 /** While items are let go, every fourth batch may try an unknown size. */
 const PROBED = 4;
 /** After a failure for size a larger batch is tried later and later: in this many batches. */
@@ -30,6 +36,8 @@ const LONGEST_PAUSE = 256;
 /** A wait ends this part of the target early, and at least this many ms: timers are late. */
 const EARLY = 0.05;
 const EARLY_MS = 2;
+/** A batch that is spaced starts so much of the target before an item becomes late. */
+const LAST_PART = 0.01;
 /** Of items in one line at least so many are read, to see how many have to go. */
 const READ_AHEAD = 4;
 /**
@@ -63,14 +71,14 @@ class TargetRule implements LatencyTarget {
   #cap = FIRST_CAP;
   #ended = 0;
   #refused = 0;
-  /** The largest cost that has succeeded. */
+  /** The largest cost that has succeeded, lately if such batches fail now. */
   #largest = 0;
   /** The largest cost that may run after a larger one has failed. */
   #safe = Infinity;
+  /** Batches in a row that failed although as large ones had succeeded. */
+  #failures = 0;
   #sinceFailure = 0;
   #pause = FIRST_PAUSE;
-  /** True while the queue may hold items of several priorities, lanes or tenants. */
-  #isMixed = false;
   #error: { readonly until: number; readonly error: Error } | null = null;
   /** Not before this time are further items let go, unless a slot is free. */
   #shedAgainAt = 0;
@@ -98,19 +106,9 @@ class TargetRule implements LatencyTarget {
 
   // How large, and how long.
 
-  #predict(items: number): number {
-    return this.#model.predict(items * this.#itemCost);
-  }
-
-  /**
-   * A time that most batches of so many items keep. Now and then in overload, sizes up to twice the
-   * known are taken to be no slower: a first guess of them that is too high would never be tried.
-   */
-  #upper(items: number): number {
-    const cost = items * this.#itemCost;
-    if (cost <= this.#trial) return this.#model.upper(Math.min(cost, this.#trial / 2));
-    const isProbe = this.#refusedShare > 0.05 && this.#ended % PROBED >= PROBED / 2;
-    return this.#model.upper(isProbe ? Math.min(cost, Math.max(this.#model.largest, cost / 2)) : cost);
+  /** A time that most batches of this cost keep. A trial is taken to be no slower than others. */
+  #upper(cost: number): number {
+    return this.#model.upper(cost <= this.#trial ? Math.min(cost, this.#trial / 2) : cost);
   }
 
   #chooseCap(hasRefused: boolean): void {
@@ -119,7 +117,10 @@ class TargetRule implements LatencyTarget {
     let cost = Math.max(2 * this.#largest, FIRST_CAP * this.#itemCost);
     if (model.largest > 0) {
       cost = Math.min(cost, model.efficient);
-      if (concurrency > 2) cost = Math.min(cost, 0.7 * model.capacity(concurrency, this.#targetMs));
+      if (concurrency > 2) {
+        const ms = Math.max(STAGGERED * this.#staggeredMs, WORTHWHILE * model.upper(this.#itemCost));
+        cost = Math.min(cost, model.costWithin(ms));
+      }
       if (hasRefused && this.#ended % PROBED === 0) cost = Math.min(cost, model.unknownBelow(cost));
     }
     cost = Math.min(Math.max(cost, this.#trial), this.#safe, maxBatchCost) / this.#itemCost;
@@ -135,16 +136,54 @@ class TargetRule implements LatencyTarget {
     return this.#model.predict(cost) || null;
   }
 
+  get #capCost(): number {
+    return this.#cap * this.#itemCost;
+  }
+
   get maxBatchCost(): number {
-    return this.#cap * this.#itemCost + 1e-6;
+    return this.#capCost + 1e-6;
+  }
+
+  /** How long runs of several slots may be for items that just missed one to be in the next. */
+  get #staggeredMs(): number {
+    const { concurrency } = this.#options;
+    return concurrency === Infinity ? this.#targetMs : (this.#targetMs * concurrency) / (concurrency + 1);
+  }
+
+  /**
+   * Starts of a batch that is not full are spaced by the run time over the slots, or all slots would
+   * run tiny batches side by side, and items would wait for a whole run. Never so long that an item
+   * becomes late.
+   */
+  startAt(now: number): number {
+    const { slots, queue, isHeld } = this.#view;
+    const { concurrency, key } = this.#options;
+    const { running } = slots;
+    const isFull = queue.size >= this.#cap || (key !== undefined && queue.byAge.size > 1);
+    if (running.length === 0 || this.#ended < FIRST_BATCHES || isFull || isHeld()) return now;
+    let [lastAt, runMs] = [0, 0];
+    for (const { cost, startedAt } of running) {
+      lastAt = Math.max(lastAt, startedAt);
+      runMs += this.#model.predict(cost);
+    }
+    const latestAt = this.#latestStart(queue.oldestAt(), this.#waitingCost) - LAST_PART * this.#targetMs;
+    return Math.min(lastAt + runMs / running.length / concurrency, latestAt);
   }
 
   get holdMs(): number {
-    const runMs = this.#upper(Math.min(this.#cap, this.#view.queue.size + 1));
+    const runMs = this.#upper(Math.min(this.#capCost, this.#waitingCost + this.#itemCost));
     return this.#targetMs - runMs - Math.max(EARLY_MS, EARLY * this.#targetMs);
   }
 
   // Which items are let go.
+
+  /** True if the waiting items are not in one line of plain ones. */
+  get #isMixed(): boolean {
+    const { byAge } = this.#view.queue;
+    const line = byAge.first?.value;
+    if (line === undefined) return false;
+    return byAge.size > 1 || line.priority !== 0 || line.lane.key !== undefined || this.#options.fairBy !== undefined;
+  }
 
   get #isFree(): boolean {
     return this.#view.slots.isFree;
@@ -162,8 +201,9 @@ class TargetRule implements LatencyTarget {
 
   /** How many items that come now can be in time, if the next batch starts then. */
   #roomFrom(startAt: number, now: number): number {
-    const leftMs = now - startAt + this.#targetMs - this.#upper(this.#cap);
-    return this.#cap * Math.max(1, 1 + Math.floor((leftMs * this.#options.concurrency) / this.#predict(this.#cap)));
+    const leftMs = now - startAt + this.#targetMs - this.#upper(this.#capCost);
+    const runs = (leftMs * this.#options.concurrency) / this.#model.predict(this.#capCost);
+    return this.#cap * Math.max(1, 1 + Math.floor(runs));
   }
 
   room(now: number): number {
@@ -173,16 +213,27 @@ class TargetRule implements LatencyTarget {
 
   refusalOf({ moment: { at }, priority, key, tenant }: Entry): Error | null {
     // Of several priorities, lanes or tenants another item may have to go, at the end of the turn.
-    if (this.#view.queue.size === 0) this.#isMixed = false;
-    if (priority !== 0 || key !== undefined || tenant !== "") this.#isMixed = true;
-    return this.#isMixed || this.room(at) > 0 ? null : this.#refusal(at, 1);
+    const isPlain = priority === 0 && key === undefined && tenant === "";
+    return this.#isMixed || !isPlain || this.room(at) > 0 ? null : this.#refusal(at, 1);
   }
 
-  /** The latest start of a batch of so many items, the oldest of which was submitted at `at`. */
-  #latestStart(at: number, items: number): number {
+  /** The cost of so many waiting items. Padding is known as a mean. */
+  #costOf(items: number, itemsCost: number): number {
+    return this.#options.batchCost === "sum" ? itemsCost : items * this.#itemCost;
+  }
+
+  /** The cost of all that waits; those that are in no lane yet cost 1. */
+  get #waitingCost(): number {
+    const { byAge, size } = this.#view.queue;
+    const lane = byAge.first?.value.lane;
+    return this.#costOf(size, lane === undefined ? size : lane.cost + size - lane.size);
+  }
+
+  /** The latest start of a batch from items of this cost, the oldest of which was submitted at `at`. */
+  #latestStart(at: number, cost: number): number {
     // While it is unknown when a batch starts, only what would be late by itself is certain.
-    const size = this.#view.isHeld() ? 1 : Math.min(this.#cap, items);
-    return at + this.#targetMs - this.#upper(size);
+    const most = this.#view.isHeld() ? this.#itemCost : this.#capCost;
+    return at + this.#targetMs - this.#upper(Math.min(most, cost));
   }
 
   shed(now: number): number {
@@ -191,7 +242,7 @@ class TargetRule implements LatencyTarget {
     if (now < this.#shedAgainAt && !this.#isFree) return this.#shedAgainAt;
     const firstAt = this.#startAt(now);
     if (!this.#isMixed) {
-      const lateAt = this.#latestStart(queue.oldestAt(), queue.size);
+      const lateAt = this.#latestStart(queue.oldestAt(), this.#waitingCost);
       if (lateAt > firstAt) return lateAt;
     }
     if (now < this.#lookAgainAt) return this.#lookAgainAt;
@@ -211,9 +262,14 @@ class TargetRule implements LatencyTarget {
       const left = lane.size - gone.length;
       for (const entry of gone) late.push(entry);
       if (left === 0) continue;
-      const lateAt = this.#latestStart(lane.oldestAt(), left) - startAt + firstAt;
+      const cost = this.#costOf(
+        left,
+        gone.reduce((sum, entry) => sum - entry.cost, lane.cost),
+      );
+      const lateAt = this.#latestStart(lane.oldestAt(), cost) - startAt + firstAt;
       if (lateAt > now) nextAt = Math.min(nextAt, lateAt);
-      if (!this.#view.isHeld()) startAt += this.#predict(Math.min(this.#cap, left)) / this.#options.concurrency;
+      if (this.#view.isHeld()) continue;
+      startAt += this.#model.predict(Math.min(this.#capCost, cost)) / this.#options.concurrency;
     }
     if (late.length > 0) {
       this.#shedAgainAt = now + SHED_STEP * this.#targetMs;
@@ -227,17 +283,19 @@ class TargetRule implements LatencyTarget {
   /** What has to go of a lane whose next batch starts then. */
   #lateIn(lane: Lane, startAt: number, now: number, isFirst: boolean): readonly Entry[] {
     const isHeld = this.#view.isHeld();
-    const isLate = (at: number, items: number): boolean => this.#latestStart(at, items) <= startAt;
+    const isLate = (at: number, items: number, itemsCost: number): boolean =>
+      this.#latestStart(at, this.#costOf(items, itemsCost)) <= startAt;
     const room = this.#isMixed && !isHeld ? this.#roomFrom(startAt, now) : Infinity;
     const isOver = lane.size > OVERFULL * room;
-    if (!isOver && !isLate(lane.oldestAt(), lane.size)) return [];
+    if (!isOver && !isLate(lane.oldestAt(), lane.size, lane.cost)) return [];
     const isFifo = lane.byRank.size === 1 && this.#options.fairBy === undefined;
     for (let most = isFifo && !isOver ? READ_AHEAD : Infinity; ; most *= 4) {
       const entries = lane.first(most, Infinity);
       const behind = lane.size - entries.length;
       // Something always runs.
       const mustRun = isFirst && this.#isFree && !isHeld;
-      const late = lateOf(entries, { behind, room: isOver ? room : Infinity, mustRun, isLate });
+      const cost = entries.reduce((sum, entry) => sum - entry.cost, lane.cost);
+      const late = lateOf(entries, { behind, cost, room: isOver ? room : Infinity, mustRun, isLate });
       if (late.length < entries.length || behind === 0) return late;
     }
   }
@@ -248,7 +306,7 @@ class TargetRule implements LatencyTarget {
   #refusal(now: number, count: number): Error {
     this.#refused += count;
     if (this.#error !== null && now < this.#error.until) return this.#error.error;
-    const untilMs = this.#startAt(now) - now + this.#predict(Math.min(this.#cap, this.#view.queue.size || 1));
+    const untilMs = this.#startAt(now) - now + this.#model.predict(Math.min(this.#capCost, this.#waitingCost || 1));
     // In overload all that can be served is: arrivals over capacity are one over the rest.
     const share = Math.max(0.05, Math.min(1, 1.9 - 1 / (1 - this.#refusedShare)));
     const retryAfterMs = Math.ceil(Math.min(untilMs / share, LONGEST_RETRY * this.#targetMs));
@@ -269,12 +327,9 @@ class TargetRule implements LatencyTarget {
     // Without callers a run may have stopped before its end.
     const isWhole = callMs !== undefined && !isPart && (!wasLeft || callMs > this.#model.predict(cost));
     if (failure?.hasFailed || failure?.isSplit) {
-      // One that is larger than any that succeeded may have failed for its size.
-      if (cost > this.#largest && !wasLeft) this.#failedAt(cost);
+      if (!wasLeft) this.#failedAt(cost);
     } else if (isWhole) {
-      if (this.#largest === 0 || this.#sinceFailure >= this.#pause) this.#safe = Infinity;
-      if (cost > this.#largest) this.#pause = FIRST_PAUSE;
-      this.#largest = Math.max(this.#largest, cost);
+      this.#succeededAt(cost);
       // Items of no cost say nothing of the others.
       if (cost > 0) this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
       if (this.#ended > 1) this.#learn(cost, callMs, refused > 0);
@@ -286,7 +341,7 @@ class TargetRule implements LatencyTarget {
 
   #warnOfShortTarget(): void {
     const { events } = this.#view.services;
-    const runMs = Math.ceil(this.#predict(1));
+    const runMs = Math.ceil(this.#model.predict(this.#itemCost));
     if (runMs <= this.#targetMs) return;
     const short = `\`targetLatencyMs\` ${this.#targetMs} is shorter than a run of one item (about ${runMs} ms)`;
     events.warn("OPTIONS", `${short}: nothing is answered in time. Set it to at least ${2 * runMs}.`);
@@ -304,9 +359,25 @@ class TargetRule implements LatencyTarget {
   }
 
   #failedAt(cost: number): void {
-    this.#safe = this.#largest || cost / 2;
-    this.#sinceFailure = 0;
-    if (this.#largest > 0) this.#pause = Math.min(LONGEST_PAUSE, 4 * this.#pause);
+    if (cost > this.#largest) {
+      this.#safe = this.#largest || cost / 2;
+      this.#sinceFailure = 0;
+      if (this.#largest > 0) this.#pause = Math.min(LONGEST_PAUSE, 4 * this.#pause);
+      return;
+    }
+    // One failure of a size that has succeeded may be chance. After two the next is half as large.
+    this.#failures += 1;
+    if (this.#failures === 2) [this.#safe, this.#sinceFailure] = [cost / 2, 0];
+    // That one failed too: it is not the size.
+    else if (this.#failures === 3) this.#safe = Infinity;
+  }
+
+  #succeededAt(cost: number): void {
+    if (this.#failures === 2 && cost >= this.#safe / 2) this.#largest = cost;
+    else if (this.#largest === 0 || this.#sinceFailure >= this.#pause) this.#safe = Infinity;
+    if (cost > this.#largest) this.#pause = FIRST_PAUSE;
+    this.#largest = Math.max(this.#largest, cost);
+    if (this.#failures !== 1 || 2 * cost > this.#largest) this.#failures = 0;
   }
 
   stats(): LearnedStats {
@@ -315,7 +386,7 @@ class TargetRule implements LatencyTarget {
     const unitMs = (2 * (model.predict(largest) - model.predict(largest / 2))) / largest || 0;
     const { concurrency, maxBatchCost, maxBatchSize } = this.#options;
     const most = Math.min(model.efficient, this.#safe, maxBatchCost, maxBatchSize * this.#itemCost);
-    const cost = Math.min(model.capacity(concurrency, this.#targetMs), most);
+    const cost = Math.min(model.costWithin(this.#staggeredMs), most);
     const capacityPerSecond = (1_000 * concurrency * cost) / this.#itemCost / model.predict(cost) || 0;
     const fixedMs = Math.max(0, model.predict(largest) - unitMs * largest);
     return {

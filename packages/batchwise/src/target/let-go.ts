@@ -5,12 +5,14 @@ import type { Entry } from "../core/queue/entry.ts";
 interface Start {
   /** How many wait behind the given entries. */
   readonly behind: number;
+  /** Their cost. */
+  readonly cost: number;
   /** How many may stay. */
   readonly room: number;
   /** One has to stay. */
   readonly mustRun: boolean;
-  /** Whether a batch of so many, the oldest of which was submitted at `at`, is late. */
-  isLate(at: number, items: number): boolean;
+  /** Whether a batch of so many of this cost, the oldest of which was submitted at `at`, is late. */
+  isLate(at: number, items: number, cost: number): boolean;
 }
 
 /**
@@ -18,18 +20,20 @@ interface Start {
  * the order of service. The lowest priority as submitted goes first, and of one priority the
  * oldest. Where there is no room for all, those go that would be served last.
  */
-export function lateOf(entries: readonly Entry[], { behind, room, mustRun, isLate }: Start): Entry[] {
+export function lateOf(entries: readonly Entry[], { behind, cost, room, mustRun, isLate }: Start): Entry[] {
   const late: Entry[] = [];
   const kept = new Set<Entry>();
   let oldest = Infinity;
+  let keptCost = cost;
   for (const entry of entries.toSorted((a, b) => b.priority - a.priority || b.moment.at - a.moment.at)) {
     const at = Math.min(oldest, entry.moment.at);
     const size = behind + kept.size;
-    if (isLate(at, size + 1) && !(mustRun && size === 0)) {
+    if (isLate(at, size + 1, keptCost + entry.cost) && !(mustRun && size === 0)) {
       late.push(entry);
       continue;
     }
     kept.add(entry);
+    keptCost += entry.cost;
     oldest = at;
   }
   if (kept.size <= room) return late;

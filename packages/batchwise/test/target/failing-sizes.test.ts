@@ -74,6 +74,12 @@ test("a handler that fails one call in ten by chance keeps large batches", async
   expect(counts.failed).toBeLessThan(0.13 * 24_000);
 });
 
+test("a limit that falls below sizes that succeeded is learned", async () => {
+  const { counts } = await serve((size, call) => call >= 60 && size > 50, 4_000, 6);
+  expect(counts.failed).toBeLessThan(0.05 * 24_000);
+  expect(counts.answered).toBeGreaterThan(0.4 * 24_000);
+});
+
 test("a handler that fails for a while is used as before when it has recovered", async () => {
   const { counts, sizes } = await serve((_size, call) => call >= 50 && call < 400, 2_000, 8);
   const after = sizes.slice(400);

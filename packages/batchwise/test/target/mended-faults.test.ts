@@ -6,6 +6,7 @@ import { type VirtualClock, virtualClock } from "batchwise/testing";
 import { expect, test, vi } from "vitest";
 import { RunTimeModel } from "../../src/core/policy/run-time-model.ts";
 import { Lane } from "../../src/core/queue/lane.ts";
+import { Queue } from "../../src/core/queue/queue.ts";
 import { normal, randomOf } from "../../src/simulate/random.ts";
 
 type Options = BatchOptions<number, number>;
@@ -287,4 +288,52 @@ test("exact times for long do not make the model blind to later noise", () => {
   const model = new RunTimeModel();
   for (let batch = 0; batch < 5_000; batch += 1) model.record(10, 20);
   expect(model.upper(10) / model.predict(10)).toBeGreaterThan(1.02);
+});
+
+test.each([
+  [45, 0.01, 60, 4, 0.75],
+  [50, 0.1, 70, 3, 0.6],
+  [40, 0.05, 60, 4, 0.95],
+  [40, 0.05, 60, 2, 0.6],
+])("slots whose runs take most of the target: %i + %f n, target %i, %i slots", async (...row) => {
+  const [fixedMs, itemMs, targetLatencyMs, concurrency, least] = row;
+  const { goodput, latencyMs } = await simulate({
+    arrivals: { kind: "poisson", perSecond: 1_000 },
+    service: { kind: "line", fixedMs, itemMs, noise: 0.1 },
+    options: { targetLatencyMs, concurrency },
+    warmUpMs: 3_000,
+    durationMs: 9_000,
+  });
+  expect(goodput).toBeGreaterThan(least);
+  expect(latencyMs.p99).toBeLessThan(1.08 * targetLatencyMs);
+});
+
+test("rare large items are counted by their own cost", async () => {
+  const { goodput, latencyMs } = await simulate({
+    arrivals: { kind: "poisson", perSecond: 1_600 },
+    service: { kind: "line", fixedMs: 10, itemMs: 0.5, noise: 0.1 },
+    item: (_index, random) => (random() < 0.01 ? 101 : 1),
+    options: { targetLatencyMs: 100, cost: (item: number) => item },
+    warmUpMs: 4_000,
+    durationMs: 12_000,
+  });
+  expect(goodput).toBeGreaterThan(0.55);
+  expect(latencyMs.p99).toBeLessThan(105);
+});
+
+test("one item of a priority does not make later ones be looked at as mixed", async () => {
+  const { clock, submit } = rig((size) => 10 + 0.5 * size);
+  for (const size of [1, 2, 4, 8, 8]) {
+    for (let item = 0; item < size; item += 1) submit(item);
+    await clock.advance(1_000);
+  }
+  submit(1);
+  submit(1, 1);
+  const serve = (): Promise<void> => load(clock, 1_000, 1_000, () => submit(1));
+  await serve();
+  const looks = vi.spyOn(Queue.prototype, "lanes");
+  await serve();
+  // Only where an item is late.
+  expect(looks.mock.calls.length).toBeLessThan(200);
+  looks.mockRestore();
 });

@@ -264,6 +264,11 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#admitBlocked();
     if (!this.#mayClose()) return this.#waitForEvent();
     const lateAt = this.next.target?.shed(now) ?? Infinity;
+    const startAt = this.next.startAt(now);
+    if (startAt > now) {
+      this.#wake.set(Math.min(startAt, lateAt), now);
+      return false;
+    }
     const gate = this.#turn.isOpen ? "turn" : this.#gate;
     const plain = gate === "open" ? this.next.plain() : null;
     if (plain !== null) {

@@ -36,7 +36,7 @@ const keyOf = (cost: number): number => Math.round(CLASSES_PER_OCTAVE * Math.log
 
 export class RunTimeModel {
   readonly #classes: Map<number, CostClass> = new Map();
-  /** The classes by cost, made non-decreasing in time. */
+  /** The classes by cost, their times made non-decreasing. */
   #points: CostClass[] = [];
   #speed = 1;
   /** Standard deviation of the logarithm of real over predicted. */
@@ -53,13 +53,15 @@ export class RunTimeModel {
     let index = 0;
     while (index < points.length && (points[index] as CostClass).cost < cost) index += 1;
     const [high, low] = [points[index], points[index - 1]];
-    if (high === undefined) {
-      const last = points.at(-1);
-      return last === undefined ? 0 : (this.#speed * last.ms * cost) / last.cost;
+    if (high !== undefined && low !== undefined) {
+      return this.#speed * (low.ms + ((high.ms - low.ms) * (cost - low.cost)) / (high.cost - low.cost));
     }
     // Below the smallest: between proportional and flat.
-    if (low === undefined) return (this.#speed * high.ms * (1 + cost / high.cost)) / 2;
-    return this.#speed * (low.ms + ((high.ms - low.ms) * (cost - low.cost)) / (high.cost - low.cost));
+    if (high !== undefined) return (this.#speed * high.ms * (1 + cost / high.cost)) / 2;
+    if (low === undefined) return 0;
+    // Above the largest: proportional. Where one size alone runs, another one has to be tried.
+    const isAlone = points.length === 1 && low.weight >= ENOUGH;
+    return this.#speed * low.ms * (isAlone ? 1 : cost / low.cost);
   }
 
   /** A time that 84 of 100 batches keep. */
@@ -97,13 +99,20 @@ export class RunTimeModel {
     this.#order();
   }
 
+  /** Averages neighbours where the larger was faster: that is noise. */
   #order(): void {
-    let most = 0;
-    this.#points = [...this.#classes.values()].sort((a, b) => a.cost - b.cost);
-    this.#points = this.#points.map((point) => {
-      most = Math.max(most, point.ms);
-      return { ...point, ms: most };
-    });
+    const points = [...this.#classes.values()].sort((a, b) => a.cost - b.cost).map((one) => ({ ...one }));
+    for (const [end, point] of points.entries()) {
+      let { ms, weight } = point;
+      let from = end;
+      for (; from > 0 && (points[from - 1] as CostClass).ms > ms; from -= 1) {
+        const before = points[from - 1] as CostClass;
+        weight += before.weight;
+        ms += ((before.ms - ms) * before.weight) / weight;
+      }
+      for (; from <= end; from += 1) (points[from] as CostClass).ms = ms;
+    }
+    this.#points = points;
   }
 
   /**
@@ -124,10 +133,10 @@ export class RunTimeModel {
     return hasJumped;
   }
 
-  /** The largest cost, within 3 %, up to twice the known, of which staggered runs are in time. */
-  capacity(slots: number, targetMs: number): number {
+  /** The largest cost, within 3 %, up to twice the known, that most batches run within this time. */
+  costWithin(ms: number): number {
     let cost = 2 * this.largest;
-    while (cost > 1e-3 && (1 + 1 / slots) * this.upper(cost) > targetMs) cost *= 0.97;
+    while (cost > 1e-3 && this.upper(cost) > ms) cost *= 0.97;
     return cost;
   }
 

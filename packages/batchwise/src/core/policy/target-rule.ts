@@ -41,6 +41,8 @@ export interface LatencyTarget {
    * is chosen or an item comes before; Infinity: never.
    */
   shed(now: number): number;
+  /** When the next batch may start, if a slot is free. */
+  startAt(now: number): number;
   /** Expected duration of a call of this cost, in ms; null while nothing is known. */
   predict(cost: number): number | null;
   /** The cap on the cost of the next batch. */
