@@ -33,9 +33,8 @@ const PROBED = 4;
 /** After a failure for size a larger batch is tried later and later: in this many batches. */
 const FIRST_PAUSE = 4;
 const LONGEST_PAUSE = 256;
-/** A wait ends this part of the target early, and at least this many ms: timers are late. */
+/** A wait ends this part of the target early: timers are late. */
 const EARLY = 0.05;
-const EARLY_MS = 2;
 /** A batch that is spaced starts so much of the target before an item becomes late. */
 const LAST_PART = 0.01;
 /** Of items in one line at least so many are read, to see how many have to go. */
@@ -147,7 +146,7 @@ class TargetRule implements LatencyTarget {
   /** How long runs of several slots may be for items that just missed one to be in the next. */
   get #staggeredMs(): number {
     const { concurrency } = this.#options;
-    return concurrency === Infinity ? this.#targetMs : (this.#targetMs * concurrency) / (concurrency + 1);
+    return this.#targetMs / (1 + 1 / concurrency);
   }
 
   /**
@@ -155,12 +154,12 @@ class TargetRule implements LatencyTarget {
    * run tiny batches side by side, and items would wait for a whole run. Never so long that an item
    * becomes late.
    */
-  startAt(now: number): number {
-    const { slots, queue, isHeld } = this.#view;
+  startAt(): number {
+    const { slots, queue } = this.#view;
     const { concurrency, key } = this.#options;
     const { running } = slots;
     const isFull = queue.size >= this.#cap || (key !== undefined && queue.byAge.size > 1);
-    if (running.length === 0 || this.#ended < FIRST_BATCHES || isFull || isHeld()) return now;
+    if (running.length === 0 || this.#ended < FIRST_BATCHES || isFull || this.#view.isHeld()) return 0;
     let [lastAt, runMs] = [0, 0];
     for (const { cost, startedAt } of running) {
       lastAt = Math.max(lastAt, startedAt);
@@ -172,7 +171,7 @@ class TargetRule implements LatencyTarget {
 
   get holdMs(): number {
     const runMs = this.#upper(Math.min(this.#capCost, this.#waitingCost + this.#itemCost));
-    return this.#targetMs - runMs - Math.max(EARLY_MS, EARLY * this.#targetMs);
+    return (1 - EARLY) * this.#targetMs - runMs;
   }
 
   // Which items are let go.
@@ -262,10 +261,7 @@ class TargetRule implements LatencyTarget {
       const left = lane.size - gone.length;
       for (const entry of gone) late.push(entry);
       if (left === 0) continue;
-      const cost = this.#costOf(
-        left,
-        gone.reduce((sum, entry) => sum - entry.cost, lane.cost),
-      );
+      const cost = this.#costOf(left, (lane.cost * left) / lane.size);
       const lateAt = this.#latestStart(lane.oldestAt(), cost) - startAt + firstAt;
       if (lateAt > now) nextAt = Math.min(nextAt, lateAt);
       if (this.#view.isHeld()) continue;

@@ -122,12 +122,6 @@ export class NextBatch implements ChoiceState, TargetView {
     return this.#admission.blocked === 0 && this.slots.next === undefined;
   }
 
-  /** When the next batch may start: batches of several slots are spaced for a latency target. */
-  startAt(now: number): number {
-    const isSpaced = !this.isDraining && !this.isQueueFull && !this.#queue.isFlushed;
-    return (isSpaced && this.target?.startAt(now)) || now;
-  }
-
   /** A batch that has asked the limiter has gathered, and keeps its place in the order. */
   lane(gate: Gate, passedAt: number, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;

@@ -264,7 +264,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#admitBlocked();
     if (!this.#mayClose()) return this.#waitForEvent();
     const lateAt = this.next.target?.shed(now) ?? Infinity;
-    const startAt = this.next.startAt(now);
+    const startAt = this.#startAt();
     if (startAt > now) {
       this.#wake.set(Math.min(startAt, lateAt), now);
       return false;
@@ -293,6 +293,12 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     if (batch.entries.length === 0) return this.#waitForEvent();
     this.#send(batch, batch.full ?? (isFlushOnly ? "flush" : choice.reason), choice.lane.key, now);
     return true;
+  }
+
+  /** The time before which no batch starts; 0 if there is none. */
+  #startAt(): number {
+    const mustGo = this.next.isDraining || this.next.isQueueFull || this.#queue.isFlushed;
+    return (!mustGo && this.next.target?.startAt()) || 0;
   }
 
   /** True if there is nothing to do, so the time need not be read nor the limiter asked. */

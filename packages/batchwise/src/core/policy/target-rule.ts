@@ -41,8 +41,8 @@ export interface LatencyTarget {
    * is chosen or an item comes before; Infinity: never.
    */
   shed(now: number): number;
-  /** When the next batch may start, if a slot is free. */
-  startAt(now: number): number;
+  /** The time before which no batch starts, also if a slot is free; 0 if there is none. */
+  startAt(): number;
   /** Expected duration of a call of this cost, in ms; null while nothing is known. */
   predict(cost: number): number | null;
   /** The cap on the cost of the next batch. */

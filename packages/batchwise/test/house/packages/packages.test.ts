@@ -147,8 +147,9 @@ describe("the built engine", () => {
     // larger sizes that are tried in overload; 36,968 with one list for each line; 37,168 with
     // rare looks at many lanes, and bounds on what one stall of a handler may say; 37,281 with a
     // warning of a target that no item can meet; 37,029 with units and swapped arguments named in
-    // errors, and less between the files of the engine.
-    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(37_150);
+    // errors, and less between the files of the engine; 37,608 with batches of several slots that
+    // are spaced for a target, limits that fall, and costs of waiting items.
+    expect(gzipSync(outputFiles[0]?.contents ?? "", { level: 9 }).length).toBeLessThan(37_650);
   });
 
   test("bundles for the browser with the handler of a session, and without the code for threads", async () => {
