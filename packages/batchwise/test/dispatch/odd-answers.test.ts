@@ -44,7 +44,8 @@ const well = { status: "succeeded", timers: 0 };
 
 test.each([
   ["a promise", late, "an object (Promise)"],
-  ["a number", () => 7, "`7` (number)"],
+  ["a number", () => 7, "a number"],
+  ["a text", () => "sk-live-0123456789abcdef", "a string"],
   ["lists of lists", () => [["a-secret-of-a-list"]], "an object (Array)"],
 ])("secrets that are %s are refused when the dispatcher is made", async (_what, secrets, words) => {
   const message = `Expected \`accounts[0].secrets()\` to be an array of strings, got ${words}`;

@@ -103,7 +103,9 @@ function checkSecrets(place: string, account: Account): void {
   }
   ignoreIfPromise(secrets);
   if (Array.isArray(secrets) && secrets.every((each) => typeof each === "string")) return;
-  throw invalidOption(TypeError, `Expected \`${place}\` to be an array of strings, got ${describe(secrets)}`);
+  // A text in place of the list is a secret itself, so no value is shown.
+  const got = typeof secrets === "object" ? describe(secrets) : `a ${typeof secrets}`;
+  throw invalidOption(TypeError, `Expected \`${place}\` to be an array of strings, got ${got}`);
 }
 
 /** Lane names contain endpoints. In them a space and a "#" have a meaning of their own. */
