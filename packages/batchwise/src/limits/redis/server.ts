@@ -27,8 +27,14 @@ const SLACK_MS = 250;
 
 const KEY_NAMES = ["state", "queue", "asks", "seen"];
 
-/** How the errors begin of a replica, or of a node of a cluster that the keys have left. */
-const WRONG_SERVER = ["READONLY", "MASTERDOWN", "MOVED", "Too many Cluster redirections"];
+/** Errors of a replica. Its address leads to the new primary sooner or later. */
+const REPLICA = /^(?:READONLY|MASTERDOWN)\b/;
+
+/**
+ * Errors of a node of a cluster that no longer has the keys. ioredis' `Cluster` itself waits for
+ * nodes that are down or are exchanging keys.
+ */
+const MOVED = /^(?:Too many Cluster redirections\. Last error: (?:\w+: )?)?MOVED\b/;
 
 /** The SHA-1 by which Redis knows the script. */
 let hash: Promise<string> | null = null;
@@ -42,6 +48,8 @@ export class Server {
   readonly #rates: readonly string[];
   /** By how many ms the server's clock is ahead of ours; null before the first answer. */
   #aheadMs: number | null = null;
+  /** True after the client was reconnected because keys had moved, until a call succeeds. */
+  #hasLeft = false;
 
   constructor({ client, clock, key, timeoutMs, callsPerMinute, costPerMinute, burstMs }: ResolvedRedisOptions) {
     this.#client = client;
@@ -107,8 +115,9 @@ export class Server {
     try {
       return await this.#send("EVALSHA", await hash, ...rest);
     } catch (error) {
-      if (WRONG_SERVER.some((code) => begins(error, code))) this.#leave();
-      if (!begins(error, "NOSCRIPT")) throw error;
+      const words = error instanceof Error ? error.message : "";
+      this.#leaveIfWrong(words);
+      if (!words.startsWith("NOSCRIPT")) throw error;
       // The server does not know the script yet and learns it from EVAL. SCRIPT LOAD names no key,
       // so a cluster would send it to any node.
       return this.#send("EVAL", SCRIPT, ...rest);
@@ -116,10 +125,13 @@ export class Server {
   }
 
   /**
-   * The client would keep the connection to a server that has become the wrong one. node-redis
-   * cannot drop it.
+   * Reconnects a client that would stay with the wrong server. Its other calls are cut, too.
+   * node-redis has no method for this.
    */
-  #leave(): void {
+  #leaveIfWrong(words: string): void {
+    const hasMoved = MOVED.test(words);
+    if (hasMoved ? this.#hasLeft : !REPLICA.test(words)) return;
+    this.#hasLeft ||= hasMoved;
     const client = this.#client;
     if ("call" in client) client.disconnect?.(true);
   }
@@ -127,7 +139,9 @@ export class Server {
   /** ioredis also has a `sendCommand`, with other arguments, so its `call` is preferred. */
   async #send(command: string, ...args: string[]): Promise<unknown> {
     const client = this.#client;
-    return "call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]);
+    const answer = await ("call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]));
+    this.#hasLeft = false;
+    return answer;
   }
 
   /** Rejects when the time is over; `wasLate` receives an answer that comes later. */
@@ -156,10 +170,6 @@ export class Server {
       );
     });
   }
-}
-
-function begins(error: unknown, code: string): boolean {
-  return error instanceof Error && error.message.startsWith(code);
 }
 
 /** A bucket's rate per millisecond and capacity; 0 and -1 without a limit. */

@@ -6,15 +6,20 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/**
- * What a server says that is the wrong one by now: a replica, one without its primary, or a node of
- * a cluster that the keys have left, also where the client has followed redirections in vain.
- */
-const WRONG_SERVER = /^(?:READONLY|MASTERDOWN|MOVED|Too many Cluster redirections)/;
+const REPLICA = /^(?:READONLY|MASTERDOWN)\b/;
+const MOVED = /^(?:Too many Cluster redirections\. Last error: (?:\w+: )?)?MOVED\b/;
 
-/** Another connection may reach the server that has taken over. */
-export function isOfWrongServer(error: unknown): boolean {
-  return WRONG_SERVER.test(messageOf(error));
+/** A replica refuses the call. Its address leads to the new primary sooner or later. */
+export function isOfReplica(error: unknown): boolean {
+  return REPLICA.test(messageOf(error));
+}
+
+/**
+ * A node of a cluster no longer has the keys, and the client has not found the node that has them.
+ * False for a cluster whose nodes are down or are exchanging keys: ioredis' `Cluster` waits for it.
+ */
+export function isOfMovedKeys(error: unknown): boolean {
+  return MOVED.test(messageOf(error));
 }
 
 /**

@@ -2,7 +2,7 @@
 // not at all. Does not repeat a call whose answer was lost: its caller does.
 
 import { DispatchError } from "../../contract/errors.ts";
-import { isOfWrongServer, messageOf, storeError } from "./faults.ts";
+import { isOfMovedKeys, isOfReplica, messageOf, storeError } from "./faults.ts";
 import type { RedisClient, RedisStoreOptions } from "./options.ts";
 import { riskOf } from "./risks.ts";
 import { type Script, scriptOf } from "./script.ts";
@@ -35,6 +35,8 @@ export class Server {
   readonly #lookedAt: Map<Script, string> = new Map();
   #setBack: DispatchError | null = null;
   #risk: DispatchError | null = null;
+  /** True after the client was reconnected because keys had moved, until a call succeeds. */
+  #hasLeft = false;
 
   constructor({ client, prefix, allowEviction }: Required<RedisStoreOptions>) {
     this.#client = client;
@@ -102,7 +104,11 @@ export class Server {
     } catch (error) {
       // The next connection may have another user or server.
       this.#lookedAt.clear();
-      if (isOfWrongServer(error)) this.#leave();
+      if (isOfReplica(error)) this.#leave();
+      else if (isOfMovedKeys(error) && !this.#hasLeft) {
+        this.#hasLeft = true;
+        this.#leave();
+      }
       throw error;
     }
   }
@@ -119,7 +125,7 @@ export class Server {
   }
 
   /**
-   * Closes the connection to a server that has become the wrong one; the client would keep it.
+   * Reconnects a client that would stay with the wrong server. Its other calls are cut, too.
    * node-redis has no method for this.
    */
   #leave(): void {
@@ -130,7 +136,9 @@ export class Server {
   /** ioredis has another `sendCommand` too, so its `call` is checked first. */
   async #send(command: string, ...args: string[]): Promise<unknown> {
     const client = this.#client;
-    return "call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]);
+    const answer = await ("call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]));
+    this.#hasLeft = false;
+    return answer;
   }
 }
 
