@@ -87,6 +87,19 @@ export const usageCases: readonly StoreCase[] = [
     deepEqual([last?.requests, last?.ended], [2, { ...NONE, failed: 1, cancelled: 1 }]);
   }),
 
+  storeCase("counts a request that is retried in another lane for each of the two", async (store) => {
+    await store.enqueue([request("a", { job: "j" })], NOW);
+    const failed = counted(0, { status: "failed", code: "bad" });
+    await store.settle(settleInput(batchOf(await store.seal(sealInput(1))), [failed]));
+    await store.amend({ kind: "retry", ids: ["a"], lanes: [OTHER_LANE] }, [], NOW);
+    await store.settle(settleInput(batchOf(await store.seal(sealInput(2, { lane: OTHER_LANE }))), [counted(0)]));
+    const row = { tenant: "", job: "j", requests: 1, ...TOKENS };
+    deepEqual(await sums(store), [
+      { ...row, lane: LANE, ended: { ...NONE, failed: 1 } },
+      { ...row, lane: OTHER_LANE, ended: { ...NONE, succeeded: 1 } },
+    ]);
+  }),
+
   storeCase("counts parts of a split batch for the lane that it was of", async (store) => {
     await store.enqueue(many(4, { job: "j", tenant: "t" }), NOW);
     const whole = batchOf(await store.seal(sealInput(1)));

@@ -49,7 +49,8 @@ export class UsageSums {
     const tokens = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 };
     const sums: Sums = this.#sums.get(key) ?? { tenant, job, lane, requests: 0, ended, ...tokens };
     this.#sums.set(key, sums);
-    this.#last = { of: one, sums };
+    // A copy: a memory store's request changes its lane.
+    this.#last = { of: { tenant, job, lane: one.lane }, sums };
     return sums;
   }
 }
