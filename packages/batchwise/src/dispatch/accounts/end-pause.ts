@@ -1,15 +1,20 @@
 // Ends the pause of an account whose key was refused, once the account is known to work again:
 // after a person has mended the key and called again, nothing has to wait for the rest of the
-// quarter of an hour. A batch that is not sent yet carries the end to the store, now or when it
-// passes the gate; until then only this process looks past the pause. A key that is refused again
-// costs one call and pauses the account again.
+// quarter of an hour. One batch carries the end to the store, now or, if all are leased, when one
+// passes the gate; until then only this process looks past the pause. Then the batches that wait
+// for it are made due. A key that is refused again costs one call and pauses the account again.
 
 import type { Account } from "../contract/account.ts";
-import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
+import type { LedgerChanges, LedgerRow } from "../contract/store/ledger-rows.ts";
 import { underLeases } from "../runtime/lease/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { everyBatch } from "../runtime/store/every-batch.ts";
 import { isClosedByAnswer } from "./outage.ts";
+
+/** So many batches are tried until one carries the end: others may be leased. */
+const MOST_CARRIERS = 10;
+/** In ms: batches that were refused within so long of each other wait for the same pause. */
+const SAME_PAUSE_MS = 60_000;
 
 /** Batches of an account that are made due at once; the others follow when they fall due. */
 const MOST = 100;
@@ -22,23 +27,40 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
   if (ledger === undefined || !isClosedByAnswer(ledger, now)) return;
   runtime.troubles.disprove(account.name, ledger.blockedUntil);
   // Batches that wait at another closed account may move to this one.
-  const closed = runtime.accounts.map(({ name }) => name).filter((name) => isClosedByAnswer(ledgers.get(name), now));
-  const held = (await Promise.all(closed.map((name) => waitingAt(runtime, name, now)))).flat();
-  const free = { ledgers: [{ name: account.name, ...PAUSE_ENDED }] };
-  const carried = await underLeases(runtime, held, async (lease) => {
-    const isUnsent = lease.batch.state === "sealed";
-    await lease.end((at) => (isUnsent ? { ...free, nextAt: at } : {}));
-    return isUnsent;
-  });
-  if (carried.includes(true)) runtime.troubles.endWritten(account.name);
+  const closed = [...ledgers.values()].filter(
+    (one) => runtime.options.accounts.has(one.name) && isClosedByAnswer(one, now),
+  );
+  const held = (await Promise.all(closed.map((one) => waitingAt(runtime, one, now)))).flat();
+  await writeEnd(runtime, account, held);
+  await underLeases(runtime, held, (lease) =>
+    lease.end((at) => (lease.batch.state === "sealed" ? { nextAt: at } : {})),
+  );
   runtime.sealing.wake();
 }
 
-/** The keys of some batches that are sealed at the account and not due yet. */
-async function waitingAt({ store }: Runtime, account: string, now: number): Promise<string[]> {
-  const sealed = await everyBatch(store, account, "sealed");
+/**
+ * Only a batch's row carries ledgers: the newest of the account whatever its state, as one that was
+ * refused wrote the pause, or one of those held.
+ */
+async function writeEnd(runtime: Runtime, { name }: Account, held: readonly string[]): Promise<void> {
+  const newest = await runtime.store.batches({ account: name, limit: MOST_CARRIERS });
+  const keys = new Set([...newest.map(({ key }) => key), ...held]);
+  for (const key of [...keys].slice(0, MOST_CARRIERS)) {
+    const written = await underLeases(runtime, [key], async (lease) => {
+      if (!runtime.troubles.mayEnd(name)) return;
+      const { failedSteps, lastError } = lease.batch;
+      await lease.end({ ledgers: [{ name, ...PAUSE_ENDED }], failedSteps, lastError });
+      runtime.troubles.endWritten(name);
+    });
+    if (written.length > 0) return;
+  }
+}
+
+/** The keys of some batches that are sealed at the account and wait for the end of its pause. */
+async function waitingAt({ store }: Runtime, ledger: LedgerRow, now: number): Promise<string[]> {
+  const sealed = await everyBatch(store, ledger.name, "sealed");
   return sealed
-    .filter(({ nextAt }) => nextAt > now)
+    .filter(({ nextAt }) => nextAt > now && nextAt <= ledger.blockedUntil + SAME_PAUSE_MS)
     .slice(0, MOST)
     .map(({ key }) => key);
 }

@@ -55,8 +55,10 @@ export class AccountTroubles {
   readonly #refusals: Map<string, KeyRefusal> = new Map();
   /** Until when, monotonic, other accounts are preferred to each of these. */
   readonly #avoided: Map<string, number> = new Map();
-  /** The ends of pauses, by account, that a check here has disproved. */
+  /** By account, the end of a pause that a check here has disproved. */
   readonly #disproved: Map<string, number> = new Map();
+  /** Accounts of these whose pause's end a batch is writing for all processes. */
+  readonly #ending: Set<string> = new Set();
   readonly #words: Set<string> = new Set();
   /** Called when a key is refused, or the requests of a lane, by this process or another. */
   onRefusal: () => void = () => {};
@@ -122,21 +124,33 @@ export class AccountTroubles {
    */
   disprove(account: string, pausedUntil: number): void {
     this.#disproved.set(account, pausedUntil);
+    this.#ending.delete(account);
   }
 
-  /** True until the end of the disproved pause is written for all: see `endWritten`. */
-  isDisproved(account: string): boolean {
-    return this.#disproved.has(account);
+  /**
+   * True once for a disproved pause: the caller writes its end for all processes. A second write
+   * could erase a later pause.
+   */
+  mayEnd(account: string): boolean {
+    if (!this.#disproved.has(account) || this.#ending.has(account)) return false;
+    this.#ending.add(account);
+    return true;
   }
 
   endWritten(account: string): void {
     this.#disproved.delete(account);
+    this.#ending.delete(account);
   }
 
-  /** The ledgers by name, without the pauses that were disproved. */
+  /** The ledgers by name, without the pauses that were disproved. Forgets those that are replaced. */
   lookPast(ledgers: readonly LedgerRow[]): Map<string, LedgerRow> {
-    const isPast = ({ name, blockedUntil }: LedgerRow): boolean => this.#disproved.get(name) === blockedUntil;
-    return new Map(ledgers.map((row) => [row.name, isPast(row) ? { ...row, blockedUntil: 0 } : row]));
+    return new Map(ledgers.map((row) => [row.name, this.#isPast(row) ? { ...row, blockedUntil: 0 } : row]));
+  }
+
+  #isPast({ name, blockedUntil }: LedgerRow): boolean {
+    const disproved = this.#disproved.get(name);
+    if (disproved !== undefined && disproved !== blockedUntil) this.endWritten(name);
+    return disproved === blockedUntil;
   }
 
   /** True once for each sentence. */

@@ -129,24 +129,29 @@ describe("a key that an operator has mended is used at once", () => {
     reply: { status: 401, body: { error: noKey } },
   };
 
-  test("where the other account has taken the batches and has none any more", async () => {
-    const here = jobWorld({ plan: { runMs: MINUTE } });
-    const other = fakeProvider({ clock: here.time, plan: { runMs: MINUTE } });
-    here.fake.inject(refusal);
-    const accounts = [accountOf("mended", here.fake.fetch), accountOf("other", other.fetch)];
-    const told: unknown[] = [];
-    const onError = (error: unknown) => told.push(error);
-    expect(await here.settle(all(here.run({ requests: plain(25), accounts, onError })))).toHaveLength(25);
-    expect([told.length > 0, here.fake.calls("batches.create")]).toEqual([true, 0]);
-    here.fake.heal();
-    const begunAt = here.time.now();
-    const again = here.run({ requests: plain(5), job: "next", accounts: accounts.slice(0, 1) });
-    expect(await here.settle(all(again))).toHaveLength(5);
-    expect(here.time.now() - begunAt).toBeLessThan(5 * MINUTE);
-    expect((await here.store.probe(1, here.time.now())).ledgers).toContainEqual(
-      expect.objectContaining({ name: "mended", blockedUntil: 0 }),
-    );
-  });
+  test.each(["model", "account"] as const)(
+    "where the other account has taken the batches and has none any more: ledgers by %s",
+    async (ledgerScope) => {
+      const here = jobWorld({ plan: { runMs: MINUTE } });
+      const other = fakeProvider({ clock: here.time, plan: { runMs: MINUTE } });
+      here.fake.inject(refusal);
+      const accounts = [accountOf("mended", here.fake.fetch), accountOf("other", other.fetch)].map((account) =>
+        Object.assign(account, { capabilities: { ...account.capabilities, ledgerScope } }),
+      );
+      const told: unknown[] = [];
+      const onError = (error: unknown) => told.push(error);
+      expect(await here.settle(all(here.run({ requests: plain(25), accounts, onError })))).toHaveLength(25);
+      expect([told.length > 0, here.fake.calls("batches.create")]).toEqual([true, 0]);
+      here.fake.heal();
+      const begunAt = here.time.now();
+      const again = here.run({ requests: plain(5), job: "next", accounts: accounts.slice(0, 1) });
+      expect(await here.settle(all(again))).toHaveLength(5);
+      expect(here.time.now() - begunAt).toBeLessThan(5 * MINUTE);
+      expect((await here.store.probe(1, here.time.now())).ledgers).toContainEqual(
+        expect.objectContaining({ name: "mended", blockedUntil: 0 }),
+      );
+    },
+  );
 
   test("where the other key is refused, too, and holds the batches", async () => {
     const here = jobWorld({ plan: { runMs: MINUTE } });

@@ -37,10 +37,10 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
   switch (gate.kind) {
     case "open": {
       const { outage } = gate;
-      const free = runtime.troubles.isDisproved(account.name) ? PAUSE_ENDED : {};
-      const news = outage === null ? free : { outage: outageText(outage), ...free };
+      const mayEnd = runtime.troubles.mayEnd(account.name);
+      const news = { ...(outage === null ? {} : { outage: outageText(outage) }), ...(mayEnd ? PAUSE_ENDED : {}) };
       if (Object.keys(news).length > 0) await lease.write({ ledgers: [{ name: account.name, ...news }] });
-      runtime.troubles.endWritten(account.name);
+      if (mayEnd) runtime.troubles.endWritten(account.name);
       return true;
     }
     case "wait": {
