@@ -53,10 +53,10 @@ export function callRequest(input: CallRequestInput): CallRequest {
   return { request, form };
 }
 
-/** Other values, such as a promise, would be equal in all calls. */
-function sampleOf(id: unknown): string {
+/** Other values, such as a promise or NaN, would be equal in all calls. */
+function sampleOf(id: unknown): string | number {
   if (id === undefined || id === null) return "";
-  if (typeof id === "string") return id;
+  if (typeof id === "string" || (typeof id === "number" && Number.isFinite(id))) return id;
   ignoreIfPromise(id);
   throw new CallError(400, "invalid_id", `Expected \`idOf\` to return a string, got ${describe(id)}.`);
 }

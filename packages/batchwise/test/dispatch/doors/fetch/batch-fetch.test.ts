@@ -107,13 +107,21 @@ describe("the id of a call", () => {
   test.each([
     ["a promise", () => Promise.reject(new Error("Late."))],
     ["an object", () => ({ id: 1 })],
-    ["a number", () => Number.NaN],
+    ["NaN", () => Number.NaN],
   ])("that `idOf` gives as %s refuses the call: all calls would share it", async (_what, idOf) => {
     const rig = new Rig();
     const dispatcher = await rig.start();
     const [ended] = await rig.settled([chat(clientOf(batchFetch(dispatcher, { idOf: idOf as never })), "Hi.")]);
     expect(ended).toMatchObject({ reason: { status: 400, code: "invalid_id" } });
     expect((await dispatcher.requests({})).requests).toEqual([]);
+  });
+
+  test("counts a number of `idOf`, such as a row's, as another id than its text", async () => {
+    const rig = new Rig();
+    const dispatcher = await rig.start();
+    const sample = (id: unknown) => chat(clientOf(batchFetch(dispatcher, { idOf: () => id as string })), "Hi.");
+    await rig.answers([sample(1), sample(2), sample(2), sample("2")]);
+    expect((await dispatcher.requests({})).requests).toHaveLength(3);
   });
 
   test("is that of the body with the dispatcher's defaults", async () => {
