@@ -74,7 +74,7 @@ test.each(["encodeLine", "lineBytes", "checkBody", "groupOf", "cachedPrefix"] as
   },
 );
 
-test.each([Number.NaN, -1, {}, "many"])(
+test.each([Number.NaN, -1, {}, "many", "12"])(
   "`lineBytes` that gives %s rejects the call, and fails no request",
   async (bytes) => {
     const { here, dispatcher, endOfOther } = await site({ lineBytes: () => bytes });
@@ -83,6 +83,14 @@ test.each([Number.NaN, -1, {}, "many"])(
     expect(await here.store.requests({ ids: ["a"] })).toEqual([]);
   },
 );
+
+test("`lineBytes` that gives null leaves the count to `encodeLine`", async () => {
+  const { here, dispatcher } = await site({ lineBytes: () => null });
+  await dispatcher.enqueueMany([ask("a")]);
+  const [lane] = (await here.store.probe(1, here.time.now())).lanes;
+  expect(lane?.bytes).toBeGreaterThan(0);
+  await dispatcher.stop();
+});
 
 test.each([
   ["gives a promise", "classify", late, /`classify` of account `odd` to answer at once/],

@@ -24,6 +24,6 @@ export function atOnce<Answer>({ name }: Account, called: Sync, answer: Answer):
 
 /** The bytes of a line. @throws TypeError for what is no count. */
 export function countOf({ name }: Account, bytes: number): number {
-  if (bytes >= 0) return bytes;
+  if (typeof bytes === "number" && bytes >= 0) return bytes;
   throw new TypeError(`Expected \`lineBytes\` of account \`${name}\` to return bytes, got ${describe(bytes)}`);
 }

@@ -36,7 +36,7 @@ export function longestLine(accounts: readonly Account[], request: LineRequest, 
 }
 
 function bytesOf(account: Account, request: LineRequest, bodyBytes: number): number {
-  const bytes = account.lineBytes?.(request, bodyBytes);
-  if (bytes !== undefined) return countOf(account, atOnce(account, "lineBytes", bytes));
+  const bytes = account.lineBytes?.(request, bodyBytes) ?? null;
+  if (bytes !== null) return countOf(account, atOnce(account, "lineBytes", bytes));
   return utf8Length(atOnce(account, "encodeLine", account.encodeLine(request)));
 }

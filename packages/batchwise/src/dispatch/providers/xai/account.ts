@@ -182,7 +182,9 @@ class XaiAccount extends AccountFields implements Account {
     const query: XaiGet["query"] = token === null ? { limit } : { limit, pagination_token: token };
     const client = this.#client;
     const page = await followed(client.get(path, { query, ...downloadSettings(call) }), followerOf(client, call), call);
-    return page instanceof Response ? page.json() : page;
+    // By its shape: a client's own `fetch` may give a class of its own.
+    const { json } = objectOf(page);
+    return typeof json === "function" ? json.call(page) : page;
   }
 
   classify(error: unknown, operation: Operation): Failure {

@@ -122,6 +122,31 @@ test("a page of results that is no JSON, or no page, is read again", async () =>
   expect(await read()).toBe(0);
 });
 
+test("results that a gateway redirects are read through a `fetch` with classes of its own", async () => {
+  const asked: string[] = [];
+  const { client } = rig({}, ({ url }) => {
+    const { pathname } = new URL(url);
+    asked.push(pathname);
+    const redirect = { status: 302, headers: { location: `${pathname}/` } };
+    return foreign(pathname.endsWith("/") ? Response.json({ results: [] }) : new Response(null, redirect));
+  });
+  const lines: unknown[] = [];
+  for await (const line of xaiAccount({ client }).results(ended, call, name)) lines.push(line);
+  expect([lines, asked]).toEqual([[], ["/v1/batches/batch_1/results", "/v1/batches/batch_1/results/"]]);
+});
+
+/** The response as another implementation's: of no class of this realm, as are its headers. */
+function foreign<Own extends object>(own: Own): Own {
+  return new Proxy(own, {
+    getPrototypeOf: () => null,
+    get: (target, field) => {
+      const value: unknown = Reflect.get(target, field, target);
+      if (typeof value === "function") return value.bind(target);
+      return value instanceof Headers ? foreign(value) : value;
+    },
+  });
+}
+
 test("a model that xAI runs in no batch pauses its lane, and one request pays for it", async () => {
   const { start, time, fake, client } = rig({ models: ["grok-4.3"] });
   const told: string[] = [];

@@ -90,7 +90,7 @@ async function follow(redirect: unknown, { base, own, bare }: Follower, signal: 
     isOwn = isOwn && to.origin === originOf(base);
     const answer = isOwn && own !== null ? await asked(own(to.href)) : await bare(to.href, signal);
     if (locationIn(answer) === null) return whole(answer, to);
-    if (answer instanceof Response) await answer.body?.cancel();
+    await discard(answer);
     [last, from] = [answer, to.href];
   }
   throw new Error(`A download was redirected more than ${MOST_HOPS} times.`, { cause: redirect });
@@ -113,15 +113,24 @@ async function asked(answer: PromiseLike<Response>): Promise<unknown> {
 async function whole(answer: unknown, { host }: URL): Promise<Response> {
   const response = answer as Response;
   if (response.ok) return response;
-  await response.body?.cancel();
+  await discard(response);
   throw new Error(`${host}, where a redirect of the provider led, answered ${response.status}.`);
+}
+
+/** Drops the body of a response. A client's own `fetch` may give another class, or Node's stream. */
+async function discard(response: unknown): Promise<void> {
+  const { body } = objectOf(response);
+  const { cancel, destroy } = objectOf(body);
+  if (typeof cancel === "function") await cancel.call(body);
+  else if (typeof destroy === "function") destroy.call(body);
 }
 
 /** The location of a redirect, in a response or a client's error; null for any other. */
 function locationIn(answer: unknown): string | null {
   const { headers } = objectOf(answer);
-  if (!REDIRECTS.has(statusOf(answer)) || !(headers instanceof Headers)) return null;
-  return text(headers.get("location"));
+  const { get } = objectOf(headers);
+  if (!REDIRECTS.has(statusOf(answer)) || typeof get !== "function") return null;
+  return text(get.call(headers, "location"));
 }
 
 function targetOf(location: string, from: string): URL | null {
