@@ -19,6 +19,7 @@ import { DispatchError } from "../contract/errors.ts";
 import type { BatchRow } from "../contract/store/rows.ts";
 import { parseLane } from "../format/encode.ts";
 import { homeLane } from "../format/open-requests.ts";
+import { LeaseLost } from "../runtime/lease/lease.ts";
 import { Loop } from "../runtime/loop.ts";
 import { bounded, failureOf } from "../runtime/provider-calls.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -99,7 +100,7 @@ export class JobGuard {
       const cuts = [runtime.stopping.signal];
       await bounded(runtime, checkTimeoutMs(account), cuts, (call) => askAccount(account, call));
       runtime.troubles.worked(account.name, "read");
-      await endPause(runtime, account);
+      await this.#endPause(account);
     } catch (error) {
       const fault = runtime.isStopping ? null : faultOf(account, error);
       if (fault === null) return;
@@ -108,6 +109,16 @@ export class JobGuard {
       const isOfSends = fault.status === null || (fault.kind === "key" && fault.status !== 403);
       if (isOfSends) runtime.troubles.avoid(account.name, AVOIDED_MS);
       runtime.troubles.add({ error, failure, context: { account: account.name, operation: "list" } });
+    }
+  }
+
+  /** The account is not to blame for a fault of the store. */
+  async #endPause(account: Runtime["accounts"][number]): Promise<void> {
+    const { runtime } = this.#input;
+    try {
+      await endPause(runtime, account);
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) runtime.reportShared(error, { operation: "store" });
     }
   }
 

@@ -137,12 +137,17 @@ export class AccountTroubles {
     return true;
   }
 
+  /** The write of the end failed: another may be tried. */
+  endFailed(account: string): void {
+    this.#ending.delete(account);
+  }
+
   endWritten(account: string): void {
     this.#disproved.delete(account);
     this.#ending.delete(account);
   }
 
-  /** The ledgers by name, without the pauses that were disproved. Forgets those that are replaced. */
+  /** The ledgers by name, without disproved pauses. Forgets those that the store has replaced. */
   lookPast(ledgers: readonly LedgerRow[]): Map<string, LedgerRow> {
     return new Map(ledgers.map((row) => [row.name, this.#isPast(row) ? { ...row, blockedUntil: 0 } : row]));
   }

@@ -153,6 +153,26 @@ describe("a key that an operator has mended is used at once", () => {
     },
   );
 
+  test("where the batch that carries the news is taken: the account is not blamed", async () => {
+    const here = jobWorld({ plan: { runMs: MINUTE } });
+    here.fake.inject(refusal);
+    const accounts = [accountOf("mended", here.fake.fetch)];
+    const onError = (): void => {};
+    await expect(here.settle(all(here.run({ requests: plain(25), accounts, onError })))).rejects.toThrow();
+    here.fake.heal();
+    const transition = here.store.transition.bind(here.store);
+    let ends = 0;
+    here.store.transition = async (key, fence, changes, now) => {
+      const isEnd = changes.ledgers?.some(({ blockedUntil }) => blockedUntil === 0) ?? false;
+      if (isEnd) ends += 1;
+      return isEnd && ends === 1 ? { ok: false, reason: "fence" } : transition(key, fence, changes, now);
+    };
+    const told: unknown[] = [];
+    const again = here.run({ requests: plain(25), accounts, onError: (error) => told.push(error) });
+    expect(await here.settle(all(again))).toHaveLength(25);
+    expect([told, ends]).toEqual([[], 2]);
+  });
+
   test("where the other key is refused, too, and holds the batches", async () => {
     const here = jobWorld({ plan: { runMs: MINUTE } });
     const other = fakeProvider({ clock: here.time });

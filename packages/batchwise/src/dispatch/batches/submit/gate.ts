@@ -1,7 +1,7 @@
 // Asks batches/submit/before-submit.ts whether a batch may be sent now, and writes its answer. Sent
 // batches continue whatever is paused.
 
-import { PAUSE_ENDED } from "../../accounts/end-pause.ts";
+import { carryEnd } from "../../accounts/end-pause.ts";
 import { type Outage, outageText } from "../../accounts/outage.ts";
 import type { LedgerChanges } from "../../contract/store/ledger-rows.ts";
 import type { BatchChanges } from "../../contract/store/rows.ts";
@@ -37,10 +37,10 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
   switch (gate.kind) {
     case "open": {
       const { outage } = gate;
-      const mayEnd = runtime.troubles.mayEnd(account.name);
-      const news = { ...(outage === null ? {} : { outage: outageText(outage) }), ...(mayEnd ? PAUSE_ENDED : {}) };
-      if (Object.keys(news).length > 0) await lease.write({ ledgers: [{ name: account.name, ...news }] });
-      if (mayEnd) runtime.troubles.endWritten(account.name);
+      await carryEnd(runtime, account.name, async (end) => {
+        const news = { ...(outage === null ? {} : { outage: outageText(outage) }), ...end };
+        if (Object.keys(news).length > 0) await lease.write({ ledgers: [{ name: account.name, ...news }] });
+      });
       return true;
     }
     case "wait": {

@@ -117,7 +117,7 @@ async function whole(answer: unknown, { host }: URL): Promise<Response> {
   throw new Error(`${host}, where a redirect of the provider led, answered ${response.status}.`);
 }
 
-/** Drops the body of a response. A client's own `fetch` may give another class, or Node's stream. */
+/** Drops a response's body. A client's own `fetch` may give another class, or a Node stream. */
 async function discard(response: unknown): Promise<void> {
   const { body } = objectOf(response);
   const { cancel, destroy } = objectOf(body);
