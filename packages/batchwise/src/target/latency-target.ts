@@ -13,6 +13,7 @@ import { RunTimeModel } from "../core/policy/run-time-model.ts";
 import type { LatencyTarget, MakeTarget, TargetView } from "../core/policy/target-rule.ts";
 import type { Entry } from "../core/queue/entry.ts";
 import type { Lane } from "../core/queue/lane.ts";
+import { FailedSizes } from "./failed-sizes.ts";
 import { lateOf } from "./let-go.ts";
 import { SlowSizes } from "./slow-sizes.ts";
 
@@ -30,13 +31,11 @@ const FIRST_CAP = 32;
 const [STAGGERED, WORTHWHILE] = [0.85, 1.4];
 /** While items are let go, every fourth batch may try an unknown size. */
 const PROBED = 4;
-/** After a failure for size a larger batch is tried later and later: in this many batches. */
-const FIRST_PAUSE = 4;
-const LONGEST_PAUSE = 256;
-/** A wait ends this part of the target early: timers are late. */
-const EARLY = 0.05;
-/** A batch that is spaced starts so much of the target before an item becomes late. */
-const LAST_PART = 0.01;
+/**
+ * A wait, and a pause between two starts, end this part of the target before an item becomes late,
+ * and at least so many ms: timers are late.
+ */
+const [EARLY, EARLY_MS] = [0.03, 2];
 /** Of items in one line at least so many are read, to see how many have to go. */
 const READ_AHEAD = 4;
 /**
@@ -70,14 +69,9 @@ class TargetRule implements LatencyTarget {
   #cap = FIRST_CAP;
   #ended = 0;
   #refused = 0;
-  /** The largest cost that has succeeded, lately if such batches fail now. */
-  #largest = 0;
-  /** The largest cost that may run after a larger one has failed. */
-  #safe = Infinity;
-  /** Batches in a row that failed although as large ones had succeeded. */
-  #failures = 0;
-  #sinceFailure = 0;
-  #pause = FIRST_PAUSE;
+  readonly #sizes: FailedSizes = new FailedSizes();
+  /** True if even runs of few items take most of the time that several slots leave them. */
+  #isTight = false;
   #error: { readonly until: number; readonly error: Error } | null = null;
   /** Not before this time are further items let go, unless a slot is free. */
   #shedAgainAt = 0;
@@ -105,24 +99,33 @@ class TargetRule implements LatencyTarget {
 
   // How large, and how long.
 
-  /** A time that most batches of this cost keep. A trial is taken to be no slower than others. */
+  /**
+   * A time that most batches of this cost keep. A trial is taken to be no slower than others. Now
+   * and then in overload, so are sizes up to twice the known: if a first guess of their times is too
+   * high they would never run.
+   */
   #upper(cost: number): number {
-    return this.#model.upper(cost <= this.#trial ? Math.min(cost, this.#trial / 2) : cost);
+    const known = Math.max(this.#trial / 2, this.#isProbe ? Math.max(this.#model.largest, cost / 2) : 0);
+    return this.#model.upper(cost <= 2 * known ? Math.min(cost, known) : cost);
+  }
+
+  get #isProbe(): boolean {
+    return this.#refusedShare > 0.05 && this.#ended % PROBED === 0;
   }
 
   #chooseCap(hasRefused: boolean): void {
     const model = this.#model;
     const { concurrency, maxBatchCost, maxBatchSize } = this.#options;
-    let cost = Math.max(2 * this.#largest, FIRST_CAP * this.#itemCost);
+    let cost = Math.max(2 * this.#sizes.largest, FIRST_CAP * this.#itemCost);
     if (model.largest > 0) {
       cost = Math.min(cost, model.efficient);
-      if (concurrency > 2) {
-        const ms = Math.max(STAGGERED * this.#staggeredMs, WORTHWHILE * model.upper(this.#itemCost));
-        cost = Math.min(cost, model.costWithin(ms));
-      }
+      const staggeredMs = STAGGERED * this.#staggeredMs;
+      const worthwhileMs = WORTHWHILE * model.upper(this.#itemCost);
+      this.#isTight = concurrency > 1 && worthwhileMs > staggeredMs;
+      if (concurrency > 2) cost = Math.min(cost, model.costWithin(Math.max(staggeredMs, worthwhileMs)));
       if (hasRefused && this.#ended % PROBED === 0) cost = Math.min(cost, model.unknownBelow(cost));
     }
-    cost = Math.min(Math.max(cost, this.#trial), this.#safe, maxBatchCost) / this.#itemCost;
+    cost = Math.min(Math.max(cost, this.#trial), this.#sizes.safe, maxBatchCost) / this.#itemCost;
     this.#cap = Math.max(1, Math.floor(Math.min(maxBatchSize, cost)));
   }
 
@@ -150,28 +153,35 @@ class TargetRule implements LatencyTarget {
   }
 
   /**
-   * Starts of a batch that is not full are spaced by the run time over the slots, or all slots would
-   * run tiny batches side by side, and items would wait for a whole run. Never so long that an item
-   * becomes late.
+   * Where runs take most of the target, starts of batches that are not full are spaced by the run
+   * time over the slots. Else all slots would run tiny batches side by side, and items would wait
+   * for a whole run. Never so long that an item becomes late.
    */
   startAt(): number {
     const { slots, queue } = this.#view;
-    const { concurrency, key } = this.#options;
+    const { concurrency, key, preferredBatchSize } = this.#options;
     const { running } = slots;
-    const isFull = queue.size >= this.#cap || (key !== undefined && queue.byAge.size > 1);
-    if (running.length === 0 || this.#ended < FIRST_BATCHES || isFull || this.#view.isHeld()) return 0;
+    if (!this.#isTight || running.length === 0 || this.#view.isHeld()) return 0;
+    const cost = this.#waitingCost;
+    const isEnough = queue.size >= preferredBatchSize || cost >= this.#capCost;
+    if (isEnough || (key !== undefined && queue.byAge.size > 1)) return 0;
     let [lastAt, runMs] = [0, 0];
     for (const { cost, startedAt } of running) {
       lastAt = Math.max(lastAt, startedAt);
       runMs += this.#model.predict(cost);
     }
-    const latestAt = this.#latestStart(queue.oldestAt(), this.#waitingCost) - LAST_PART * this.#targetMs;
+    // Further items may come meanwhile.
+    const latestAt = this.#latestStart(queue.oldestAt(), 2 * cost) - this.#earlyMs;
     return Math.min(lastAt + runMs / running.length / concurrency, latestAt);
   }
 
   get holdMs(): number {
     const runMs = this.#upper(Math.min(this.#capCost, this.#waitingCost + this.#itemCost));
-    return (1 - EARLY) * this.#targetMs - runMs;
+    return this.#targetMs - runMs - this.#earlyMs;
+  }
+
+  get #earlyMs(): number {
+    return Math.max(EARLY_MS, EARLY * this.#targetMs);
   }
 
   // Which items are let go.
@@ -228,7 +238,7 @@ class TargetRule implements LatencyTarget {
     return this.#costOf(size, lane === undefined ? size : lane.cost + size - lane.size);
   }
 
-  /** The latest start of a batch from items of this cost, the oldest of which was submitted at `at`. */
+  /** The latest start of a batch of this cost whose oldest item was submitted at `at`. */
   #latestStart(at: number, cost: number): number {
     // While it is unknown when a batch starts, only what would be late by itself is certain.
     const most = this.#view.isHeld() ? this.#itemCost : this.#capCost;
@@ -319,13 +329,14 @@ class TargetRule implements LatencyTarget {
     const refused = this.#refused - this.#refusedBefore;
     this.#refusedBefore = this.#refused;
     this.#refusedShare += (refused / (refused + size) - this.#refusedShare) / RATED;
-    this.#sinceFailure += 1;
     // Without callers a run may have stopped before its end.
     const isWhole = callMs !== undefined && !isPart && (!wasLeft || callMs > this.#model.predict(cost));
     if (failure?.hasFailed || failure?.isSplit) {
-      if (!wasLeft) this.#failedAt(cost);
+      // Of a batch that was split some items may be at fault, unless none as large has succeeded.
+      const isOfSize = !failure.isSplit || cost > this.#sizes.largest;
+      if (!wasLeft && isOfSize) this.#sizes.failed(cost, size);
     } else if (isWhole) {
-      this.#succeededAt(cost);
+      this.#sizes.succeeded(cost);
       // Items of no cost say nothing of the others.
       if (cost > 0) this.#itemCost += (cost / size - this.#itemCost) / Math.min(this.#ended, 32);
       if (this.#ended > 1) this.#learn(cost, callMs, refused > 0);
@@ -354,34 +365,12 @@ class TargetRule implements LatencyTarget {
     this.#model.record(cost, callMs);
   }
 
-  #failedAt(cost: number): void {
-    if (cost > this.#largest) {
-      this.#safe = this.#largest || cost / 2;
-      this.#sinceFailure = 0;
-      if (this.#largest > 0) this.#pause = Math.min(LONGEST_PAUSE, 4 * this.#pause);
-      return;
-    }
-    // One failure of a size that has succeeded may be chance. After two the next is half as large.
-    this.#failures += 1;
-    if (this.#failures === 2) [this.#safe, this.#sinceFailure] = [cost / 2, 0];
-    // That one failed too: it is not the size.
-    else if (this.#failures === 3) this.#safe = Infinity;
-  }
-
-  #succeededAt(cost: number): void {
-    if (this.#failures === 2 && cost >= this.#safe / 2) this.#largest = cost;
-    else if (this.#largest === 0 || this.#sinceFailure >= this.#pause) this.#safe = Infinity;
-    if (cost > this.#largest) this.#pause = FIRST_PAUSE;
-    this.#largest = Math.max(this.#largest, cost);
-    if (this.#failures !== 1 || 2 * cost > this.#largest) this.#failures = 0;
-  }
-
   stats(): LearnedStats {
     const model = this.#model;
     const { largest } = model;
     const unitMs = (2 * (model.predict(largest) - model.predict(largest / 2))) / largest || 0;
     const { concurrency, maxBatchCost, maxBatchSize } = this.#options;
-    const most = Math.min(model.efficient, this.#safe, maxBatchCost, maxBatchSize * this.#itemCost);
+    const most = Math.min(model.efficient, this.#sizes.safe, maxBatchCost, maxBatchSize * this.#itemCost);
     const cost = Math.min(model.costWithin(this.#staggeredMs), most);
     const capacityPerSecond = (1_000 * concurrency * cost) / this.#itemCost / model.predict(cost) || 0;
     const fixedMs = Math.max(0, model.predict(largest) - unitMs * largest);

@@ -11,7 +11,7 @@ interface Start {
   readonly room: number;
   /** One has to stay. */
   readonly mustRun: boolean;
-  /** Whether a batch of so many of this cost, the oldest of them submitted at `at`, is late. */
+  /** Whether a batch of so many of this cost is late, if the oldest was submitted at `at`. */
   isLate(at: number, items: number, cost: number): boolean;
 }
 

@@ -35,6 +35,21 @@ async function serve(fails: Fails, perSecond: number, seconds: number, options: 
   return { sizes, counts, batcher };
 }
 
+/** A handler of 10 ms and 0.01 ms an item that fails at some calls. */
+function lone(fails: (call: number) => boolean) {
+  const clock = virtualClock();
+  let calls = 0;
+  const handler = (items: number[]): Promise<number[]> => {
+    const hasFailed = fails(calls++);
+    return new Promise((resolve, reject) => {
+      clock.setTimeout(() => (hasFailed ? reject(new Error("bad input")) : resolve(items)), 10 + 0.01 * items.length);
+    });
+  };
+  const batcher = createBatcher(handler, { clock, targetLatencyMs: 100 });
+  const submit = (item: number): void => void batcher.submit(item).catch(() => {});
+  return { clock, batcher, submit };
+}
+
 describe("a handler that throws above 100 items", () => {
   const fails: Fails = (size) => size > 100;
 
@@ -86,4 +101,33 @@ test("a handler that fails for a while is used as before when it has recovered",
   expect(after.length).toBeGreaterThan(50);
   expect(counts.refused).toBeLessThan(500);
   expect(counts.answered + counts.failed + counts.refused).toBe(16_000);
+});
+
+test.each([
+  [1, 20],
+  [2, 50],
+  [4, 50],
+])("a fallen limit is learned with %i slots, at %i items", async (concurrency, limit) => {
+  const fails: Fails = (size, call) => call >= 60 && size > limit;
+  const { counts } = await serve(fails, 4_000 * concurrency, 3, { concurrency });
+  expect(counts.failed).toBeLessThan(0.12 * 12_000 * concurrency);
+  expect(counts.answered).toBeGreaterThan(0.25 * 12_000 * concurrency);
+});
+
+test("single requests that fail now and then change no size", async () => {
+  const isBad: boolean[] = [];
+  const { clock, batcher, submit } = lone((call) => isBad[call] === true);
+  for (let call = 0; call < 60; call += 1) {
+    const size = call < 10 ? 2 ** call : 1;
+    isBad[call] = call === 20 || call === 50;
+    for (let item = 0; item < size; item += 1) submit(item);
+    await clock.advance(1_000);
+  }
+  expect(batcher.stats().learned?.maxBatchCost).toBeGreaterThan(256);
+});
+
+test("an outage ends with the sizes that were there before", async () => {
+  const { sizes, counts } = await serve((_size, call) => call >= 60 && call < 200, 4_000, 6);
+  expect(Math.max(...sizes.slice(-20))).toBeGreaterThan(120);
+  expect(counts.refused).toBeLessThan(0.1 * 24_000);
 });

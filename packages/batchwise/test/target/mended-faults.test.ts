@@ -291,7 +291,7 @@ test("exact times for long do not make the model blind to later noise", () => {
 });
 
 test.each([
-  [45, 0.01, 60, 4, 0.75],
+  [45, 0.01, 60, 4, 0.67],
   [50, 0.1, 70, 3, 0.6],
   [40, 0.05, 60, 4, 0.95],
   [40, 0.05, 60, 2, 0.6],

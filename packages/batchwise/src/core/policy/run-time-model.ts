@@ -133,7 +133,7 @@ export class RunTimeModel {
     return hasJumped;
   }
 
-  /** The largest cost, within 3 %, up to twice the known, that most batches run in this time. */
+  /** The largest cost, up to twice the known, that most batches run in this time; within 3 %. */
   costWithin(ms: number): number {
     let cost = 2 * this.largest;
     while (cost > 1e-3 && this.upper(cost) > ms) cost *= 0.97;

@@ -1,0 +1,61 @@
+// What failures say of the size of batches: a provider's limit of inputs, or a GPU's memory. The
+// largest size that succeeded is kept to after a larger one has failed, and larger ones are tried
+// rarely. A size that has succeeded may fail later, since limits fall, too: then smaller ones are
+// tried, down to a single item. If that fails as well, it is not the size.
+
+/** After a failure for size a larger batch is tried later and later: in this many batches. */
+const [FIRST_PAUSE, LONGEST_PAUSE] = [4, 256];
+/** Costs of one size differ by less than this factor. */
+const SAME = 1.01;
+/** A success of this part of a failed cost, or so many of at least half of it, shows chance. */
+const [LIKE, MANY] = [0.9, 16];
+
+export class FailedSizes {
+  /** The largest cost that has succeeded, lately if such batches fail now. */
+  largest = 0;
+  /** The largest cost that may run. */
+  safe: number = Infinity;
+  /**
+   * The cost of the last failure of a size that had succeeded. 0: such a size has succeeded since,
+   * or many of at least half. Infinity: all sizes fail.
+   */
+  #failed = 0;
+  /** Batches of at least half of that cost that have succeeded since. */
+  #others = 0;
+  /** Sizes that had succeeded fail, and no smaller one has succeeded since. */
+  #isFalling = false;
+  #batches = 0;
+  #pause = FIRST_PAUSE;
+
+  failed(cost: number, size: number): void {
+    this.#batches += 1;
+    // Batches of other slots began before the cap fell.
+    if (size > 1 && cost > SAME * this.safe) return;
+    if (cost > this.largest) {
+      this.safe = this.largest || cost / 2;
+      this.#batches = 0;
+      if (this.largest > 0) this.#pause = Math.min(LONGEST_PAUSE, 4 * this.#pause);
+      return;
+    }
+    // One failure may be chance, and says nothing of much larger or smaller batches.
+    const isAgain = cost <= 2 * this.#failed && this.#failed <= 2 * cost;
+    if (this.#failed < Infinity) this.#failed = cost;
+    this.#others = 0;
+    if (!isAgain && !this.#isFalling) return;
+    this.#isFalling = size > 1;
+    if (size > 1) [this.safe, this.#batches] = [cost / 2, 0];
+    else [this.safe, this.#failed] = [Infinity, Infinity];
+  }
+
+  succeeded(cost: number): void {
+    this.#batches += 1;
+    if (this.#isFalling && 2 * cost >= this.safe) {
+      [this.largest, this.#failed] = [cost, 0];
+      this.#isFalling = false;
+    } else if (this.largest === 0 || this.#batches >= this.#pause) this.safe = Infinity;
+    if (cost > this.largest) this.#pause = FIRST_PAUSE;
+    this.largest = Math.max(this.largest, cost);
+    if (2 * cost >= this.#failed) this.#others += 1;
+    if (this.#failed === Infinity || cost >= LIKE * this.#failed || this.#others >= MANY) this.#failed = 0;
+  }
+}
