@@ -101,8 +101,8 @@ class TargetRule implements LatencyTarget {
 
   /**
    * A time that most batches of this cost keep. A trial is taken to be no slower than others. Now
-   * and then in overload, so are sizes up to twice the known. Otherwise a first guess of their times
-   * that is too high would never be corrected.
+   * and then in overload, so are sizes up to twice the known. Otherwise a first guess of their
+   * times that is too high would never be corrected.
    */
   #upper(cost: number): number {
     const known = Math.max(this.#trial / 2, this.#isProbe ? Math.max(this.#model.largest, cost / 2) : 0);
