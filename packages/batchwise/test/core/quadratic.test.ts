@@ -40,7 +40,8 @@ async function expectNotQuadratic(few: number, round: Round, limit = 30): Promis
   let [fastestFew, fastestMany] = [Infinity, Infinity];
   for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt += 1) {
     fastestFew = Math.min(fastestFew, await fastestOf(ROUNDS, () => round(few)));
-    fastestMany = Math.min(fastestMany, await fastestOf(1, () => round(few * TIMES_AS_MANY)));
+    const rounds = attempt === 0 ? 1 : ROUNDS;
+    fastestMany = Math.min(fastestMany, await fastestOf(rounds, () => round(few * TIMES_AS_MANY)));
     if (fastestMany < limit * fastestFew) break;
   }
   expect(fastestMany).toBeLessThan(limit * fastestFew);
@@ -140,7 +141,7 @@ test("thousands of open flushes are not quadratic", async () => {
 
 test("dropping the oldest of thousands of different priorities is not quadratic", async () => {
   // A drop has other costs: quadratic work takes 38 times as long.
-  await expectNotQuadratic(ITEMS / TIMES_AS_MANY, dropped, 20);
+  await expectNotQuadratic(ITEMS / TIMES_AS_MANY, dropped, 26);
 });
 
 test("items of 10,000 different priorities go in their order", async () => {
