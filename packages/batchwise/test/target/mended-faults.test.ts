@@ -337,3 +337,14 @@ test("one item of a priority does not make later ones be looked at as mixed", as
   expect(looks.mock.calls.length).toBeLessThan(200);
   looks.mockRestore();
 });
+
+test("runs far shorter than the target count as a thousandth of it: their times are noise", async () => {
+  const { batcher, clock, submit } = rig((_size, call) => (call % 3 === 0 ? 0.004 : 0.001));
+  const predicted: (number | null)[] = [];
+  batcher.on("batch", ({ predictedMs }) => void predicted.push(predictedMs));
+  for (let single = 0; single < 500; single += 1) {
+    submit(single);
+    await clock.advance(1);
+  }
+  for (const ms of predicted.slice(-100)) expect(ms).toBeCloseTo(0.1, 3);
+});
