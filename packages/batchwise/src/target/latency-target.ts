@@ -50,8 +50,6 @@ const OVERFULL = 1.1;
  * with thousands of keys it takes milliseconds.
  */
 const [MANY_LINES, LOOK_STEP] = [64, 0.05];
-/** Shorter runs count as this part of the target. */
-const ACCURACY = 0.001;
 /** `retryAfterMs` is at most this many times the target: what is known then is out of date. */
 const LONGEST_RETRY = 10;
 /** The refused part of arrivals is averaged over about this many batches. */
@@ -360,8 +358,6 @@ class TargetRule implements LatencyTarget {
     const { concurrency } = this.#options;
     // The first times may be those of a stall, and there is nothing yet to compare them with.
     if (this.#ended <= FIRST_BATCHES) callMs = Math.min(callMs, 2 * this.#targetMs);
-    // Differences below the accuracy of clocks would be taken for changes of the handler's speed.
-    callMs = Math.max(callMs, ACCURACY * this.#targetMs);
     const expectedMs = this.#model.predict(cost);
     if (hasRefused && this.#slow.record(cost, callMs, expectedMs, concurrency)) {
       this.#model.forgetAbove(this.#slow.largest);

@@ -338,13 +338,46 @@ test("one item of a priority does not make later ones be looked at as mixed", as
   looks.mockRestore();
 });
 
-test("runs far shorter than the target count as a thousandth of it: their times are noise", async () => {
-  const { batcher, clock, submit } = rig((_size, call) => (call % 3 === 0 ? 0.004 : 0.001));
-  const predicted: (number | null)[] = [];
-  batcher.on("batch", ({ predictedMs }) => void predicted.push(predictedMs));
-  for (let single = 0; single < 500; single += 1) {
-    submit(single);
-    await clock.advance(1);
+/** Random numbers from 0 to 1, the same in each run. */
+function drawer(): () => number {
+  let seed = 7;
+  return () => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+    return (seed + 0.5) / 2 ** 31;
+  };
+}
+
+/** Each 500th run or so begins a slow time of eight. */
+function slowTimes(draw: () => number): () => number {
+  let left = 0;
+  return () => {
+    if (draw() < 0.002) left = 8;
+    left -= 1;
+    return left >= 0 ? 3 : 1;
+  };
+}
+
+const heavyTail = (draw: () => number) => () =>
+  Math.exp(0.6 * Math.sqrt(-2 * Math.log(draw())) * Math.cos(2 * Math.PI * draw()));
+
+test.each([
+  ["a heavy tail", heavyTail],
+  ["slow times", slowTimes],
+])("times of sizes that come by turns, with %s, do not part from what they are", (_noise, of) => {
+  const factor = of(drawer());
+  const model = new RunTimeModel();
+  for (let batch = 0; batch < 40; batch += 1)
+    for (const [size, ms] of [
+      [1, 5],
+      [1_000, 20],
+    ] as const)
+      model.record(size, ms * factor());
+  for (let round = 0; round < 5; round += 1) {
+    for (let batch = 0; batch < 20_000; batch += 1) model.record(1, 5 * factor());
+    for (let batch = 0; batch < 40; batch += 1) model.record(1_000, 20 * factor());
   }
-  for (const ms of predicted.slice(-100)) expect(ms).toBeCloseTo(0.1, 3);
+  // The speed may be that of a slow time.
+  const ratio = model.predict(1_000) / model.predict(1);
+  expect(ratio).toBeGreaterThan(2);
+  expect(ratio).toBeLessThan(8);
 });

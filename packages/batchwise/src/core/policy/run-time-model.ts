@@ -24,8 +24,16 @@ const [AGREED, DIFFERENT] = [4, 1.5];
 /** How fast the spread follows, and its least: from near 0 it would not rise again. */
 const [STEP, LEAST] = [0.05, 0.03];
 
+/**
+ * The mean of a class that no batch of this many has used is learned anew. The speed has followed
+ * other classes since, and what they took for a change of speed may have been noise.
+ */
+const STALE = 512;
+
 interface CostClass {
   weight: number;
+  /** The number of the last batch that used it. */
+  usedAt: number;
   cost: number;
   /** Mean time at speed 1. */
   ms: number;
@@ -44,6 +52,7 @@ export class RunTimeModel {
   /** Batches in a row that were slower (above 0) or faster (below 0), and their logarithms. */
   #agreed = 0;
   #agreedLog = 0;
+  #batches = 0;
   /** The largest cost that it has learned from; 0 before the first batch. */
   largest = 0;
 
@@ -72,8 +81,11 @@ export class RunTimeModel {
   record(cost: number, ms: number): void {
     if (!(cost > 0 && cost < Infinity && ms > 0)) return;
     const key = keyOf(cost);
-    const known = this.#classes.get(key) ?? { weight: 0, cost, ms: 0 };
+    const known = this.#classes.get(key) ?? { weight: 0, usedAt: 0, cost, ms: 0 };
     this.#classes.set(key, known);
+    this.#batches += 1;
+    if (this.#batches - known.usedAt > STALE) known.weight = Math.min(known.weight, 1);
+    known.usedAt = this.#batches;
     // The first of a class may have stalled, and no batch of its size might run again to show it.
     let mean = (this.largest > 0 ? Math.min(ms, STALLED * this.predict(cost)) : ms) / this.#speed;
     if (known.weight >= 2) {
