@@ -157,7 +157,7 @@ class TargetRule implements LatencyTarget {
    * time over the slots. Else all slots would run tiny batches side by side, and items would wait
    * for a whole run. Never so long that an item becomes late.
    */
-  startAt(): number {
+  notBefore(): number {
     const { slots, queue } = this.#view;
     const { concurrency, key, preferredBatchSize } = this.#options;
     const { running } = slots;

@@ -162,7 +162,7 @@ describe("a full queue", () => {
     expect(await readAll(of, of.batcher.map(range(30), { maxPending: 20 }))).toEqual(range(30));
   });
 
-  test("of another batcher, below the handler, is a failure as any other", async () => {
+  test("of another batcher, below the handler, is a failure like any other", async () => {
     let calls = 0;
     const inner = createBatcher((items: number[]) => items, { onFull: "reject", maxQueueSize: 1 });
     inner.pause();

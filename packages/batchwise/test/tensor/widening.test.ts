@@ -50,7 +50,7 @@ describe("a feature without elements", () => {
     expect(answers).toMatchObject([{ status: "fulfilled" }, tooWide("\\[1, 0, 1048576\\]"), { status: "fulfilled" }]);
   });
 
-  test("of a common width goes with the others, and widens them as any row does", async () => {
+  test("of a common width joins the others, and widens them like every row", async () => {
     const { fn, seen } = rig();
     await Promise.all([fn(of(1, 3, 2)), fn(of(1, 0, 768))]);
     expect(seen).toEqual([[2, 3, 768]]);

@@ -269,9 +269,9 @@ describe("batchwise jobs", () => {
       const asked = ["--store", `sqlite:${store}.sqlite`];
       expect(await ended(practice.run("in.jsonl", "--force", ...asked, ...args))).toMatchObject({ code: 0 });
       expect(statSync(practice.file(`${store}.sqlite`)).mode & 0o777).toBe(mode);
-      const told = /^notice {2}store: any user of this machine can read b\.sqlite/m;
+      const notice = /^notice {2}store: any user of this machine can read b\.sqlite/m;
       const { output } = await practice.done("jobs", "doctor", ...asked);
-      expect([told.test(output), output.includes("chmod o-r b.sqlite")]).toEqual([store === "b", store === "b"]);
+      expect([notice.test(output), output.includes("chmod o-r b.sqlite")]).toEqual([store === "b", store === "b"]);
     }
     expect((await practice.done("run", "in.jsonl", "--file-mode", "444")).output).toContain("such as 660");
   });

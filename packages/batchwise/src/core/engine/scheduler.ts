@@ -264,9 +264,9 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#admitBlocked();
     if (!this.#mayClose()) return this.#waitForEvent();
     const lateAt = this.next.target?.shed(now) ?? Infinity;
-    const startAt = this.#startAt();
-    if (startAt > now) {
-      this.#wake.set(Math.min(startAt, lateAt), now);
+    const notBefore = this.#notBefore();
+    if (notBefore > now) {
+      this.#wake.set(Math.min(notBefore, lateAt), now);
       return false;
     }
     const gate = this.#turn.isOpen ? "turn" : this.#gate;
@@ -296,9 +296,9 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   }
 
   /** The time before which no batch starts; 0 if there is none. */
-  #startAt(): number {
+  #notBefore(): number {
     const mustGo = this.next.isDraining || this.next.isQueueFull || this.#queue.isFlushed;
-    return (!mustGo && this.next.target?.startAt()) || 0;
+    return (!mustGo && this.next.target?.notBefore()) || 0;
   }
 
   /** True if there is nothing to do, so the time need not be read nor the limiter asked. */

@@ -42,7 +42,7 @@ export interface LatencyTarget {
    */
   shed(now: number): number;
   /** The time before which no batch starts, also if a slot is free; 0 if there is none. */
-  startAt(): number;
+  notBefore(): number;
   /** Expected duration of a call of this cost, in ms; null while nothing is known. */
   predict(cost: number): number | null;
   /** The cap on the cost of the next batch. */

@@ -23,7 +23,7 @@ export interface SealInput {
   readonly minRequests: number;
   /** Forbidden sizes. A batch of one of these (above 1) gives back its last request, repeatedly. */
   readonly avoidCounts: readonly number[];
-  /** Who pays for the lane's requests, without repetition: see payers.ts. Absent: nobody. */
+  /** Who pays for the lane's requests, without repetition: see payers.ts. Absent: none. */
   readonly payers?: readonly string[];
   readonly owner: string;
   readonly leaseUntil: number;
