@@ -5,8 +5,6 @@
 
 /** After a failure for size a larger batch is tried later and later: in this many batches. */
 const [FIRST_PAUSE, LONGEST_PAUSE] = [4, 256];
-/** Costs of one size differ by less than this factor. */
-const SAME = 1.01;
 /** A success of this part of a failed cost, or so many of at least half of it, shows chance. */
 const [LIKE, MANY] = [0.9, 16];
 
@@ -29,8 +27,8 @@ export class FailedSizes {
 
   failed(cost: number, size: number): void {
     this.#batches += 1;
-    // Batches of other slots began before the cap fell.
-    if (size > 1 && cost > SAME * this.safe) return;
+    // Where all sizes fail, it is not the size. Batches of other slots began before the cap fell.
+    if (this.#failed === Infinity || (size > 1 && cost > this.safe)) return;
     if (cost > this.largest) {
       this.safe = this.largest || cost / 2;
       this.#batches = 0;
@@ -39,7 +37,7 @@ export class FailedSizes {
     }
     // One failure may be chance, and says nothing of much larger or smaller batches.
     const isAgain = cost <= 2 * this.#failed && this.#failed <= 2 * cost;
-    if (this.#failed < Infinity) this.#failed = cost;
+    this.#failed = cost;
     this.#others = 0;
     if (!isAgain && !this.#isFalling) return;
     this.#isFalling = size > 1;
