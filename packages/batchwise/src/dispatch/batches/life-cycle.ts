@@ -1,6 +1,6 @@
 // The states of a batch: which may follow which, and the next step of a batch that has just been
-// leased. Pure. What failures and polls change is in after/. Stores know none of this; the
-// dispatcher checks here before every `transition`.
+// leased. Pure. `submit/after-failure.ts` and `poll/after-poll.ts` decide after failures and polls.
+// Stores know none of this; the dispatcher checks here before every `transition`.
 //
 // `forming` is not a state of a row: it means requests waiting in a lane. A batch exists from
 // `sealed` on.
