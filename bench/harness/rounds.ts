@@ -16,6 +16,8 @@ export interface Plan {
   readonly flags?: readonly string[];
   /** Contenders that are not run. */
   readonly skip?: readonly string[];
+  /** Contenders that run in the first rounds only, and in how many: slow ones, far from any limit. */
+  readonly fewer?: Readonly<Record<string, number>>;
   /** Settings that change from round to round, such as the seed of the arrivals. */
   readonly varying?: (round: number) => Settings;
 }
@@ -31,8 +33,8 @@ export async function runRounds(plan: Plan, progress: Progress): Promise<Results
 }
 
 /**
- * Runs several plans of one workload, each with the same number of rounds: one round of each, then
- * the next.
+ * Runs several plans of one workload: one round of each, then the next. A plan with fewer rounds
+ * than another ends earlier.
  */
 export async function runInterleaved(plans: readonly Plan[], progress: Progress): Promise<readonly Results[]> {
   const random = seededRandom(20_26);
@@ -48,14 +50,19 @@ export async function runInterleaved(plans: readonly Plan[], progress: Progress)
   return all;
 }
 
+/** The contenders of a plan that run in a round, in the order of the plan. Rounds start at 0. */
+export function contendersOf({ contenders, rounds, skip = [], fewer = {} }: Plan, round: number): readonly string[] {
+  return contenders.filter((name) => !skip.includes(name) && round < Math.min(rounds, fewer[name] ?? rounds));
+}
+
 async function runRound(
-  { workload, contenders, settings, varying, flags = [], skip = [] }: Plan,
+  plan: Plan,
   round: number,
   random: () => number,
   results: ReadonlyMap<string, Measurement[]>,
 ): Promise<void> {
-  for (const contender of shuffled(contenders, random)) {
-    if (skip.includes(contender)) continue;
+  const { workload, settings, varying, flags = [] } = plan;
+  for (const contender of shuffled(contendersOf(plan, round), random)) {
     const job = { workload, contender, settings: { ...settings, ...varying?.(round) }, flags };
     results.get(contender)?.push(await runContender(job));
   }
@@ -69,8 +76,12 @@ export function medianOf(results: Results, contender: string, field: string): nu
   return median(valuesOf(results, contender, field));
 }
 
-/** Median over the rounds of contender ÷ base, each from the same round. */
+/**
+ * Median over the rounds of contender ÷ base, each from the same round. Rounds in which only one of
+ * them ran do not count; NaN if there is no other.
+ */
 export function ratioOf(results: Results, contender: string, base: string, field: string): number {
   const bases = valuesOf(results, base, field);
-  return median(valuesOf(results, contender, field).map((value, round) => value / (bases[round] ?? Number.NaN)));
+  const values = valuesOf(results, contender, field).slice(0, bases.length);
+  return median(values.map((value, round) => value / (bases[round] as number)));
 }

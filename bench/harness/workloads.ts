@@ -23,6 +23,7 @@ function named({ defaults, measure }: Workload): NamedWorkload {
 const workloads: Readonly<Record<string, () => Promise<NamedWorkload>>> = {
   w1: async () => named((await import("../micro/bursts.ts")).bursts),
   bytes: async () => named((await import("../micro/bursts.ts")).allocation),
+  batches: async () => named((await import("../micro/one-batch.ts")).oneBatch),
   w2: async () => named((await import("../micro/closed-loop.ts")).closedLoop),
   w3: async () => named((await import("../micro/deep-queue.ts")).deepQueue),
   options: async () => named((await import("../micro/deep-queue.ts")).optionCost),

@@ -17,7 +17,7 @@ type Config = { perSecond: number; durationMs: number; graceMs: number; maxBatch
 
 /** Warm-up: how much faster than the clock, and for how long. */
 const WARM_UP_SPEED = 10;
-const WARM_UP_MS = 2_000;
+const WARM_UP_MS = 1_000;
 
 /**
  * Serves callers `speed` times as fast as the clock: `speed` times as many, with a backend that is
@@ -35,7 +35,7 @@ async function serve(make: LoaderFactory, config: Config, speed: number): Promis
 }
 
 /**
- * First serves the same load ten times as fast for two seconds, because a real service has compiled
+ * First serves the same load ten times as fast for one second, because a real service has compiled
  * its code long ago.
  */
 async function measure(make: LoaderFactory, config: Config): Promise<Measurement> {

@@ -73,7 +73,7 @@ export function nextTurn(): Promise<void> {
 }
 
 /** A contender for which warming up or measuring takes this long is warm, or measured. */
-const ENOUGH_MS = 4_000;
+const ENOUGH_MS = 2_000;
 const LEAST_RUNS = 3;
 
 /**

@@ -44,7 +44,7 @@ export async function closedLoop({ rounds, quick, skip }: Scale, progress: Progr
         contender: "batchwise-plain",
         base: "dataloader",
         against: titleOf("dataloader"),
-        limit: 1.1,
+        limit: 1.05,
       }),
     ],
   };
@@ -100,37 +100,4 @@ export async function optionCost({ rounds, quick, skip }: Scale, progress: Progr
       claim("options", results, { contender, base: "batchwise-plain", against: "the plain path", limit: 3 }),
     ),
   };
-}
-
-export async function loneItem({ rounds, quick, skip }: Scale, progress: Progress): Promise<Section> {
-  const contenders = ["hand-written", "dataloader", "cargo-queue", "batchwise-plain", "batchwise-turn"];
-  const settings = { samples: quick ? 300 : 1_000 };
-  const results = await runRounds({ workload: "lone", contenders, rounds, settings, skip }, progress);
-  return {
-    title: "A lone item on an idle engine",
-    about: [
-      "Microseconds from the submit to the first line of the handler, and to the answer. Each item has a timer of",
-      "its own, with nothing else waiting. The handler is asynchronous.",
-    ],
-    tables: [
-      {
-        head: ["contender", "to the handler, median µs", "÷ dataloader", "p99 µs", "to the answer, median µs"],
-        rows: contenders.map((contender) => [
-          titleOf(contender),
-          figure(medianOf(results, contender, "toHandlerUs")),
-          ratio(ratioOf(results, contender, "dataloader", "toHandlerUs")),
-          figure(medianOf(results, contender, "toHandlerP99Us")),
-          figure(medianOf(results, contender, "toAnswerUs")),
-        ]),
-      },
-    ],
-    claims: [loneAgainstDataloader(results)],
-  };
-}
-
-/** Each round's ratio is the ratio of the two medians of the round. */
-function loneAgainstDataloader(results: Results): Claim {
-  const text = `${titleOf("batchwise-turn")}, submit to handler, against ${titleOf("dataloader")}`;
-  const measured = ratioOf(results, "batchwise-turn", "dataloader", "toHandlerUs");
-  return { text, measured, sense: "at most", limit: 2, unit: "x" };
 }

@@ -19,7 +19,7 @@ function claimsOf(results: Results, contender: string): Claim[] {
     limit,
     unit,
   });
-  return [below("bytes", "what a new one holds", 3, "KiB", KIB), below("makeUs", "time to make one", 5, "µs")];
+  return [below("bytes", "what a new one holds", 2, "KiB", KIB), below("makeUs", "time to make one", 5, "µs")];
 }
 
 export async function small({ rounds, skip }: Scale, progress: Progress): Promise<Section> {
