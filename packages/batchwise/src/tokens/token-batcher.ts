@@ -19,7 +19,6 @@ import {
   type TokenBatcher,
   type TokenConfigureOptions,
   type TokenSubmitManyOptions,
-  type TokenSubmitOptions,
 } from "./token-options.ts";
 
 /**
@@ -60,24 +59,12 @@ class TokenBatcherCore extends BatcherCore implements TokenBatcher<unknown, unkn
   constructor(handler: unknown, given: SplitOptions) {
     const { maxBatchTokens, estimateTokens, defaultTokens, others } = given;
     const cost = (item: unknown): number => this.#fit(countTokens(item, estimateTokens, defaultTokens));
-    super(handler, { ...others, maxBatchCost: maxBatchTokens, cost }, extensions, tooManyTokensError);
+    super(handler, { ...others, maxBatchCost: maxBatchTokens, cost }, extensions, {
+      tooLargeError: tooManyTokensError,
+      submitOptions: (submit, isMany) => this.#inCost(submit as never, isMany) as never,
+    });
     this.#given = given;
     this.#options = this.#inTokens(super.options);
-  }
-
-  override submit(item: unknown, options?: TokenSubmitOptions): Promise<unknown> {
-    return super.submit(item, this.#inCost(options, false));
-  }
-
-  override submitMany(items: readonly unknown[], options?: TokenSubmitManyOptions<unknown>): Promise<unknown[]> {
-    return super.submitMany(items, this.#inCost(options, true));
-  }
-
-  override submitSettled(
-    items: readonly unknown[],
-    options?: TokenSubmitManyOptions<unknown>,
-  ): Promise<PromiseSettledResult<unknown>[]> {
-    return super.submitSettled(items, this.#inCost(options, true));
   }
 
   override configure(changes: TokenConfigureOptions): void {

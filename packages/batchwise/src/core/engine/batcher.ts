@@ -46,10 +46,21 @@ import { warnOfIdle, warnOfWait } from "./warnings.ts";
 /** Methods that each batcher binds once. The others are bound when they are read. */
 export const HOT = ["submit", "submitMany"] as const;
 
+/** How a batcher with other names of options differs. */
+export interface Terms {
+  /** Makes the error for an item over the cap. */
+  readonly tooLargeError: typeof itemTooLargeError;
+  /** The given options of a submit or, if `isMany`, of a call, in the names of this one. */
+  readonly submitOptions: (given: unknown, isMany: boolean) => never;
+}
+
+const OWN_TERMS: Terms = { tooLargeError: itemTooLargeError, submitOptions: (given) => given as never };
+
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
 export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #services: Services;
+  readonly #terms: Terms;
   readonly #admission: Admission;
   readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
@@ -64,15 +75,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   /**
    * `given`: options as users give them, or prepared ones. The makers of `extensions` are called
-   * when they ask for another packer than FIFO, or for a latency target. `tooLargeError` makes the
-   * error for an item over the cap.
+   * when they ask for another packer than FIFO, or for a latency target.
    */
-  constructor(
-    handler: unknown,
-    given: unknown,
-    extensions: Extensions,
-    tooLargeError: typeof itemTooLargeError = itemTooLargeError,
-  ) {
+  constructor(handler: unknown, given: unknown, extensions: Extensions, terms: Terms = OWN_TERMS) {
     const stages = resolveHandler(handler, given);
     const prepared = PreparedOptions.of(withHandlerDefaults(handler, given), nameOfHandler(handler));
     const { options, given: own } = prepared;
@@ -99,6 +104,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       selfCalls: null as never,
     };
     this.#services = services;
+    this.#terms = terms;
     this.#prepared = prepared;
     services.selfCalls = new SelfCalls(services);
     this.#admission = new Admission(services);
@@ -107,7 +113,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       admission: this.#admission,
       inFlight: new InFlight(options.cache && new ResultCache(options.cache, events, inContext)),
       pending: this.#pending,
-      tooLargeError,
+      tooLargeError: terms.tooLargeError,
     });
     this.#scheduler = new Scheduler(services, this.#admission, extensions, prepared, () => {
       this.#onStep?.();
@@ -126,7 +132,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const promise = new Promise((resolve) => {
       settle = resolve;
     });
-    this.#intake.accept(item, options, settle);
+    this.#intake.accept(item, options && this.#terms.submitOptions(options, false), settle);
     return promise;
   }
 
@@ -146,7 +152,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     options?: MapOptions<unknown, Settled>,
   ): AsyncIterableIterator<Mapped<unknown, Settled>, undefined> {
     const noteStuck = (isStuck: boolean): void => this.#noteStuck(isStuck);
-    return new Mapping(source, options, this, noteStuck, this.#services, this.#admission) as never;
+    const { submitOptions } = this.#terms;
+    const target = { services: this.#services, admission: this.#admission, intake: this.#intake };
+    return new Mapping(source, options, { ...target, submitOptions, noteStuck }) as never;
   }
 
   async ready(): Promise<void> {
@@ -329,7 +337,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       if (!(Number.isInteger(length) && length >= 0)) throw expected("items", anArray, items);
       const call = new Call(length, isSettled, resolve);
       if (call.size === 0) resolve([]);
-      else this.#intake.acceptAll(items, options, call);
+      else this.#intake.acceptAll(items, this.#terms.submitOptions(options, true), call);
     }) as Promise<never>;
   }
 }

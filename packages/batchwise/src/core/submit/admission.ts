@@ -14,9 +14,6 @@ import type { Moment, Turn } from "../time/turn.ts";
 import { refuse } from "./callers.ts";
 import type { Services } from "./services.ts";
 
-/** Which admission made the error of an item that a full queue refused or dropped. */
-const refusedBy: WeakMap<object, Admission> = new WeakMap();
-
 export class Admission {
   readonly #services: Services;
   readonly #turn: Turn;
@@ -28,7 +25,6 @@ export class Admission {
   /** Places given to producers in this turn and not taken yet. */
   #handedOut = 0;
   #retrying = 0;
-  #isWatched = false;
   /** Null where there is no latency target. */
   target: LatencyTarget | null = null;
 
@@ -55,16 +51,6 @@ export class Admission {
 
   get isFull(): boolean {
     return this.#free() <= 0;
-  }
-
-  /** From now on `isRefusal` knows the errors of items that are refused or dropped. */
-  watchRefusals(): void {
-    this.#isWatched = true;
-  }
-
-  /** True for the error of an item that was refused or dropped here, since they are watched. */
-  isRefusal(reason: unknown): boolean {
-    return typeof reason === "object" && reason !== null && refusedBy.get(reason) === this;
   }
 
   /**
@@ -218,7 +204,6 @@ export class Admission {
   }
 
   #refuse(entry: Parameters<typeof refuse>[1], error: Error): void {
-    if (this.#isWatched) refusedBy.set(error, this);
     refuse(this.#services, entry, error, "rejected");
   }
 }

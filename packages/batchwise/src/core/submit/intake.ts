@@ -7,11 +7,11 @@ import { oneEach } from "../contract/resolve-options.ts";
 import { follow, ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { SubmitOptions } from "../contract/types.ts";
 import { Entry } from "../queue/entry.ts";
-import type { Resolve } from "../queue/recipient.ts";
+import type { Recipient, Resolve } from "../queue/recipient.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
-import { type Call, Caller, refusalOf, refuse } from "./callers.ts";
+import { Caller, refusalOf, refuse } from "./callers.ts";
 import { type InFlight, scopeOf } from "./in-flight.ts";
 import { isLargeCall, largeCallRefusal, type ReadDedupeKey, readDedupeKeys, readOnce } from "./large-calls.ts";
 import type { Pending } from "./pending.ts";
@@ -43,7 +43,7 @@ export class Intake {
   readonly #inFlight: InFlight;
   readonly #pending: Pending;
   readonly #tooLargeError: typeof itemTooLargeError;
-  #isClosed = false;
+  isClosed = false;
   /** True while items need only a place. */
   #isPlain: boolean;
 
@@ -58,12 +58,12 @@ export class Intake {
 
   /** Call when the options or the observer change. */
   configure(): void {
-    this.#isPlain = !this.#isClosed && isPlain(this.#services);
+    this.#isPlain = !this.isClosed && isPlain(this.#services);
   }
 
   /** Rejects all later submits. */
   close(): void {
-    this.#isClosed = true;
+    this.isClosed = true;
     this.#isPlain = false;
   }
 
@@ -83,7 +83,7 @@ export class Intake {
    * Accepts the items of one call. Reads all before accepting any: a getter may submit or change
    * the array. Throws what reading an item throws.
    */
-  acceptAll(items: readonly unknown[], submit: CallOptions, call: Call): void {
+  acceptAll(items: readonly unknown[], submit: CallOptions, call: Recipient & { readonly size: number }): void {
     const length = call.size;
     const { turn, recorder, selfCalls } = this.#services;
     const isFirst = !turn.isOpen;
@@ -110,7 +110,7 @@ export class Intake {
   /** True for a large call, unless a cache may have its items. */
   #mayBeTooLarge(length: number): boolean {
     const hasCache = this.#services.options.dedupe !== undefined && this.#inFlight.cache !== undefined;
-    return isLargeCall(length, this.#services.options) && !this.#isClosed && !hasCache;
+    return isLargeCall(length, this.#services.options) && !this.isClosed && !hasCache;
   }
 
   /**
@@ -146,7 +146,7 @@ export class Intake {
   #acceptOfCall(entry: Entry, ofCall: () => CallOptions, isSmall: boolean, dedupeKey: ReadDedupeKey | undefined): void {
     let own: SubmitOptions | undefined;
     try {
-      own = this.#isClosed ? undefined : optionsOfItem(ofCall(), entry.item);
+      own = this.isClosed ? undefined : optionsOfItem(ofCall(), entry.item);
     } catch (error) {
       this.#refuse(entry, error);
       return;
@@ -163,7 +163,7 @@ export class Intake {
   ): void {
     const { dedupe } = this.#services.options;
     try {
-      if (this.#isClosed) throw closedError(this.#services.name);
+      if (this.isClosed) throw closedError(this.#services.name);
       readSubmit(submit, entry);
       this.#checkHasTime(entry);
       if (isSmall) entry.ownFacts.isSmall = true;
@@ -321,7 +321,7 @@ export class Intake {
 
   /** Throws if the user's functions have closed the batcher or aborted the signal. */
   #checkStillWanted({ facts: { signal } }: Entry): void {
-    if (this.#isClosed) throw closedError(this.#services.name);
+    if (this.isClosed) throw closedError(this.#services.name);
     if (signal?.aborted) throw new Gone(reasonOf(signal), "cancelled");
   }
 }

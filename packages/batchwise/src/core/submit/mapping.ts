@@ -6,8 +6,9 @@
 // source), pending items are cancelled and the source is closed once.
 
 import { type BatchwiseError, closedError } from "../contract/errors.ts";
+import type { FailedOutcome } from "../contract/outcome.ts";
 import { ignoreFailure } from "../contract/thenable.ts";
-import type { Batcher, MapOptions, SubmitManyOptions } from "../contract/types.ts";
+import type { MapOptions, SubmitManyOptions } from "../contract/types.ts";
 import {
   aBoolean,
   aFunction,
@@ -17,8 +18,10 @@ import {
   objectWith,
   unboundedIntegerFrom,
 } from "../contract/validate.ts";
+import type { Recipient } from "../queue/recipient.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
+import type { Intake } from "./intake.ts";
 import { aSignal } from "./read-item.ts";
 import type { Services } from "./services.ts";
 
@@ -27,7 +30,18 @@ type Source = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
 type Result = IteratorResult<unknown, undefined>;
 
 /** The batcher that gets the items. */
-type MapTarget = Pick<Batcher<unknown, unknown>, "closed" | "ready" | "submitSettled">;
+interface MapTarget {
+  readonly services: Services;
+  readonly admission: Admission;
+  readonly intake: Intake;
+  /** The options of a call, in the names of the intake. */
+  submitOptions(given: object, isMany: boolean): SubmitManyOptions<unknown>;
+  /**
+   * Called when a reader begins or ceases to wait for pending items while no more are taken: this
+   * map submits nothing more that could fill a batch.
+   */
+  noteStuck(isStuck: boolean): void;
+}
 
 /** The default of `maxPending` is at most this. */
 const MOST_PENDING = 10_000;
@@ -38,18 +52,34 @@ interface Place {
   next: Place | null;
 }
 
-interface Reader {
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: unknown) => void;
+/** The recipient of one item. Resolves with its outcome, or with the error of a refusal. */
+class Submit implements Recipient {
+  readonly size = 1;
+  readonly countsItself = false;
+  readonly dueAt: number = Infinity;
+  readonly isAborted = false;
+  readonly #resolve: (answer: Outcome | BatchwiseError) => void;
+
+  constructor(resolve: (answer: Outcome | BatchwiseError) => void) {
+    this.#resolve = resolve;
+  }
+
+  succeed(value: unknown): void {
+    this.#resolve({ status: "fulfilled", value });
+  }
+
+  /** A full queue and a latency target refuse; the item may be submitted again. */
+  fail(reason: unknown, outcome: FailedOutcome): void {
+    const error = reason as BatchwiseError;
+    const isRefusal = outcome === "rejected" && (error.code === "QUEUE_FULL" || error.code === "OVERLOADED");
+    this.#resolve(isRefusal ? error : { status: "rejected", reason });
+  }
 }
 
 const END: Result = Object.freeze({ done: true, value: undefined });
 
 export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   readonly #target: MapTarget;
-  readonly #noteTarget: (isStuck: boolean) => void;
-  readonly #services: Services;
-  readonly #admission: Admission;
   readonly #source: Source;
   readonly #isOrdered: boolean;
   readonly #isSettled: boolean;
@@ -64,7 +94,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   #last: Place | null = null;
   /** Number of taken and unread items. */
   #pending = 0;
-  readonly #readers: Reader[] = [];
+  readonly #readers: ((result: Result | Promise<never>) => void)[] = [];
   #isTaking = false;
   /** The source's `next` is pending. */
   #isAsking = false;
@@ -79,21 +109,11 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   #pause: Promise<void> | null = null;
   #endPause: () => void = () => {};
 
-  /**
-   * `noteStuck` is called when a reader begins or ceases to wait for pending items while no more
-   * are taken. Throws INVALID_OPTION, and the source's error when it is opened.
-   */
-  constructor(
-    source: unknown,
-    given: unknown,
-    target: MapTarget,
-    noteStuck: (isStuck: boolean) => void,
-    services: Services,
-    admission: Admission,
-  ) {
+  /** Throws INVALID_OPTION, and the source's error when it is opened. */
+  constructor(source: unknown, given: unknown, target: MapTarget) {
     checkIsObject("options", given);
     const options: MapOptions<unknown> = given ?? {};
-    const { maxBatchSize, concurrency, maxQueueSize } = services.options;
+    const { maxBatchSize, concurrency, maxQueueSize } = target.services.options;
     const standard = Math.min(2 * maxBatchSize * concurrency, maxQueueSize, MOST_PENDING);
     const { ordered = true, maxPending = standard, settled = false, signal, ...submit } = options;
     check("ordered", aBoolean, ordered);
@@ -101,14 +121,10 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     check("settled", aBoolean, settled);
     if (signal !== undefined) check("signal", aSignal, signal);
     this.#target = target;
-    this.#noteTarget = noteStuck;
-    this.#services = services;
-    this.#admission = admission;
-    admission.watchRefusals();
     this.#isOrdered = ordered;
     this.#isSettled = settled;
     this.#maxPending = maxPending;
-    this.#options = { ...submit, signal: this.#cancel.signal };
+    this.#options = target.submitOptions({ ...submit, signal: this.#cancel.signal }, true);
     this.#source = opened(source);
     this.#signal = signal;
   }
@@ -119,8 +135,8 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
 
   next(): Promise<Result> {
     this.#follow();
-    return new Promise((resolve, reject) => {
-      this.#readers.push({ resolve, reject });
+    return new Promise((resolve) => {
+      this.#readers.push(resolve);
       this.#deliver();
     });
   }
@@ -160,15 +176,10 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
       else break;
     }
     if (this.#mayTake() && !this.#isTaking) void this.#take();
-    this.#noteStuck();
-  }
-
-  /** Reports that this map will submit nothing more that could fill a batch. */
-  #noteStuck(): void {
     const isStuck = this.#readers.length > 0 && !this.#isOver && !this.#mayTake();
     if (isStuck === this.#isStuck) return;
     this.#isStuck = isStuck;
-    this.#noteTarget(isStuck);
+    this.#target.noteStuck(isStuck);
   }
 
   #give(outcome: Outcome): void {
@@ -180,7 +191,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#first = this.#first?.next ?? null;
     this.#pending -= 1;
     const value = this.#isSettled || outcome.status === "rejected" ? outcome : outcome.value;
-    this.#readers.shift()?.resolve({ done: false, value });
+    this.#readers.shift()?.({ done: false, value });
   }
 
   /** One reader gets the error, if there is one; all others get the end. */
@@ -188,8 +199,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     const error = this.#error;
     this.#error = null;
     ignoreFailure(this.#end());
-    if (error === null) this.#readers.shift()?.resolve(END);
-    else this.#readers.shift()?.reject(error.reason);
+    this.#readers.shift()?.(error === null ? END : Promise.reject(error.reason));
   }
 
   #fail(reason: unknown): void {
@@ -233,9 +243,10 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
 
   /** Throws the source's error, or that of a closed batcher. */
   async #takeNext(): Promise<void> {
-    if (this.#target.closed) throw closedError(this.#services.name);
+    const { admission, intake, services } = this.#target;
+    if (intake.isClosed) throw closedError(services.name);
     if (this.#isFull) {
-      await this.#ready();
+      await admission.ready();
       return;
     }
     const step = await this.#ask();
@@ -276,37 +287,34 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
    * iteration ends first.
    */
   async #submit(item: unknown): Promise<Outcome | null> {
+    const { admission, intake } = this.#target;
     while (!this.#isOver) {
-      if (this.#pause !== null) {
-        await this.#pause;
-        continue;
+      if (this.#pause !== null) await this.#pause;
+      else if (this.#isFull) await admission.ready();
+      else {
+        const answer = await new Promise<Outcome | BatchwiseError>((resolve) => {
+          intake.acceptAll([item], this.#options, new Submit(resolve));
+        });
+        if ("status" in answer) return answer;
+        this.#waitOut(answer.retryAfterMs);
       }
-      // A submit to a closed batcher rejects with its error.
-      if (this.#isFull && !this.#target.closed) {
-        await this.#ready();
-        continue;
-      }
-      const [outcome] = (await this.#target.submitSettled([item], this.#options)) as [Outcome];
-      if (outcome.status === "fulfilled" || !this.#admission.isRefusal(outcome.reason)) return outcome;
-      this.#waitOut((outcome.reason as BatchwiseError).retryAfterMs);
     }
     return null;
   }
 
-  /** True while a submit would be refused or make another drop. */
+  /**
+   * True while a submit would be refused or make another drop. A submit to a closed batcher rejects
+   * with its error.
+   */
   get #isFull(): boolean {
-    return this.#services.options.onFull !== "wait" && this.#admission.isFull;
-  }
-
-  /** Resolves when the queue has a free place, and when it never will. */
-  #ready(): Promise<void> {
-    return this.#target.ready().catch(() => {});
+    const { admission, intake, services } = this.#target;
+    return !intake.isClosed && services.options.onFull !== "wait" && admission.isFull;
   }
 
   /** All items wait until the first that was refused may be submitted again. */
   #waitOut(ms: number | undefined): void {
     if (ms === undefined || this.#isOver) return;
-    const { clock } = this.#services;
+    const { clock } = this.#target.services;
     this.#pause ??= new Promise((resolve) => {
       this.#endPause = () => {
         clock.clearTimeout(timer);
