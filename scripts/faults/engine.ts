@@ -60,7 +60,7 @@ const packing: readonly Fault[] = [
   {
     name: "reads on in a line past the entries of another",
     file: "core/queue/merged.ts",
-    find: "else opened.move(one, value.value.nextRank(one.next, gone as Entry, key), value.value.tieOf(one.next));",
+    find: "else opened.move(one, value.value.nextRank(next, gone, key), value.value.tieOf(next));",
     replace: "",
   },
   {
@@ -84,7 +84,7 @@ const packing: readonly Fault[] = [
   {
     name: "loses entries of a lane that was forgotten",
     file: "core/queue/lane.ts",
-    find: " && facts.key === this.lane.key && this.oldest !== null;",
+    find: " && facts.key === this.lane.key && this.#byAge.index !== -1;",
     replace: " && facts.key === this.lane.key;",
   },
   {
@@ -170,9 +170,9 @@ const waiting: readonly Fault[] = [
   },
   {
     name: "sends more than a flush covers where lines are merged",
-    file: "core/queue/entry-list.ts",
-    find: "if (entry.moment.sequence <= upTo) yield",
-    replace: "if (entry.moment.sequence <= upTo + 1) yield",
+    file: "core/queue/merged.ts",
+    find: "this.#read = place.value.first(FIRST_READ, upTo);",
+    replace: "this.#read = place.value.first(FIRST_READ, upTo + 1);",
   },
   {
     name: "flushes all lanes in place of one",

@@ -136,8 +136,9 @@ export class NextBatch implements ChoiceState, TargetView {
   }
 
   /**
-   * All that waits, where that is plain items that fit into one batch and nothing holds them: the
-   * general way would come to the same batch. Null where there is more to decide.
+   * The next batch where only plain items wait and nothing holds them: the general way would come
+   * to the same batch. It may go when it is full or has gathered. Null where there is more to
+   * decide.
    */
   plain(): PackedBatch | null {
     const { maxBatchSize, batchCost, maxWaitMs, maxBatchCost: most } = this.services.options;

@@ -270,8 +270,9 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       return false;
     }
     const gate = this.#turn.isOpen ? "turn" : this.#gate;
-    const plain = gate === "open" ? this.next.plain() : null;
+    const plain = this.next.plain();
     if (plain !== null) {
+      if (plain.full === null && gate !== "open") return false;
       this.#send(plain, plain.full ?? "idle", undefined, now);
       return true;
     }

@@ -7,6 +7,8 @@ import type { MeasuredEntries } from "../queue/measured-entries.ts";
 /** The waiting entries of a lane. */
 export interface Waiting {
   readonly size: number;
+  /** Sum of their costs. */
+  readonly cost: number;
   /** Results of the cost function for the first entries. */
   measured: MeasuredEntries | null;
   /** The next entries, at most `most`, of moments up to this sequence. Changes nothing. */

@@ -66,12 +66,17 @@ function fitOf(
   return known.isCut ? known : longestFit(read, cap, costOf, known);
 }
 
-/** With a cap on cost, so many entries are read first, and each time as many more. */
+/** With a cap on cost, at least so many entries are read first, and each time as many more. */
 const FIRST_READ = 64;
+
+/** How many entries are read first: so many fit if they cost as much as the others of the lane. */
+function expected({ size, cost }: Waiting, maxBatchCost: number): number {
+  return maxBatchCost < Infinity ? Math.max(FIRST_READ, Math.ceil(maxBatchCost / (cost / size))) : Infinity;
+}
 
 /** The first entries that fit by their sum, or padded. */
 function packInOrder(lane: Waiting, { maxBatchSize, maxBatchCost, batchCost }: Caps, upTo: number): PackedBatch {
-  for (let most = maxBatchCost < Infinity ? FIRST_READ : Infinity; ; most *= 4) {
+  for (let most = expected(lane, maxBatchCost); ; most *= 4) {
     const read = Math.min(most, maxBatchSize);
     const entries = lane.first(read, upTo);
     const { count, cost } = fitting(entries, maxBatchCost, batchCost === "padded");

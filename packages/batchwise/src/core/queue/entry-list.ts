@@ -1,10 +1,13 @@
-// Waiting entries by age, in chunks: adding the youngest is O(1) at any depth, and an entry leaves
-// without a search, because its chunk is its holder.
+// Waiting entries by age, in linked chunks: adding the youngest is O(1) at any depth, and an entry
+// leaves without a search, because its chunk is its holder.
 
 import type { Entry, EntryHolder } from "./entry.ts";
 
 /** Largest number of entries of a chunk. */
-export const LONGEST_CHUNK = 512;
+const LONGEST_CHUNK = 512;
+
+/** Of a chunk that is no longer in a list. Never changed. */
+const NONE: Entry[] = [];
 
 /** What owns an order of entries: the line. */
 export interface EntryOwner extends Pick<EntryHolder, "raise" | "noteDeadline"> {
@@ -16,26 +19,29 @@ export interface EntryOwner extends Pick<EntryHolder, "raise" | "noteDeadline"> 
 export class Chunk implements EntryHolder {
   readonly isWaiting = true;
   readonly list: EntryList;
-  readonly line: EntryOwner;
   /** In order of age. */
-  entries: Entry[] = [];
+  entries: Entry[];
+  previous: Chunk | null;
+  next: Chunk | null = null;
 
-  constructor(list: EntryList) {
+  constructor(list: EntryList, entries: Entry[], previous: Chunk | null) {
     this.list = list;
-    this.line = list.line;
+    this.entries = entries;
+    this.previous = previous;
+    for (const entry of entries) entry.holder = this;
   }
 
   left(entry: Entry): void {
-    this.line.left(entry);
+    this.list.line.left(entry);
     entry.holder = null;
   }
 
   raise(entry: Entry, priority: number): void {
-    if (priority > entry.priority) this.line.raise(entry, priority);
+    if (priority > entry.priority) this.list.line.raise(entry, priority);
   }
 
   noteDeadline(entry: Entry): void {
-    this.line.noteDeadline(entry);
+    this.list.line.noteDeadline(entry);
   }
 }
 
@@ -48,57 +54,69 @@ export interface EntryOrder {
   remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void;
   /** The next entries, at most `most`, of moments up to this sequence. Changes nothing. */
   first(most: number, upTo: number): Entry[];
-  /** Yields the entries of moments up to this sequence, in order. Changes nothing. */
-  each(upTo: number): Iterator<Entry>;
 }
 
 export class EntryList implements EntryOrder {
   readonly line: EntryOwner;
-  /** None is empty, unless it is the only one. */
-  readonly #chunks: Chunk[] = [];
+  /** No chunk is empty. */
+  #first: Chunk | null = null;
+  #last: Chunk | null = null;
 
   constructor(line: EntryOwner) {
     this.line = line;
   }
 
   get oldest(): Entry | null {
-    return this.#chunks[0]?.entries[0] ?? null;
+    return this.#first === null ? null : (this.#first.entries[0] as Entry);
   }
 
   add(entry: Entry): void {
-    let chunk = this.#chunks[this.#chunks.length - 1];
-    const youngest = chunk?.entries[chunk.entries.length - 1];
-    if (youngest !== undefined && youngest.moment.at > entry.moment.at) {
-      this.#insert(entry);
-      return;
-    }
-    if (chunk === undefined || chunk.entries.length >= LONGEST_CHUNK) {
-      chunk = new Chunk(this);
-      this.#chunks.push(chunk);
-    }
-    chunk.entries.push(entry);
-    entry.holder = chunk;
+    const youngest = this.#last?.entries.at(-1);
+    if (youngest !== undefined && youngest.moment.at > entry.moment.at) this.#insert(entry);
+    else this.append(entry, LONGEST_CHUNK);
   }
 
-  /** Adds a chunk of entries that are not older than the youngest one. */
-  link(chunk: Chunk): void {
-    if (this.oldest === null) this.#chunks.length = 0;
-    this.#chunks.push(chunk);
+  /** Adds an entry that is not older than the youngest one, to a chunk of at most `length`. */
+  append(entry: Entry, length: number): void {
+    const last = this.#last;
+    if (last === null || last.entries.length >= length || last.entries.length >= LONGEST_CHUNK) {
+      this.#link([entry], last);
+      return;
+    }
+    last.entries.push(entry);
+    entry.holder = last;
+  }
+
+  /** The same for many, in chunks of `length`. */
+  appendAll(entries: readonly Entry[], length: number): void {
+    const step = Math.min(length, LONGEST_CHUNK);
+    for (let from = 0; from < entries.length; from += step) this.#link(entries.slice(from, from + step), this.#last);
   }
 
   /** Inserts an older entry after all entries at least as old. */
   #insert(entry: Entry): void {
-    const isYounger = ({ moment }: Entry | undefined = entry): boolean => moment.at > entry.moment.at;
-    const index = this.#chunks.findIndex(({ entries }) => isYounger(entries.at(-1)));
-    const chunk = this.#chunks[index] as Chunk;
+    const isYounger = ({ moment }: Entry): boolean => moment.at > entry.moment.at;
+    let chunk = this.#first as Chunk;
+    while (!isYounger(chunk.entries.at(-1) as Entry)) chunk = chunk.next as Chunk;
     const { entries } = chunk;
     entries.splice(entries.findIndex(isYounger), 0, entry);
     entry.holder = chunk;
-    if (entries.length <= LONGEST_CHUNK) return;
-    const next = new Chunk(this);
-    next.entries = entries.splice(LONGEST_CHUNK / 2);
-    for (const moved of next.entries) moved.holder = next;
-    this.#chunks.splice(index + 1, 0, next);
+    if (entries.length > LONGEST_CHUNK) this.#link(entries.splice(LONGEST_CHUNK / 2), chunk);
+  }
+
+  /** Adds a chunk after another one; null: as the first. */
+  #link(entries: Entry[], previous: Chunk | null): void {
+    const chunk = new Chunk(this, entries, previous);
+    chunk.next = previous === null ? null : previous.next;
+    this.#join(previous, chunk);
+    this.#join(chunk, chunk.next);
+  }
+
+  #join(previous: Chunk | null, next: Chunk | null): void {
+    if (previous === null) this.#first = next;
+    else previous.next = next;
+    if (next === null) this.#last = previous;
+    else next.previous = previous;
   }
 
   remove(entries: readonly Entry[], from: number, end: number): void {
@@ -106,30 +124,38 @@ export class EntryList implements EntryOrder {
       const chunk = (entries[index] as Entry).holder as Chunk;
       const held = chunk.entries;
       const start = held.indexOf(entries[index] as Entry);
-      let count = 1;
+      let count = held === entries ? end : 1;
       while (index + count < end && held[start + count] === entries[index + count]) count += 1;
       index += count;
       if (count < held.length) held.splice(start, count);
-      else if (this.#chunks.length === 1) chunk.entries = [];
-      else this.#chunks.splice(this.#chunks.indexOf(chunk), 1);
+      else this.#unlink(chunk);
     }
+  }
+
+  /** An unlinked chunk that the garbage collector has yet to find keeps no others alive. */
+  #unlink(chunk: Chunk): void {
+    this.#join(chunk.previous, chunk.next);
+    chunk.previous = null;
+    chunk.next = null;
+    chunk.entries = NONE;
+  }
+
+  /** The first `most` entries, or all if they are fewer, in its own array; null if none is theirs. */
+  whole(most: number): readonly Entry[] | null {
+    const first = this.#first;
+    if (first === null || first.entries.length > most) return null;
+    return first.next === null || first.entries.length === most ? first.entries : null;
   }
 
   first(most: number, upTo: number): Entry[] {
     let first: Entry[] = [];
-    for (const { entries } of this.#chunks) {
-      if (first.length >= most) break;
+    for (let chunk = this.#first; chunk !== null && first.length < most; chunk = chunk.next) {
+      const { entries } = chunk;
       const covered = upTo === Infinity ? entries : entries.filter(({ moment }) => moment.sequence <= upTo);
       const next = covered.slice(0, most - first.length);
       if (first.length === 0) first = next;
       else first.push(...next);
     }
     return first;
-  }
-
-  *each(upTo: number): Generator<Entry, undefined> {
-    for (const { entries } of this.#chunks) {
-      for (const entry of entries) if (entry.moment.sequence <= upTo) yield entry;
-    }
   }
 }

@@ -11,7 +11,7 @@
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry } from "./entry.ts";
 import { type Chunk, EntryList, type EntryOrder, type EntryOwner } from "./entry-list.ts";
-import { firstOf, merged, type Source } from "./merged.ts";
+import { merged, type Source } from "./merged.ts";
 
 /** Number of recent entries in the mean. */
 const REMEMBERED = 1024;
@@ -112,11 +112,7 @@ export class FairOrder implements EntryOrder {
   }
 
   first(most: number, upTo: number): Entry[] {
-    return firstOf(this.each(upTo), most);
-  }
-
-  each(upTo: number): Iterator<Entry> {
-    return merged(this.#byStart, upTo);
+    return merged(this.#byStart, most, upTo);
   }
 
   /** The charge of a tenant for an entry. */

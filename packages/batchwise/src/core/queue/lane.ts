@@ -8,7 +8,7 @@ import { type Chunk, EntryList, type EntryOrder, type EntryOwner } from "./entry
 import { FairOrder } from "./fair-order.ts";
 import type { Marks } from "./flush.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
-import { firstOf, merged, type Source } from "./merged.ts";
+import { merged, type Source } from "./merged.ts";
 import type { Lead } from "./rank.ts";
 
 export class Line implements EntryOwner, Source {
@@ -39,7 +39,7 @@ export class Line implements EntryOwner, Source {
   isFor({ priority, facts }: Entry): boolean {
     // `===` between booleans is slow.
     const isSmall = facts.isSmall ? this.isSmall : !this.isSmall;
-    return priority === this.priority && isSmall && facts.key === this.lane.key && this.oldest !== null;
+    return priority === this.priority && isSmall && facts.key === this.lane.key && this.#byAge.index !== -1;
   }
 
   get oldest(): Entry | null {
@@ -47,16 +47,15 @@ export class Line implements EntryOwner, Source {
   }
 
   add(entry: Entry): void {
-    const { oldest } = this;
     this.#order.add(entry);
-    if (this.oldest !== oldest) this.#noteOldest();
+    if (this.oldest === entry) this.#noteOldest();
   }
 
-  /** Adds a chunk of its list with plain entries, none older than a waiting one. */
-  link(chunk: Chunk): void {
-    const { oldest } = this;
-    this.list.link(chunk);
-    if (this.oldest !== oldest) this.#noteOldest();
+  /** Counts so many plain entries, which have been added to its list. */
+  count(added: number): void {
+    this.lane.size += added;
+    this.lane.cost += added;
+    this.#noteOldest();
   }
 
   /** An entry leaves early. */
@@ -90,10 +89,6 @@ export class Line implements EntryOwner, Source {
     return this.#order.first(most, upTo);
   }
 
-  each(upTo: number): Iterator<Entry> {
-    return this.#order.each(upTo);
-  }
-
   nextRank({ moment }: Entry): number {
     return moment.at - this.#lead.leadMs;
   }
@@ -119,7 +114,7 @@ export class Line implements EntryOwner, Source {
 
 /** The line in which an entry waits. */
 export function lineOf({ holder }: Entry): Line {
-  return (holder as Chunk).line as Line;
+  return (holder as Chunk).list.line as Line;
 }
 
 /** Empty lines are kept for reuse up to this many, and as many as there are others. */
@@ -192,7 +187,7 @@ export class Lane {
   /** The next entries, at most `most`, of moments up to this sequence. Changes nothing. */
   first(most: number, upTo: number): Entry[] {
     const { first, size } = this.byRank;
-    return first !== undefined && size === 1 ? first.value.first(most, upTo) : firstOf(merged(this.byRank, upTo), most);
+    return first !== undefined && size === 1 ? first.value.first(most, upTo) : merged(this.byRank, most, upTo);
   }
 
   added({ cost }: Entry): void {

@@ -3,7 +3,6 @@
 
 import { Heap } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
-import { Chunk, LONGEST_CHUNK } from "./entry-list.ts";
 import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
 import { Lane, type LaneOwner, Line, lineOf } from "./lane.ts";
 import { leadOf } from "./rank.ts";
@@ -39,12 +38,15 @@ export class Queue implements LaneOwner {
   #hot: Set<Lane> | null = null;
   /** Recently used lines, by the last bits of their priority. */
   readonly #recent: Line[] = [];
-  /** Number of entries in lines. */
-  #placed = 0;
-  /** Plain entries that came last. They move to their line when their order is needed. */
-  #arrivals: Chunk | null = null;
-  /** How many may wait as arrivals. */
+  /** Number of entries that their lanes have counted. */
+  #counted = 0;
+  /** Number of plain entries that came last. Their line counts them when an order is needed. */
+  #arrived = 0;
+  /** Their line. */
+  #plain: Line | null = null;
+  /** How many more may arrive, and how many make a batch. */
   #room = 0;
+  #batchSize = 1;
   /** Increases whenever an entry has left, for a batch or early. */
   departures = 0;
 
@@ -56,11 +58,11 @@ export class Queue implements LaneOwner {
 
   /** Number of waiting entries. */
   get size(): number {
-    return this.#placed + (this.#arrivals?.entries.length ?? 0);
+    return this.#counted + this.#arrived;
   }
 
   push(entry: Entry): Lane {
-    this.endRoom();
+    this.#countArrivals();
     const { priority } = entry;
     let line = this.#recent[priority & 7];
     if (line === undefined || !line.isFor(entry)) {
@@ -68,7 +70,7 @@ export class Queue implements LaneOwner {
       this.#recent[priority & 7] = line;
     }
     const { lane } = line;
-    this.#placed += 1;
+    this.#counted += 1;
     lane.added(entry);
     line.add(entry);
     if (this.#keepsDeadlines) lane.noteDeadline(entry);
@@ -76,54 +78,54 @@ export class Queue implements LaneOwner {
   }
 
   /** Lets up to `most` plain entries arrive, none older than a waiting one. */
-  makeRoom(most: number): void {
-    this.endRoom();
-    this.#room = Math.min(most, LONGEST_CHUNK);
-    this.#arrivals = new Chunk(this.#lineOf(this.#lane(undefined), PLAIN).list);
+  makeRoom(most: number, batchSize: number): void {
+    this.#plain = this.#lineOf(this.#lane(undefined), PLAIN);
+    this.#room = most;
+    this.#batchSize = batchSize;
+  }
+
+  /** No plain entry arrives until there is room again. */
+  endRoom(): void {
+    this.#room = 0;
   }
 
   /** Adds a plain entry, which cannot leave by itself. Returns false if there is no room. */
   arrive(entry: Entry): boolean {
-    const arrivals = this.#arrivals;
-    if (arrivals === null || arrivals.entries.length >= this.#room) return false;
-    entry.holder = arrivals;
-    arrivals.entries.push(entry);
+    if (this.#room <= 0) return false;
+    this.#room -= 1;
+    this.#arrived += 1;
+    (this.#plain as Line).list.append(entry, this.#batchSize);
     return true;
   }
 
-  /** The plain arrivals, if no other entry waits and they are at most `most`. */
+  /** The same for many, which have room. */
+  arriveAll(entries: readonly Entry[]): void {
+    this.#room -= entries.length;
+    this.#arrived += entries.length;
+    this.#plain?.list.appendAll(entries, this.#batchSize);
+  }
+
+  /**
+   * The first `most` arrivals, or all if they are fewer, if no other entry waits and they need not
+   * be copied; else null.
+   */
   arrivals(most: number): readonly Entry[] | null {
-    const entries = this.#arrivals?.entries;
-    return entries === undefined || this.#placed > 0 || entries.length > most ? null : entries;
+    return this.#arrived === 0 || this.#counted > 0 ? null : (this.#plain as Line).list.whole(most);
   }
 
-  /** Ends the room for plain entries and moves those that came to their line. */
-  endRoom(): void {
-    const arrivals = this.#arrivals;
-    this.#arrivals = null;
-    if (arrivals === null || arrivals.entries.length === 0) return;
-    const { length } = arrivals.entries;
-    const line = arrivals.line as Line;
-    this.#placed += length;
-    line.lane.size += length;
-    line.lane.cost += length;
-    line.link(arrivals);
-  }
-
-  /** Adds plain entries, none older than a waiting one. The queue may keep the array. */
-  pushAll(entries: Entry[]): void {
-    for (let from = 0; from < entries.length; from += LONGEST_CHUNK) {
-      this.makeRoom(0);
-      const arrivals = this.#arrivals as Chunk;
-      arrivals.entries =
-        from === 0 && entries.length <= LONGEST_CHUNK ? entries : entries.slice(from, from + LONGEST_CHUNK);
-      for (const entry of arrivals.entries) entry.holder = arrivals;
-    }
+  /** Has the arrivals counted by their line, for an order among all entries. */
+  #countArrivals(): void {
+    this.#room = 0;
+    const arrived = this.#arrived;
+    if (arrived === 0) return;
+    this.#arrived = 0;
+    this.#counted += arrived;
+    this.#plain?.count(arrived);
   }
 
   /** Moves a waiting entry to the line of a higher priority, at the place of its age. */
   raise(entry: Entry, priority: number): void {
-    this.endRoom();
+    this.#countArrivals();
     const line = lineOf(entry);
     const { lane } = line;
     line.remove([entry], 0, 1, false);
@@ -135,7 +137,7 @@ export class Queue implements LaneOwner {
 
   noteLeft(lane: Lane, count: number): void {
     this.departures += 1;
-    this.#placed -= count;
+    this.#counted -= count;
     if (lane.size === 0) this.#forget(lane);
     if (lane.flushes?.release() === true) {
       lane.flushes = null;
@@ -182,25 +184,25 @@ export class Queue implements LaneOwner {
 
   /** The lane whose first entry goes before those of all other lanes. */
   get mostUrgent(): Lane | undefined {
-    this.endRoom();
+    this.#countArrivals();
     return this.#byRank.first?.value;
   }
 
   /** The lane with the entry that has waited longest. */
   get oldestLane(): Lane | undefined {
-    this.endRoom();
+    this.#countArrivals();
     return this.byAge.first?.value.lane;
   }
 
   /** The entry that has waited longest. */
   get oldest(): Entry | null {
-    this.endRoom();
+    this.#countArrivals();
     return this.byAge.first?.value.oldest ?? null;
   }
 
   /** Its submit time; Infinity if no entry waits. */
   oldestAt(): number {
-    return this.byAge.first?.key ?? this.#arrivals?.entries[0]?.moment.at ?? Infinity;
+    return this.byAge.first?.key ?? this.#plain?.list.oldest?.moment.at ?? Infinity;
   }
 
   /** True if a flush covers waiting entries. */
@@ -213,8 +215,8 @@ export class Queue implements LaneOwner {
    * Returns the flushes that await the batch from now on.
    */
   take(entries: readonly Entry[], holder: EntryHolder | null): readonly Flush[] {
-    if (this.#placed === 0) this.#takeArrivals(entries, holder);
-    if (this.#placed === 0 || entries.length === 0) return NO_FLUSHES;
+    if (entries.length === 0) return NO_FLUSHES;
+    if (this.#counted === 0) return this.#takeArrivals(entries, holder);
     const { lane } = lineOf(entries[0] as Entry);
     const flushes = lane.flushes?.batchStarted(entries) ?? NO_FLUSHES;
     const isWatched = this.#keepsDeadlines || lane.flushes !== null;
@@ -235,10 +237,12 @@ export class Queue implements LaneOwner {
     return flushes;
   }
 
-  #takeArrivals(entries: readonly Entry[], holder: EntryHolder | null): void {
+  #takeArrivals(entries: readonly Entry[], holder: EntryHolder | null): readonly Flush[] {
     this.departures += 1;
-    if (this.#arrivals !== null) this.#arrivals.entries = [];
+    this.#arrived -= entries.length;
+    this.#plain?.list.remove(entries, 0, entries.length);
     for (let index = 0; index < entries.length; index += 1) (entries[index] as Entry).holder = holder;
+    return NO_FLUSHES;
   }
 
   /**
@@ -274,14 +278,14 @@ export class Queue implements LaneOwner {
   /** Starts or stops to keep each lane's earliest deadline. */
   keepDeadlines(isKept: boolean): void {
     if (isKept === this.#keepsDeadlines) return;
-    this.endRoom();
+    this.#countArrivals();
     this.#keepsDeadlines = isKept;
     for (const lane of this.#all()) lane.keepDeadlines(isKept);
   }
 
   /** All lanes with waiting entries. */
   *lanes(): Iterable<Lane> {
-    this.endRoom();
+    this.#countArrivals();
     for (const lane of this.#all()) if (lane.size > 0) yield lane;
   }
 

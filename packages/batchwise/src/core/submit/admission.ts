@@ -70,15 +70,15 @@ export class Admission {
   /** The same for a plain entry. */
   acceptPlain(entry: Entry): void {
     if (this.#queue.arrive(entry)) return;
-    this.#queue.makeRoom(this.#plainRoom());
+    this.#makeRoom();
     if (!this.#queue.arrive(entry)) this.accept(entry);
   }
 
   /** The same for plain entries: those that fit at once, and the others one by one. */
-  acceptAll(entries: Entry[]): void {
-    const others = entries.splice(this.#plainRoom());
-    this.#queue.pushAll(entries);
-    for (const entry of others) this.accept(entry);
+  acceptAll(entries: readonly Entry[]): void {
+    const room = this.#makeRoom();
+    if (entries.length <= room) this.#queue.arriveAll(entries);
+    else for (const entry of entries) this.acceptPlain(entry);
   }
 
   /** Lets blocked submits in, in their order, as far as there is room. */
@@ -155,13 +155,15 @@ export class Admission {
   }
 
   /**
-   * How many plain entries may come in without a look at their lane, and at places that producers
-   * have, for each.
+   * Finds out how many plain entries may come in without a look at their lane, and at places that
+   * producers have, for each.
    */
-  #plainRoom(): number {
-    if (this.#handedOut > 0 || this.#services.options.maxWaitMs > 0 || !this.#hasRoom()) return 0;
-    const room = this.target?.room(this.#turn.moment.at) ?? Infinity;
-    return Math.max(0, Math.min(room, this.#free()));
+  #makeRoom(): number {
+    const { maxWaitMs, maxBatchSize } = this.#services.options;
+    const mayCome = this.#handedOut === 0 && maxWaitMs === 0 && this.#hasRoom();
+    const room = mayCome ? Math.min(this.#free(), this.target?.room(this.#turn.moment.at) ?? Infinity) : 0;
+    if (room > 0) this.#queue.makeRoom(room, maxBatchSize);
+    return room;
   }
 
   #enter(entry: Entry): void {

@@ -2,7 +2,6 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Entry } from "../../../src/core/queue/entry.ts";
 import { range } from "../../support.ts";
 import { entryOf, Kit } from "../support/queue-kit.ts";
 
@@ -10,7 +9,7 @@ import { entryOf, Kit } from "../support/queue-kit.ts";
 function arrive({ queue }: Kit, id: number, most = Infinity): void {
   const entry = entryOf({ id });
   if (queue.arrive(entry)) return;
-  queue.makeRoom(most);
+  queue.makeRoom(most, 3);
   expect(queue.arrive(entry)).toBe(true);
 }
 
@@ -35,7 +34,12 @@ class Pair {
     this.#waiting.push(...ids);
     if (how === "push") this.#kit.push(...ids.map((id) => ({ id })));
     else if (how === "arrive") for (const id of ids) arrive(this.#kit, id);
-    else this.#kit.queue.pushAll(entriesOf(ids));
+    else this.#arriveAll(ids);
+  }
+
+  #arriveAll(ids: readonly number[]): void {
+    this.#kit.queue.makeRoom(ids.length, 3);
+    this.#kit.queue.arriveAll(ids.map((id) => entryOf({ id })));
   }
 
   end(): void {
@@ -44,13 +48,9 @@ class Pair {
   }
 }
 
-function entriesOf(ids: readonly number[]): Entry[] {
-  return ids.map((id) => entryOf({ id }));
-}
-
 describe("plain entries", () => {
   test("wait in the order in which they came, whichever way they came in", () => {
-    const way = fc.constantFrom("arrive", "push", "pushAll", "look", "take");
+    const way = fc.constantFrom("arrive", "push", "arriveAll", "look", "take");
     fc.assert(
       fc.property(fc.array(fc.tuple(way, fc.integer({ min: 1, max: 40 })), { maxLength: 40 }), (steps) => {
         const pair = new Pair();
@@ -64,9 +64,9 @@ describe("plain entries", () => {
   test("find no more room than was given, and none after a look at their order", () => {
     const { queue } = new Kit();
     expect(queue.arrive(entryOf({ id: 0 }))).toBe(false);
-    queue.makeRoom(2);
+    queue.makeRoom(2, 3);
     expect(range(3).map((id) => queue.arrive(entryOf({ id })))).toEqual([true, true, false]);
-    queue.makeRoom(9);
+    queue.makeRoom(9, 3);
     expect(queue.size).toBe(2);
     expect(queue.oldest?.item).toBe(0);
     expect(queue.arrive(entryOf({ id: 3 }))).toBe(false);
@@ -74,11 +74,11 @@ describe("plain entries", () => {
 
   test("are younger than the entries in lines", () => {
     const kit = new Kit().push({ id: 1, at: 5 });
-    kit.queue.makeRoom(9);
+    kit.queue.makeRoom(9, 3);
     expect(kit.queue.arrive(entryOf({ id: 2, at: 6 }))).toBe(true);
     expect([kit.queue.oldestAt(), kit.queue.size]).toEqual([5, 2]);
     expect(kit.take({ maxBatchSize: 1 })).toEqual([1]);
-    kit.queue.makeRoom(9);
+    kit.queue.makeRoom(9, 3);
     expect(kit.queue.arrive(entryOf({ id: 3, at: 7 }))).toBe(true);
     expect(kit.queue.oldestAt()).toBe(6);
   });

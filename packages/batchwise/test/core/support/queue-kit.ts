@@ -52,7 +52,7 @@ export const uncapped: Caps = {
   batchCost: "sum",
 };
 
-const NOTHING = { size: 0, measured: null, first: () => [] };
+const NOTHING = { size: 0, cost: 0, measured: null, first: () => [] };
 
 export interface KitOptions {
   readonly isFair?: boolean;
