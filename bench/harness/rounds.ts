@@ -16,7 +16,7 @@ export interface Plan {
   readonly flags?: readonly string[];
   /** Contenders that are not run. */
   readonly skip?: readonly string[];
-  /** Contenders that run in the first rounds only, and in how many: slow ones, far from any limit. */
+  /** The number of rounds of contenders that run in the first ones only, because they are slow. */
   readonly fewer?: Readonly<Record<string, number>>;
   /** Settings that change from round to round, such as the seed of the arrivals. */
   readonly varying?: (round: number) => Settings;

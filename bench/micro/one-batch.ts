@@ -1,6 +1,6 @@
 /**
- * Bursts of one batch: the cost of a batch with few items. A burst submits its items in one turn and
- * awaits the answers; the next burst follows at once.
+ * Bursts of one batch: the cost of a batch with few items. A burst submits its items in one turn
+ * and awaits the answers; the next burst follows at once.
  *
  * A new turn of the event loop starts only between runs. One in each burst would cost as much as a
  * batch and hide a difference.

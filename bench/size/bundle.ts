@@ -1,4 +1,8 @@
-/** The bundle of `import { batch }`: its size for an application, and the sources that it reaches. */
+/**
+ * The bundle of `import { batch }`, its size for an application and the sources that it reaches;
+ * and the size of the package as npm would publish it.
+ */
+import { execFileSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build, type OutputFile } from "esbuild";
@@ -31,4 +35,12 @@ export async function reachedRooms(): Promise<readonly string[]> {
     return bytesInOutput > 0 && path.length > 0 ? [room] : [];
   });
   return [...new Set(rooms)].sort();
+}
+
+/** Bytes of the packed package. */
+export function packedBytes(): number {
+  const args = ["pack", "./packages/batchwise", "--dry-run", "--ignore-scripts", "--json"];
+  const text = execFileSync("npm", args, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  const [packed] = Object.values(JSON.parse(text) as Readonly<Record<string, { size: number }>>);
+  return packed?.size ?? Number.NaN;
 }

@@ -34,7 +34,7 @@ const contenders = Object.keys(titles);
 const close = [ours, "cargo-queue", "promise-batcher@1"];
 const rest = contenders.filter((name) => !close.includes(name));
 const REST_ROUNDS = 2;
-const REST_MS = 2_000;
+const REST_MS = 1_500;
 const peers = contenders.filter((name) => !name.startsWith("batchwise"));
 
 /**
@@ -47,7 +47,7 @@ interface Rate {
 }
 
 const rates: readonly Rate[] = [
-  { perSecond: 200, durationMs: 8_000 },
+  { perSecond: 200, durationMs: 6_000 },
   { perSecond: 1_000, durationMs: 4_000 },
   { perSecond: 4_000, durationMs: 3_000 },
 ];
@@ -150,7 +150,7 @@ export async function policy(scale: Scale, progress: Progress): Promise<Section>
     title: "W6: policy under load",
     about: [
       "One slot; a call takes 4 ms and 0.1 ms an item, at most 64 items. Open-loop Poisson arrivals (the same",
-      "schedule for all in a round). batchwise, cargoQueue and promise-batcher meet them for 8, 4 and 3 s; the others",
+      "schedule for all in a round). batchwise, cargoQueue and promise-batcher meet them for 6, 4 and 3 s; the others",
       `after them, for ${REST_MS / 1_000} s in ${REST_ROUNDS} rounds. The cells are p50 / p99 in ms, from the scheduled arrival, and the mean`,
       "batch; a caller without an answer half a second after the last arrival counts with its age. `async.cargoQueue`",
       "binds as late as batchwise does; what it lacks is a result per item, which the benchmark adds by hand.",

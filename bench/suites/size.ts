@@ -1,8 +1,8 @@
-/** The size of the library, and of what its repository installs. Counted, so one round is enough. */
+/** The size of the library, and of what its repository installs. One round is enough. */
 import { fileURLToPath } from "node:url";
 import type { Progress } from "../harness/rounds.ts";
 import { type Claim, figure, type Scale, type Section } from "../report/section.ts";
-import { bundleBytes, reachedRooms } from "../size/bundle.ts";
+import { bundleBytes, packedBytes, reachedRooms } from "../size/bundle.ts";
 import { measureInstalled } from "../size/installed.ts";
 import { linesOfFolder } from "../size/lines.ts";
 
@@ -17,6 +17,7 @@ function atMost(text: string, measured: number, limit: number, unit: string): Cl
 
 export async function size(_scale: Scale, progress: Progress): Promise<Section> {
   const bundleKb = (await bundleBytes()) / 1_000;
+  const packedKb = packedBytes() / 1_000;
   const rooms = [...new Set([...engineRooms, ...(await reachedRooms())])];
   const lines = new Map([...rooms, "dispatch"].map((room) => [room, linesOfFolder(`${sources}${room}`)]));
   const core = lines.get("core") as number;
@@ -38,6 +39,7 @@ export async function size(_scale: Scale, progress: Progress): Promise<Section> 
         head: ["what", "size"],
         rows: [
           ["`import { batch }`, minified, gzip", `${figure(bundleKb)} KB`],
+          ["the package, packed", `${figure(packedKb)} KB`],
           ...[...lines].map(([room, count]) => [`\`src/${room}\``, `${figure(count)} lines`]),
           [`the engine: ${rooms.join(", ")}`, `${figure(engine)} lines`],
           ["installed packages", figure(packages)],
@@ -48,6 +50,7 @@ export async function size(_scale: Scale, progress: Progress): Promise<Section> 
     ],
     claims: [
       atMost("`import { batch }`, minified, gzip", bundleKb, 27, "KB"),
+      atMost("the package, packed", packedKb, 900, "KB"),
       atMost("core", core, 5_000, "lines"),
       atMost("the engine", engine, 6_000, "lines"),
       atMost("dispatch without its testing", dispatch, 23_000, "lines"),

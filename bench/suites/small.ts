@@ -39,7 +39,7 @@ export async function small({ rounds, skip }: Scale, progress: Progress): Promis
         head: [
           "contender",
           "new, KiB",
-          "of it outside the heap",
+          "outside the heap, KiB",
           "used, KiB",
           "to make, µs",
           "a life, µs",
