@@ -44,9 +44,8 @@ export const createBatcher: BatcherMaker<"object"> = (handler: unknown, options?
  */
 export const batch: BatcherMaker<"function"> = (handler: unknown, options?: unknown) => {
   const core = new BatcherCore(handler, options, extensions);
-  return callable(
-    core,
-    (item: unknown, submit?: SubmitOptions) => core.submit(item, submit),
-    core.options.name,
-  ) as never;
+  const { name } = core.options;
+  return callable(core, name, {
+    [name]: (item: unknown, submit?: SubmitOptions) => core.submit(item, submit),
+  }) as never;
 };

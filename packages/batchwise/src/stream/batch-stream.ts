@@ -111,10 +111,10 @@ export function batchStream<Item, Chunk>(
   // the async context of the code that adds it.
   const warnings = new Events(captureAsyncContext(), printedName(core.options));
   const submitter = new Submitter(core, maxBufferedChunks);
-  const submit = (item: Item, given?: SubmitOptions): AsyncIterableIterator<Chunk, undefined> =>
-    submitter.submit(item, given);
-  return Object.defineProperties(callable(core, submit, core.options.name), {
-    submit: { value: submit, enumerable: true },
+  const shown = core.options.name;
+  const calls = { [shown]: (item: Item, given?: SubmitOptions) => submitter.submit(item, given) };
+  return Object.defineProperties(callable(core, shown, calls), {
+    submit: { value: calls[shown], enumerable: true },
     // Hides `map` of the batcher below, whose items are streams.
     map: { value: undefined },
     submitMany: { value: submitter.submitMany.bind(submitter), enumerable: true },

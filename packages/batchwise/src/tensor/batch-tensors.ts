@@ -171,9 +171,8 @@ export function batchTensors<
 ): TensorBatcher<Inputs, Output>;
 export function batchTensors(handler: unknown, options?: unknown): unknown {
   const core = new TensorBatcherCore(handler, options);
-  return callable(
-    core,
-    (features: unknown, submit?: SubmitOptions) => core.submit(features, submit),
-    core.options.name,
-  );
+  const { name } = core.options;
+  return callable(core, name, {
+    [name]: (features: unknown, submit?: SubmitOptions) => core.submit(features, submit),
+  });
 }

@@ -2,8 +2,8 @@
 // and reports; it decides nothing itself.
 
 import { bindOnRead } from "../contract/bind-methods.ts";
-import { closedError, itemTooLargeError, NO_NAME } from "../contract/errors.ts";
-import { type EventName, Events, type Listener, printedName, type RunningBatch } from "../contract/events.ts";
+import { closedError, itemTooLargeError } from "../contract/errors.ts";
+import type { EventName, Listener, RunningBatch } from "../contract/events.ts";
 import { resolveHandler } from "../contract/handler.ts";
 import { nameOfHandler, withHandlerDefaults } from "../contract/handler-defaults.ts";
 import type { Mapped, MapSource } from "../contract/map-options.ts";
@@ -22,10 +22,7 @@ import type {
 } from "../contract/types.ts";
 import { aFunction, anArray, aString, check, checkIsObject, expected, invalidOption } from "../contract/validate.ts";
 import type { Extensions } from "../policy/target-rule.ts";
-import { Queue } from "../queue/queue.ts";
 import type { Resolve } from "../queue/recipient.ts";
-import { Recorder } from "../stats/recorder.ts";
-import { AbortSignals } from "../submit/abort-signals.ts";
 import { Admission } from "../submit/admission.ts";
 import { ResultCache } from "../submit/cache.ts";
 import { afterRejections, Call } from "../submit/callers.ts";
@@ -33,12 +30,7 @@ import { InFlight } from "../submit/in-flight.ts";
 import { Intake } from "../submit/intake.ts";
 import { Mapping } from "../submit/mapping.ts";
 import { Pending } from "../submit/pending.ts";
-import { SelfCalls } from "../submit/self-calls.ts";
-import type { Services } from "../submit/services.ts";
-import { captureAsyncContext } from "../time/async-context.ts";
-import { SteadyClock } from "../time/clock.ts";
-import { Deadlines, type InOneStep } from "../time/deadlines.ts";
-import { Turn } from "../time/turn.ts";
+import { Services } from "../submit/services.ts";
 import { drainOf, laneOf } from "./method-options.ts";
 import { Scheduler } from "./scheduler.ts";
 import { warnOfIdle, warnOfWait } from "./warnings.ts";
@@ -65,13 +57,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   readonly #pending: Pending = new Pending();
   readonly #intake: Intake;
   readonly #scheduler: Scheduler;
-  #prepared: PreparedOptions;
-  /** Resolvers of `idle()` and `close()`; null if there are none. */
-  #resting: (() => void)[] | null = null;
   #closing: Promise<void> | null = null;
-  /** Maps whose readers wait for what is under way, while the maps take nothing more. */
-  #stuckMaps = 0;
-  #onStep: (() => void) | null = null;
 
   /**
    * `given`: options as users give them, or prepared ones. The makers of `extensions` are called
@@ -80,50 +66,21 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   constructor(handler: unknown, given: unknown, extensions: Extensions, terms: Terms = OWN_TERMS) {
     const stages = resolveHandler(handler, given);
     const prepared = PreparedOptions.of(withHandlerDefaults(handler, given), nameOfHandler(handler));
-    const { options, given: own } = prepared;
-    const { name = NO_NAME } = own;
-    const { fairBy, priorityAgingMs } = options;
-    const inContext = captureAsyncContext();
-    const inOneStep: InOneStep = (work) => this.#scheduler.inOneStep(work);
-    const clock = new SteadyClock(options.clock, inContext);
-    const turn = new Turn(clock, () => this.#scheduler.turnEnded(), options.clock.endOfTurn?.bind(options.clock));
-    const events = new Events(inContext, printedName(options));
-    const services: Services = {
-      name,
-      options,
-      stages,
-      queue: new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs }),
-      inContext,
-      clock,
-      recorder: new Recorder(),
-      events,
-      observer: null,
-      deadlines: new Deadlines(clock, inOneStep),
-      signals: new AbortSignals(inOneStep),
-      turn,
-      selfCalls: null as never,
-    };
+    const services = new Services(prepared, stages, extensions);
+    const { cache } = prepared.options;
     this.#services = services;
     this.#terms = terms;
-    this.#prepared = prepared;
-    services.selfCalls = new SelfCalls(services);
     this.#admission = new Admission(services);
     this.#intake = new Intake({
       services,
       admission: this.#admission,
-      inFlight: new InFlight(options.cache && new ResultCache(options.cache, events, inContext)),
+      inFlight: new InFlight(cache && new ResultCache(cache, services.events, services.inContext)),
       pending: this.#pending,
       tooLargeError: terms.tooLargeError,
     });
-    this.#scheduler = new Scheduler(services, this.#admission, extensions, prepared, () => {
-      this.#onStep?.();
-      const resting = this.#resting;
-      if (resting === null || !this.#isAtRest()) return;
-      this.#resting = null;
-      for (const resolve of resting) resolve();
-    });
-    warnOfIdle(prepared, stages, events);
-    warnOfWait(options, events);
+    this.#scheduler = new Scheduler(services, this.#admission, this.#pending);
+    warnOfIdle(prepared, stages, services.events);
+    warnOfWait(prepared.options, services.events);
     for (const name of HOT) this[name] = this[name].bind(this) as never;
   }
 
@@ -151,7 +108,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     source: MapSource<unknown>,
     options?: MapOptions<unknown, Settled>,
   ): AsyncIterableIterator<Mapped<unknown, Settled>, undefined> {
-    const noteStuck = (isStuck: boolean): void => this.#noteStuck(isStuck);
+    const noteStuck = (isStuck: boolean): void => this.#scheduler.noteStuckMap(isStuck);
     const { submitOptions } = this.#terms;
     const target = { services: this.#services, admission: this.#admission, intake: this.#intake };
     return new Mapping(source, options, { ...target, submitOptions, noteStuck }) as never;
@@ -174,9 +131,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   idle(): Promise<void> {
-    if (this.#isAtRest()) return Promise.resolve();
+    if (this.#scheduler.isAtRest) return Promise.resolve();
     this.#services.selfCalls.noteEnd();
-    return this.#atRest().then(afterRejections);
+    return this.#scheduler.atRest().then(afterRejections);
   }
 
   async forget(dedupeKey: string, options?: LaneOptions): Promise<void> {
@@ -194,31 +151,17 @@ export class BatcherCore implements Batcher<unknown, unknown> {
 
   configure(changes: ConfigureOptions): void {
     checkIsObject("changes", changes);
-    this.#prepared = this.#prepared.with(changes);
-    warnOfWait(this.#prepared.options, this.#services.events);
-    this.#apply();
-  }
-
-  /**
-   * Puts the options in force. While a map is stuck, nothing is held without a bound: the items
-   * that would fill the batch may never come.
-   */
-  #apply(): void {
-    const { options } = this.#prepared;
-    const isUnbound = this.#stuckMaps > 0 && options.maxWaitMs === Infinity;
-    this.#services.options = isUnbound ? { ...options, maxWaitMs: 0 } : options;
+    const services = this.#services;
+    const prepared = services.prepared.with(changes);
+    services.prepared = prepared;
+    services.options = prepared.options;
+    warnOfWait(prepared.options, services.events);
     this.#intake.configure();
-    this.#scheduler.configure(this.#prepared);
-  }
-
-  #noteStuck(isStuck: boolean): void {
-    this.#stuckMaps += isStuck ? 1 : -1;
-    const hasChanged = this.#stuckMaps === (isStuck ? 1 : 0);
-    if (hasChanged && this.#prepared.options.maxWaitMs === Infinity) this.#apply();
+    this.#scheduler.configure();
   }
 
   get options(): ShownOptions {
-    return this.#prepared.shown;
+    return this.#services.prepared.shown;
   }
 
   stats(): BatcherStats {
@@ -279,29 +222,12 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   }
 
   async #end(): Promise<void> {
-    await this.#atRest();
+    await this.#scheduler.atRest();
     await afterRejections();
     this.#services.recorder.closed(this.#services.clock.now());
     this.#scheduler.close();
     this.#admission.release();
     await this.#scheduler.opening?.close();
-  }
-
-  #isAtRest(): boolean {
-    return (
-      this.#services.queue.size === 0 &&
-      this.#admission.blocked === 0 &&
-      this.#pending.size === 0 &&
-      !this.#scheduler.slots.isBusy
-    );
-  }
-
-  /** Resolves after the next step that leaves the batcher at rest. */
-  #atRest(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#resting ??= [];
-      this.#resting.push(resolve);
-    });
   }
 
   // Members that are not part of the public interface, and that `for in` does not show.
@@ -319,7 +245,7 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       },
       [WATCH_SLOTS]: {
         value(this: BatcherCore, onStep: () => void): () => number {
-          this.#onStep = onStep;
+          this.#scheduler.onStep = onStep;
           return () => this.#scheduler.slotWaitMs;
         },
       },

@@ -9,7 +9,7 @@ import type { Gate } from "../policy/decide.ts";
 import { FIFO } from "../policy/pack.ts";
 import { type EndedBatch, isPacked, type Packer } from "../policy/packer.ts";
 import { RunTimes } from "../policy/run-times.ts";
-import type { Extensions, LatencyTarget, TargetView } from "../policy/target-rule.ts";
+import type { LatencyTarget, TargetView } from "../policy/target-rule.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Lane } from "../queue/lane.ts";
 import type { Queue } from "../queue/queue.ts";
@@ -23,7 +23,6 @@ export class NextBatch implements ChoiceState, TargetView {
   readonly queue: Queue;
   readonly slots: Slots;
   readonly #admission: Admission;
-  readonly #extensions: Extensions;
   readonly #limiter: LimiterGate | null;
   /** How long the calls of the last batches took. */
   #times: RunTimes | null = null;
@@ -34,34 +33,29 @@ export class NextBatch implements ChoiceState, TargetView {
   passedAt: number = -Infinity;
   isPaused = false;
   isDraining = false;
+  /** Maps whose readers wait for what is under way, while the maps take nothing more. */
+  stuckMaps = 0;
   /** The rule in force. Null where there is no latency target. */
   target: LatencyTarget | null = null;
   /** Kept with what it has learned while options ask for none. */
   #target: LatencyTarget | null = null;
 
-  constructor(
-    services: Services,
-    slots: Slots,
-    admission: Admission,
-    extensions: Extensions,
-    limiter: LimiterGate | null,
-  ) {
+  constructor(services: Services, slots: Slots, admission: Admission, limiter: LimiterGate | null) {
     this.services = services;
     this.queue = services.queue;
     this.slots = slots;
     this.#admission = admission;
-    this.#extensions = extensions;
     this.#limiter = limiter;
     this.configure();
   }
 
   /** Makes a packer, or the rule of a latency target, when options first need one. */
   configure(): void {
-    const { options } = this.services;
-    if (isPacked(options)) this.#otherPacker ??= this.#extensions.makePacker();
+    const { options, extensions } = this.services;
+    if (isPacked(options)) this.#otherPacker ??= extensions.makePacker();
     this.packer = isPacked(options) ? (this.#otherPacker as Packer) : FIFO;
     const hasTarget = options.targetLatencyMs < Infinity;
-    if (hasTarget) this.#target ??= this.#extensions.makeTarget(this);
+    if (hasTarget) this.#target ??= extensions.makeTarget(this);
     this.#target?.configure();
     this.target = hasTarget ? this.#target : null;
     this.#admission.target = this.target;
@@ -72,7 +66,7 @@ export class NextBatch implements ChoiceState, TargetView {
   }
 
   letGo(entries: readonly Entry[], error: Error): void {
-    this.services.signals.inOneStep(() => this.#admission.letGo(entries, error));
+    this.services.inOneStep(() => this.#admission.letGo(entries, error));
   }
 
   /**
@@ -97,7 +91,9 @@ export class NextBatch implements ChoiceState, TargetView {
   }
 
   get maxWaitMs(): number {
-    return Math.min(this.services.options.maxWaitMs, this.target?.holdMs ?? Infinity);
+    const { maxWaitMs } = this.services.options;
+    const mostMs = this.stuckMaps > 0 && maxWaitMs === Infinity ? 0 : maxWaitMs;
+    return Math.min(mostMs, this.target?.holdMs ?? Infinity);
   }
 
   get leadMs(): number | undefined {

@@ -6,11 +6,9 @@
 
 import { closedError } from "../contract/errors.ts";
 import type { BatchReason } from "../contract/outcome.ts";
-import type { PreparedOptions } from "../contract/resolve-options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { PackedBatch } from "../policy/caps.ts";
 import type { Gate } from "../policy/decide.ts";
-import type { Extensions } from "../policy/target-rule.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Queue } from "../queue/queue.ts";
 import { Batch } from "../run/batch.ts";
@@ -18,6 +16,7 @@ import type { BatchOwner } from "../run/batch-owner.ts";
 import { Opening } from "../run/opening.ts";
 import type { Admission } from "../submit/admission.ts";
 import { refuse } from "../submit/callers.ts";
+import type { Pending } from "../submit/pending.ts";
 import type { Services } from "../submit/services.ts";
 import type { Turn } from "../time/turn.ts";
 import { Gathering } from "./gathering.ts";
@@ -32,8 +31,11 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly #queue: Queue;
   readonly #turn: Turn;
   readonly #admission: Admission;
-  readonly #onStep: () => void;
-  #prepared: PreparedOptions;
+  readonly #pending: Pending;
+  /** Called after each step. */
+  onStep: (() => void) | null = null;
+  /** Resolvers of `atRest`; null if there are none. */
+  #resting: (() => void)[] | null = null;
   /** Null where the handler has neither `open` nor `close`. */
   readonly opening: Opening | null;
   sequence = 0;
@@ -43,41 +45,30 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly next: NextBatch;
   readonly #wake: WakeUp;
   readonly #gathering: Gathering = new Gathering();
-  readonly #sendAll: () => void = () => {
-    do {
-      this.#pumpAgain = false;
-      while (this.#sendNext());
-    } while (this.#pumpAgain);
-  };
+  /** Made with the first step. */
+  #sendAll: (() => void) | null = null;
   /** The gate of the current event. */
   #gate: Gate = "open";
   #isPumping = false;
   #pumpAgain = false;
 
-  /** `onStep` is called after each step, which may leave the batcher at rest. */
-  constructor(
-    services: Services,
-    admission: Admission,
-    extensions: Extensions,
-    prepared: PreparedOptions,
-    onStep: () => void,
-  ) {
+  constructor(services: Services, admission: Admission, pending: Pending) {
     const { options, stages, queue } = services;
     this.services = services;
+    services.scheduler = this;
     const isOpened = stages.open !== undefined || stages.close !== undefined;
     this.opening = isOpened ? new Opening(services) : null;
     this.#queue = queue;
     this.#turn = services.turn;
     this.#admission = admission;
-    this.#onStep = onStep;
-    this.#prepared = prepared;
+    this.#pending = pending;
     const drawn: unknown = options.random();
     ignoreIfPromise(drawn);
     this.random = typeof drawn === "number" ? drawn : Number.NaN;
     this.slots = new Slots(services);
     this.#limiter =
       options.limiter === undefined ? null : new LimiterGate(options.limiter, services, () => this.again());
-    this.next = new NextBatch(services, this.slots, admission, extensions, this.#limiter);
+    this.next = new NextBatch(services, this.slots, admission, this.#limiter);
     this.#wake = new WakeUp(this, services, this.next);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
@@ -128,11 +119,19 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   }
 
   /** Call when the options change. */
-  configure(prepared: PreparedOptions): void {
-    this.#prepared = prepared;
+  configure(): void {
     this.next.configure();
     this.#queue.keepDeadlines(this.services.options.maxWaitMs > 0);
     this.#reconsider();
+  }
+
+  /**
+   * While a map is stuck, nothing is held without a bound: the items that would fill the batch may
+   * never come.
+   */
+  noteStuckMap(isStuck: boolean): void {
+    this.next.stuckMaps += isStuck ? 1 : -1;
+    if (this.next.stuckMaps === (isStuck ? 1 : 0)) this.#reconsider();
   }
 
   drain(): void {
@@ -240,6 +239,12 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       this.#gate = gate;
       this.#isPumping = true;
       try {
+        this.#sendAll ??= () => {
+          do {
+            this.#pumpAgain = false;
+            while (this.#sendNext());
+          } while (this.#pumpAgain);
+        };
         this.services.inContext(this.#sendAll);
       } finally {
         this.#isPumping = false;
@@ -251,7 +256,24 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   /** Call after each step. */
   #endStep(): void {
     this.#admission.announce();
-    this.#onStep();
+    this.onStep?.();
+    const resting = this.#resting;
+    if (resting === null || !this.isAtRest) return;
+    this.#resting = null;
+    for (const resolve of resting) resolve();
+  }
+
+  /** True if no item waits, runs, or is looked up or prepared. */
+  get isAtRest(): boolean {
+    return this.#queue.size + this.#admission.blocked + this.#pending.size === 0 && !this.slots.isBusy;
+  }
+
+  /** Resolves after the next step that leaves the batcher at rest. */
+  atRest(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#resting ??= [];
+      this.#resting.push(resolve);
+    });
   }
 
   /** Sends one batch, if one may go. True if another may follow. May open a turn. */
@@ -365,6 +387,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     batch.begin();
     if (batch.phase !== "done") this.#gathering.began(batch, this.services.options);
     // A listener may call anything.
-    if (reason === "size") warnOfDefaultSize(batch.cost, this.#prepared, this.services.events);
+    if (reason === "size") warnOfDefaultSize(batch.cost, this.services);
   }
 }

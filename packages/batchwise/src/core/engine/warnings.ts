@@ -6,6 +6,7 @@ import type { Events } from "../contract/events.ts";
 import type { Stages } from "../contract/handler.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { PreparedOptions } from "../contract/resolve-options.ts";
+import type { Services } from "../submit/services.ts";
 
 /** Warns of each option without effect beside others when the batcher is made. */
 export function warnOfIdle({ options, given }: PreparedOptions, { prepare }: Stages, events: Events): void {
@@ -51,7 +52,7 @@ export function warnOfWait(options: ResolvedOptions, events: Events): void {
  * Warns once where the default cap on items has closed a batch of this cost, less than half of the
  * maximum.
  */
-export function warnOfDefaultSize(cost: number, { given, options }: PreparedOptions, events: Events): void {
+export function warnOfDefaultSize(cost: number, { prepared: { given, options }, events }: Services): void {
   const { maxBatchSize, maxBatchCost } = options;
   if (cost >= maxBatchCost / 2 || given.maxBatchSize !== undefined || maxBatchCost === Infinity) return;
   events.warnOnce("size", "OPTIONS", () => {

@@ -2,7 +2,7 @@
 // would be quadratic, and old runtimes warn about it. Joining and leaving are O(1).
 
 import type { Entry } from "../queue/entry.ts";
-import type { InOneStep } from "../time/deadlines.ts";
+import type { Steps } from "../time/deadlines.ts";
 
 /** A caller that leaves when its signal aborts. */
 export interface SignalListener {
@@ -69,7 +69,7 @@ export class SharedSignal {
    * used.
    */
   handleEvent(): void {
-    this.#owner.inOneStep(() => {
+    this.#owner.steps.inOneStep(() => {
       const reason = reasonOf(this.signal);
       const left = this.#listeners.slice().filter((listener) => listener.leave());
       for (const listener of left) listener.aborted(reason);
@@ -79,10 +79,10 @@ export class SharedSignal {
 
 export class AbortSignals {
   #bySignal: Map<AbortSignal, SharedSignal> | null = null;
-  readonly inOneStep: InOneStep;
+  readonly steps: Steps;
 
-  constructor(inOneStep: InOneStep) {
-    this.inOneStep = inOneStep;
+  constructor(steps: Steps) {
+    this.steps = steps;
   }
 
   /** Adds a listener to a signal that has not aborted. */

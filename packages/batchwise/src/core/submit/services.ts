@@ -1,35 +1,69 @@
-// Services shared by all parts of one batcher: time, counters, listeners, deadlines, signals; and
+// What all parts of one batcher share: options, time, counters, listeners, deadlines, signals; and
 // the function that counts ended items.
 
-import type { Events } from "../contract/events.ts";
+import { NO_NAME } from "../contract/errors.ts";
+import { Events, printedName } from "../contract/events.ts";
 import type { Stages } from "../contract/handler.ts";
 import type { BatchObserver } from "../contract/observer.ts";
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { ItemOutcome } from "../contract/outcome.ts";
-import type { Queue } from "../queue/queue.ts";
-import type { Recorder } from "../stats/recorder.ts";
-import type { InContext, SteadyClock } from "../time/clock.ts";
-import type { Deadlines } from "../time/deadlines.ts";
-import type { Turn } from "../time/turn.ts";
-import type { AbortSignals } from "./abort-signals.ts";
-import type { SelfCalls } from "./self-calls.ts";
+import type { PreparedOptions } from "../contract/resolve-options.ts";
+import type { Extensions } from "../policy/target-rule.ts";
+import { Queue } from "../queue/queue.ts";
+import { Recorder } from "../stats/recorder.ts";
+import { captureAsyncContext } from "../time/async-context.ts";
+import { type InContext, SteadyClock } from "../time/clock.ts";
+import { Deadlines, type Steps } from "../time/deadlines.ts";
+import { Turn, type TurnEnd } from "../time/turn.ts";
+import { AbortSignals } from "./abort-signals.ts";
+import { SelfCalls } from "./self-calls.ts";
 
-export interface Services {
+export class Services implements Steps, TurnEnd {
   /** The batcher's name, for errors. */
   readonly name: string;
+  prepared: PreparedOptions;
   /** The options in force. */
   options: ResolvedOptions;
   readonly stages: Stages;
-  readonly queue: Queue;
-  readonly inContext: InContext;
+  readonly extensions: Extensions;
+  readonly inContext: InContext = captureAsyncContext();
   readonly clock: SteadyClock;
-  readonly recorder: Recorder;
   readonly events: Events;
-  observer: BatchObserver | null;
+  readonly recorder: Recorder = new Recorder();
+  readonly queue: Queue;
   readonly deadlines: Deadlines;
   readonly signals: AbortSignals;
   readonly turn: Turn;
-  selfCalls: SelfCalls;
+  readonly selfCalls: SelfCalls;
+  observer: BatchObserver | null = null;
+  /** Looks at the queue after each step. Sets itself. */
+  scheduler: (Steps & TurnEnd) | null = null;
+
+  /** The makers of `extensions` are called when options ask for what they make. */
+  constructor(prepared: PreparedOptions, stages: Stages, extensions: Extensions) {
+    const { options } = prepared;
+    const { clock, fairBy, priorityAgingMs } = options;
+    this.name = prepared.given.name ?? NO_NAME;
+    this.prepared = prepared;
+    this.options = options;
+    this.stages = stages;
+    this.extensions = extensions;
+    this.clock = new SteadyClock(clock, this.inContext);
+    this.events = new Events(this.inContext, printedName(options));
+    this.queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
+    this.deadlines = new Deadlines(this.clock, this);
+    this.signals = new AbortSignals(this);
+    this.turn = new Turn(this.clock, this, clock.endOfTurn?.bind(clock));
+    this.selfCalls = new SelfCalls(this);
+  }
+
+  inOneStep(work: () => void): void {
+    this.scheduler?.inOneStep(work);
+  }
+
+  turnEnded(): void {
+    this.scheduler?.turnEnded();
+  }
 }
 
 /**

@@ -4,8 +4,10 @@
 import { type Clock, Timer } from "./clock.ts";
 import { Heap, HeapNode } from "./heap.ts";
 
-/** Runs work as one step: its consequences are handled after all of it is done. */
-export type InOneStep = (work: () => void) => void;
+export interface Steps {
+  /** Runs work as one step: its consequences are handled after all of it is done. */
+  inOneStep(work: () => void): void;
+}
 
 /** An event that fires once, at its time or later. */
 export interface Due {
@@ -17,21 +19,21 @@ export interface Due {
 
 export class Deadlines {
   readonly clock: Clock;
-  readonly #inOneStep: InOneStep;
+  readonly #steps: Steps;
   /** Created with the first deadline, like the timer. */
   #heap: Heap<Due> | null = null;
   #timer: Timer | null = null;
 
-  /** `inOneStep`: all due events fire in one step. */
-  constructor(clock: Clock, inOneStep: InOneStep) {
+  /** All due events fire in one of the `steps`. */
+  constructor(clock: Clock, steps: Steps) {
     this.clock = clock;
-    this.#inOneStep = inOneStep;
+    this.#steps = steps;
   }
 
   add(node: HeapNode<Due>, at: number): void {
     this.#heap ??= new Heap();
     this.#heap.add(node, at);
-    this.#timer ??= new Timer(this.clock, () => this.#inOneStep(() => this.fireDue(this.clock.now())));
+    this.#timer ??= new Timer(this.clock, () => this.#steps.inOneStep(() => this.fireDue(this.clock.now())));
     if (this.#heap.first === node) this.#timer.set(at, this.clock.now());
   }
 

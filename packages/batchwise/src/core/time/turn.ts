@@ -73,18 +73,25 @@ export class Moment {
   }
 }
 
+export interface TurnEnd {
+  /** Called when an open turn ends. */
+  turnEnded(): void;
+}
+
 /** The current turn, opened by its first submit or event. The clock is read once per turn. */
 export class Turn {
   readonly #clock: Clock;
-  readonly #onEnd: () => void;
+  readonly #end: TurnEnd;
   readonly #schedule: Schedule;
+  /** Made with the first turn. */
+  #ended: (() => void) | null = null;
   #moment: Moment | null = null;
   #sequence = 0;
 
-  /** `onEnd` is called when an open turn ends. `schedule`: of a clock that ends turns itself. */
-  constructor(clock: Clock, onEnd: () => void, schedule: Schedule = endOfTurn) {
+  /** `schedule`: of a clock that ends turns itself. */
+  constructor(clock: Clock, end: TurnEnd, schedule: Schedule = endOfTurn) {
     this.#clock = clock;
-    this.#onEnd = onEnd;
+    this.#end = end;
     this.#schedule = schedule;
   }
 
@@ -97,7 +104,7 @@ export class Turn {
     return this.#moment ?? this.#open();
   }
 
-  /** Ensures that `onEnd` is called at the end of this turn. */
+  /** Ensures that `turnEnded` is called at the end of this turn. */
   lookAgain(): void {
     if (this.#moment === null) this.#open();
   }
@@ -118,12 +125,11 @@ export class Turn {
   #open(): Moment {
     const moment = this.newMoment(this.#clock.now());
     this.#moment = moment;
+    this.#ended ??= () => {
+      this.#moment = null;
+      this.#end.turnEnded();
+    };
     this.#schedule(this.#ended);
     return moment;
   }
-
-  readonly #ended = (): void => {
-    this.#moment = null;
-    this.#onEnd();
-  };
 }

@@ -10,7 +10,7 @@ function listenersOf(signal: AbortSignal): number {
 }
 
 function signalsOf(): AbortSignals {
-  return new AbortSignals((work) => work());
+  return new AbortSignals({ inOneStep: (work) => work() });
 }
 
 interface Named extends SignalListener {
@@ -74,10 +74,12 @@ describe("signals of callers", () => {
 
   test("reject in one step, after all are removed, and skip callers already removed", () => {
     let isInStep = false;
-    const signals = new AbortSignals((work) => {
-      isInStep = true;
-      work();
-      isInStep = false;
+    const signals = new AbortSignals({
+      inOneStep: (work) => {
+        isInStep = true;
+        work();
+        isInStep = false;
+      },
     });
     const abort = new AbortController();
     const steps: string[] = [];

@@ -19,7 +19,7 @@ interface Kit {
 
 function kitOf(): Kit {
   const clock = virtualClock();
-  const deadlines = new Deadlines(clock, (work) => work());
+  const deadlines = new Deadlines(clock, { inOneStep: (work) => work() });
   const told: number[][] = [];
   const add = (at: number): HeapNode<Due> => {
     const node = calling(() => told.push([at, clock.now()]));
@@ -83,10 +83,12 @@ describe("deadlines", () => {
     const clock = virtualClock();
     let isInStep = false;
     const during: boolean[] = [];
-    const deadlines = new Deadlines(clock, (work) => {
-      isInStep = true;
-      work();
-      isInStep = false;
+    const deadlines = new Deadlines(clock, {
+      inOneStep: (work) => {
+        isInStep = true;
+        work();
+        isInStep = false;
+      },
     });
     for (const at of [5, 5])
       deadlines.add(

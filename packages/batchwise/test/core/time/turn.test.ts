@@ -18,9 +18,11 @@ function turnOf(onEnd: (turn: Turn) => void = () => {}): Counted {
     setTimeout: () => undefined,
     clearTimeout: () => {},
   };
-  const turn: Turn = new Turn(clock, () => {
-    seen.ends += 1;
-    onEnd(turn);
+  const turn: Turn = new Turn(clock, {
+    turnEnded: () => {
+      seen.ends += 1;
+      onEnd(turn);
+    },
   });
   return { turn, seen };
 }
