@@ -5,7 +5,7 @@
 // for it are made due. A key that is refused again costs one call and pauses the account again.
 
 import type { Account } from "../contract/account.ts";
-import type { LedgerChanges, LedgerRow } from "../contract/store/ledger-rows.ts";
+import type { LedgerRow } from "../contract/store/ledger-rows.ts";
 import { underLeases } from "../runtime/lease/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { everyBatch } from "../runtime/store/every-batch.ts";
@@ -18,9 +18,6 @@ const SAME_PAUSE_MS = 60_000;
 
 /** Batches of an account that are made due at once; the others follow when they fall due. */
 const MOST = 100;
-
-type PauseEnd = Pick<LedgerChanges, "blockedUntil" | "note">;
-const PAUSE_ENDED: PauseEnd = { blockedUntil: 0, note: null };
 
 export async function endPause(runtime: Runtime, account: Account): Promise<void> {
   const now = runtime.clock.now();
@@ -48,32 +45,11 @@ async function writeEnd(runtime: Runtime, { name }: Account, held: readonly stri
   const newest = await runtime.store.batches({ account: name, limit: MOST_CARRIERS });
   const keys = new Set([...newest.map(({ key }) => key), ...held]);
   for (const key of [...keys].slice(0, MOST_CARRIERS)) {
-    const written = await underLeases(runtime, [key], (lease) =>
-      carryEnd(runtime, name, async (end) => {
-        const { failedSteps, lastError } = lease.batch;
-        await lease.end({ failedSteps, lastError, ...(end === null ? {} : { ledgers: [{ name, ...end }] }) });
-      }),
-    );
+    const written = await underLeases(runtime, [key], async (lease) => {
+      const { failedSteps, lastError } = lease.batch;
+      await lease.end({ failedSteps, lastError, ledgers: runtime.troubles.pauseEnd(name) });
+    });
     if (written.length > 0) return;
-  }
-}
-
-/**
- * Calls `write` with the end of the account's disproved pause, or with null if there is none or
- * another batch carries it.
- */
-export async function carryEnd(
-  { troubles }: Runtime,
-  account: string,
-  write: (end: PauseEnd | null) => Promise<void>,
-): Promise<void> {
-  if (!troubles.mayEnd(account)) return write(null);
-  try {
-    await write(PAUSE_ENDED);
-    troubles.endWritten(account);
-  } catch (error) {
-    troubles.endFailed(account);
-    throw error;
   }
 }
 

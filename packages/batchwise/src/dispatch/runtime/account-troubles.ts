@@ -13,7 +13,7 @@ import {
 import type { ErrorContext } from "../contract/dispatcher-options.ts";
 import { DispatchError } from "../contract/errors.ts";
 import type { Failure, Operation } from "../contract/failures.ts";
-import type { LedgerRow } from "../contract/store/ledger-rows.ts";
+import type { LedgerChanges, LedgerRow } from "../contract/store/ledger-rows.ts";
 import { isMistake } from "../format/client-error.ts";
 import type { Secrets } from "../format/secrets.ts";
 
@@ -57,8 +57,6 @@ export class AccountTroubles {
   readonly #avoided: Map<string, number> = new Map();
   /** By account, the end of a pause that a check here has disproved. */
   readonly #disproved: Map<string, number> = new Map();
-  /** Accounts of these whose pause's end a batch is writing for all processes. */
-  readonly #ending: Set<string> = new Set();
   readonly #words: Set<string> = new Set();
   /** Called when a key is refused, or the requests of a lane, by this process or another. */
   onRefusal: () => void = () => {};
@@ -124,27 +122,15 @@ export class AccountTroubles {
    */
   disprove(account: string, pausedUntil: number): void {
     this.#disproved.set(account, pausedUntil);
-    this.#ending.delete(account);
   }
 
   /**
-   * True once for a disproved pause: the caller writes its end for all processes. A second write
-   * could erase a later pause.
+   * Ends the account's disproved pause for all processes, unless a later one has been written; none
+   * if no pause is disproved.
    */
-  mayEnd(account: string): boolean {
-    if (!this.#disproved.has(account) || this.#ending.has(account)) return false;
-    this.#ending.add(account);
-    return true;
-  }
-
-  /** The write of the end failed: another may be tried. */
-  endFailed(account: string): void {
-    this.#ending.delete(account);
-  }
-
-  endWritten(account: string): void {
-    this.#disproved.delete(account);
-    this.#ending.delete(account);
+  pauseEnd(account: string): LedgerChanges[] {
+    const ifBlockedUntil = this.#disproved.get(account);
+    return ifBlockedUntil === undefined ? [] : [{ name: account, ifBlockedUntil, blockedUntil: 0, note: null }];
   }
 
   /** The ledgers by name, without disproved pauses. Forgets those that the store has replaced. */
@@ -154,7 +140,7 @@ export class AccountTroubles {
 
   #isPast({ name, blockedUntil }: LedgerRow): boolean {
     const disproved = this.#disproved.get(name);
-    if (disproved !== undefined && disproved !== blockedUntil) this.endWritten(name);
+    if (disproved !== blockedUntil) this.#disproved.delete(name);
     return disproved === blockedUntil;
   }
 

@@ -1,7 +1,7 @@
 // Cases on sealing a batch: caps, refusals, ledgers, and concurrent sealers.
 
 import { deepEqual, ok } from "node:assert/strict";
-import type { LedgerRow } from "../../../dispatch/contract/store/ledger-rows.ts";
+import type { LedgerChanges, LedgerRow } from "../../../dispatch/contract/store/ledger-rows.ts";
 import type { Store } from "../../../dispatch/contract/store/store.ts";
 import {
   batchOf,
@@ -180,6 +180,17 @@ const ledgerCases: readonly StoreCase[] = [
     await store.transition(batch.key, 1, { ledgers: [{ name: LEDGER, learnedTokens: null, strikes: 0 }] }, NOW);
     deepEqual((await claimed(store, 3, { limits: { ...INFINITE, tokens: 50 } })).length, 2);
     deepEqual((await ledger(store))?.note, '"n"');
+  }),
+
+  storeCase("changes a ledger only while it has the pause that the change names", async (store) => {
+    const batch = await sealed(store, 1, 1);
+    const write = (changes: Omit<LedgerChanges, "name">) =>
+      store.transition(batch.key, 1, { ledgers: [{ name: LEDGER, ...changes }] }, NOW);
+    await write({ blockedUntil: NOW + 0.5, note: "first" });
+    await write({ ifBlockedUntil: NOW + 1, blockedUntil: 0, note: null });
+    deepEqual([(await ledger(store))?.blockedUntil, (await ledger(store))?.note], [NOW + 0.5, "first"]);
+    await write({ ifBlockedUntil: NOW + 0.5, blockedUntil: 0, note: null });
+    deepEqual([(await ledger(store))?.blockedUntil, (await ledger(store))?.note], [0, null]);
   }),
 
   storeCase("stops counting a reservation at its release, not before", async (store) => {

@@ -1,7 +1,6 @@
 // Asks batches/submit/before-submit.ts whether a batch may be sent now, and writes its answer. Sent
 // batches continue whatever is paused.
 
-import { carryEnd } from "../../accounts/end-pause.ts";
 import { type Outage, outageText } from "../../accounts/outage.ts";
 import type { LedgerChanges } from "../../contract/store/ledger-rows.ts";
 import type { BatchChanges } from "../../contract/store/rows.ts";
@@ -36,11 +35,9 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
   });
   switch (gate.kind) {
     case "open": {
-      const { outage } = gate;
-      await carryEnd(runtime, account.name, async (end) => {
-        const news = { ...(outage === null ? {} : { outage: outageText(outage) }), ...end };
-        if (Object.keys(news).length > 0) await lease.write({ ledgers: [{ name: account.name, ...news }] });
-      });
+      const held = gate.outage === null ? [] : outageOf(account.name, gate.outage);
+      const written = [...held, ...runtime.troubles.pauseEnd(account.name)];
+      if (written.length > 0) await lease.write({ ledgers: written });
       return true;
     }
     case "wait": {

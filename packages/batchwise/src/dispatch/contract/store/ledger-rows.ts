@@ -52,6 +52,11 @@ export interface LedgerRow {
  */
 export interface LedgerChanges {
   readonly name: string;
+  /**
+   * Nothing of this ledger changes unless its `blockedUntil` is this (0 for a ledger that does not
+   * exist): a pause that was written meanwhile stays. Absent: it changes whatever that is.
+   */
+  readonly ifBlockedUntil?: number;
   readonly learnedTokens?: number | null;
   readonly learnedAt?: number | null;
   readonly blockedUntil?: number;

@@ -11,9 +11,11 @@ export class Ledgers {
   readonly #booked = new Map<string, Set<MemoryBatch>>();
 
   /** Sets what is given, leaves the rest; makes the ledger where there is none. */
-  write({ name, ...changes }: LedgerChanges): void {
+  write({ name, ifBlockedUntil, ...changes }: LedgerChanges): void {
     const fresh = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null, outage: null };
-    this.#learned.set(name, { ...(this.#learned.get(name) ?? fresh), ...changes });
+    const before = this.#learned.get(name) ?? fresh;
+    if (ifBlockedUntil === undefined || ifBlockedUntil === before.blockedUntil)
+      this.#learned.set(name, { ...before, ...changes });
   }
 
   book(batch: MemoryBatch): void {

@@ -164,10 +164,12 @@ local function isTaken(key, account, id)
 end
 
 local function writeLedger(changes)
-  call('ZADD', P .. 'ledgers', 0, changes.name)
-  for field, v in pairs(changes) do
-    if field ~= 'name' then set(P .. 'l:' .. changes.name, field, v) end
-  end
+  local name, pause = changes.name, changes.ifBlockedUntil
+  local ledger = P .. 'l:' .. name
+  if pause and num(ledger, 'blockedUntil') ~= pause then return end
+  call('ZADD', P .. 'ledgers', 0, name)
+  changes.name, changes.ifBlockedUntil = nil, nil
+  for field, v in pairs(changes) do set(ledger, field, v) end
 end
 
 local function writeFields(key, fields, before)

@@ -55,7 +55,7 @@ export function* bookedOn(ledger: string, now: number): Steps<LedgerLimits> {
   return { tokens: sums?.tokens ?? 0, requests: sums?.requests ?? 0, batches: sums?.batches ?? 0 };
 }
 
-const COLUMNS: Readonly<Record<keyof Omit<LedgerChanges, "name">, string>> = {
+const COLUMNS: Readonly<Record<keyof Omit<LedgerChanges, "name" | "ifBlockedUntil">, string>> = {
   learnedTokens: "learned_tokens",
   learnedAt: "learned_at",
   blockedUntil: "blocked_until",
@@ -67,11 +67,13 @@ const COLUMNS: Readonly<Record<keyof Omit<LedgerChanges, "name">, string>> = {
 /** In the order of their names, so that two transactions never wait for each other. */
 export function* writeLedgers(all: readonly LedgerChanges[]): Steps<void> {
   const sorted = [...all].sort((a, b) => (a.name < b.name ? -1 : 1));
-  for (const { name, ...changes } of sorted) {
+  for (const { name, ifBlockedUntil, ...changes } of sorted) {
     yield* openLedger(name);
     const fields = Object.entries(changes) as [keyof typeof COLUMNS, SqlValue][];
     if (fields.length === 0) continue;
     const sets = fields.map(([field]) => `${COLUMNS[field]} = ?`).join(", ");
-    yield* run(`UPDATE batchwise_ledger SET ${sets} WHERE name = ?`, ...fields.map(([, value]) => value), name);
+    const [still, ...wanted] = ifBlockedUntil === undefined ? [""] : [" AND blocked_until = ?", ifBlockedUntil];
+    const values = [...fields.map(([, value]) => value), name, ...wanted];
+    yield* run(`UPDATE batchwise_ledger SET ${sets} WHERE name = ?${still}`, ...values);
   }
 }
