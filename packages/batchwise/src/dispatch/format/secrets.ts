@@ -6,6 +6,7 @@
 
 import { ignoreIfPromise } from "../../core/contract/thenable.ts";
 import type { Account } from "../contract/account.ts";
+import { isHeaders, isRequestOrResponse } from "./headers.ts";
 
 /** The replacement of a secret. */
 const BLANK = "[secret]";
@@ -151,8 +152,8 @@ class Redaction {
     // Unchecked values may hold a secret.
     if (seen.size >= MOST_VALUES) return true;
     seen.add(value);
-    const held = value instanceof Headers ? [...value].flat() : namesOf(value).map((name) => Reflect.get(value, name));
-    if (isOfFetch(value)) held.push(value.headers, value.url);
+    const held = isHeaders(value) ? [...value].flat() : namesOf(value).map((name) => Reflect.get(value, name));
+    if (isRequestOrResponse(value)) held.push(value.headers, value.url);
     return held.some((each) => this.finds(each, depth + 1, seen));
   }
 
@@ -164,10 +165,12 @@ class Redaction {
     // Objects of other classes have internal state: keep them unless they contain a secret.
     if (!isPlain(value) && !this.finds(value)) return value;
     if (value instanceof DOMException) return new DOMException(blanked(value.message, this.#forms), value.name);
-    if (value instanceof Headers) {
+    if (isHeaders(value)) {
       return new Headers([...value].map(([name, text]) => [name, blanked(text, this.#forms)]));
     }
-    if (isOfFetch(value)) return { url: blanked(value.url, this.#forms), headers: this.copy(value.headers, depth) };
+    // These cannot be copied in part.
+    if (isRequestOrResponse(value))
+      return { url: blanked(value.url, this.#forms), headers: this.copy(value.headers, depth) };
     const copy: object = Array.isArray(value) ? [] : value instanceof Error ? new Error() : {};
     this.#copies.set(value, copy);
     if (!Array.isArray(value)) Object.setPrototypeOf(copy, Object.getPrototypeOf(value));
@@ -193,9 +196,4 @@ function namesOf(value: object): string[] {
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return Array.isArray(value) || prototype === Object.prototype || prototype === null;
-}
-
-/** Request and Response cannot be copied in part. */
-function isOfFetch(value: object): value is Request | Response {
-  return value instanceof Request || value instanceof Response;
 }

@@ -4,6 +4,7 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import { Secrets } from "../../../src/dispatch/format/secrets.ts";
+import { foreign } from "../support/foreign-headers.ts";
 
 const KEY = "sk-live-0123456789";
 const secrets = new Secrets(() => [KEY]);
@@ -78,6 +79,19 @@ describe("an error", () => {
     expect(inspect(told, { depth: 10, showHidden: true })).not.toContain(KEY);
     // The client's own object is unchanged.
     expect(error.message).toContain(KEY);
+  });
+
+  test("of a client with a fetch of its own is blanked in its headers, too", () => {
+    const headers = foreign(new Headers({ authorization: `Bearer ${KEY}`, date: "today" }));
+    const response = { url: `http://host/${KEY}`, headers, [Symbol.toStringTag]: "Response" };
+    const error = Object.assign(new Error("failed"), { headers, response });
+    const told = secrets.error(error) as typeof error;
+    expect([...told.headers]).toEqual([
+      ["authorization", "Bearer [secret]"],
+      ["date", "today"],
+    ]);
+    expect(told.response.url).toBe("http://host/[secret]");
+    expect(told.response.headers.get("authorization")).toBe("Bearer [secret]");
   });
 
   test("whose cause is a DOMException, or that cannot be copied, is blanked and throws nothing", () => {

@@ -187,7 +187,8 @@ class MistralAccount extends AccountFields implements Account {
     if (jobId === null) {
       const started = bytesOf(this.#client.files.download({ fileId: ref }, downloadCall(call)));
       const answer = await followed(started, mistralFollower(this.#client, call), call);
-      yield* readJsonLines(answer instanceof Response ? answer.body : answer);
+      const { body = answer } = objectOf(answer);
+      yield* readJsonLines(body);
       return;
     }
     const job = await answerOf(this.#client.batch.jobs.get({ jobId, inline: true }, streamedCall(call)));

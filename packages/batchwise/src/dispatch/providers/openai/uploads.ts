@@ -4,6 +4,7 @@
 
 import type { BatchInput, CallOptions } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
+import { headerOf } from "../../format/headers.ts";
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
 import { notJson } from "../shapes/sdk/not-json.ts";
 import { bareFetch, UNREDIRECTED } from "../shapes/sdk/redirects.ts";
@@ -74,8 +75,7 @@ function fileIdOf(answer: unknown): { readonly fileId: string } {
 function redirectOf(error: unknown): { readonly url: string; readonly fileId: string } | null {
   const { status, headers } = objectOf(error);
   if (status !== 302 && status !== 303 && status !== 307) return null;
-  const header = (name: string): string | null => (headers instanceof Headers ? text(headers.get(name)) : null);
-  const [url, fileId] = [header("location"), header("x-together-file-id")];
+  const [url, fileId] = [headerOf(headers, "location"), headerOf(headers, "x-together-file-id")];
   return url === null || fileId === null ? null : { url, fileId };
 }
 

@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import type { Account, BatchName, CallOptions, ResultLine } from "../../../../src/dispatch/contract/account.ts";
 import type { JsonObject } from "../../../../src/dispatch/contract/types.ts";
 import { customId, ulid } from "../../../../src/dispatch/format/encode.ts";
+import { foreign } from "../../support/foreign-headers.ts";
 import { inputOf } from "../account-suite.ts";
 
 const HOUR = 3_600_000;
@@ -135,6 +136,20 @@ describe("an answer that the client cannot read", () => {
     const { id } = await send(account, [hi, hi]);
     await clock.advance(HOUR);
     expect(await outcomes(account, id)).toHaveLength(2);
+  });
+
+  test("is read after a redirect where the client's fetch is of another library", async () => {
+    const { account, clock } = rig({}, (url, answer) => {
+      if (url.pathname.endsWith("/content")) {
+        return new Response(null, { status: 302, headers: { location: "/elsewhere" } });
+      }
+      if (url.pathname !== "/elsewhere") return answer;
+      const { body } = new Response('{"custom_id":"a","response":{"status_code":200,"body":{"choices":[{}]}}}\n');
+      return { ok: true, status: 200, headers: foreign(new Headers()), body } as unknown as Response;
+    });
+    const { id } = await send(account, [hi, hi]);
+    await clock.advance(HOUR);
+    expect(await outcomes(account, id)).toMatchObject([{ customId: "a" }]);
   });
 
   test("and empty may be one that broke off: it is no end of the results", async () => {

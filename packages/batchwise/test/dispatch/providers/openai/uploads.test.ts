@@ -4,6 +4,7 @@
 import { createDispatcher, memoryStore } from "batchwise/dispatch";
 import {
   type OpenAiAccountOptions,
+  type OpenAiClient,
   type OpenAiServiceName,
   openaiAccount,
   openaiServices,
@@ -12,6 +13,7 @@ import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";
 import OpenAI, { AzureOpenAI } from "openai";
 import { afterEach, describe, expect, test } from "vitest";
 import type { BatchInput, CallOptions, CreateInput } from "../../../../src/dispatch/contract/account.ts";
+import { foreign } from "../../support/foreign-headers.ts";
 import { inputOf } from "../account-suite.ts";
 
 const endpoint = "/v1/chat/completions";
@@ -59,6 +61,23 @@ describe("an upload to Together", () => {
     const { file, text } = await stored(here.client, inputFileId ?? "");
     expect(file.filename).toBe("01JD3K9V7QX2ABCDEFGHJKMNPQ-1.jsonl");
     expect(text).toBe(lines.join(""));
+  });
+
+  test("follows the redirect of a client whose fetch has headers of its own", async () => {
+    const { client, fake } = await rig({ dialect: "together" });
+    const post: OpenAiClient["post"] = async (path, options) => {
+      try {
+        return await client.post(path, options as object);
+      } catch (error) {
+        throw Object.assign(error as object, { headers: foreign((error as { headers: Headers }).headers) });
+      }
+    };
+    const account = openaiAccount({
+      client: { files: client.files, batches: client.batches, post },
+      service: "together",
+    });
+    await batchOf({ fake, client, account });
+    expect(fake.calls("files.put")).toBe(1);
   });
 
   test("by the client's own method would be refused there", async () => {

@@ -3,6 +3,7 @@
 
 import { invalidOption } from "../../../../core/contract/validate.ts";
 import { secretsOfAddress } from "../../../format/address.ts";
+import { isHeaders } from "../../../format/headers.ts";
 import { objectOf, text } from "./sdk-error.ts";
 
 /** A valid header value without surrounding spaces. */
@@ -39,7 +40,7 @@ function keysOf(client: unknown): string[] {
 
 /** Values of secret headers, also without a scheme such as "Bearer". */
 export function secretsInHeaders(headers: unknown): string[] {
-  const entries: [string, unknown][] = headers instanceof Headers ? [...headers] : Object.entries(objectOf(headers));
+  const entries: [string, unknown][] = isHeaders(headers) ? [...headers] : Object.entries(objectOf(headers));
   const values = entries.filter(([name]) => SECRET_HEADER.test(name)).map(([, value]) => text(value));
   return values.filter((value) => value !== null).flatMap((value) => [value, value.replace(/^\S+\s+/, "")]);
 }

@@ -2,7 +2,8 @@
 // host: clients hand its text on. Pure.
 
 import { NOT_JSON } from "../../../format/client-error.ts";
-import { objectOf, text } from "./sdk-error.ts";
+import { headerOf } from "../../../format/headers.ts";
+import { objectOf } from "./sdk-error.ts";
 
 /**
  * The error for an answer that is a text; null for any other. `expected`: the call and what its
@@ -20,5 +21,5 @@ export function notJson(expected: string, came: unknown, page: unknown = null): 
 
 function contentType(page: unknown): string | null {
   const { headers } = objectOf(objectOf(page).response);
-  return headers instanceof Headers ? (text(headers.get("content-type"))?.split(";")[0] ?? null) : null;
+  return headerOf(headers, "content-type")?.split(";")[0] ?? null;
 }

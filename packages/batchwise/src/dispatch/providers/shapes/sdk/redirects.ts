@@ -5,6 +5,7 @@
 
 import type { CallOptions } from "../../../contract/account.ts";
 import { statusOf } from "../../../format/client-error.ts";
+import { headerOf } from "../../../format/headers.ts";
 import { type CallSettings, callSettings } from "./sdk-call.ts";
 import { objectOf, text } from "./sdk-error.ts";
 
@@ -127,10 +128,7 @@ async function discard(response: unknown): Promise<void> {
 
 /** The location of a redirect, in a response or a client's error; null for any other. */
 function locationIn(answer: unknown): string | null {
-  const { headers } = objectOf(answer);
-  const { get } = objectOf(headers);
-  if (!REDIRECTS.has(statusOf(answer)) || typeof get !== "function") return null;
-  return text(get.call(headers, "location"));
+  return REDIRECTS.has(statusOf(answer)) ? headerOf(objectOf(answer).headers, "location") : null;
 }
 
 function targetOf(location: string, from: string): URL | null {

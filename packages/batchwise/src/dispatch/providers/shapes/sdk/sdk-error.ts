@@ -1,6 +1,7 @@
 // Reads the errors of official clients by shape, so that it works for all SDKs and versions. Pure.
 
 import { statusOf, wordsOf } from "../../../format/client-error.ts";
+import { headerOf } from "../../../format/headers.ts";
 
 export { jsonObject } from "../../../format/json-object.ts";
 
@@ -68,9 +69,7 @@ export function text(value: unknown): string | null {
  * the next look by years.
  */
 function retryAfter(headers: unknown): number | null {
-  const get = objectOf(headers).get;
-  if (typeof get !== "function") return null;
-  const header = (name: string): number => Number(get.call(headers, name) ?? Number.NaN);
+  const header = (name: string): number => Number(headerOf(headers, name) ?? Number.NaN);
   const ms = header("retry-after-ms");
   if (ms >= 0) return Math.min(ms, LONGEST_WAIT_MS);
   const seconds = header("retry-after");
