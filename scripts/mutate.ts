@@ -71,11 +71,15 @@ async function dispatcherWorlds(): Promise<RunWorld> {
   };
 }
 
-/** Runs the worlds in a separate process, which may throw or hang: both count as caught. */
+/**
+ * Runs the worlds in a separate process, which may throw or hang: both count as caught. Rejects for
+ * a source that names what it does not have.
+ */
 function findingOf(room: Room, folder: string): Promise<Finding> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, ["--no-warnings", fileURLToPath(import.meta.url), "--worlds", room, folder]);
     let output = "";
+    let errors = "";
     let hangs = false;
     const timer = setTimeout(() => {
       hangs = true;
@@ -84,9 +88,14 @@ function findingOf(room: Room, folder: string): Promise<Finding> {
     child.stdout.on("data", (chunk: Buffer) => {
       output += chunk.toString();
     });
+    child.stderr.on("data", (chunk: Buffer) => {
+      errors += chunk.toString();
+    });
     child.on("close", (code) => {
       clearTimeout(timer);
+      const malformed = /^(?:Reference|Syntax)Error: .*/m.exec(errors);
       if (code === 0) resolve(JSON.parse(output) as Finding);
+      else if (malformed !== null) reject(new Error(`the faulty source is no program: ${malformed[0]}`));
       else resolve({ worlds: 0, caughtBy: hangs ? "(does not end)" : "(an exception)" });
     });
   });

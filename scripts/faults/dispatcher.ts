@@ -91,8 +91,8 @@ export const dispatcherFaults: readonly Fault[] = [
   {
     name: "fails a tail while the fallback account that would take it is away",
     file: "dispatch/batches/seal/lane-closer.ts",
-    find: "const tail = tailOf(lane, accounts.length, refusals);",
-    replace: "const tail = tailOf(lane, serving.first.length, refusals);",
+    find: "const accounts = [...serving.first, ...serving.second];",
+    replace: "const accounts = serving.first;",
   },
   {
     name: "leaves waiting requests to an account that is paused until their deadlines",

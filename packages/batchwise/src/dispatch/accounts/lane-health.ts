@@ -69,19 +69,23 @@ export interface LanePause extends OutcomeError {
 
 export type Healths = ReadonlyMap<string, LaneHealth>;
 
+/** The account is the word between the first two spaces, however it is named. */
 export function healthMark({ account, endpoint, model }: LanePlace): string {
-  return storedMessage(`${MARK}${endpoint} ${account} ${model}`);
+  return storedMessage(`${MARK}${endpoint} ${account.replace(/[% ]/g, encodeURIComponent)} ${model}`);
 }
 
 export function healthsOf(marks: readonly MarkRow[]): Healths {
   const own = marks.filter(({ name }) => name.startsWith(MARK));
-  return new Map(own.flatMap(({ name, value }) => parsed(value).map((health) => [name, health] as const)));
+  return new Map(own.flatMap((mark) => parsed(mark).map((health) => [mark.name, health] as const)));
 }
 
-/** Records without a version are of the first one. */
-function parsed(value: string): LaneHealth[] {
+/**
+ * Records without a version are of the first one. A mark of an earlier version may have another
+ * name, which may be of another place by now, too.
+ */
+function parsed({ name, value }: MarkRow): LaneHealth[] {
   const { version = VERSION, ...health } = JSON.parse(value) as LaneHealth & { readonly version?: number };
-  return version === VERSION ? [health] : [];
+  return version === VERSION && healthMark(health) === name ? [health] : [];
 }
 
 export function healthOf(healths: Healths, place: LanePlace): LaneHealth {

@@ -89,6 +89,22 @@ describe("a lane that pauses", () => {
     expect(healthValue(well)).toBeNull();
   });
 
+  test("has a mark of its own, whatever words the names of account and model have in common", () => {
+    const places = [
+      { ...place, account: "a b", model: "c" },
+      { ...place, account: "a", model: "b c" },
+      { ...place, account: "a%20b", model: "c" },
+    ];
+    expect(new Set(places.map(healthMark)).size).toBe(3);
+    const rows = places.map((each) => ({ name: healthMark(each), value: healthValue({ ...probing, ...each }) as string }));
+    // As an earlier version wrote it, for the first or the second.
+    const former = { name: healthMark(places[1] as typeof place), value: rows[0]?.value as string };
+    expect(places.map((each) => healthOf(healthsOf([...rows, former]), each))).toEqual(
+      places.map((each) => ({ ...probing, ...each })),
+    );
+    expect(healthsOf([former])).toEqual(new Map());
+  });
+
   test("is remembered from a record without a version, and forgotten from one of another", () => {
     const name = healthMark(place);
     const paused = after("model_not_found");
