@@ -20,8 +20,8 @@ export const postgres: Dialect = {
     const id = kind === "group" ? `-${next}` : next;
     return `INSERT INTO batchwise_lane (id, name) VALUES (${id}, ?) ON CONFLICT (name) DO NOTHING`;
   },
-  takeTurns: (account) => [
-    { sql: "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", values: [`batchwise:${account}`] },
+  takeTurns: (purpose) => [
+    { sql: "SELECT pg_advisory_xact_lock(hashtextextended(?, 0))", values: [`batchwise:${purpose}`] },
   ],
   addUsage: usageStatements,
 };

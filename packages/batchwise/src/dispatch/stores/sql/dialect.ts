@@ -37,10 +37,10 @@ export interface Dialect {
    */
   newLane(kind: LaneKind): string;
   /**
-   * Makes transactions that look at other batches of the account run one at a time, if the database
-   * does not.
+   * Makes transactions with one purpose run one at a time, if the database does not: those that look
+   * at other batches of an account, by its name, and others by a word after a space.
    */
-  takeTurns(account: string): readonly Statement[];
+  takeTurns(purpose: string): readonly Statement[];
   /** Adds the sums to their table, in as few round trips as possible. */
   addUsage(sums: UsageAdditions): readonly Statement[];
 }

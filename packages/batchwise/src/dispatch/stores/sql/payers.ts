@@ -1,12 +1,13 @@
 // What payers may spend, have spent and have reserved: a row for each. A batch keeps its payers and
 // what it has reserved with each of them, until its last member is settled. Guarantees that several
-// rows are locked in the order of their names, so that two transactions never deadlock.
+// rows are locked in the order of their names, and one transaction makes rows at a time, so that
+// none deadlock.
 
 import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
 import type { Dialect } from "./dialect.ts";
 import { NEVER } from "./ledgers.ts";
-import { all, get, run, type Steps } from "./steps.ts";
+import { all, get, run, runAll, type Steps } from "./steps.ts";
 
 /** A batch's own part: both null and 0 without payers. */
 export interface Paid {
@@ -73,21 +74,20 @@ export function* changePayers(
   changes: readonly PayerChange[],
   names: readonly string[],
 ): Steps<PayerRow[]> {
-  // New rows in one order, too: two processes that start never wait for each other.
-  if (changes.length > 1)
-    yield* lock(
-      dialect,
-      changes.map(({ name }) => name),
-    );
-  const sorted = [...changes].sort((a, b) => (a.name < b.name ? -1 : 1));
-  for (const { name, limit, spent } of sorted) {
+  const changed = changes.map(({ name }) => name);
+  if (changes.length > 0) {
+    // One transaction makes rows at a time: those that another is making cannot be locked in order.
+    yield* runAll(dialect.takeTurns(" payers"));
+    yield* lock(dialect, changed);
+  }
+  for (const { name, limit, spent } of changes) {
     yield* run(
       `INSERT INTO batchwise_payer (name, most, spent) VALUES (?, ?, ?)
        ON CONFLICT (name) DO UPDATE SET most = excluded.most`,
       ...[name, Math.min(limit, NEVER), spent],
     );
   }
-  const wanted = [...new Set([...names, ...changes.map(({ name }) => name)])];
+  const wanted = [...new Set([...names, ...changed])];
   const rows = yield* all<PayerRow>(
     `SELECT name, most AS "limit", spent, reserved FROM batchwise_payer WHERE ${dialect.among("name", "text")}`,
     wanted,
