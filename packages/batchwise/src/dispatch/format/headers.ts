@@ -1,5 +1,5 @@
-// Headers, requests and answers of any fetch: those of another realm, or of a client's own fetch, are
-// no instances of the platform's classes. Pure.
+// Headers, requests and answers of any fetch: those of another realm, or of a client's own fetch,
+// are no instances of the platform's classes. Pure.
 
 /** By the name that every implementation gives its class; reads no other field. */
 function isA(name: "Headers" | "Request" | "Response", value: unknown): boolean {

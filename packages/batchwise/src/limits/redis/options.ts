@@ -8,13 +8,13 @@ import {
   type Rule,
   refuseUnknown,
 } from "../../core/contract/validate.ts";
+import { A_CLIENT, A_HASH_TAG, type RedisClient } from "../../redis/redis-client.ts";
 import {
   HINTS,
   type RateLimiterOptions,
   type ResolvedRateLimiterOptions,
   resolveRateLimiterOptions,
 } from "../options.ts";
-import type { RedisClient } from "./client.ts";
 
 /**
  * Options of `redisRateLimiter`. At least one of the two rates is required; all processes must use
@@ -55,23 +55,6 @@ export interface ResolvedRedisOptions extends ResolvedRateLimiterOptions {
   readonly onState: (state: "shares" | "redis", error: unknown) => void;
 }
 
-/**
- * A `sendCommand` with more arguments belongs to a cluster or to Sentinel: it needs a key or a flag
- * first.
- */
-const A_CLIENT: Rule = {
-  expected: "a client of ioredis, or a client or pool of node-redis 5 or later",
-  type: "object",
-  test: (client: { readonly call?: unknown; readonly sendCommand?: unknown }) =>
-    typeof client.call === "function" || (typeof client.sendCommand === "function" && client.sendCommand.length <= 2),
-};
-
-const A_KEY: Rule = {
-  expected: "a text without braces",
-  type: "string",
-  test: (key: string) => /^[^{}]+$/.test(key),
-};
-
 const A_TIMEOUT: Rule = {
   expected: "a number from 1 to 500",
   type: "number",
@@ -92,7 +75,7 @@ export function resolveRedisOptions(given: unknown): ResolvedRedisOptions {
   refuseUnknown(options, NAMES, "", HINTS);
   const { client, key, processes, timeoutMs = 250, onState = ignoreState, ...rates } = options;
   check("client", A_CLIENT, client);
-  check("key", A_KEY, key);
+  check("key", A_HASH_TAG, key);
   if (processes !== undefined) check("processes", finiteIntegerFrom(1), processes);
   check("timeoutMs", A_TIMEOUT, timeoutMs);
   check("onState", aFunction, onState);

@@ -2,7 +2,7 @@
 // returned.
 
 import type { Clock } from "../../core/time/clock.ts";
-import type { RedisClient } from "./client.ts";
+import { type Script, ScriptedClient } from "../../redis/redis-client.ts";
 import type { ResolvedRedisOptions } from "./options.ts";
 import { SCRIPT } from "./script.ts";
 
@@ -27,20 +27,10 @@ const SLACK_MS = 250;
 
 const KEY_NAMES = ["state", "queue", "asks", "seen"];
 
-/** Errors of a replica. Its address leads to the new primary sooner or later. */
-const REPLICA = /^(?:READONLY|MASTERDOWN)\b/;
-
-/**
- * Errors of a node of a cluster that no longer has the keys. ioredis' `Cluster` itself waits for
- * nodes that are down or are exchanging keys.
- */
-const MOVED = /^(?:Too many Cluster redirections\. Last error: (?:\w+: )?)?MOVED\b/;
-
-/** The SHA-1 by which Redis knows the script. */
-let hash: Promise<string> | null = null;
+let script: Promise<Script> | null = null;
 
 export class Server {
-  readonly #client: RedisClient;
+  readonly #client: ScriptedClient;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   readonly #keys: readonly string[];
@@ -48,11 +38,9 @@ export class Server {
   readonly #rates: readonly string[];
   /** By how many ms the server's clock is ahead of ours; null before the first answer. */
   #aheadMs: number | null = null;
-  /** True after the client was reconnected because keys had moved, until a call succeeds. */
-  #hasLeft = false;
 
   constructor({ client, clock, key, timeoutMs, callsPerMinute, costPerMinute, burstMs }: ResolvedRedisOptions) {
-    this.#client = client;
+    this.#client = new ScriptedClient(client);
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
     this.#keys = KEY_NAMES.map((name) => `{${key}}:${name}`);
@@ -92,7 +80,8 @@ export class Server {
 
   async #run(operation: string, ...values: readonly number[]): Promise<Reply> {
     const args = [operation, this.#process, ...this.#rates, String(this.#expiry()), ...values.map(String)];
-    const reply = await this.#evaluate(args);
+    script ??= hashed(SCRIPT);
+    const reply = await this.#client.run(await script, this.#keys, args);
     const [result, value, processes, now, othersWaitMs = 0] = reply as readonly unknown[];
     if (now !== undefined) this.#aheadMs = Number(now) - this.#clock.now();
     return {
@@ -107,41 +96,6 @@ export class Server {
   /** The server's time until which a request of now may be answered; 0 if unknown. */
   #expiry(): number {
     return this.#aheadMs === null ? 0 : this.#clock.now() + this.#aheadMs + this.#timeoutMs + SLACK_MS;
-  }
-
-  async #evaluate(args: readonly string[]): Promise<unknown> {
-    const rest = [String(this.#keys.length), ...this.#keys, ...args];
-    hash ??= sha1(SCRIPT);
-    try {
-      return await this.#send("EVALSHA", await hash, ...rest);
-    } catch (error) {
-      const words = error instanceof Error ? error.message : "";
-      this.#leaveIfWrong(words);
-      if (!words.startsWith("NOSCRIPT")) throw error;
-      // The server does not know the script yet and learns it from EVAL. SCRIPT LOAD names no key,
-      // so a cluster would send it to any node.
-      return this.#send("EVAL", SCRIPT, ...rest);
-    }
-  }
-
-  /**
-   * Reconnects a client that would stay with the wrong server. Its other calls are cut, too.
-   * node-redis has no method for this.
-   */
-  #leaveIfWrong(words: string): void {
-    const hasMoved = MOVED.test(words);
-    if (hasMoved ? this.#hasLeft : !REPLICA.test(words)) return;
-    this.#hasLeft ||= hasMoved;
-    const client = this.#client;
-    if ("call" in client) client.disconnect?.(true);
-  }
-
-  /** ioredis also has a `sendCommand`, with other arguments, so its `call` is preferred. */
-  async #send(command: string, ...args: string[]): Promise<unknown> {
-    const client = this.#client;
-    const answer = await ("call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]));
-    this.#hasLeft = false;
-    return answer;
   }
 
   /** Rejects when the time is over; `wasLate` receives an answer that comes later. */
@@ -178,7 +132,8 @@ function bucketArguments(perMinute: number, burstMs: number, least: number): str
   return perMs === Number.POSITIVE_INFINITY ? ["0", "-1"] : [String(perMs), String(Math.max(least, perMs * burstMs))];
 }
 
-async function sha1(text: string): Promise<string> {
+/** By the platform's own means, since limiters run in browsers, too. */
+async function hashed(text: string): Promise<Script> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text)));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return { text, hash: Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("") };
 }

@@ -20,7 +20,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   makers: ["core", "padded", "target", "tokens"],
   decorators: ["core", "makers"],
   tokens: ["core", "makers"],
-  limits: ["core/contract", "core/time"],
+  limits: ["core/contract", "core/time", "redis"],
+  redis: ["core/contract"],
   stream: ["core", "makers"],
   tensor: ["core", "makers"],
   onnx: ["core", "makers", "tokens", "tensor", "threads"],
@@ -28,7 +29,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   otel: ["core", "dispatch/contract"],
   simulate: ["core", "makers"],
   testing: ["core"],
-  dispatch: ["core", "makers", "tokens"],
+  dispatch: ["core", "makers", "tokens", "redis"],
   "dispatch-testing": ["core", "tokens", "dispatch/contract"],
 };
 
@@ -91,6 +92,7 @@ const portable = new Set([
   "decorators",
   "tokens",
   "limits",
+  "redis",
   "stream",
   "tensor",
   "testing",

@@ -1,26 +1,7 @@
 // What Redis' errors mean, in the dispatcher's words.
 
+import { messageOf } from "../../../redis/redis-client.ts";
 import { DispatchError, type DispatchErrorCode } from "../../contract/errors.ts";
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-const REPLICA = /^(?:READONLY|MASTERDOWN)\b/;
-const MOVED = /^(?:Too many Cluster redirections\. Last error: (?:\w+: )?)?MOVED\b/;
-
-/** A replica refuses the call. Its address leads to the new primary sooner or later. */
-export function isOfReplica(error: unknown): boolean {
-  return REPLICA.test(messageOf(error));
-}
-
-/**
- * A node of a cluster no longer has the keys, and the client has not found the node that has them.
- * False for a cluster whose nodes are down or are exchanging keys: ioredis' `Cluster` waits for it.
- */
-export function isOfMovedKeys(error: unknown): boolean {
-  return MOVED.test(messageOf(error));
-}
 
 /**
  * What a server says of a right that was taken away after the script had found it. Redis 7.0 does

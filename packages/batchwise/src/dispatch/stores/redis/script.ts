@@ -3,6 +3,7 @@
 // replica) it refuses the one as a whole, instead of in the middle, and still runs the other.
 
 import { hash } from "node:crypto";
+import type { Script } from "../../../redis/redis-client.ts";
 import { BATCHES } from "./script-batches.ts";
 import { COMMON } from "./script-common.ts";
 import { ENDINGS } from "./script-endings.ts";
@@ -16,12 +17,6 @@ import { REQUESTS } from "./script-requests.ts";
 import { ROWS } from "./script-rows.ts";
 
 const BODY = `${COMMON}${TOMBSTONES}${ENDINGS}${REQUESTS}${ROWS}${PAYERS}${BATCHES}${OUTCOMES}${FINDING}${PRUNING}${LAYOUTS}${EPOCH}`;
-
-/** A script, and what a server that has run it calls it. */
-export interface Script {
-  readonly text: string;
-  readonly hash: string;
-}
 
 /** Commands that change nothing. Those of a reader's rights; all others are a writer's. */
 const READING_COMMANDS: ReadonlySet<string> = new Set(

@@ -1,11 +1,12 @@
 // Calls the script and converts errors. Guarantees that a call runs alone on the server, whole or
 // not at all. Does not repeat a call whose answer was lost: its caller does.
 
+import { messageOf, type Script, ScriptedClient } from "../../../redis/redis-client.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import { isOfMovedKeys, isOfReplica, messageOf, storeError } from "./faults.ts";
-import type { RedisClient, RedisStoreOptions } from "./options.ts";
+import { storeError } from "./faults.ts";
+import type { RedisStoreOptions } from "./options.ts";
 import { riskOf } from "./risks.ts";
-import { type Script, scriptOf } from "./script.ts";
+import { scriptOf } from "./script.ts";
 
 const SET_BACK =
   "Redis has lost data that it had answered for: it was flushed, or came back without its last writes. Requests, outcomes " +
@@ -24,7 +25,7 @@ interface Known {
 const NOTHING: Known = { epoch: "", run: "", writes: 0 };
 
 export class Server {
-  readonly #client: RedisClient;
+  readonly #client: ScriptedClient;
   readonly #keys: string;
   #known = NOTHING;
   readonly #allowEviction: boolean;
@@ -35,11 +36,9 @@ export class Server {
   readonly #lookedAt: Map<Script, string> = new Map();
   #setBack: DispatchError | null = null;
   #risk: DispatchError | null = null;
-  /** True after the client was reconnected because keys had moved, until a call succeeds. */
-  #hasLeft = false;
 
   constructor({ client, prefix, allowEviction }: Required<RedisStoreOptions>) {
-    this.#client = client;
+    this.#client = new ScriptedClient(client);
     this.#keys = `{${prefix}}:`;
     this.#allowEviction = allowEviction;
   }
@@ -98,47 +97,14 @@ export class Server {
   async #call(script: Script, method: string, text: string, { epoch, run, writes }: Known): Promise<Reply> {
     // The fault that keeps a dispatcher from starting may have been corrected since.
     const lookedAt = this.#risk?.code === "STORE_EVICTS" ? "" : (this.#lookedAt.get(script) ?? "");
-    const rest = ["1", this.#keys, method, text, epoch, run, String(writes), lookedAt];
+    const args = [method, text, epoch, run, String(writes), lookedAt];
     try {
-      return await this.#evaluate(script, rest);
+      return (await this.#client.run(script, [this.#keys], args)) as Reply;
     } catch (error) {
       // The next connection may have another user or server.
       this.#lookedAt.clear();
-      if (isOfReplica(error)) this.#leave();
-      else if (isOfMovedKeys(error) && !this.#hasLeft) {
-        this.#hasLeft = true;
-        this.#leave();
-      }
       throw error;
     }
-  }
-
-  async #evaluate({ hash, text }: Script, rest: readonly string[]): Promise<Reply> {
-    try {
-      return (await this.#send("EVALSHA", hash, ...rest)) as Reply;
-    } catch (error) {
-      if (!messageOf(error).startsWith("NOSCRIPT")) throw error;
-      // This server does not know the script yet; EVAL makes it remember. SCRIPT LOAD has no key,
-      // so a cluster may send it to any node.
-      return (await this.#send("EVAL", text, ...rest)) as Reply;
-    }
-  }
-
-  /**
-   * Reconnects a client that would stay with the wrong server. Its other calls are cut, too.
-   * node-redis has no method for this.
-   */
-  #leave(): void {
-    const client = this.#client;
-    if ("call" in client) client.disconnect?.(true);
-  }
-
-  /** ioredis has another `sendCommand` too, so its `call` is checked first. */
-  async #send(command: string, ...args: string[]): Promise<unknown> {
-    const client = this.#client;
-    const answer = await ("call" in client ? client.call(command, ...args) : client.sendCommand([command, ...args]));
-    this.#hasLeft = false;
-    return answer;
   }
 }
 
