@@ -96,7 +96,10 @@ describe("a lane that pauses", () => {
       { ...place, account: "a%20b", model: "c" },
     ];
     expect(new Set(places.map(healthMark)).size).toBe(3);
-    const rows = places.map((each) => ({ name: healthMark(each), value: healthValue({ ...probing, ...each }) as string }));
+    const rows = places.map((each) => ({
+      name: healthMark(each),
+      value: healthValue({ ...probing, ...each }) as string,
+    }));
     // As an earlier version wrote it, for the first or the second.
     const former = { name: healthMark(places[1] as typeof place), value: rows[0]?.value as string };
     expect(places.map((each) => healthOf(healthsOf([...rows, former]), each))).toEqual(
