@@ -11,10 +11,13 @@ const alias =
     ? []
     : findEntries().map(({ specifier, source }) => ({ find: new RegExp(`^${specifier}$`), replacement: source }));
 
+const afterTests = "scripts/run-after-tests.ts";
 const services = "packages/batchwise/test/integration/services/global-setup.ts";
 const cores = availableParallelism();
 /** `npm run test:quick`. */
 const leftOut = process.env.BATCHWISE_QUICK === "1" ? [...slow, ...notQuick] : [];
+/** `npm test` runs the unit tests beside the integration tests, which go first. */
+const unitTimeout = process.env.BATCHWISE_BESIDE === "1" ? 300_000 : 60_000;
 const compiled = new URL("./.cache/compiled", import.meta.url).pathname;
 
 export default defineConfig({
@@ -28,12 +31,12 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          setupFiles: ["scripts/unchanged-globals.ts"],
+          setupFiles: ["scripts/unchanged-globals.ts", afterTests],
           include: unit,
           exclude: ["**/node_modules/**", ...integration, ...inThreads, ...ownProcess, ...leftOut],
           isolate: false,
           maxWorkers: cores,
-          testTimeout: 60_000,
+          testTimeout: unitTimeout,
         },
       },
       {
@@ -50,9 +53,11 @@ export default defineConfig({
         extends: true,
         test: {
           name: "integration",
+          setupFiles: [afterTests],
           globalSetup: services,
           include: integration,
           exclude: ["**/node_modules/**", ...alone],
+          isolate: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,
           // They wait for servers and processes more than they compute.
@@ -64,6 +69,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "alone",
+          setupFiles: [afterTests],
           globalSetup: services,
           include: alone,
           testTimeout: 120_000,

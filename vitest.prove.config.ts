@@ -5,6 +5,7 @@ import { defineConfig } from "vitest/config";
 import { ofSomeCases } from "./scripts/test-files.ts";
 import config from "./vitest.config.ts";
 
+const afterTests = "scripts/run-after-tests.ts";
 const services = "packages/batchwise/test/integration/services/global-setup.ts";
 
 export default defineConfig({
@@ -16,6 +17,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "prove",
+          setupFiles: [afterTests],
           include: ["{packages,compat}/*/prove/**/*.test.ts"],
           globalSetup: services,
           testTimeout: 1_800_000,
@@ -28,6 +30,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "all-cases",
+          setupFiles: [afterTests],
           include: ofSomeCases,
           env: { BATCHWISE_ALL_CASES: "1" },
           globalSetup: services,

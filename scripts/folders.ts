@@ -23,22 +23,30 @@ export const folders = Object.keys(FOLDERS) as readonly Folder[];
 /** The folders with tests of `npm test`. */
 export const tested: readonly Folder[] = folders.filter((folder) => !["compat/publish", "site"].includes(folder));
 
+/** Prints which folders `install` would install now, and how large they are. */
+export function announce(wanted: readonly Folder[]): void {
+  for (const folder of missingOf(wanted)) {
+    const [holds, megabytes] = FOLDERS[folder];
+    console.log(`Installing ${folder}: ${holds} (${megabytes} MB)`);
+  }
+}
+
 /**
  * Installs folders that are missing or older than their lock, all at once. First prints which, and
  * how large they are; rejects if one fails, with what npm printed.
  */
 export async function install(wanted: readonly Folder[]): Promise<void> {
-  const missing = wanted.filter((name) => !isInstalled(name));
-  for (const folder of missing) {
-    const [holds, megabytes] = FOLDERS[folder];
-    console.log(`Installing ${folder}: ${holds} (${megabytes} MB)`);
-  }
+  announce(wanted);
   await Promise.all(
-    missing.map(async (folder) => {
+    missingOf(wanted).map(async (folder) => {
       const { passed, output } = await runQuietly("npm ci --silent", folder);
       if (!passed) throw new Error(`npm ci failed in ${folder}\n${output}`);
     }),
   );
+}
+
+function missingOf(wanted: readonly Folder[]): Folder[] {
+  return wanted.filter((name) => !isInstalled(name));
 }
 
 /** npm writes the hidden lock at the end of an installation. */

@@ -3,11 +3,14 @@
 // shell.
 
 import { spawn, spawnSync } from "node:child_process";
+import { setPriority } from "node:os";
 import { performance } from "node:perf_hooks";
 
-interface Step {
+export interface Step {
   readonly name: string;
   readonly command: string;
+  /** The names of the steps that have to pass first. Default: none. */
+  readonly after?: readonly string[];
 }
 
 /** Runs the command in `cwd` with this process's own output; returns true if it exited with 0. */
@@ -16,11 +19,29 @@ export function run(command: string, cwd = "."): boolean {
   return spawnSync(file, args, { stdio: "inherit", cwd }).status === 0;
 }
 
-/** Resolves with the command's success (exit code 0) and its output. */
-export function runQuietly(command: string, cwd = "."): Promise<{ readonly passed: boolean; readonly output: string }> {
+/** The same without keeping this process from its other work. */
+export function runBeside(command: string): Promise<boolean> {
+  const [file = "", ...args] = command.split(" ");
+  return new Promise((resolve) => {
+    const child = spawn(file, args, { stdio: "inherit" });
+    child.once("error", () => resolve(false));
+    child.once("close", (code) => resolve(code === 0));
+  });
+}
+
+/**
+ * Resolves with the command's success (exit code 0) and its output. `niceness`: how far the command
+ * and what it starts stand back behind other processes, 0 to 19.
+ */
+export function runQuietly(
+  command: string,
+  cwd = ".",
+  niceness = 0,
+): Promise<{ readonly passed: boolean; readonly output: string }> {
   const [file = "", ...args] = command.split(" ");
   return new Promise((resolve) => {
     const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"], cwd });
+    if (niceness > 0 && child.pid !== undefined) setPriority(child.pid, niceness);
     let output = "";
     const add = (chunk: string): void => {
       output += chunk;
@@ -32,26 +53,51 @@ export function runQuietly(command: string, cwd = "."): Promise<{ readonly passe
   });
 }
 
-async function runStep({ name, command }: Step, together: boolean): Promise<string> {
+interface StepResult {
+  readonly name: string;
+  readonly passed: boolean;
+  /** For the summary. */
+  readonly line: string;
+}
+
+async function runStep({ name, command }: Step, together: boolean): Promise<StepResult> {
   if (!together) console.log(`\n== ${name}`);
   const startedAt = performance.now();
   const { passed, output } = together ? await runQuietly(command) : { passed: run(command), output: "" };
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   if (together) process.stdout.write(`\n== ${name}\n${output}`);
-  if (!passed) process.exitCode = 1;
-  return `${passed ? "ok  " : "FAIL"}  ${name} (${seconds} s)`;
+  return { name, passed, line: `${passed ? "ok  " : "FAIL"}  ${name} (${seconds} s)` };
 }
 
 /**
- * Runs the steps, at most `atOnce` at a time, and prints a line per step when all have run. With
- * `atOnce` above 1 a step's output is printed when it ends. Sets a failing exit code if one failed.
+ * Runs the steps, at most `atOnce` at a time, and returns their results when all have ended. With
+ * `atOnce` above 1 a step's output is printed when it ends. A step after one that failed does not
+ * run, and fails. Sets a failing exit code if one failed.
  */
-export async function runSteps(steps: readonly Step[], { atOnce = 1 } = {}): Promise<void> {
-  const lines: string[] = [];
-  const left = steps.entries();
-  const worker = async (): Promise<void> => {
-    for (const [index, step] of left) lines[index] = await runStep(step, atOnce > 1);
+export async function runSteps(steps: readonly Step[], { atOnce = 1 } = {}): Promise<StepResult[]> {
+  const results = new Map<string, Promise<StepResult>>();
+  let free = atOnce;
+  const waiting: (() => void)[] = [];
+  const start = async (step: Step): Promise<StepResult> => {
+    const { name, after = [] } = step;
+    const before = await Promise.all(after.map((earlier) => results.get(earlier)));
+    if (before.some((result) => result?.passed !== true))
+      return { name, passed: false, line: `FAIL  ${name} (not run)` };
+    if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+    else free -= 1;
+    const result = await runStep(step, atOnce > 1);
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+    return result;
   };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  console.log(`\n${lines.join("\n")}`);
+  for (const step of steps) results.set(step.name, start(step));
+  const ended = await Promise.all(results.values());
+  if (ended.some(({ passed }) => !passed)) process.exitCode = 1;
+  return ended;
+}
+
+/** Prints a line per step. */
+export function printResults(results: readonly StepResult[]): void {
+  console.log(`\n${results.map(({ line }) => line).join("\n")}`);
 }

@@ -97,4 +97,5 @@ export const ofSomeCases: string[] = [
   "packages/batchwise/test/dispatch/batches/submit/protocol.test.ts",
   "packages/batchwise/test/dispatch/batches/each-call.test.ts",
   "packages/batchwise/test/integration/dispatch/providers/hostile.test.ts",
+  "compat/versions/test/typescript.test.ts",
 ];

@@ -4,14 +4,14 @@
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { afterAll } from "vitest";
+import { afterEachFile } from "../../../../scripts/after-tests.ts";
 import { scratchFolder } from "../../../../packages/batchwise/test/house/repository.ts";
 import { blocksOf, home, writePrismaClient, writeRecipe } from "../../recipes.ts";
 
 const folders: string[] = [];
 
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true });
+afterEachFile(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
 });
 
 /**

@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { env } from "@huggingface/transformers";
-import { afterAll } from "vitest";
+import { afterEachFile } from "../../../../scripts/after-tests.ts";
 import { OnnxGraph } from "../../../../packages/server/src/models/onnx-graph.ts";
 import { mulberry32, randomWeights } from "../../../../packages/server/src/models/seeded-weights.ts";
 import { WORD_PIECES, wordPieceDefinition } from "../../../../packages/server/test/support/word-piece.ts";
@@ -35,7 +35,7 @@ export interface ModelOptions {
 
 const made: string[] = [];
 
-afterAll(async () => {
+afterEachFile(async () => {
   for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 

@@ -1,5 +1,6 @@
 // Both packages as a user gets them: packed, and installed from the tarballs into an empty project
-// without a network. Their dependencies are packed from this repository's own node_modules. The
+// without a network. Links to this repository's node_modules stand for their dependencies: npm
+// installs none that the packages do not name, and packing them would take half a minute. The
 // runtime of models, 290 MB, is an optional peer and not installed: neither help nor jobs nor run
 // may need it.
 
@@ -14,7 +15,7 @@ import { temporaryFolder } from "../support/folders.ts";
 import { ended, Practice, QUICK } from "../support/practice.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
-const PACKED = ["packages/batchwise", "packages/server"];
+const PACKED = ["./packages/batchwise", "./packages/server"];
 const TELEMETRY = ["api", "core", "exporter-prometheus", "resources", "sdk-metrics", "semantic-conventions"];
 const INSTALLED = [
   ...["commander", "hono", "@hono/node-server", "@huggingface/tokenizers"],
@@ -26,9 +27,9 @@ const ENV = { PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}
 const execute = promisify(execFile);
 let project: string;
 
-/** The tarballs of these folders. */
-async function pack(folders: readonly string[], to: string): Promise<string[]> {
-  const args = ["pack", ...folders, "--pack-destination", to, "--ignore-scripts", "--json"];
+/** The tarballs of both packages. */
+async function pack(to: string): Promise<string[]> {
+  const args = ["pack", ...PACKED, "--pack-destination", to, "--ignore-scripts", "--json"];
   const { stdout } = await execute("npm", args, {
     cwd: ROOT,
     env: { ...process.env, ...ENV },
@@ -40,28 +41,30 @@ async function pack(folders: readonly string[], to: string): Promise<string[]> {
 
 /** The server's own version of a dependency comes before the workspace's. */
 function installedAt(name: string): string {
-  const own = `packages/server/node_modules/${name}`;
-  return existsSync(ROOT + own) ? own : `node_modules/${name}`;
+  const own = join(ROOT, "packages/server/node_modules", name);
+  return existsSync(own) ? own : join(ROOT, "node_modules", name);
+}
+
+/** A link instead of an installation, which would take a minute for some. Returns its path. */
+function link(name: string): string {
+  const path = join(project, "node_modules", name);
+  symlinkSync(installedAt(name), path);
+  return path;
 }
 
 interface Tarball {
   readonly filename: string;
 }
 
-async function install(...tarballs: readonly string[]): Promise<void> {
-  const args = ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", ...tarballs];
-  await execute("npm", args, { cwd: project, env: { ...process.env, ...ENV } });
-}
-
 beforeAll(async () => {
   for (const file of ["packages/batchwise/dist/index.js", "packages/server/dist/cli/main.js"]) {
     if (!existsSync(ROOT + file)) throw new Error(`${file} is missing: run \`npm run build\` first`);
   }
-  const tarballs = await temporaryFolder();
   project = await temporaryFolder();
   writeFileSync(join(project, "package.json"), '{"private":true}');
-  const folders = [...PACKED, ...INSTALLED.map(installedAt)].map((path) => `./${path}`);
-  await install(...(await pack(folders, tarballs)));
+  const packages = [...(await pack(await temporaryFolder())), ...INSTALLED.map(installedAt)];
+  const args = ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", ...packages];
+  await execute("npm", args, { cwd: project, env: { ...process.env, ...ENV } });
 });
 
 function npx(...args: readonly string[]): Command {
@@ -90,7 +93,7 @@ test("in an empty project the command runs by npx, names a client that is missin
   const run = (): Command => installed(practice, "run", input, "--output", output, ...QUICK);
   const says = '--account openai needs the package "openai", which is not installed here: npm install openai';
   expect(await ended(run())).toMatchObject({ code: 2, output: expect.stringContaining(says) });
-  await install(...(await pack([`./${installedAt("openai")}`], await temporaryFolder())));
+  link("openai");
   expect(await ended(run())).toMatchObject({ code: 0, output: expect.stringContaining("20 outcomes (20 succeeded)") });
   expect(practice.lines("out.jsonl").length).toBe(20);
 
@@ -149,10 +152,8 @@ async function dimensionsServed(cwd: string, model = "batchwise-demo", ...flags:
   }
 }
 
-test("serve answers where the runtime is there, in an empty project and in a clone that is built", async () => {
-  // Packing its 290 MB would take a minute: a link stands for its installation.
-  const runtime = join(project, "node_modules/onnxruntime-node");
-  symlinkSync(join(ROOT, installedAt("onnxruntime-node")), runtime);
+test("serve by npx answers where the runtime is there, in an empty project and in a clone that is built", async () => {
+  const runtime = link("onnxruntime-node");
   expect(await dimensionsServed(project)).toBe(128);
   expect(await ended(installed(null, "demo-model", "demo"))).toMatchObject({ code: 0 });
   expect(await dimensionsServed(project, "demo", "--model", "demo")).toBe(128);
@@ -165,12 +166,4 @@ test("in an empty project every entry of the library loads by require and by imp
   for (const file of ["both-builds.mjs", "triple-handler.mjs"]) copyFileSync(join(fixtures, file), join(project, file));
   const { stdout } = await execute(process.execPath, ["both-builds.mjs"], { cwd: project });
   expect(stdout).toMatch(/^\d+ entries\n$/);
-});
-
-test("in a clone that is built the command runs by npx", async () => {
-  const { stdout } = await execute("npx", ["--offline", "batchwise", "jobs", "--help"], {
-    cwd: ROOT,
-    env: { ...process.env, ...ENV },
-  });
-  expect(stdout).toContain("Usage: batchwise jobs [options] [command]");
 });

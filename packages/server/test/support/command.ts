@@ -9,7 +9,7 @@ import { once } from "node:events";
 import { rmSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach } from "vitest";
+import { afterEachFile, afterEachTest } from "../../../../scripts/after-tests.ts";
 import { bundledProgram } from "../../../../scripts/bundled-program.ts";
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url);
@@ -35,7 +35,7 @@ export interface Command {
 
 const started: Command[] = [];
 
-afterEach(async () => {
+afterEachTest(async () => {
   for (const command of started.splice(0)) {
     if (command.process.exitCode === null && command.process.signalCode === null) command.process.kill("SIGKILL");
     await command.ended;
@@ -53,7 +53,10 @@ export interface CommandPlace {
 }
 
 let bundle: Promise<string> | undefined;
-afterAll(() => rmSync(BUNDLES, { recursive: true, force: true }));
+afterEachFile(() => {
+  bundle = undefined;
+  rmSync(BUNDLES, { recursive: true, force: true });
+});
 
 /** The same bundle for a whole test file. Not for `serve`: its threads load their own files. */
 export function bundledCommand(): Promise<string> {

@@ -1,11 +1,11 @@
 /** Embedders that are closed after each test. */
 
-import { afterEach } from "vitest";
+import { afterEachTest } from "../../../../scripts/after-tests.ts";
 import { Embedder, type EmbedderOptions } from "../../src/models/embedder.ts";
 
 const opened: Embedder[] = [];
 
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all(opened.splice(0).map((embedder) => embedder.close()));
 });
 

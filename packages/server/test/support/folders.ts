@@ -3,11 +3,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
+import { afterEachFile } from "../../../../scripts/after-tests.ts";
 
 const made: string[] = [];
 
-afterAll(async () => {
+afterEachFile(async () => {
   for (const folder of made.splice(0)) await rm(folder, { recursive: true, force: true });
 });
 

@@ -7,7 +7,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type FakeOptions, type FakeProvider, fakeProvider, type Listening } from "batchwise/dispatch/testing";
-import { afterEach } from "vitest";
+import { afterEachTest } from "../../../../scripts/after-tests.ts";
 import { databaseParent } from "../../../batchwise/test/dispatch/stores/sqlite/folder.ts";
 import { bundledCommand, type Command, startCommandIn } from "./command.ts";
 import { temporaryFolder } from "./folders.ts";
@@ -20,7 +20,7 @@ const MOST_MS = 60_000;
 
 const open: Practice[] = [];
 
-afterEach(async () => {
+afterEachTest(async () => {
   for (const practice of open.splice(0)) await practice.close();
 });
 

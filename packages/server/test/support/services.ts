@@ -1,13 +1,13 @@
 /** Services on real sockets, closed after each test. */
 
 import { connect } from "node:net";
-import { afterEach } from "vitest";
+import { afterEachTest } from "../../../../scripts/after-tests.ts";
 import { type Service, type ServiceOptions, startService } from "../../src/http/service.ts";
 import { smallEncoder } from "./small-encoder.ts";
 
 const services: Service[] = [];
 
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all(services.splice(0).map((service) => service.close()));
 });
 

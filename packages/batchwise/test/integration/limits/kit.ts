@@ -3,17 +3,26 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "batchwise";
 import type { Redis } from "ioredis";
 import { onTestFinished } from "vitest";
+import { afterEachFile } from "../../../../../scripts/after-tests.ts";
+import { bundledProgram } from "../../../../../scripts/bundled-program.ts";
+import { scratchFolder } from "../../house/repository.ts";
 import { redisPlace } from "../services/kept.ts";
 import { clientAt } from "../services/redis.ts";
 import type { LimiterWork } from "./limiter-child.ts";
 
-const CHILD = fileURLToPath(new URL("limiter-child.ts", import.meta.url));
+let folder: string | undefined;
+let program: Promise<string> | undefined;
+
+afterEachFile(() => {
+  if (folder !== undefined) rmSync(folder, { recursive: true });
+  folder = program = undefined;
+});
 
 let keys = 0;
 /** A Redis server, and a key that no other test uses. */
@@ -71,8 +80,10 @@ export interface LimiterChild {
   begin(): void;
 }
 
-export function startChild(work: LimiterWork): LimiterChild {
-  const child: ChildProcess = spawn(process.execPath, ["--no-warnings", CHILD, JSON.stringify(work)], {
+export async function startChild(work: LimiterWork): Promise<LimiterChild> {
+  folder ??= scratchFolder("limiter-child");
+  program ??= bundledProgram(new URL("limiter-child.ts", import.meta.url), folder);
+  const child: ChildProcess = spawn(process.execPath, ["--no-warnings", await program, JSON.stringify(work)], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   onTestFinished(() => {

@@ -4,47 +4,7 @@ import { createBatcher, type LimiterClient } from "batchwise";
 import { redisRateLimiter } from "batchwise/limits/redis";
 import { createClient } from "redis";
 import { expect, onTestFinished, test } from "vitest";
-import { ioredis, pause, place, startChild, Taker } from "./kit.ts";
-import type { LimiterWork } from "./limiter-child.ts";
-
-const RUN_MS = 4_000;
-const PER_SECOND = 1_000;
-
-/**
- * What eight processes were granted of one limit, each, for four seconds. It is never more than the
- * limit allows.
- */
-async function grantedToEight(): Promise<readonly number[]> {
-  const { port, key } = await place();
-  const works = Array.from({ length: 8 }, (_, index): LimiterWork => {
-    const client = index % 2 === 0 ? "ioredis" : "node-redis";
-    return { port, client, key, costPerMinute: PER_SECOND * 60, maxBatchSize: 20, runMs: RUN_MS };
-  });
-  const children = works.map((work) => startChild(work));
-  for (const child of children) expect(await child.line()).toBe("ready");
-  const beganAt = Date.now();
-  for (const child of children) child.begin();
-  const granted = await Promise.all(children.map(async (child) => Number(await child.line())));
-  // All began within `beganLateMs`, and the bucket was full: a second's worth.
-  const beganLateMs = Math.min(200, Date.now() - beganAt - RUN_MS);
-  const allowed = (PER_SECOND * (RUN_MS + Math.max(0, beganLateMs))) / 1_000 + PER_SECOND;
-  expect(sumOf(granted)).toBeLessThanOrEqual(allowed * 1.001);
-  return granted;
-}
-
-function sumOf(granted: readonly number[]): number {
-  return granted.reduce((left, right) => left + right, 0);
-}
-
-test("eight processes use at least 97 % of a limit together, and at most 0.1 % more than it allows", async () => {
-  const least = PER_SECOND + 0.97 * PER_SECOND * (RUN_MS / 1_000);
-  let granted = await grantedToEight();
-  // On a machine that is busy with other tests they may be served late: they get two more tries.
-  for (let tries = 1; tries < 3 && sumOf(granted) < least; tries += 1) granted = await grantedToEight();
-  expect(sumOf(granted)).toBeGreaterThanOrEqual(least);
-  // They were served in turn.
-  for (const share of granted) expect(share).toBeGreaterThan(sumOf(granted) / 8 / 4);
-}, 60_000);
+import { ioredis, pause, place, Taker } from "./kit.ts";
 
 test.each(["ioredis", "node-redis"] as const)(
   "a batcher keeps a limit of calls with a client of %s",

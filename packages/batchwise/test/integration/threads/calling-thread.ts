@@ -3,7 +3,7 @@
 
 import { Worker } from "node:worker_threads";
 import type { SharedBatcher } from "batchwise/threads";
-import { afterEach } from "vitest";
+import { afterEachTest } from "../../../../../scripts/after-tests.ts";
 
 export interface Job {
   readonly id: number;
@@ -36,7 +36,7 @@ export type SeenError =
 
 const started: CallingThread[] = [];
 
-afterEach(async () => {
+afterEachTest(async () => {
   await Promise.all(started.splice(0).map((thread) => thread.worker.terminate()));
 });
 

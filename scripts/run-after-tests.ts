@@ -1,0 +1,9 @@
+// A setup file of vitest, which runs it before each test file: runs after each test, and after each
+// file, what shared test support has registered.
+
+import { afterAll, afterEach } from "vitest";
+import { endFile, endTest, willBeRun } from "./after-tests.ts";
+
+willBeRun();
+afterEach(endTest);
+afterAll(endFile);
