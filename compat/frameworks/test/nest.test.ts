@@ -3,15 +3,15 @@
 // requires.
 
 import { cpSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { root } from "../../../packages/batchwise/test/house/repository.ts";
-import { type Ended, Project } from "../../../packages/batchwise/test/tools/project.ts";
+import { Project } from "../../../packages/batchwise/test/tools/project.ts";
 import { oldestRuntime } from "../../runtimes/runtimes.ts";
 import { home, writeRecipe } from "../recipes.ts";
 
 const tsc = `${root}compat/versions/node_modules/typescript-5/bin/tsc`;
 
-const source = `
+const service = `
   import "reflect-metadata";
   import { Injectable, Module, type OnModuleDestroy } from "@nestjs/common";
   import { NestFactory } from "@nestjs/core";
@@ -84,14 +84,13 @@ const shop = `
   void main();
 `;
 
-describe.each([11, 12])("NestJS %i", (major) => {
-  /** Compiles the application and the recipe, and runs it on the oldest release of Node.js. */
-  function run(main: string): Ended {
-    const project = new Project(
-      "nest",
-      { "main.ts": main, "tsconfig.json": { compilerOptions, files: ["main.ts"] } },
-      home,
-    );
+test.each([11, 12])(
+  "in NestJS %i a decorated service merges its calls, and the recipe's provider answers 503 when it is full, and closes",
+  (major) => {
+    // One program for both applications: the compiler takes most of the time.
+    const files = { "service.ts": service, "shop.ts": shop };
+    const settings = { compilerOptions, files: Object.keys(files) };
+    const project = new Project("nest", { ...files, "tsconfig.json": settings }, home);
     writeRecipe("NestJS", project.folder);
     for (const part of major === 11 ? ["common", "core"] : []) {
       cpSync(`${home}node_modules/nest-11-${part}`, `${project.folder}node_modules/@nestjs/${part}`, {
@@ -99,12 +98,8 @@ describe.each([11, 12])("NestJS %i", (major) => {
       });
     }
     expect(project.run(tsc, ["-p", "."])).toEqual({ status: 0, output: "" });
-    return project.run(oldestRuntime(), ["dist/main.js"]);
-  }
-
-  test("merges the calls of a decorated service", () => {
-    const { status, output } = run(source);
-    expect({ status, ...JSON.parse(output) }).toEqual({
+    const ofService = project.run(oldestRuntime(), ["dist/service.js"]);
+    expect({ status: ofService.status, ...JSON.parse(ofService.output) }).toEqual({
       status: 0,
       found: [["price of 1"], ["price of 2", "price of 3"], ["price of 4"]],
       sizes: [3, 1],
@@ -113,11 +108,8 @@ describe.each([11, 12])("NestJS %i", (major) => {
       completed: 4,
       hasDispatcher: true,
     });
-  });
-
-  test("injects the recipe's provider, answers 503 when it is full, and closes it", () => {
-    const { status, output } = run(shop);
+    const { status, output } = project.run(oldestRuntime(), ["dist/shop.js"]);
     expect({ status, output }).toEqual({ status: 0, output: expect.stringMatching(/^{.*}\n$/) });
     expect(JSON.parse(output)).toEqual({ totals: [3, 3], refused: [503, "QUEUE_FULL"], closed: "CLOSED" });
-  });
-});
+  },
+);

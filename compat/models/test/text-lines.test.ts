@@ -3,7 +3,7 @@
 
 import { spawnSync } from "node:child_process";
 import type { Tensor } from "batchwise/tensor";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { built, root } from "../../../packages/batchwise/test/house/repository.ts";
 import { type DrawnLine, drawLines } from "../examples/text-lines/drawn-lines.ts";
 import { pictureTensor } from "../examples/text-lines/line-picture.ts";
@@ -18,7 +18,7 @@ let stretched: readonly Picture[];
 let kept: readonly Picture[];
 
 beforeAll(async () => {
-  drawn = await drawLines(40, 7);
+  drawn = await drawLines(16, 7);
   stretched = await Promise.all(drawn.map(({ png }) => pictureTensor(png)));
   kept = await Promise.all(drawn.map(({ png }) => pictureTensor(png, { widthStep: 1 })));
 });
@@ -42,7 +42,7 @@ describe("lines of text", () => {
     const recogniser = await opened(EQUAL_WIDTHS);
     const together = await Promise.all(stretched.map((x) => recogniser.read(x)));
     expect(recogniser.batcher.stats().averageBatchSize).toBeGreaterThan(1);
-    expect(rightOf(together.map(({ text }) => text))).toBeGreaterThanOrEqual(37);
+    expect(rightOf(together.map(({ text }) => text))).toBeGreaterThanOrEqual(15);
     for (const [index, x] of stretched.entries()) {
       const alone = await recogniser.read(x);
       expect(together[index]?.text).toBe(alone.text);
@@ -54,10 +54,10 @@ describe("lines of text", () => {
     const recogniser = await opened(PADDED);
     const together = await Promise.all(kept.map((x) => recogniser.read(x)));
     const { averageBatchSize, averageBatchCost, batches } = recogniser.batcher.stats();
-    expect(averageBatchSize).toBeGreaterThan(3);
+    expect(averageBatchSize).toBeGreaterThan(2);
     expect(averageBatchCost * batches).toBeGreaterThan(kept.reduce((sum, { data }) => sum + data.length, 0));
     // Not all: this model sees padding. docs/tensors.md has how much it matters.
-    expect(rightOf(together.map(({ text }) => text))).toBeGreaterThanOrEqual(36);
+    expect(rightOf(together.map(({ text }) => text))).toBeGreaterThanOrEqual(14);
   });
 });
 
@@ -65,12 +65,17 @@ describe.each([
   { name: "equal widths", options: EQUAL_WIDTHS },
   { name: "any widths", options: PADDED },
 ])("among lines of $name", ({ options }) => {
+  let recogniser: Recogniser;
+  beforeAll(async () => {
+    recogniser = await Recogniser.open({ ...options, ...FULL });
+  });
+  afterAll(() => recogniser.batcher.close());
+
   test.each([
     { name: "one channel", poison: () => picture(1, 48), says: "got [1, 1, 48," },
     { name: "a height of 47", poison: () => picture(3, 47), says: "got [1, 3, 47," },
     { name: "NaN in it", poison: () => picture(3, 48, Number.NaN), says: "finite" },
   ])("a picture with $name fails only its own caller", async ({ poison, says }) => {
-    const recogniser = await opened(options);
     const good = Array.from({ length: 5 }, () => stretched[0] as Picture);
     const calls = [...good.slice(0, 2), poison(), ...good.slice(2)].map((x) => recogniser.read(x));
     const settled = await Promise.allSettled(calls);

@@ -4,8 +4,8 @@
 import { rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
-import { afterEachFile } from "../../../../scripts/after-tests.ts";
 import { scratchFolder } from "../../../../packages/batchwise/test/house/repository.ts";
+import { afterEachFile } from "../../../../scripts/after-tests.ts";
 import { blocksOf, home, writePrismaClient, writeRecipe } from "../../recipes.ts";
 
 const folders: string[] = [];

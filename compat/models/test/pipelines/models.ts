@@ -6,10 +6,10 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { env } from "@huggingface/transformers";
-import { afterEachFile } from "../../../../scripts/after-tests.ts";
 import { OnnxGraph } from "../../../../packages/server/src/models/onnx-graph.ts";
 import { mulberry32, randomWeights } from "../../../../packages/server/src/models/seeded-weights.ts";
 import { WORD_PIECES, wordPieceDefinition } from "../../../../packages/server/test/support/word-piece.ts";
+import { afterEachFile } from "../../../../scripts/after-tests.ts";
 
 export const WIDTH = 8;
 const LABELS = ["contradiction", "neutral", "entailment"];
