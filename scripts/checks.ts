@@ -3,7 +3,7 @@
 import { folders } from "./folders.ts";
 import type { Step } from "./steps.ts";
 
-/** `installed`, `built`: the steps that install all folders and that build, where these run along. */
+/** The steps that install all folders, and that build, where they run along with the checks. */
 interface Needs {
   readonly installed: readonly string[];
   readonly built: readonly string[];
