@@ -195,8 +195,8 @@ const waiting: readonly Fault[] = [
   {
     name: "hands over an item that had no time when it was submitted",
     file: "core/submit/intake.ts",
-    find: "if (timeoutMs <= 0) throw new Gone",
-    replace: "if (timeoutMs < -1e9) throw new Gone",
+    find: "else if (timeoutMs <= 0) refuse",
+    replace: "else if (timeoutMs < -1e9) refuse",
   },
   {
     name: "resolves idle while a batch pauses before a retry",
@@ -362,8 +362,8 @@ const running: readonly Fault[] = [
   {
     name: "answers from the cache of another key",
     file: "core/submit/intake.ts",
-    find: "inFlight.open(scope, cacheKeyOf(key, dedupeKey), entry)",
-    replace: "inFlight.open(scope, cacheKeyOf(undefined, dedupeKey), entry)",
+    find: "scopeOf(key, dedupeKey), cacheKeyOf(key, dedupeKey), entry",
+    replace: "scopeOf(key, dedupeKey), cacheKeyOf(undefined, dedupeKey), entry",
   },
   {
     name: "stores a result that was forgotten while it ran",

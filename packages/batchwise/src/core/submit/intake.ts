@@ -18,7 +18,6 @@ import type { Pending } from "./pending.ts";
 import {
   type CallOptions,
   dedupeKeyOf,
-  Gone,
   optionsOfItem,
   ownCost,
   readCallOptions,
@@ -27,6 +26,13 @@ import {
   readSubmit,
 } from "./read-item.ts";
 import type { Services } from "./services.ts";
+
+/** The call of an item: its options, and the dedupe keys that were read before. */
+interface ReadCall {
+  readonly size: number;
+  readonly options: () => CallOptions;
+  readonly keys: readonly ReadDedupeKey[] | null;
+}
 
 /** Dependencies of the intake. */
 export interface IntakeParts {
@@ -76,7 +82,7 @@ export class Intake {
     const entry = new Entry(item, recipient, moment, 0);
     if (isFirst || selfCalls.isWatching) selfCalls.note(entry);
     if (submit === undefined && this.#isPlain) this.#admission.acceptPlain(entry);
-    else this.#acceptRead(entry, submit, this.#services.options.smallCallFirst >= 1, undefined);
+    else this.#accept(entry, submit, null);
   }
 
   /**
@@ -96,15 +102,15 @@ export class Intake {
     // A getter may have flushed.
     if (turn.moment !== moment) for (const entry of entries) entry.moment = turn.moment;
     recorder.submitted(length, moment);
-    const keys = this.#mayBeTooLarge(length) ? readDedupeKeys(entries, this.#services.options) : null;
-    if (this.#mayBeTooLarge(length) && this.#refuseTooLarge(entries, keys)) return;
+    const isLarge = this.#mayBeTooLarge(length);
+    const keys = isLarge ? readDedupeKeys(entries, this.#services.options) : null;
+    if (isLarge && this.#refuseTooLarge(entries, keys)) return;
     if (submit === undefined && this.#isPlain) {
       this.#admission.acceptAll(entries);
       return;
     }
-    const ofCall = readOnce(() => readCallOptions(submit));
-    const isSmall = length <= this.#services.options.smallCallFirst;
-    for (const [index, entry] of entries.entries()) this.#acceptOfCall(entry, ofCall, isSmall, keys?.[index]);
+    const read = { size: length, options: readOnce(() => readCallOptions(submit)), keys };
+    for (const entry of entries) this.#accept(entry, undefined, read);
   }
 
   /** True for a large call, unless a cache may have its items. */
@@ -115,15 +121,15 @@ export class Intake {
 
   /**
    * Refuses a whole call that can never fit; returns false if it may: equal items share places,
-   * also those in flight.
+   * also those in flight. `dedupe` may have closed the batcher.
    */
   #refuseTooLarge(entries: readonly Entry[], keys: readonly ReadDedupeKey[] | null): boolean {
     const joinable = keys === null ? 0 : this.#inFlight.size;
     const { maxQueueSize } = this.#services.options;
     const limits = { name: this.#services.name, maxQueueSize };
     const refusal = largeCallRefusal(entries.length, keys, joinable, limits);
-    if (refusal === null) return false;
-    for (const entry of entries) this.#refuse(entry, refusal(), "rejected");
+    if (refusal === null || this.isClosed) return false;
+    for (const entry of entries) refuse(this.#services, entry, refusal(), "rejected");
     return true;
   }
 
@@ -143,60 +149,52 @@ export class Intake {
     await inFlight.cache?.delete(cacheKeyOf(key, dedupeKey));
   }
 
-  #acceptOfCall(entry: Entry, ofCall: () => CallOptions, isSmall: boolean, dedupeKey: ReadDedupeKey | undefined): void {
-    let own: SubmitOptions | undefined;
+  /** Reads an item and its options. Queues it, or joins it to an equal one. */
+  #accept(entry: Entry, submit: SubmitOptions | undefined, call: ReadCall | null): void {
+    if (this.#isOver(entry)) return;
+    const { options } = this.#services;
+    const { dedupe } = options;
     try {
-      own = this.isClosed ? undefined : optionsOfItem(ofCall(), entry.item);
+      readSubmit(call === null ? submit : optionsOfItem(call.options(), entry.item), entry);
+      if (this.#isOver(entry)) return;
+      if ((call?.size ?? 1) <= options.smallCallFirst) entry.ownFacts.isSmall = true;
+      const read = call?.keys?.[entry.position];
+      const dedupeKey = dedupe && (read === undefined ? dedupeKeyOf(dedupe, entry.item) : read());
+      readKey(entry, options);
+      if (dedupeKey !== undefined && this.#join(entry, dedupeKey)) return;
+      const promised = this.#read(entry);
+      // The user's functions may have closed the batcher, or submitted an equal item.
+      if (this.#isOver(entry) || (dedupeKey !== undefined && this.#join(entry, dedupeKey))) return;
+      if (dedupeKey === undefined) this.#enterAlone(entry, promised);
+      else this.#share(entry, dedupeKey, promised);
     } catch (error) {
       this.#refuse(entry, error);
-      return;
     }
-    this.#acceptRead(entry, own, isSmall, dedupeKey);
   }
 
-  /** `dedupeKey`: given if it has been read already. */
-  #acceptRead(
-    entry: Entry,
-    submit: SubmitOptions | undefined,
-    isSmall: boolean,
-    dedupeKey: ReadDedupeKey | undefined,
-  ): void {
-    const { dedupe } = this.#services.options;
-    try {
-      if (this.isClosed) throw closedError(this.#services.name);
-      readSubmit(submit, entry);
-      this.#checkHasTime(entry);
-      if (isSmall) entry.ownFacts.isSmall = true;
-      if (dedupe === undefined) this.#acceptOne(entry);
-      else this.#acceptEqual(entry, dedupeKey === undefined ? dedupeKeyOf(dedupe, entry.item) : dedupeKey());
-    } catch (error) {
-      this.#refuse(entry, error);
-    }
+  #refuse(entry: Entry, error: unknown): void {
+    refuse(this.#services, entry, error, refusalOf(error));
   }
 
   /**
-   * Throws for an item without time left: it might be packed before the next check of deadlines.
+   * Refuses an item if the batcher is closed, or its signal has aborted, or its deadline was not
+   * after its submit: it might be packed before the next check of deadlines. Returns whether it
+   * did.
    */
-  #checkHasTime({ facts: { timeoutMs = Infinity } }: Entry): void {
-    if (timeoutMs <= 0) throw new Gone(deadlineError(this.#services.name, timeoutMs), "expired");
+  #isOver(entry: Entry): boolean {
+    const { signal, timeoutMs = Infinity } = entry.facts;
+    const { name } = this.#services;
+    if (this.isClosed) refuse(this.#services, entry, closedError(name), "rejected");
+    else if (signal?.aborted) refuse(this.#services, entry, reasonOf(signal), "cancelled");
+    else if (timeoutMs <= 0) refuse(this.#services, entry, deadlineError(name, timeoutMs), "expired");
+    else return false;
+    return true;
   }
 
-  #refuse(entry: Entry, error: unknown, outcome = refusalOf(error)): void {
-    if (Gone.is(error)) refuse(this.#services, entry, error.reason, error.outcome);
-    else refuse(this.#services, entry, error, outcome);
-  }
-
-  #acceptOne(entry: Entry): void {
-    readKey(entry, this.#services.options);
-    const promised = this.#read(entry);
-    const { signal, timeoutMs } = entry.facts;
-    this.#checkStillWanted(entry);
-    if (
-      promised !== null ||
-      this.#services.options.timeoutMs < Infinity ||
-      signal !== undefined ||
-      timeoutMs !== undefined
-    ) {
+  /** Queues an entry of its own. A caller who may leave gets an object for it. */
+  #enterAlone(entry: Entry, promised: Promise<unknown> | null): void {
+    const { signal, timeoutMs = this.#services.options.timeoutMs } = entry.facts;
+    if (promised !== null || signal !== undefined || timeoutMs < Infinity) {
       const caller = this.#caller(entry);
       caller.place = entry;
       entry.recipient = caller;
@@ -239,7 +237,7 @@ export class Intake {
     inContext(() => {
       promised.then(
         (item) => settle(() => this.#enterPrepared(entry, item)),
-        (error: unknown) => settle(() => this.#refuse(entry, error, "failed")),
+        (error: unknown) => settle(() => refuse(this.#services, entry, error, "failed")),
       );
     });
   }
@@ -273,29 +271,20 @@ export class Intake {
     return cost;
   }
 
-  /**
-   * Joins the place of an equal item, or creates one: first looked up in the cache, queued on a
-   * miss.
-   */
-  #acceptEqual(entry: Entry, dedupeKey: string): void {
-    readKey(entry, this.#services.options);
+  /** Opens a place that equal items may join: first looked up in the cache, queued on a miss. */
+  #share(entry: Entry, dedupeKey: string, promised: Promise<unknown> | null): void {
     const { key } = entry;
-    const scope = scopeOf(key, dedupeKey);
-    if (this.#join(entry, scope)) return;
-    const promised = this.#read(entry);
-    this.#checkStillWanted(entry);
-    // A called function may have submitted an equal item.
-    if (this.#join(entry, scope)) return;
     const caller = this.#caller(entry);
-    const shared = this.#inFlight.open(scope, cacheKeyOf(key, dedupeKey), entry);
+    const shared = this.#inFlight.open(scopeOf(key, dedupeKey), cacheKeyOf(key, dedupeKey), entry);
     shared.join(caller, entry.priority);
     this.#inFlight.lookUp(shared, this.#pending, this.#services, () => this.#enter(entry, promised));
   }
 
-  #join(entry: Entry, scope: string): boolean {
-    const known = this.#inFlight.find(scope);
+  /** Joins the place of an equal item, if there is one. Returns false if there is none. */
+  #join(entry: Entry, dedupeKey: string): boolean {
+    const known = this.#inFlight.find(scopeOf(entry.key, dedupeKey));
     if (known === undefined) return false;
-    this.#checkStillWanted(entry);
+    if (this.#isOver(entry)) return true;
     known.join(this.#caller(entry), entry.priority);
     this.#capture(known.entry);
     this.#services.selfCalls.joined(entry, known.entry);
@@ -317,12 +306,6 @@ export class Intake {
     const { timeoutMs = this.#services.options.timeoutMs, signal } = entry.facts;
     entry.facts.signal = undefined;
     return new Caller(this.#services, entry, timeoutMs, signal);
-  }
-
-  /** Throws if the user's functions have closed the batcher or aborted the signal. */
-  #checkStillWanted({ facts: { signal } }: Entry): void {
-    if (this.isClosed) throw closedError(this.#services.name);
-    if (signal?.aborted) throw new Gone(reasonOf(signal), "cancelled");
   }
 }
 

@@ -2,7 +2,6 @@
 // in the caller's async context; their errors concern only this item. Reads everything once.
 
 import type { ResolvedOptions } from "../contract/options.ts";
-import type { FailedOutcome } from "../contract/outcome.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { ignoreIfPromise } from "../contract/thenable.ts";
 import type { SubmitManyOptions, SubmitOptions } from "../contract/types.ts";
@@ -21,39 +20,18 @@ import {
   refuseUnknown,
 } from "../contract/validate.ts";
 import type { Entry } from "../queue/entry.ts";
-import { reasonOf } from "./abort-signals.ts";
 
 export const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
 /** The most frequent ones first. */
 const SUBMIT_OPTIONS: readonly string[] = ["priority", "signal", "timeoutMs", "key", "cost", "context"];
 
-/**
- * Thrown while a submit is read if its caller has left: the signal has aborted, or the deadline was
- * not after the submit.
- */
-export class Gone {
-  readonly #brand = true;
-  readonly reason: unknown;
-  readonly outcome: FailedOutcome;
-
-  constructor(reason: unknown, outcome: FailedOutcome) {
-    this.reason = reason;
-    this.outcome = outcome;
-  }
-
-  /** Never throws: a check of a private field does not call a Proxy, unlike `instanceof`. */
-  static is(value: unknown): value is Gone {
-    return typeof value === "object" && value !== null && #brand in value;
-  }
-}
-
 /** The cost of an item whose submit gives none. */
 const NO_COST = -1;
 
 /**
  * Reads the options of a submit, each once: a getter may return another value the next time. Throws
- * INVALID_OPTION or Gone.
+ * INVALID_OPTION.
  */
 export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): void {
   entry.cost = NO_COST;
@@ -62,8 +40,9 @@ export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): voi
   const { signal } = submit;
   if (signal !== undefined) {
     check("signal", aSignal, signal);
-    if (signal.aborted) throw new Gone(reasonOf(signal), "cancelled");
     entry.ownFacts.signal = signal;
+    // Its caller has left: no other option matters, not even an invalid one.
+    if (signal.aborted) return;
   }
   checkNames(submit);
   readNumbers(submit, entry);
