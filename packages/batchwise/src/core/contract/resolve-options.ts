@@ -154,23 +154,23 @@ function hasTarget(ms = Infinity): boolean {
 function checkTogether(options: BatchOptions<unknown, unknown>): void {
   const { batchCost = "padded", cache, dedupe, gather, clock, limiter, order, prefetch = 0, targetLatencyMs } = options;
   if (order === "length" && batchCost !== "padded") {
-    throw expected("batchCost", { ...oneOf("padded"), expected: '"padded" when `order` is "length"' }, batchCost);
+    throw expected("batchCost", { type: "string", expected: '"padded" when `order` is "length"' }, batchCost);
   }
   if (cache !== undefined && dedupe === undefined) {
-    throw expected("dedupe", { ...aFunction, expected: "a function when `cache` is set" }, undefined);
+    throw expected("dedupe", { type: "function", expected: "a function when `cache` is set" }, undefined);
   }
   if (cache?.nullIsResult !== undefined) check("cache.nullIsResult", aBoolean, cache.nullIsResult);
   if ((limiter !== undefined || hasTarget(targetLatencyMs)) && prefetch > 0) {
-    const none = { ...finiteIntegerFrom(0), expected: "0 when `limiter` or `targetLatencyMs` is set" };
-    throw expected("prefetch", none, prefetch);
+    const none = "0 when `limiter` or `targetLatencyMs` is set";
+    throw expected("prefetch", { type: "number", expected: none }, prefetch);
   }
   checkGather(gather, clock);
 }
 
 function checkGather(gather: ConfigureOptions["gather"], clock: Clock = systemClock): void {
   if (gather !== "tick" || clock === systemClock || typeof clock.setImmediate === "function") return;
-  const rule = { ...aFunction, expected: 'a function where `gather` is "tick"' };
-  throw expected("clock.setImmediate", rule, clock.setImmediate);
+  const missing = 'a function where `gather` is "tick"';
+  throw expected("clock.setImmediate", { type: "function", expected: missing }, clock.setImmediate);
 }
 
 function resolve(given: BatchOptions<unknown, unknown>, name: string): ResolvedOptions {
@@ -180,8 +180,8 @@ function resolve(given: BatchOptions<unknown, unknown>, name: string): ResolvedO
   const isLearned = learnsBatchCost || hasTarget(options.targetLatencyMs);
   const { maxBatchSize = isLearned ? LEARNED_SIZE : PLAIN_SIZE, preferredBatchSize = maxBatchSize } = options;
   if (preferredBatchSize > maxBatchSize) {
-    const rule = { ...unboundedIntegerFrom(1), expected: `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})` };
-    throw expected("preferredBatchSize", rule, preferredBatchSize);
+    const most = `an integer from 1 to \`maxBatchSize\` (${maxBatchSize})`;
+    throw expected("preferredBatchSize", { type: "number", expected: most }, preferredBatchSize);
   }
   const maxBatchCost = learnsBatchCost ? Infinity : options.maxBatchCost;
   return Object.freeze({ ...options, maxBatchSize, preferredBatchSize, maxBatchCost });

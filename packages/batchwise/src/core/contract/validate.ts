@@ -14,6 +14,9 @@ export interface Rule {
   readonly or?: (value: unknown) => boolean;
 }
 
+/** The part of a rule that a message needs. */
+type Expected = Pick<Rule, "expected" | "type"> & Partial<Rule>;
+
 const always = (): boolean => true;
 
 /** True for a valid cost of an item. */
@@ -71,7 +74,7 @@ export function invalidOption(Kind: typeof TypeError | typeof RangeError, messag
 
 export function expected(
   name: string,
-  rule: Rule,
+  rule: Expected,
   value: unknown,
   Kind: typeof TypeError | typeof RangeError = isOfType(rule, value) && rule.type !== "object" ? RangeError : TypeError,
 ): Error {
@@ -79,7 +82,7 @@ export function expected(
 }
 
 /** The same for a value that a user's function returned: always a RangeError. */
-export function rangeError(name: string, rule: Rule, value: unknown): Error {
+export function rangeError(name: string, rule: Expected, value: unknown): Error {
   return expected(name, rule, value, RangeError);
 }
 
@@ -89,7 +92,7 @@ export function check(name: string, rule: Rule, value: unknown): void {
   throw expected(name, rule, value);
 }
 
-function isOfType({ type }: Rule, value: unknown): boolean {
+function isOfType({ type }: Expected, value: unknown): boolean {
   return typeof value === type && value !== null;
 }
 

@@ -79,8 +79,8 @@ export class BatcherCore implements Batcher<unknown, unknown> {
       tooLargeError: terms.tooLargeError,
     });
     this.#scheduler = new Scheduler(services, this.#admission, this.#pending);
-    warnOfIdle(prepared, stages, services.events);
-    warnOfWait(prepared.options, services.events);
+    warnOfIdle(services);
+    warnOfWait(services);
     for (const name of HOT) this[name] = this[name].bind(this) as never;
   }
 
@@ -152,10 +152,9 @@ export class BatcherCore implements Batcher<unknown, unknown> {
   configure(changes: ConfigureOptions): void {
     checkIsObject("changes", changes);
     const services = this.#services;
-    const prepared = services.prepared.with(changes);
-    services.prepared = prepared;
-    services.options = prepared.options;
-    warnOfWait(prepared.options, services.events);
+    services.prepared = services.prepared.with(changes);
+    services.options = services.prepared.options;
+    warnOfWait(services);
     this.#intake.configure();
     this.#scheduler.configure();
   }

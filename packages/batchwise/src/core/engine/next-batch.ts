@@ -119,9 +119,8 @@ export class NextBatch implements ChoiceState, TargetView {
   }
 
   /** A batch that has asked the limiter has gathered, and keeps its place in the order. */
-  lane(gate: Gate, passedAt: number, now: number): Choice {
+  lane(gate: Gate, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;
-    this.passedAt = passedAt;
     return chooseLane(this.queue, this.#limited(this.packer.limits(this.services.options)), this, now);
   }
 

@@ -77,7 +77,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   get slotWaitMs(): number {
     if (this.#queue.size === 0 || this.slots.isFree) return -Infinity;
     const now = this.services.clock.now();
-    const choice = this.services.inContext(() => this.next.lane("open", Infinity, now));
+    const choice = this.services.inContext(() => this.next.lane("open", now));
     return now - (choice.lane === null ? choice.wakeAt : this.#queue.oldestAt());
   }
 
@@ -101,11 +101,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   /** Looks at everything that waits. */
   again(): void {
     this.#pump("open");
-  }
-
-  passEnded(): boolean {
-    this.again();
-    return this.#queue.size > 0;
   }
 
   pause(): void {
@@ -299,7 +294,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       return true;
     }
     const { departures } = this.#queue;
-    const choice = this.next.lane(gate, this.#wake.passedAt, now);
+    const choice = this.next.lane(gate, now);
     for (const lane of choice.notReady) this.#queue.markCold(lane);
     if (choice.lane === null) {
       this.#limiter?.withdraw();

@@ -12,8 +12,6 @@ import { warnOfHeldItems } from "./warnings.ts";
 /** The scheduler, which looks at the queue. */
 export interface Woken {
   again(): void;
-  /** A pass that was waited for has ended. Returns whether entries still wait. */
-  passEnded(): boolean;
   flush(key: string | undefined, done: () => void): void;
 }
 
@@ -26,8 +24,6 @@ export class WakeUp {
   #stopHolding: (() => void) | null = null;
   #hasWarnedOfPause = false;
   #waitsForPass = false;
-  /** End of the last pass that left entries waiting. */
-  passedAt: number = -Infinity;
 
   constructor(woken: Woken, services: Services, next: NextBatch) {
     this.#woken = woken;
@@ -39,10 +35,11 @@ export class WakeUp {
   afterPass(): void {
     if (this.#waitsForPass) return;
     this.#waitsForPass = true;
-    const { options, clock } = this.#services;
+    const { options, clock, queue } = this.#services;
     const ended = (): void => {
       this.#waitsForPass = false;
-      if (this.#woken.passEnded()) this.passedAt = clock.now();
+      this.#woken.again();
+      if (queue.size > 0) this.#next.passedAt = clock.now();
     };
     if (options.clock === systemClock) endOfPass(ended);
     else options.clock.setImmediate?.(ended);

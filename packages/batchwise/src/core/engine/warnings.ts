@@ -3,40 +3,39 @@
 
 import { countOf } from "../contract/errors.ts";
 import type { Events } from "../contract/events.ts";
-import type { Stages } from "../contract/handler.ts";
-import type { ResolvedOptions } from "../contract/options.ts";
-import type { PreparedOptions } from "../contract/resolve-options.ts";
 import type { Services } from "../submit/services.ts";
 
 /** Warns of each option without effect beside others when the batcher is made. */
-export function warnOfIdle({ options, given }: PreparedOptions, { prepare }: Stages, events: Events): void {
+export function warnOfIdle({ prepared: { options, given }, stages, events }: Services): void {
   const { prefetch, order, batchCost, preferredBatchSize, maxWaitMs, timeoutMs, onFull, maxQueueSize } = options;
-  if (prefetch > 0 && prepare === undefined)
-    warn(
-      events,
-      "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.",
-    );
-  if (batchCost === "padded" && given.cost === undefined) {
-    const cause = order === "length" ? '`order` "length"' : '`batchCost` "padded"';
-    const way = "without `cost`, each item costs 1. Set `cost` to the length of an item.";
-    warn(events, `${cause} has no lengths to go by: ${way}`);
-  }
-  if (given.preferredBatchSize !== undefined && preferredBatchSize > 1 && maxWaitMs === 0)
-    warn(
-      events,
-      "`preferredBatchSize` waits for nothing without `maxWaitMs`: set how long the oldest item may be held.",
-    );
-  if (timeoutMs <= maxWaitMs && timeoutMs < Infinity)
-    warn(
-      events,
-      "`timeoutMs` ends each wait before `maxWaitMs` does: `timeoutMs` is the deadline of an item's answer.",
-    );
-  if (onFull !== "wait" && maxQueueSize === Infinity)
-    warn(events, "`onFull` says nothing where `maxQueueSize` is Infinity: the queue is never full.");
+  const warnIf = (isIdle: boolean, message: string): void => {
+    if (isIdle) events.warn("OPTIONS", message);
+  };
+  warnIf(
+    prefetch > 0 && stages.prepare === undefined,
+    "`prefetch` prepares no batch for a handler without `prepare`: there is nothing to do ahead of a slot.",
+  );
+  const lengths = order === "length" ? '`order` "length"' : '`batchCost` "padded"';
+  warnIf(
+    batchCost === "padded" && given.cost === undefined,
+    `${lengths} has no lengths to go by: without \`cost\`, each item costs 1. Set \`cost\` to the length of an item.`,
+  );
+  warnIf(
+    given.preferredBatchSize !== undefined && preferredBatchSize > 1 && maxWaitMs === 0,
+    "`preferredBatchSize` waits for nothing without `maxWaitMs`: set how long the oldest item may be held.",
+  );
+  warnIf(
+    timeoutMs <= maxWaitMs && timeoutMs < Infinity,
+    "`timeoutMs` ends each wait before `maxWaitMs` does: `timeoutMs` is the deadline of an item's answer.",
+  );
+  warnIf(
+    onFull !== "wait" && maxQueueSize === Infinity,
+    "`onFull` says nothing where `maxQueueSize` is Infinity: the queue is never full.",
+  );
 }
 
 /** Warns once of a wait that other options end before it begins. */
-export function warnOfWait(options: ResolvedOptions, events: Events): void {
+export function warnOfWait({ prepared: { options }, events }: Services): void {
   const { maxWaitMs, maxQueueSize, preferredBatchSize, maxBatchSize } = options;
   if (maxWaitMs === 0) return;
   if (maxQueueSize < preferredBatchSize) {
@@ -66,8 +65,4 @@ export function warnOfHeldItems(count: number, isPaused: boolean, events: Events
   const holds = isPaused ? "A paused batcher loses" : "`maxWaitMs: Infinity` still held";
   const way = `Call \`${isPaused ? "resume" : "flush"}()\` or \`close()\` after the last submit.`;
   events.warn("HELD_AT_EXIT", `${holds} ${countOf(count, "item")}: the process ends. ${way}`);
-}
-
-function warn(events: Events, message: string): void {
-  events.warn("OPTIONS", message);
 }

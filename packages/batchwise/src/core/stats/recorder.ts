@@ -28,8 +28,6 @@ class Counts {
   readonly latencyMs = new Histogram(MICROSECOND);
   readonly batchSize = new Histogram(1);
   readonly batchCost = new Histogram(MICROSECOND);
-  batchedItems = 0;
-  batchedCost = 0;
   busyMs = 0;
 }
 
@@ -77,8 +75,6 @@ export class Recorder {
     const size = entries.length;
     counts.totals.batches += 1;
     counts.reasons[reason] += 1;
-    counts.batchedItems += size;
-    counts.batchedCost += cost;
     counts.batchSize.record(size, 1);
     counts.batchCost.record(cost, 1);
     this.runs(size, now);
@@ -130,7 +126,8 @@ export class Recorder {
 
   snapshot({ waiting, blocked, oldestAt, learned }: Gauges, now: number): BatcherStats {
     const counts = this.#open();
-    const { batches } = counts.totals;
+    const batchSize = counts.batchSize.quantiles();
+    const batchCost = counts.batchCost.quantiles();
     const until = Math.min(now, this.#closedAt);
     const busyMs = counts.busyMs + (this.#runningBatches > 0 ? now - this.#busySince : 0);
     const lifeMs = this.#submitted > 0 ? Math.max(0, until - this.#startedAt) : 0;
@@ -143,22 +140,18 @@ export class Recorder {
       blocked,
       running: this.#runningItems,
       runningBatches: this.#runningBatches,
-      averageBatchSize: share(counts.batchedItems, batches),
-      averageBatchCost: share(counts.batchedCost, batches),
-      utilization: Math.min(1, share(busyMs, lifeMs)),
+      averageBatchSize: batchSize.mean,
+      averageBatchCost: batchCost.mean,
+      utilization: lifeMs > 0 ? Math.min(1, busyMs / lifeMs) : 0,
       busyMs,
       idleMs: Math.max(0, lifeMs - busyMs),
       waitMs: counts.waitMs.quantiles(),
       runMs: counts.runMs.quantiles(),
       latencyMs: counts.latencyMs.quantiles(),
-      batchSize: counts.batchSize.quantiles(),
-      batchCost: counts.batchCost.quantiles(),
+      batchSize,
+      batchCost,
       oldestWaitMs: waiting === 0 ? 0 : Math.max(0, now - oldestAt),
       learned,
     });
   }
-}
-
-function share(part: number, whole: number): number {
-  return whole > 0 ? part / whole : 0;
 }

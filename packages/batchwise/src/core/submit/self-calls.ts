@@ -140,14 +140,10 @@ export class SelfCalls {
     const own = this.#calls?.get(looking);
     if (this.#hasWarned || own === undefined) return;
     const restMs = own.at + STUCK_MS - this.#services.clock.now();
-    if (restMs > 0) own.timeout.start(restMs, () => this.#look(looking));
-    else if (own.entry === null) this.#warn("A handler called close() or idle() of its own batcher");
-    else if (isOfBatch(own.entry, looking))
-      this.#warn("A handler submitted an item equal to one of its own batch (dedupe)");
-    else this.#lookAtAll(looking);
-  }
-
-  #lookAtAll(looking: CallingBatch): void {
+    if (restMs > 0) {
+      own.timeout.start(restMs, () => this.#look(looking));
+      return;
+    }
     const circle = SelfCalls.#circleOf(looking);
     if (circle === null) return;
     const names = new Set<string>();
@@ -155,11 +151,10 @@ export class SelfCalls {
       selfCalls.#hasWarned = true;
       names.add(`"${selfCalls.#services.name}"`);
     }
-    this.#warn(`All slots of ${[...names].join(" and ")} are taken by handlers that submit to one another`);
-  }
-
-  #warn(cause: string): void {
-    this.#hasWarned = true;
+    let cause = `All slots of ${[...names].join(" and ")} are taken by handlers that submit to one another`;
+    if (own.entry === null) cause = "A handler called close() or idle() of its own batcher";
+    else if (isOfBatch(own.entry, looking))
+      cause = "A handler submitted an item equal to one of its own batch (dedupe)";
     this.#services.events.warn(
       "SELF_CALL",
       `${cause}. A handler that awaits this never ends: call the function itself, or give that work a batcher of its own.`,
