@@ -46,33 +46,27 @@ interface MapTarget {
 /** The default of `maxPending` is at most this. */
 const MOST_PENDING = 10_000;
 
-/** The outcome of a taken item; null while it is pending. */
-interface Place {
-  outcome: Outcome | null;
-  next: Place | null;
-}
-
-/** The recipient of one item. Resolves with its outcome, or with the error of a refusal. */
-class Submit implements Recipient {
+/** A taken item, and the recipient of its answer. */
+class Place implements Recipient {
   readonly size = 1;
   readonly countsItself = false;
   readonly dueAt: number = Infinity;
   readonly isAborted = false;
-  readonly #resolve: (answer: Outcome | BatchwiseError) => void;
-
-  constructor(resolve: (answer: Outcome | BatchwiseError) => void) {
-    this.#resolve = resolve;
-  }
+  /** Null while it is pending. */
+  outcome: Outcome | null = null;
+  next: Place | null = null;
+  /** Called with the outcome of a submit, or with the error of a refusal. */
+  resolve: (answer: Outcome | BatchwiseError) => void = () => {};
 
   succeed(value: unknown): void {
-    this.#resolve({ status: "fulfilled", value });
+    this.resolve({ status: "fulfilled", value });
   }
 
   /** A full queue and a latency target refuse; the item may be submitted again. */
   fail(reason: unknown, outcome: FailedOutcome): void {
     const error = reason as BatchwiseError;
     const isRefusal = outcome === "rejected" && (error.code === "QUEUE_FULL" || error.code === "OVERLOADED");
-    this.#resolve(isRefusal ? error : { status: "rejected", reason });
+    this.resolve(isRefusal ? error : { status: "rejected", reason });
   }
 }
 
@@ -271,10 +265,10 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
 
   /** Never rejects. */
   async #run(item: unknown): Promise<void> {
-    const place: Place = { outcome: null, next: null };
+    const place = new Place();
     this.#pending += 1;
     if (this.#isOrdered) this.#append(place);
-    const outcome = await this.#submit(item);
+    const outcome = await this.#submit(item, place);
     if (outcome === null || this.#isOver) return;
     place.outcome = outcome;
     if (!this.#isOrdered) this.#append(place);
@@ -286,14 +280,15 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
    * Submits an item when the queue has a free place, and again if it was refused; null if the
    * iteration ends first.
    */
-  async #submit(item: unknown): Promise<Outcome | null> {
+  async #submit(item: unknown, place: Place): Promise<Outcome | null> {
     const { admission, intake } = this.#target;
     while (!this.#isOver) {
       if (this.#pause !== null) await this.#pause;
       else if (this.#isFull) await admission.ready();
       else {
         const answer = await new Promise<Outcome | BatchwiseError>((resolve) => {
-          intake.acceptAll([item], this.#options, new Submit(resolve));
+          place.resolve = resolve;
+          intake.acceptAll([item], this.#options, place);
         });
         if ("status" in answer) return answer;
         this.#waitOut(answer.retryAfterMs);

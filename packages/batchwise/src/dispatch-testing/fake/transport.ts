@@ -3,6 +3,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { unlessAborted } from "../../core/contract/unless-aborted.ts";
 import { DROPPED, type Exchange, type Handler, type Reply } from "./exchange.ts";
 
 /** A status without a body, even an empty one. */
@@ -88,14 +89,5 @@ function cutStream(reply: Reply, cutAt: number): ReadableStream<Uint8Array> {
       else controller.enqueue(reply.body.subarray(0, cutAt));
       sent = true;
     },
-  });
-}
-
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    const leave = (): void => signal.removeEventListener("abort", abort);
-    work.then(resolve, reject).finally(leave);
   });
 }

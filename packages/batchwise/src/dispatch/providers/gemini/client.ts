@@ -6,6 +6,7 @@
 // the failure and the counts, inline requests and responses lose fields that the SDK does not know,
 // and `files.download` writes to disk and throws outside of its promise when the connection is cut.
 
+import { unlessAborted } from "../../../core/contract/unless-aborted.ts";
 import type { CallOptions } from "../../contract/account.ts";
 import {
   googleVersion,
@@ -88,19 +89,10 @@ export class GeminiWire {
   async upload(file: Blob, displayName: string, { signal }: CallOptions): Promise<string> {
     signal.throwIfAborted();
     const config = { displayName, mimeType: "application/jsonl", ...this.#uploadOptions };
-    const uploaded = await unlessAborted(this.#client.files.upload({ file, config }), signal);
+    const uploading = Promise.resolve(this.#client.files.upload({ file, config }));
+    const uploaded = await unlessAborted(uploading, signal);
     const name = text(objectOf(uploaded).name);
     if (name === null) throw new Error("The provider answered the upload without a file name.");
     return name;
   }
-}
-
-function unlessAborted<T>(work: PromiseLike<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    Promise.resolve(work)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener("abort", abort));
-  });
 }
