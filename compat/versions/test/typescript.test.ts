@@ -52,8 +52,8 @@ function compile(compiler: string, mode: Mode, text: string, options: object): o
 const clean = { status: 0, output: "" };
 
 /**
- * Version 7 has no `node10`; the oldest version resolves as 5.9 does. Each way to resolve is checked
- * in Node.js or in browsers; `npm run prove` checks all.
+ * Version 7 has no `node10`; the oldest version resolves as 5.9 does. Each way to resolve is
+ * checked in Node.js or in browsers; `npm run prove` checks both.
  */
 describe.each<{ compiler: string; inNode: readonly Mode[]; inBrowsers: readonly Mode[] }>(
   runsAllCases

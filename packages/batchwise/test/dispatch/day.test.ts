@@ -1,4 +1,4 @@
-// A day's work of 50,000 requests (in `npm test` a fifth of them) over three unequal accounts with
+// A day's work of 50,000 requests (in `npm test` 3,000) over three unequal accounts with
 // token limits, partial failures and expiry, through the official client and the strict fake, in
 // virtual time: every outcome is right, list calls keep the polls few, and choosing by headroom
 // ends sooner than dealing in turn.

@@ -16,7 +16,7 @@ import { isAtRest, seeded, type World, world } from "./world.ts";
 const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 /** How much of the day's 50,000 requests, and of all that has to grow with them. */
-export const SCALE: number = runsAllCases ? 1 : 0.2;
+export const SCALE: number = runsAllCases ? 1 : 0.06;
 export const REQUESTS: number = 50_000 * SCALE;
 const DAY = 24 * HOUR;
 const SLOT = 10 * MINUTE;
@@ -69,8 +69,10 @@ function arrivedBy(at: number): number {
 /** Calls without an answer. */
 class Pending {
   readonly #calls: Set<unknown> = new Set();
+  #begun = 0;
 
   add<T>(call: Promise<T>): Promise<T> {
+    this.#begun += 1;
     this.#calls.add(call);
     const end = (): void => {
       this.#calls.delete(call);
@@ -84,6 +86,10 @@ class Pending {
    * quiet.
    */
   async settle(time: VirtualClock): Promise<void> {
+    const begun = this.#begun;
+    await time.settle();
+    // Most timers lead to no call.
+    if (this.#begun === begun && this.#calls.size === 0) return;
     for (let quiet = 0; quiet < QUIET_TURNS; quiet += 1) {
       await time.settle();
       if (this.#calls.size > 0) quiet = -1;
