@@ -18,14 +18,13 @@ import type {
 } from "../../contract/account.ts";
 import type { CachedPrefix } from "../../contract/cached-prefix.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { Failure, Operation } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { cachedPrefix } from "../shapes/anthropic/cached-prefix.ts";
 import { refuse } from "../shapes/anthropic/refuse.ts";
 import { toMessageParams } from "../shapes/anthropic/request.ts";
-import { cancelOrEnded } from "../shapes/cancel-ended.ts";
+import { cancelBatch } from "../shapes/cancel-batch.ts";
 import { rowsOf } from "../shapes/lines/list-rows.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
@@ -140,17 +139,15 @@ interface AnthropicSettings {
 }
 
 class AnthropicAccount extends AccountFields implements Account {
-  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly betas: readonly string[];
   readonly cachedPrefix?: NonNullable<Account["cachedPrefix"]>;
   readonly #anthropic: AnthropicSettings;
 
   constructor(settings: AccountSettings, anthropic: AnthropicSettings) {
-    super(settings);
+    super(settings, classify);
     this.#anthropic = anthropic;
     this.betas = anthropic.params.betas ?? [];
     if (anthropic.primeCache) this.cachedPrefix = (endpoint, body) => this.#cachedPrefix(endpoint, body);
-    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine({ customId, endpoint, body }: LineRequest): string {
@@ -221,20 +218,16 @@ class AnthropicAccount extends AccountFields implements Account {
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     const { batches, params } = this.#anthropic;
-    return cancelOrEnded(
-      async () => toProviderBatch(await batches.cancel(id, params, callSettings(call))),
-      (error) => [400, 409].includes(readSdkError(error).status ?? 0),
-      () => this.retrieve(id, call),
-    );
+    return cancelBatch({
+      cancel: async () => toProviderBatch(await batches.cancel(id, params, callSettings(call))),
+      isRefusal: (error) => [400, 409].includes(readSdkError(error).status ?? 0),
+      retrieve: () => this.retrieve(id, call),
+    });
   }
 
   /** Deletes the batch with its input and its results. */
-  async #cleanUp({ providerBatchId }: CleanupInput, call: CallOptions): Promise<void> {
+  protected override async deleteAll({ providerBatchId }: CleanupInput, call: CallOptions): Promise<void> {
     const { batches, params } = this.#anthropic;
     await unlessMissing(async () => batches.delete?.(providerBatchId, params, callSettings(call)));
-  }
-
-  classify(error: unknown, operation: Operation): Failure {
-    return classify(error, operation);
   }
 }

@@ -12,18 +12,17 @@ import {
   type CallOptions,
   type CleanupInput,
   type CreateInput,
-  hasEnded,
   type LineRequest,
   type ListPage,
   type ProviderBatch,
   type ResultLine,
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { Failure, Operation } from "../../contract/failures.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
+import { cancelBatch } from "../shapes/cancel-batch.ts";
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
@@ -158,14 +157,12 @@ export function bedrockAccount(options: BedrockAccountOptions): Account {
 type BedrockSettings = BedrockAccountOptions & { readonly defaultMaxTokens: number; readonly timeoutHours: number };
 
 class BedrockAccount extends AccountFields implements Account {
-  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #bedrock: BedrockSettings;
   #credentials: readonly string[] = [];
 
   constructor(settings: AccountSettings, bedrock: BedrockSettings) {
-    super(settings);
+    super(settings, classify);
     this.#bedrock = bedrock;
-    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   override secrets(): readonly string[] {
@@ -298,18 +295,14 @@ class BedrockAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    let refusal: unknown = null;
-    try {
-      await (await this.#client()).stopModelInvocationJob({ jobIdentifier: id }, settingsOf(call));
-    } catch (error) {
-      // A job that has ended cannot be stopped: its state shows this.
-      const { code } = classify(error, "cancel");
-      if (code !== "ConflictException" && code !== "ValidationException") throw error;
-      refusal = error;
-    }
-    const seen = await this.retrieve(id, call);
-    if (seen === null || (refusal !== null && !hasEnded(seen))) throw refusal ?? new Error(`There is no job ${id}.`);
-    return seen;
+    return cancelBatch({
+      cancel: async () => {
+        await (await this.#client()).stopModelInvocationJob({ jobIdentifier: id }, settingsOf(call));
+        return null;
+      },
+      isRefusal: (error) => ["ConflictException", "ValidationException"].includes(classify(error, "cancel").code),
+      retrieve: () => this.retrieve(id, call),
+    });
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
@@ -322,15 +315,11 @@ class BedrockAccount extends AccountFields implements Account {
     await this.#bedrock.storage.delete(fileId, call);
   }
 
-  async #cleanUp({ fileId, ...name }: CleanupInput, call: CallOptions): Promise<void> {
+  protected override async deleteAll({ fileId, ...name }: CleanupInput, call: CallOptions): Promise<void> {
     const { storage } = this.#bedrock;
     const written: string[] = [];
     for await (const { uri } of storage.list(folderOf(name), call)) written.push(uri);
     for (const uri of fileId === null ? written : [...written, fileId]) await storage.delete(uri, call);
-  }
-
-  classify(error: unknown, operation: Operation): Failure {
-    return classify(error, operation);
   }
 }
 

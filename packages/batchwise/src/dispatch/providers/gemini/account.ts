@@ -18,16 +18,17 @@ import type {
   ResultLine,
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { Failure, Operation } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { displayNameOf } from "../shapes/batch-names.ts";
+import { filesIn } from "../shapes/files.ts";
 import { toEmbedContentRequest } from "../shapes/gemini/embedding.ts";
 import { invalid, unsupported } from "../shapes/gemini/refusal.ts";
 import { toGenerateContentRequest } from "../shapes/gemini/request.ts";
 import { cancelAndLook } from "../shapes/google/google-cancel.ts";
 import { blobOf } from "../shapes/lines/lines-blob.ts";
+import { pagesOf } from "../shapes/lines/list-rows.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
 import { isMissing } from "../shapes/sdk/classify-status.ts";
@@ -94,15 +95,13 @@ function invalidVertex(): Error {
 }
 
 class GeminiAccount extends AccountFields implements Account {
-  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #wire: GeminiWire;
   readonly #extras: JsonObject;
 
   constructor(wire: GeminiWire, settings: AccountSettings, extras: JsonObject) {
-    super(settings);
+    super(settings, classify);
     this.#wire = wire;
     this.#extras = extras;
-    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine({ customId, endpoint, body }: LineRequest): string {
@@ -168,21 +167,16 @@ class GeminiAccount extends AccountFields implements Account {
 
   cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     const cancel = () => this.#wire.post(`${pathOf(id)}:cancel`, {}, call);
-    return cancelAndLook(id, cancel, () => this.retrieve(id, call));
+    return cancelAndLook(cancel, () => this.retrieve(id, call));
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
     const pageSize = String(FILES_A_PAGE);
-    let token: string | null = null;
-    do {
-      const query: Record<string, string> = token === null ? { pageSize } : { pageSize, pageToken: token };
-      const { files, nextPageToken } = objectOf(await this.#wire.get("files", query, call));
-      for (const file of Array.isArray(files) ? files : []) {
-        const { name, displayName } = objectOf(file);
-        if (typeof name === "string" && typeof displayName === "string") yield { fileId: name, fileName: displayName };
-      }
-      token = text(nextPageToken);
-    } while (token !== null);
+    const read = (token: string | null): Promise<unknown> =>
+      this.#wire.get("files", token === null ? { pageSize } : { pageSize, pageToken: token }, call);
+    for await (const page of pagesOf(read, (page) => text(objectOf(page).nextPageToken))) {
+      yield* filesIn(objectOf(page).files, "name", "displayName");
+    }
   }
 
   deleteFile(fileId: string, call: CallOptions): Promise<void> {
@@ -190,7 +184,7 @@ class GeminiAccount extends AccountFields implements Account {
   }
 
   /** Deletes the results first: without the batch, nothing names their file. */
-  async #cleanUp({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
+  protected override async deleteAll({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
     const batch = await this.retrieve(providerBatchId, call);
     const files = (batch?.resultRefs ?? []).filter((ref) => ref.startsWith("files/"));
     for (const name of fileId === null ? files : [...files, fileId]) await this.#delete(name, call);
@@ -205,10 +199,6 @@ class GeminiAccount extends AccountFields implements Account {
       const isHidden = readSdkError(error).status === 403 && name.startsWith("files/");
       if (!isHidden && !isMissing(error)) throw error;
     }
-  }
-
-  classify(error: unknown, operation: Operation): Failure {
-    return classify(error, operation);
   }
 }
 

@@ -14,7 +14,7 @@ import type {
   ResultLine,
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { Failure, Operation } from "../../contract/failures.ts";
+import type { Failure } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { messageIn } from "../../format/client-error.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
@@ -56,7 +56,7 @@ class LocalAccount extends AccountFields implements Account {
   readonly #runner: LineRunner;
 
   constructor(local: LocalSettings, settings: AccountSettings) {
-    super(settings);
+    super(settings, classify);
     this.#places = new Places(local.concurrency);
     this.#runner = new LineRunner(local.call, this.#places, local);
     if (local.check !== null) this.check = local.check;
@@ -103,11 +103,11 @@ class LocalAccount extends AccountFields implements Account {
   async cancel(id: string, _call: CallOptions): Promise<ProviderBatch> {
     return batchOf(id);
   }
+}
 
-  classify(error: unknown, _operation: Operation): Failure {
-    if (error instanceof Outage) return error.failure;
-    return { kind: "unknown", code: "local_error", message: messageIn(error) };
-  }
+function classify(error: unknown): Failure {
+  if (error instanceof Outage) return error.failure;
+  return { kind: "unknown", code: "local_error", message: messageIn(error) };
 }
 
 function batchOf(id: string): ProviderBatch {

@@ -17,19 +17,20 @@ import {
   type ProviderBatch,
   type ResultLine,
 } from "../../contract/account.ts";
-import type { Failure, Operation } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { timeOfKey } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
-import { cancelOrEnded } from "../shapes/cancel-ended.ts";
+import { cancelBatch } from "../shapes/cancel-batch.ts";
+import { fileIdOf, filesIn } from "../shapes/files.ts";
 import { blobOf } from "../shapes/lines/lines-blob.ts";
+import { pagesOf } from "../shapes/lines/list-rows.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
 import { isMissing } from "../shapes/sdk/classify-status.ts";
 import { followed } from "../shapes/sdk/redirects.ts";
 import { checkIsClient, checkMethods } from "../shapes/sdk/sdk-client.ts";
-import { jsonObject, objectOf, text } from "../shapes/sdk/sdk-error.ts";
+import { jsonObject, objectOf } from "../shapes/sdk/sdk-error.ts";
 import { unlessMissing } from "../shapes/sdk/unless-missing.ts";
 import { answerOf, bytesOf, downloadCall, mistralFollower, streamedCall, timedCall } from "./call.ts";
 import { mistralCapabilities } from "./capabilities.ts";
@@ -89,15 +90,13 @@ export function mistralAccount(options: MistralAccountOptions): Account {
 }
 
 class MistralAccount extends AccountFields implements Account {
-  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #client: MistralClient;
   readonly #hours: number;
 
   constructor(client: MistralClient, timeoutHours: number, settings: AccountSettings) {
-    super(settings);
+    super(settings, classify);
     this.#client = client;
     this.#hours = timeoutHours;
-    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine({ customId, endpoint, body }: LineRequest): string {
@@ -115,9 +114,7 @@ class MistralAccount extends AccountFields implements Account {
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
     const file = new File([await blobOf(input)], input.fileName);
     const sent = this.#client.files.upload({ file, purpose: "batch" }, timedCall(call));
-    const fileId = text(objectOf(await answerOf(sent)).id);
-    if (fileId === null) throw new Error("The provider answered the upload without a file id.");
-    return { fileId };
+    return { fileId: fileIdOf(await answerOf(sent)) };
   }
 
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
@@ -155,11 +152,11 @@ class MistralAccount extends AccountFields implements Account {
   async #search(key: string, filter: Pick<MistralJobQuery, "metadata">, call: CallOptions): Promise<ProviderBatch[]> {
     const since = timeOfKey(key) - CLOCK_SKEW_MS;
     const found: ProviderBatch[] = [];
-    for (let cursor: string | null = "0"; cursor !== null; ) {
-      const query = { ...filter, page: Number(cursor), pageSize: this.capabilities.list.pageSize };
-      const page: ListPage = await this.#page(query, call);
-      found.push(...page.batches.filter(({ tag }) => tag?.key === key));
-      cursor = page.batches.some((seen) => isOlder(seen, since)) ? null : page.next;
+    const read = (page: string | null): Promise<ListPage> =>
+      this.#page({ ...filter, page: Number(page), pageSize: this.capabilities.list.pageSize }, call);
+    for await (const { batches } of pagesOf(read, ({ next }) => next)) {
+      found.push(...batches.filter(({ tag }) => tag?.key === key));
+      if (batches.some((seen) => isOlder(seen, since))) break;
     }
     return found;
   }
@@ -197,22 +194,19 @@ class MistralAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    const cancel = async (): Promise<ProviderBatch> =>
-      this.#seen(await answerOf(this.#client.batch.jobs.cancel({ jobId: id }, timedCall(call))));
-    return cancelOrEnded(cancel, isRefused, () => this.retrieve(id, call));
+    return cancelBatch({
+      cancel: async () => this.#seen(await answerOf(this.#client.batch.jobs.cancel({ jobId: id }, timedCall(call)))),
+      isRefusal: isRefused,
+      retrieve: () => this.retrieve(id, call),
+    });
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
-    for (let page: number | null = 0; page !== null; ) {
-      const query = { page, pageSize: FILES_A_PAGE, purpose: "batch" } as const;
-      const answer: unknown = await answerOf(this.#client.files.list(query, timedCall(call)));
-      for (const row of rowsOf(answer)) {
-        const { id, filename } = objectOf(row);
-        if (typeof id === "string" && typeof filename === "string") yield { fileId: id, fileName: filename };
-      }
-      const next = nextOf(answer, page);
-      page = next === null ? null : Number(next);
-    }
+    const read = (page: string | null): Promise<unknown> => {
+      const query = { page: Number(page), pageSize: FILES_A_PAGE, purpose: "batch" } as const;
+      return answerOf(this.#client.files.list(query, timedCall(call)));
+    };
+    for await (const page of pagesOf(read, (page, at) => nextOf(page, Number(at)))) yield* filesIn(rowsOf(page));
   }
 
   async deleteFile(fileId: string, call: CallOptions): Promise<void> {
@@ -222,16 +216,15 @@ class MistralAccount extends AccountFields implements Account {
   /**
    * Deletes the files of a job. The job stays listed: deleting it would shift the pages of lists.
    */
-  async #cleanUp({ providerBatchId: jobId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
+  protected override async deleteAll(
+    { providerBatchId: jobId, fileId }: CleanupInput,
+    call: CallOptions,
+  ): Promise<void> {
     const seen = await this.retrieve(jobId, call);
     const results = (seen?.resultRefs ?? []).filter((ref) => jobOf(ref) === null);
     for (const id of fileId === null ? results : [...results, fileId]) await this.deleteFile(id, call);
     if (fileId === null)
       await unlessMissing(() => answerOf(this.#client.batch.jobs.delete({ jobId }, timedCall(call))), isGone);
-  }
-
-  classify(error: unknown, operation: Operation): Failure {
-    return classify(error, operation);
   }
 
   #seen(job: unknown): ProviderBatch {

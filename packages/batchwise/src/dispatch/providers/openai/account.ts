@@ -14,11 +14,12 @@ import type {
   ProviderBatch,
   ResultLine,
 } from "../../contract/account.ts";
-import type { Failure, Operation } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine, openaiLineBytes, utf8Length } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
-import { rowsOf } from "../shapes/lines/list-rows.ts";
+import { cancelBatch } from "../shapes/cancel-batch.ts";
+import { filesIn } from "../shapes/files.ts";
+import { pagesOf, rowsOf } from "../shapes/lines/list-rows.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
 import { toResultLine } from "../shapes/openai/openai-result.ts";
@@ -53,14 +54,13 @@ export function openaiAccount(options: OpenAiAccountOptions): Account {
 }
 
 class OpenAiAccount extends AccountFields implements Account {
-  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly isFileReady?: NonNullable<Account["isFileReady"]>;
   readonly groupOf?: NonNullable<Account["groupOf"]>;
   readonly #client: OpenAiClient;
   readonly #openai: OpenAiSettings;
 
   constructor(openai: OpenAiSettings) {
-    super(openai.settings);
+    super(openai.settings, classify);
     this.#client = openai.client;
     this.#openai = openai;
     const { lineFields } = openai.service;
@@ -68,7 +68,6 @@ class OpenAiAccount extends AccountFields implements Account {
       this.groupOf = (endpoint, body) => groupOfParams(body, lineFields[endpoint] ?? Object.keys(body));
     }
     if (openai.service.processesFiles === true) this.isFileReady = (fileId, call) => this.#isProcessed(fileId, call);
-    if (openai.settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine(request: LineRequest): string {
@@ -160,30 +159,18 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    try {
-      return toProviderBatch(await this.#client.batches.cancel(id, callSettings(call)));
-    } catch (error) {
-      // A batch that has ended cannot be cancelled.
-      if (readSdkError(error).status !== 409) throw error;
-      return toProviderBatch(await this.#client.batches.retrieve(id, callSettings(call)));
-    }
+    return cancelBatch({
+      cancel: async () => toProviderBatch(await this.#client.batches.cancel(id, callSettings(call))),
+      isRefusal: (error) => readSdkError(error).status === 409,
+      retrieve: () => this.retrieve(id, call),
+    });
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
     const query = { purpose: this.#openai.service.filePurpose, limit: FILES_A_PAGE };
-    let after: string | null = null;
-    do {
-      const page: unknown = await this.#client.files.list(
-        after === null ? query : { ...query, after },
-        callSettings(call),
-      );
-      const rows = rowsOf(page);
-      for (const row of rows) {
-        const { id, filename } = objectOf(row);
-        if (typeof id === "string" && typeof filename === "string") yield { fileId: id, fileName: filename };
-      }
-      after = nextOf(page, rows);
-    } while (after !== null);
+    const read = (after: string | null): PromiseLike<unknown> =>
+      this.#client.files.list(after === null ? query : { ...query, after }, callSettings(call));
+    for await (const page of pagesOf(read, (page) => nextOf(page, rowsOf(page)))) yield* filesIn(rowsOf(page));
   }
 
   async deleteFile(fileId: string, call: CallOptions): Promise<void> {
@@ -191,13 +178,9 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 
   /** Deletes the files. The batch stays listed: no call deletes one. */
-  async #cleanUp({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
+  protected override async deleteAll({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
     const batch = await this.retrieve(providerBatchId, call);
     const files = new Set([...(batch?.resultRefs ?? []), batch?.inputFileId ?? fileId]);
     for (const id of files) if (id !== null) await this.deleteFile(id, call);
-  }
-
-  classify(error: unknown, operation: Operation): Failure {
-    return classify(error, operation);
   }
 }

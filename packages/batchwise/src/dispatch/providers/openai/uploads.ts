@@ -5,11 +5,11 @@
 import type { BatchInput, CallOptions } from "../../contract/account.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { headerOf } from "../../format/headers.ts";
+import { fileIdOf } from "../shapes/files.ts";
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
-import { notJson } from "../shapes/sdk/not-json.ts";
 import { bareFetch, UNREDIRECTED } from "../shapes/sdk/redirects.ts";
 import { callSettings } from "../shapes/sdk/sdk-call.ts";
-import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
+import { objectOf, readSdkError } from "../shapes/sdk/sdk-error.ts";
 import type { OpenAiClient, UploadSource } from "./client.ts";
 
 export type Upload = (input: BatchInput, call: CallOptions) => Promise<{ readonly fileId: string }>;
@@ -33,7 +33,7 @@ const MOST_SAID = 1_000;
 export function uploadFile({ client, purpose, extrasOf }: UploadSettings): Upload {
   return async (input, call) => {
     const body = { ...extrasOf(input), file: sourceOf(input), purpose: purpose as "batch" };
-    return fileIdOf(await client.files.create(body, callSettings(call)));
+    return { fileId: fileIdOf(await client.files.create(body, callSettings(call))) };
   };
 }
 
@@ -51,7 +51,7 @@ export function uploadForm({ client, own, purpose, extrasOf }: UploadSettings, p
       ...UNREDIRECTED,
     };
     try {
-      return fileIdOf(await client.post?.(path, { ...form, ...callSettings(call) }));
+      return { fileId: fileIdOf(await client.post?.(path, { ...form, ...callSettings(call) })) };
     } catch (error) {
       const target = redirectOf(error);
       if (target === null) throw error;
@@ -60,15 +60,6 @@ export function uploadForm({ client, own, purpose, extrasOf }: UploadSettings, p
       return { fileId: target.fileId };
     }
   };
-}
-
-function fileIdOf(answer: unknown): { readonly fileId: string } {
-  const fileId = text(objectOf(answer).id);
-  if (fileId === null)
-    throw (
-      notJson("the upload with a file id", answer) ?? new Error("The provider answered the upload without a file id.")
-    );
-  return { fileId };
 }
 
 /** The file's destination; null for an error that is no redirect. */

@@ -1,6 +1,6 @@
-// The plain fields that every account has. An account extends this class with its calls.
+// The fields that every account has, beside its calls. An account extends this class with these.
 
-import type { Account } from "../../contract/account.ts";
+import type { Account, CallOptions, CleanupInput } from "../../contract/account.ts";
 import type { AccountSettings } from "./account-options.ts";
 
 export class AccountFields {
@@ -12,9 +12,11 @@ export class AccountFields {
   readonly requestTimeoutMs: number;
   readonly reconcileGraceMs: number;
   readonly checkBodies: boolean;
+  readonly classify: Account["classify"];
+  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #secrets: () => readonly string[];
 
-  constructor(settings: AccountSettings) {
+  constructor(settings: AccountSettings, classify: Account["classify"]) {
     this.name = settings.name;
     this.capabilities = settings.capabilities;
     this.models = settings.models;
@@ -23,8 +25,13 @@ export class AccountFields {
     this.requestTimeoutMs = settings.requestTimeoutMs;
     this.reconcileGraceMs = settings.reconcileGraceMs;
     this.checkBodies = settings.checkBodies;
+    this.classify = classify;
     this.#secrets = settings.secrets;
+    if (settings.cleanup && this.deleteAll !== undefined) this.cleanup = this.deleteAll.bind(this);
   }
+
+  /** Deletes the batch's input and output at the provider, for the option `cleanup`. */
+  protected deleteAll?(batch: CleanupInput, call: CallOptions): Promise<void>;
 
   secrets(): readonly string[] {
     return this.#secrets();

@@ -18,7 +18,6 @@ import type {
 } from "../../contract/account.ts";
 import type { JsonSchemas } from "../../contract/capabilities.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { Failure, Operation } from "../../contract/failures.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
@@ -26,6 +25,7 @@ import { displayNameOf } from "../shapes/batch-names.ts";
 import { cancelAndLook } from "../shapes/google/google-cancel.ts";
 import { requestJson, type Transport, transportOf } from "../shapes/google/google-client.ts";
 import { chunksOf } from "../shapes/lines/line-chunks.ts";
+import { pagesOf } from "../shapes/lines/list-rows.ts";
 import { readJsonLines } from "../shapes/lines/read-lines.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
 import { text } from "../shapes/sdk/sdk-error.ts";
@@ -66,19 +66,17 @@ export function vertexAccount(options: VertexAccountOptions): Account {
 }
 
 class VertexAccount extends AccountFields implements Account {
-  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #client: VertexClient;
   readonly #transport: Transport;
   readonly #storage: ObjectStorage;
   readonly #models: VertexModels;
 
   constructor({ client, storage, settings, models }: VertexSettings) {
-    super(settings);
+    super(settings, classify);
     this.#client = client;
     this.#transport = transportOf(client);
     this.#storage = storage;
     this.#models = models;
-    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine(request: LineRequest): string {
@@ -141,13 +139,9 @@ class VertexAccount extends AccountFields implements Account {
 
   async find(tag: BatchName, call: CallOptions): Promise<readonly ProviderBatch[]> {
     const found: ProviderBatch[] = [];
-    let cursor: string | null = null;
-    do {
-      const page: ListPage = await this.#page(this.capabilities.list.pageSize, cursor, filterOf(tag), call);
-      found.push(...page.batches);
-      if (page.next !== null && page.next === cursor) throw new Error("Vertex AI names the same page of jobs again.");
-      cursor = page.next;
-    } while (cursor !== null);
+    const { pageSize } = this.capabilities.list;
+    const read = (cursor: string | null): Promise<ListPage> => this.#page(pageSize, cursor, filterOf(tag), call);
+    for await (const { batches } of pagesOf(read, ({ next }) => next)) found.push(...batches);
     return found;
   }
 
@@ -180,7 +174,7 @@ class VertexAccount extends AccountFields implements Account {
 
   cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     const cancel = () => this.#client.batches.cancel({ name: id, config: vertexCall(call) });
-    return cancelAndLook(id, cancel, () => this.retrieve(id, call));
+    return cancelAndLook(cancel, () => this.retrieve(id, call));
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
@@ -194,17 +188,13 @@ class VertexAccount extends AccountFields implements Account {
   }
 
   /** Deletes the job last: while it exists, its remaining files can be found. */
-  async #cleanUp(batch: CleanupInput, call: CallOptions): Promise<void> {
+  protected override async deleteAll(batch: CleanupInput, call: CallOptions): Promise<void> {
     const files: string[] = batch.fileId === null ? [] : [batch.fileId];
     for await (const { uri } of this.#storage.list(outputOf(batch), call)) files.push(uri);
     for (const uri of files) await this.#storage.delete(uri, call);
     await unlessMissing(
       async () => await this.#client.batches.delete({ name: batch.providerBatchId, config: vertexCall(call) }),
     );
-  }
-
-  classify(error: unknown, operation: Operation): Failure {
-    return classify(error, operation);
   }
 }
 

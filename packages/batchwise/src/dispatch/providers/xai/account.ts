@@ -18,7 +18,6 @@ import type {
   ResultLine,
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
-import type { Failure, Operation } from "../../contract/failures.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
 import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
 import { checkBody } from "../openai/check-body.ts";
@@ -26,8 +25,10 @@ import { classify } from "../openai/classify.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { displayNameOf } from "../shapes/batch-names.ts";
-import { cancelOrEnded } from "../shapes/cancel-ended.ts";
+import { cancelBatch } from "../shapes/cancel-batch.ts";
+import { fileIdOf, filesIn } from "../shapes/files.ts";
 import { blobOf } from "../shapes/lines/lines-blob.ts";
+import { pagesOf } from "../shapes/lines/list-rows.ts";
 import { readResults } from "../shapes/lines/read-results.ts";
 import { downloadSettings, followed, followerOf } from "../shapes/sdk/redirects.ts";
 import { callSettings } from "../shapes/sdk/sdk-call.ts";
@@ -38,7 +39,7 @@ import {
   checkSdkVersion,
   type SdkNeed,
 } from "../shapes/sdk/sdk-client.ts";
-import { objectOf, readSdkError, text } from "../shapes/sdk/sdk-error.ts";
+import { objectOf, readSdkError } from "../shapes/sdk/sdk-error.ts";
 import { unlessMissing } from "../shapes/sdk/unless-missing.ts";
 import { xaiCapabilities } from "./capabilities.ts";
 import type { XaiClient, XaiGet } from "./client.ts";
@@ -80,13 +81,11 @@ export function xaiAccount(options: XaiAccountOptions): Account {
 }
 
 class XaiAccount extends AccountFields implements Account {
-  readonly cleanup?: NonNullable<Account["cleanup"]>;
   readonly #client: XaiClient;
 
   constructor(client: XaiClient, settings: AccountSettings) {
-    super(settings);
+    super(settings, classify);
     this.#client = client;
-    if (settings.cleanup) this.cleanup = (batch, call) => this.#cleanUp(batch, call);
   }
 
   encodeLine(request: LineRequest): string {
@@ -105,9 +104,7 @@ class XaiAccount extends AccountFields implements Account {
   async upload(input: BatchInput, call: CallOptions): Promise<{ readonly fileId: string }> {
     const body = new FormData();
     body.append("file", new File([await blobOf(input)], input.fileName, { type: "application/jsonl" }));
-    const fileId = text(objectOf(await this.#client.post("/files", { body, ...callSettings(call) })).id);
-    if (fileId === null) throw new Error("The provider answered the upload without a file id.");
-    return { fileId };
+    return { fileId: fileIdOf(await this.#client.post("/files", { body, ...callSettings(call) })) };
   }
 
   async create(input: CreateInput, call: CallOptions): Promise<ProviderBatch> {
@@ -140,18 +137,15 @@ class XaiAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    return cancelOrEnded(
-      async () => toProviderBatch(await this.#client.post(`${pathOf(id)}:cancel`, callSettings(call))),
-      (error) => REFUSALS.includes(readSdkError(error).status),
-      () => this.retrieve(id, call),
-    );
+    return cancelBatch({
+      cancel: async () => toProviderBatch(await this.#client.post(`${pathOf(id)}:cancel`, callSettings(call))),
+      isRefusal: (error) => REFUSALS.includes(readSdkError(error).status),
+      retrieve: () => this.retrieve(id, call),
+    });
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {
-    for await (const file of this.#rows("/files", "data", FILES_A_PAGE, call)) {
-      const { id, filename } = objectOf(file);
-      if (typeof id === "string" && typeof filename === "string") yield { fileId: id, fileName: filename };
-    }
+    for await (const file of this.#rows("/files", "data", FILES_A_PAGE, call)) yield* filesIn([file]);
   }
 
   async deleteFile(fileId: string, call: CallOptions): Promise<void> {
@@ -161,21 +155,15 @@ class XaiAccount extends AccountFields implements Account {
   }
 
   /** Deletes the input. The results stay with the batch, which no call deletes. */
-  async #cleanUp({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
+  protected override async deleteAll({ providerBatchId, fileId }: CleanupInput, call: CallOptions): Promise<void> {
     const input = fileId ?? (await this.retrieve(providerBatchId, call))?.inputFileId ?? null;
     if (input !== null) await this.deleteFile(input, call);
   }
 
   /** All rows, page by page. */
   async *#rows(path: string, field: "data" | "results", limit: number, call: CallOptions): AsyncGenerator<unknown> {
-    let token: string | null = null;
-    do {
-      const page: unknown = await this.#page(path, limit, token, call);
-      yield* rowsIn(page, field);
-      const next = nextOf(page);
-      if (next !== null && next === token) throw new Error("The provider's page names itself as the next one.");
-      token = next;
-    } while (token !== null);
+    const pages = pagesOf((token) => this.#page(path, limit, token, call), nextOf);
+    for await (const page of pages) yield* rowsIn(page, field);
   }
 
   async #page(path: string, limit: number, token: string | null, call: CallOptions): Promise<unknown> {
@@ -185,10 +173,6 @@ class XaiAccount extends AccountFields implements Account {
     // By its shape: a client's own `fetch` may give a class of its own.
     const { json } = objectOf(page);
     return typeof json === "function" ? json.call(page) : page;
-  }
-
-  classify(error: unknown, operation: Operation): Failure {
-    return classify(error, operation);
   }
 }
 

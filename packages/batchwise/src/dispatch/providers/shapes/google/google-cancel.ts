@@ -2,26 +2,21 @@
 // the call does.
 
 import { hasEnded, type ProviderBatch } from "../../../contract/account.ts";
+import { cancelBatch } from "../cancel-batch.ts";
 import { readSdkError } from "../sdk/sdk-error.ts";
 
-/**
- * Makes the call, then returns the batch's current state. `look` returns null for a missing batch.
- */
+/** `call` makes the call; `look` returns the batch's current state, or null for a missing batch. */
 export async function cancelAndLook(
-  id: string,
-  cancel: () => PromiseLike<unknown>,
+  call: () => PromiseLike<unknown>,
   look: () => Promise<ProviderBatch | null>,
 ): Promise<ProviderBatch> {
-  let refusal: unknown = null;
-  try {
-    await cancel();
-  } catch (error) {
-    const { status } = readSdkError(error);
-    // A batch that has ended cannot be cancelled.
-    if (status !== 400 && status !== 409) throw error;
-    refusal = error;
-  }
-  const seen = await look();
-  if (seen === null || (refusal !== null && !hasEnded(seen))) throw refusal ?? new Error(`The batch ${id} is gone.`);
+  const seen = await cancelBatch({
+    cancel: async () => {
+      await call();
+      return null;
+    },
+    isRefusal: (error) => [400, 409].includes(readSdkError(error).status ?? 0),
+    retrieve: look,
+  });
   return hasEnded(seen) ? seen : { ...seen, state: "cancelling" };
 }

@@ -1,6 +1,6 @@
 // Reads the rows of a list answer in OpenAI's format, which Anthropic shares. An answer without
 // rows is an error, not an empty list: an unlisted batch counts as never created and is sent again.
-// Pure.
+// Walks the pages of any list.
 
 import { describe } from "../../../../core/contract/errors.ts";
 import { notJson } from "../sdk/not-json.ts";
@@ -30,4 +30,19 @@ export function noListError(expected: string, page: unknown): Error {
   const names = typeof came === "object" && came !== null && !Array.isArray(came) ? Object.keys(came) : null;
   const fields = names === null ? describe(came) : `an object with ${names.slice(0, 8).join(", ") || "nothing in it"}`;
   return new Error(`Expected the provider to answer a call for its list with ${expected}, got ${fields}.`);
+}
+
+/** All pages of a list, in order. Throws for a page that names itself as the next one. */
+export async function* pagesOf<Page>(
+  read: (cursor: string | null) => PromiseLike<Page>,
+  nextIn: (page: Page, cursor: string | null) => string | null,
+): AsyncGenerator<Page> {
+  let cursor: string | null = null;
+  do {
+    const page: Page = await read(cursor);
+    yield page;
+    const next = nextIn(page, cursor);
+    if (next !== null && next === cursor) throw new Error("The provider's page names itself as the next one.");
+    cursor = next;
+  } while (cursor !== null);
 }
