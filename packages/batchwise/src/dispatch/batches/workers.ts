@@ -18,10 +18,9 @@ import { dispose, drop } from "./dispose/dispose.ts";
 import { execute } from "./execute/execute.ts";
 import { reconcile } from "./find/reconcile.ts";
 import { LIVE, nextStep } from "./life-cycle.ts";
-import { Places, shareOf } from "./places.ts";
+import { Places, RunPlaces, shareOf } from "./places.ts";
 import { BEGUN_ANEW } from "./plan.ts";
 import { cancelBatch, listSeen, poll } from "./poll/poll.ts";
-import { RunPlaces } from "./run-places.ts";
 import { stepFailed } from "./step-failed.ts";
 import { submit } from "./submit/submit.ts";
 

@@ -11,7 +11,6 @@ import { MOST_BYTES, MOST_REQUESTS, sizeOf } from "../requests/enqueue/chunks.ts
 import type { Enqueuer } from "../requests/enqueue/enqueuer.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { waitOut } from "../runtime/wait-out.ts";
-import { Repeats } from "./repeats.ts";
 
 /** Consecutive entries of `requests`; `first` is the index of the first one. */
 interface Chunk {
@@ -220,4 +219,32 @@ function ownId(job: string, index: number): string {
 /** Wraps the iterable so that `return` ends it, as `for await` does. */
 async function* each<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, void, undefined> {
   yield* items;
+}
+
+// Detects requests of a job that repeat an earlier id, without keeping ids. A job is enqueued in
+// order, so a request that arrived no later than its predecessor is a repeat. May be wrong if
+// several runs gave different orders.
+
+class Repeats {
+  /** The id of the last request that was not a repeat, if any. Later arrivals are new. */
+  last: readonly string[] = [];
+
+  /**
+   * Whether each row is a repeat. `stored`: these rows and `last` as the store has them; empty if
+   * the store knew none.
+   */
+  of(rows: readonly Pick<NewRequest, "id">[], stored: ReadonlyMap<string, RequestRow>): boolean[] {
+    const [before] = this.last;
+    let highest = before === undefined ? 0 : (stored.get(before)?.arrival ?? 0);
+    const seen = new Set<string>();
+    return rows.map(({ id }) => {
+      // A missing row has been pruned.
+      const arrival = stored.get(id)?.arrival ?? Number.POSITIVE_INFINITY;
+      if (seen.has(id) || arrival <= highest) return true;
+      seen.add(id);
+      if (arrival < Number.POSITIVE_INFINITY) highest = arrival;
+      this.last = [id];
+      return false;
+    });
+  }
 }

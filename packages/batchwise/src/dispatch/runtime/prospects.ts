@@ -4,9 +4,9 @@
 
 import { opensAt, type Prospect } from "../accounts/deadlines.ts";
 import type { Pauses } from "../accounts/pauses.ts";
-import { turnaroundOf } from "../accounts/turnaround.ts";
 import type { Account } from "../contract/account.ts";
 import type { LedgerRow } from "../contract/store/ledger-rows.ts";
+import type { BatchRow } from "../contract/store/rows.ts";
 import type { Store } from "../contract/store/store.ts";
 import type { LaneName } from "../format/encode.ts";
 import type { SteadyClock } from "./steady-clock.ts";
@@ -86,4 +86,20 @@ export class Prospects {
     this.#turnarounds.set(account, { ms, until });
     return ms;
   }
+}
+
+// Estimates an account's batch time, from the create to the last result, by recent batches.
+
+/** The share of batches that took longer than the estimate. */
+const SLOWER = 0.1;
+
+/** In ms; null until a batch of the account has ended by itself. */
+export function turnaroundOf(ended: readonly BatchRow[]): number | null {
+  const spans = ended
+    .filter(({ providerBatchId, disposal, submitStartedAt }) => {
+      return providerBatchId !== null && disposal === null && submitStartedAt !== null;
+    })
+    .map(({ updatedAt, submitStartedAt }) => Math.max(0, updatedAt - (submitStartedAt ?? updatedAt)))
+    .sort((a, b) => a - b);
+  return spans[Math.ceil(spans.length * (1 - SLOWER)) - 1] ?? null;
 }

@@ -3,10 +3,10 @@
 
 import { describe, expect, test } from "vitest";
 import { servingOf } from "../../../src/dispatch/accounts/rank-accounts.ts";
-import { turnaroundOf } from "../../../src/dispatch/accounts/turnaround.ts";
 import type { Account } from "../../../src/dispatch/contract/account.ts";
 import type { DispatcherOptions } from "../../../src/dispatch/contract/dispatcher-options.ts";
 import type { BatchRow } from "../../../src/dispatch/contract/store/rows.ts";
+import { turnaroundOf } from "../../../src/dispatch/runtime/prospects.ts";
 import { batchRow } from "../support/rows.ts";
 import { SIM_LIMITS, SimProvider } from "../support/simulation/sim-provider.ts";
 import { ask, isAtRest, world } from "../support/world.ts";

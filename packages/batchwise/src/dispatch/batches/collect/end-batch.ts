@@ -14,7 +14,6 @@ import { pauseAfterFailure } from "../../requests/outcomes/delivery-policy.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
 import { bounded, callFor } from "../../runtime/provider-calls.ts";
 import { CALLBACK_SINK, type Runtime } from "../../runtime/runtime.ts";
-import { FailureCounts } from "./failure-counts.ts";
 
 const BUSY_MS = 5_000;
 const PAGE = 500;
@@ -138,4 +137,38 @@ function sumOf(a: TokenCounts, b: TokenCounts | null): TokenCounts {
     outputTokens: a.outputTokens + b.outputTokens,
     reasoningTokens: a.reasoningTokens + b.reasoningTokens,
   };
+}
+
+// Counts consecutive failures by key, in this process. Forgets keys without a failure for a while,
+// because another process may have succeeded since.
+
+export class FailureCounts {
+  readonly #forMs: number;
+  /** Sorted by time, the oldest first. */
+  readonly #failures: Map<string, { readonly count: number; readonly at: number }> = new Map();
+
+  /** `forMs`: longer than the pause after any failure. */
+  constructor(forMs: number) {
+    this.#forMs = forMs;
+  }
+
+  get size(): number {
+    return this.#failures.size;
+  }
+
+  /** Counts a failure and returns the number of consecutive ones. */
+  failed(key: string, now: number): number {
+    const count = (this.#failures.get(key)?.count ?? 0) + 1;
+    this.#failures.delete(key);
+    this.#failures.set(key, { count, at: now });
+    for (const [other, { at }] of this.#failures) {
+      if (at + this.#forMs > now) break;
+      this.#failures.delete(other);
+    }
+    return count;
+  }
+
+  succeeded(key: string): void {
+    this.#failures.delete(key);
+  }
 }

@@ -7,8 +7,16 @@ import { claude } from "./claude.ts";
 import type { BedrockFamily, Family } from "./family.ts";
 import { gptOss } from "./gpt-oss.ts";
 import { llama } from "./llama.ts";
-import { nova } from "./nova/nova.ts";
+import { toNovaAnswer } from "./nova/completion.ts";
+import { toNovaRequest } from "./nova/request.ts";
 import { titan } from "./titan.ts";
+
+/** Nova's text models, in the format of `messages-v1`. */
+const nova: Family = {
+  endpoint: "/v1/chat/completions",
+  toInput: toNovaRequest,
+  toAnswer: toNovaAnswer,
+};
 
 const FAMILIES: Readonly<Record<BedrockFamily, Family>> = { claude, nova, llama, titan, openai: gptOss };
 export const FAMILY_NAMES: readonly string[] = Object.keys(FAMILIES);

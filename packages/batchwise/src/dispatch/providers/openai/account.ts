@@ -15,6 +15,7 @@ import type {
   ResultLine,
 } from "../../contract/account.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { canonicalJson } from "../../format/canonical.ts";
 import { openaiLine, openaiLineBytes, utf8Length } from "../../format/encode.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { cancelBatch } from "../shapes/cancel-batch.ts";
@@ -33,7 +34,6 @@ import { classify } from "./classify.ts";
 import type { BatchCreateBody, OpenAiClient } from "./client.ts";
 import { nextOf, TAG_ATTEMPT, TAG_KEY, toProviderBatch } from "./convert.ts";
 import { type OpenAiAccountOptions, type OpenAiSettings, resolveOpenAiOptions } from "./options.ts";
-import { dataLine, groupOfParams, sharedParams } from "./shared-params.ts";
 
 const FILES_A_PAGE = 1_000;
 /** States of a file that will become usable. For any other state, the create decides. */
@@ -183,4 +183,31 @@ class OpenAiAccount extends AccountFields implements Account {
     const files = new Set([...(batch?.resultRefs ?? []), batch?.inputFileId ?? fileId]);
     for (const id of files) if (id !== null) await this.deleteFile(id, call);
   }
+}
+
+// Services that take the model and its parameters once for a whole batch: a line holds only the
+// data of its request.
+
+/** The line of a request, of whose body only these fields stay. */
+function dataLine({ customId, body }: LineRequest, kept: readonly string[]): string {
+  return `${JSON.stringify({ custom_id: customId, body: part(body, (name) => kept.includes(name)) })}\n`;
+}
+
+/** What the create says once for all requests: everything else in the body. */
+function sharedParams(body: string, kept: readonly string[]): JsonObject {
+  return part(body, (name) => !kept.includes(name));
+}
+
+/**
+ * A text of the parameters besides the model, which is the lane's. Requests share a batch only if
+ * it is the same; the order of keys does not count. Null if there are none.
+ */
+function groupOfParams(body: JsonObject, kept: readonly string[]): string | null {
+  const given = Object.entries(body).filter(([name]) => name !== "model" && !kept.includes(name));
+  return given.length === 0 ? null : canonicalJson(Object.fromEntries(given));
+}
+
+function part(body: string, isIn: (name: string) => boolean): JsonObject {
+  const whole = JSON.parse(body) as JsonObject;
+  return Object.fromEntries(Object.entries(whole).filter(([name]) => isIn(name)));
 }

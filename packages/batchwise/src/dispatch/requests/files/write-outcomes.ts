@@ -9,8 +9,7 @@ import {
   oneOf,
   refuseUnknown,
 } from "../../../core/contract/validate.ts";
-import type { Outcome } from "../../contract/types.ts";
-import { type OutcomeFormat, outcomeLine } from "./outcome-line.ts";
+import type { LoggedOutcome, Outcome } from "../../contract/types.ts";
 import { kindOf } from "./text-lines.ts";
 
 /** The part of a Node.js Writable that is used. */
@@ -237,4 +236,27 @@ function ended(stream: NodeWritable): Promise<void> {
       resolve();
     });
   });
+}
+
+// One outcome as a line of JSONL.
+
+type OutcomeFormat = "openai" | "full";
+
+/**
+ * The line with its newline. `openai`: the format of OpenAI's output and error files. `full`: all
+ * fields.
+ */
+function outcomeLine(outcome: Outcome | LoggedOutcome, format: OutcomeFormat): string {
+  return `${JSON.stringify(format === "full" ? outcome : openaiOutcome(outcome))}\n`;
+}
+
+/** `id` is the outcome's cursor if it has one, like OpenAI's line ids. */
+function openaiOutcome(outcome: Outcome | LoggedOutcome): object {
+  const { id, response, error } = outcome;
+  return {
+    id: "cursor" in outcome ? `outcome_${outcome.cursor}` : `outcome_of_${id}`,
+    custom_id: id,
+    response: response === null ? null : { status_code: response.statusCode, body: response.body },
+    error: error === null ? null : { code: error.code, message: error.message },
+  };
 }

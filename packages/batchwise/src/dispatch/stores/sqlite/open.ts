@@ -1,12 +1,11 @@
 // Opens the database of a store: checks the options, applies settings, creates tables.
 
-import { accessSync, constants, existsSync, statSync } from "node:fs";
+import { accessSync, closeSync, constants, existsSync, fchmodSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { check, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { fileOf, makesFile } from "./address.ts";
 import { Connection, type SqliteDatabase } from "./database.ts";
-import { makeFile } from "./file-mode.ts";
 import { migrate } from "./schema.ts";
 
 /** Options of the SQLite store. Exactly one of `path` and `database`. */
@@ -174,4 +173,28 @@ export function prepare(database: SqliteDatabase, isOwn: boolean): Connection {
   db.exec("PRAGMA synchronous = FULL");
   migrate(db);
   return db;
+}
+
+// Creates a database's file before SQLite does, so that it is private from its first byte, whatever
+// the umask. SQLite gives its -wal and -shm the file's mode. An existing file keeps its mode.
+
+/** `path`: as the driver accepts it. */
+function makeFile(path: string, mode: number): void {
+  const file = fileOf(path);
+  if (file === null || !makesFile(path)) return;
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, "wx", mode);
+  } catch {
+    // It exists, or SQLite cannot create it either and reports the error.
+    return;
+  }
+  try {
+    // The umask has removed bits.
+    fchmodSync(descriptor, mode);
+  } catch {
+    // Some file systems have no modes.
+  } finally {
+    closeSync(descriptor);
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FailureCounts } from "../../../../src/dispatch/batches/collect/failure-counts.ts";
+import { FailureCounts } from "../../../../src/dispatch/batches/collect/end-batch.ts";
 
 test("failures in a row are counted by key, until it succeeds", () => {
   const failures = new FailureCounts(1_000);

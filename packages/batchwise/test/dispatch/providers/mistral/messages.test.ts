@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../../../src/dispatch/contract/types.ts";
-import { toMessages } from "../../../../src/dispatch/providers/mistral/messages.ts";
-import { ToolCallIds } from "../../../../src/dispatch/providers/mistral/tool-call-ids.ts";
+import { ToolCallIds, toMessages } from "../../../../src/dispatch/providers/mistral/messages.ts";
 import { mistralFault } from "../../../../src/dispatch-testing/fake/mistral/bodies.ts";
 
 const user = { role: "user", content: "Hi" };

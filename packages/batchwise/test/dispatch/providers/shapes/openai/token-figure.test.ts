@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { tokenFigureIn } from "../../../../../src/dispatch/providers/shapes/openai/token-figure.ts";
+import { tokenFigureIn } from "../../../../../src/dispatch/providers/openai/classify.ts";
 
 describe("the figure of enqueued tokens in a refusal", () => {
   test.each<[words: string, figure: number | null]>([
