@@ -4,18 +4,18 @@
 // logical call. The account keeps no state and decides nothing.
 
 import { aString, check, finiteIntegerFrom, objectWith, oneOf, type Rule } from "../../../core/contract/validate.ts";
-import {
-  type Account,
-  type AccountOptions,
-  type BatchInput,
-  type BatchName,
-  type CallOptions,
-  type CleanupInput,
-  type CreateInput,
-  type LineRequest,
-  type ListPage,
-  type ProviderBatch,
-  type ResultLine,
+import type {
+  Account,
+  AccountOptions,
+  BatchInput,
+  BatchName,
+  CallOptions,
+  CleanupInput,
+  CreateInput,
+  LineRequest,
+  ListPage,
+  ProviderBatch,
+  ResultLine,
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
