@@ -1,8 +1,8 @@
 // Batches of similar cost share a class, which keeps their means. A class loses weight with each
 // batch that belongs to another, and is forgotten below a minimum.
 
-/** Number of classes per doubling of cost. */
-const CLASSES_PER_OCTAVE = 4;
+import { classOf } from "../core/policy/run-time-model.ts";
+
 /** Number of batches in the mean of a class, approximately. */
 const REMEMBERED = 32;
 /** Lower weights are forgotten. */
@@ -32,7 +32,7 @@ export class CostClasses {
 
   /** The class of batches of this cost. */
   of(cost: number): Readonly<CostClass> | undefined {
-    return this.#classes.get(keyOf(cost));
+    return this.#classes.get(classOf(cost));
   }
 
   values(): Iterable<Readonly<CostClass>> {
@@ -40,7 +40,7 @@ export class CostClasses {
   }
 
   add(run: RunCost): void {
-    const key = keyOf(run.cost);
+    const key = classOf(run.cost);
     this.#fadeOthers(key);
     const known = this.#classes.get(key);
     if (known === undefined) {
@@ -66,8 +66,4 @@ export class CostClasses {
       if (known.weight < LEAST_WEIGHT) this.#classes.delete(other);
     }
   }
-}
-
-function keyOf(cost: number): number {
-  return Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
 }

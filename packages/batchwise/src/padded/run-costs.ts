@@ -17,7 +17,7 @@
 
 import type { LearnedStats } from "../core/contract/stats.ts";
 import { type CostClass, CostClasses, type RunCost } from "./cost-classes.ts";
-import { CostLine } from "./cost-line.ts";
+import { fixedCostOf } from "./cost-line.ts";
 
 /** Number of batches in the mean cost of an item, approximately. */
 const REMEMBERED = 32;
@@ -25,6 +25,7 @@ const REMEMBERED = 32;
 const ENOUGH = 3;
 /** Share of its weight that a class keeps when a batch belongs to another. */
 const KEPT = 0.97;
+const KEPT_LONGER: number = 1 - 1 / 64;
 /**
  * A batch is odd if it takes this many times its usual time, or this fraction of it: the machine
  * may have been busy.
@@ -59,7 +60,8 @@ const SAFELY_BELOW = 0.95;
 
 export class RunCosts {
   readonly #classes: CostClasses = new CostClasses(KEPT);
-  readonly #line: CostLine = new CostLine();
+  /** The same over more batches, for the fixed cost of a call. */
+  readonly #longer: CostClasses = new CostClasses(KEPT_LONGER);
   #batches = 0;
   /** The mean cost of an item, padding included. */
   #itemCost = 1;
@@ -102,12 +104,12 @@ export class RunCosts {
    * would be served.
    */
   recordLate(cost: number, items: number, runMs: number, itemsCost: number): void {
-    const fixedCost = this.#line.fixedCost ?? Infinity;
+    const fixedCost = fixedCostOf(this.#longer) ?? Infinity;
     if (cost <= fixedCost || cost === Infinity) {
       this.record(cost, items, runMs, itemsCost);
       return;
     }
-    this.#line.record({ cost, items, runMs, itemsCost });
+    this.#longer.add({ cost, items, runMs, itemsCost });
     this.recordFailure(cost);
   }
 
@@ -154,7 +156,7 @@ export class RunCosts {
    * is known.
    */
   get fixedCost(): number {
-    const fixedCost = Math.min(this.#line.fixedCost ?? this.#itemCost, MOST_FIXED * this.#itemCost);
+    const fixedCost = Math.min(fixedCostOf(this.#longer) ?? this.#itemCost, MOST_FIXED * this.#itemCost);
     return this.#best === null ? Math.max(fixedCost, this.#itemCost) : fixedCost;
   }
 
@@ -181,7 +183,7 @@ export class RunCosts {
     const known = this.#classes.of(cost);
     if (known === undefined) {
       this.#classes.add(run);
-      this.#line.record(run);
+      this.#longer.add(run);
       return;
     }
     const usualMs = (cost / known.cost) * known.runMs;
@@ -190,11 +192,11 @@ export class RunCosts {
     if (this.#oddInARow >= Math.max(MOST_ODD, Math.log(CHANCE) / Math.log(this.#oddShare))) {
       this.#oddInARow = 0;
       this.#classes.forgetFrom(0);
-      this.#line.forget();
+      this.#longer.forgetFrom(0);
       this.#forgetFailure();
       return;
     }
-    if (!isOdd) this.#line.record(run);
+    if (!isOdd) this.#longer.add(run);
     this.#classes.add({ ...run, runMs: isOdd ? Math.min(runMs, ODD * usualMs) : runMs });
   }
 

@@ -126,7 +126,8 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
    */
   noteStuckMap(isStuck: boolean): void {
     this.next.stuckMaps += isStuck ? 1 : -1;
-    if (this.next.stuckMaps === (isStuck ? 1 : 0)) this.#reconsider();
+    const hasChanged = this.next.stuckMaps === (isStuck ? 1 : 0);
+    if (hasChanged && this.services.options.maxWaitMs === Infinity) this.#reconsider();
   }
 
   drain(): void {

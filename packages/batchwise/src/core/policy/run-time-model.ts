@@ -40,7 +40,9 @@ interface CostClass {
 }
 
 const bounded = (value: number, most: number): number => Math.max(-most, Math.min(most, value));
-const keyOf = (cost: number): number => Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
+
+/** The class of batches of similar cost. */
+export const classOf = (cost: number): number => Math.round(CLASSES_PER_OCTAVE * Math.log2(cost));
 
 export class RunTimeModel {
   readonly #classes: Map<number, CostClass> = new Map();
@@ -80,7 +82,7 @@ export class RunTimeModel {
 
   record(cost: number, ms: number): void {
     if (!(cost > 0 && cost < Infinity && ms > 0)) return;
-    const key = keyOf(cost);
+    const key = classOf(cost);
     const known = this.#classes.get(key) ?? { weight: 0, usedAt: 0, cost, ms: 0 };
     this.#classes.set(key, known);
     this.#batches += 1;
@@ -167,7 +169,7 @@ export class RunTimeModel {
    */
   unknownBelow(cost: number): number {
     let least = Infinity;
-    for (let key = keyOf(cost) - 1; key > 0; key -= 1) {
+    for (let key = classOf(cost) - 1; key > 0; key -= 1) {
       const known = this.#classes.get(key);
       if (known === undefined || known.weight < ENOUGH) return 2 ** (key / CLASSES_PER_OCTAVE);
       least = Math.min(least, known.ms / known.cost);
