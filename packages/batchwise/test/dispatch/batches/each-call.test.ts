@@ -15,7 +15,7 @@ const names = Object.keys(courses) as CourseName[];
 const OF_LOOPS = ["store.probe", "store.marks", "store.lease", "store.deliveries", "store.amend"];
 type Run = Awaited<ReturnType<typeof begin>>;
 
-/** Of the calls of one name, those at which is thrown: the first and the second, or one by turns. */
+/** The calls of one name at which is thrown: the first and the second, or one of them by turns. */
 function numbersOf(call: string, count: number, turn: number): readonly number[] {
   if (process.env.EVERY !== undefined) return Array.from({ length: count }, (_, number) => number);
   const first = OF_LOOPS.includes(call) ? 1 : Math.min(count, 2);
