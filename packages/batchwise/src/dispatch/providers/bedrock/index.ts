@@ -1,5 +1,6 @@
 // The entry "batchwise/dispatch/bedrock": names only.
 
-export { type BedrockAccountOptions, bedrockAccount } from "./account.ts";
+export { bedrockAccount } from "./account.ts";
 export type { BedrockCallOptions, BedrockClient, InvocationJobQuery, InvocationJobRequest } from "./client.ts";
 export type { BedrockFamily } from "./family.ts";
+export type { BedrockAccountOptions } from "./options.ts";

@@ -35,10 +35,10 @@ import { postgres } from "./dialect.ts";
 import { end } from "./endings.ts";
 import { addShares, enqueueAll, refuseNul } from "./intake.ts";
 import { leaseBatches } from "./lease.ts";
+import { isMigrated, migrate } from "./migrate.ts";
 import { type PostgresStoreOptions, resolvePostgresStoreOptions } from "./options.ts";
 import { readProbe } from "./probe.ts";
 import { prune } from "./prune.ts";
-import { isMigrated, migrate } from "./schema.ts";
 import { settle } from "./settle.ts";
 import { within } from "./transaction.ts";
 

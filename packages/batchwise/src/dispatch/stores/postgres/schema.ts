@@ -1,16 +1,12 @@
-// The tables, and how older ones become them: the shape of the SQLite store. Where a request is, is
-// which table has it: `ready` while it waits, `member` while a batch has it, `outcome` once it has
-// ended. Claims move small rows between the first two; bodies and payloads lie apart.
-
-import { DispatchError } from "../../contract/errors.ts";
-import { type Held, heldByOlder, LONGEST_LEASE_MS, newerSchema } from "../sql/schema-errors.ts";
-import { type Connection, type Place, write } from "./database.ts";
+// The tables, and the steps from each version to the next; migrate.ts takes them. The shape is that
+// of the SQLite store: a request's state is the table that has it: `ready` while it waits, `member`
+// while a batch has it, `outcome` once it has ended. Bodies and payloads lie apart.
 
 /**
  * One step from each version to the next, applied in order. A step that has been released never
  * changes.
  */
-const STEPS: readonly string[] = [
+export const STEPS: readonly string[] = [
   `
   CREATE TABLE batchwise_lane (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 
@@ -286,69 +282,3 @@ const STEPS: readonly string[] = [
   ALTER TABLE batchwise_batch ADD COLUMN reserved BIGINT NOT NULL DEFAULT 0;
   `,
 ];
-
-const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];
-
-/**
- * Keeps two processes from making the tables at the same moment. Any number that nobody else locks.
- */
-const MIGRATION_LOCK = 7_305_128_419;
-
-/** Brings the tables to the present version. Needs no right to make any where they are there. */
-export async function migrate(place: Place): Promise<void> {
-  await write(place, async (db) => {
-    await refuseEncoding(db);
-    if (place.schema !== null) await refuseSchema(db, place.schema);
-    await db.run("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK);
-    const version = await versionOf(db);
-    if (version === STEPS.length) return;
-    if (version > STEPS.length) throw newerSchema(version, STEPS.length);
-    if (version > 0) await refuseHeld(db, version);
-    for (const step of STEPS.slice(version)) await db.run(step);
-    await db.run("CREATE TABLE IF NOT EXISTS batchwise_schema (version BIGINT NOT NULL)");
-    await db.run("DELETE FROM batchwise_schema");
-    await db.run("INSERT INTO batchwise_schema VALUES ($1)", STEPS.length);
-  });
-}
-
-/** In others many characters cannot be written: one fails all requests of its commit. */
-async function refuseEncoding(db: Connection): Promise<void> {
-  const row = await db.get<{ encoding: string }>("SELECT current_setting('server_encoding') AS encoding");
-  const encoding = row?.encoding ?? "UTF8";
-  if (ENCODINGS.includes(encoding)) return;
-  const message = `The database has the encoding ${encoding}, which lacks characters that requests have.`;
-  throw new DispatchError("STORE_SCHEMA", `${message} Make one with UTF8 (CREATE DATABASE ... ENCODING 'UTF8').`);
-}
-
-/**
- * A path passes over a schema that is not there, or not to be used. Throws 3F000 with its name for
- * the first.
- */
-async function refuseSchema(db: Connection, schema: string): Promise<void> {
-  const right = await db.get<{ has: boolean }>("SELECT has_schema_privilege($1, 'USAGE') AS has", schema);
-  if (right?.has) return;
-  throw new DispatchError("STORE_FORBIDDEN", `The role misses a right: USAGE on the schema "${schema}".`);
-}
-
-/** By the server's clock, from which leases are reckoned. */
-async function refuseHeld(db: Connection, version: number): Promise<void> {
-  const held = await db.get<Held>(
-    `SELECT count(*) AS count, max(lease_until) AS until
-     FROM batchwise_batch, (SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now) clock
-     WHERE state <> 'done' AND lease_until > now AND lease_until < now + $1`,
-    LONGEST_LEASE_MS,
-  );
-  if (held !== undefined && held.count > 0) throw heldByOlder(version, STEPS.length, held);
-}
-
-/** True where the connection sees the tables in the present version. */
-export async function isMigrated(db: Connection): Promise<boolean> {
-  return (await versionOf(db)) === STEPS.length;
-}
-
-/** 0 where there are no tables. */
-async function versionOf(db: Connection): Promise<number> {
-  const table = await db.get<{ found: boolean }>("SELECT to_regclass('batchwise_schema') IS NOT NULL AS found");
-  const known = table?.found ? await db.get<{ version: number }>("SELECT version FROM batchwise_schema") : undefined;
-  return known?.version ?? 0;
-}

@@ -6,7 +6,7 @@ import { check, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../
 import { DispatchError } from "../../contract/errors.ts";
 import { fileOf, makesFile } from "./address.ts";
 import { Connection, type SqliteDatabase } from "./database.ts";
-import { migrate } from "./schema.ts";
+import { migrate } from "./migrate.ts";
 
 /** Options of the SQLite store. Exactly one of `path` and `database`. */
 export interface SqliteStoreOptions {

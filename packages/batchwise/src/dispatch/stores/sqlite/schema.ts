@@ -1,14 +1,10 @@
-// The tables and their migrations. A request's state is the table that has it: `ready` while it
-// waits, `member` while a batch has it, `outcome` once it has ended. Claims move small rows between
-// the first two and touch neither the request's row nor its texts, so a seal costs the same however
-// many requests have ended.
-
-import type { DispatchError } from "../../contract/errors.ts";
-import { type Held, heldByOlder, LONGEST_LEASE_MS, newerSchema } from "../sql/schema-errors.ts";
-import type { Connection } from "./database.ts";
+// The tables, and the steps from each version to the next; migrate.ts takes them. A request's state
+// is the table that has it: `ready` while it waits, `member` while a batch has it, `outcome` once it
+// has ended. Claims move small rows between the first two and touch neither the request's row nor
+// its texts, so a seal costs the same however many requests have ended.
 
 /** One migration per version, applied in order. A released one never changes. */
-const STEPS: readonly string[] = [
+export const STEPS: readonly string[] = [
   `
   CREATE TABLE batchwise_lane (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 
@@ -258,46 +254,3 @@ const STEPS: readonly string[] = [
   ALTER TABLE batchwise_batch ADD COLUMN reserved INTEGER NOT NULL DEFAULT 0;
   `,
 ];
-
-/**
- * Migrates the tables to the current version. Writes nothing if they are current, so readers may
- * call it.
- */
-export function migrate(db: Connection): void {
-  if (versionOf(db) === STEPS.length) return;
-  db.write(() => {
-    // Checked again under the lock: another process may just have migrated.
-    const version = versionOf(db);
-    if (version > STEPS.length) throw newerSchema(version, STEPS.length);
-    if (version > 0 && version < STEPS.length) refuseHeld(db, version);
-    for (const step of STEPS.slice(version)) db.exec(step);
-    db.exec("CREATE TABLE IF NOT EXISTS batchwise_schema (version INTEGER NOT NULL)");
-    db.exec(`DELETE FROM batchwise_schema; INSERT INTO batchwise_schema VALUES (${STEPS.length})`);
-  });
-}
-
-/**
- * Why a statement failed, where a later version has changed the tables since this connection was
- * opened; else null.
- */
-export function changedSince(db: Connection, cause: unknown): DispatchError | null {
-  const version = versionOf(db);
-  return version > STEPS.length ? newerSchema(version, STEPS.length, cause) : null;
-}
-
-/** By the clock of this machine, which the older processes share. */
-function refuseHeld(db: Connection, version: number): void {
-  const now = Date.now();
-  const held = db.get<Held>(
-    `SELECT count(*) AS count, max(lease_until) AS until FROM batchwise_batch
-     WHERE state <> 'done' AND lease_until > ? AND lease_until < ?`,
-    ...[now, now + LONGEST_LEASE_MS],
-  );
-  if (held !== undefined && held.count > 0) throw heldByOlder(version, STEPS.length, held);
-}
-
-function versionOf(db: Connection): number {
-  const table = db.get("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'batchwise_schema'");
-  if (table === undefined) return 0;
-  return db.get<{ version: number }>("SELECT version FROM batchwise_schema")?.version ?? 0;
-}

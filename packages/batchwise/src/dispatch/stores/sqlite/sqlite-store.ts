@@ -31,6 +31,7 @@ import { sqlite } from "./dialect.ts";
 import { endWaiting } from "./endings.ts";
 import { enqueueAll } from "./intake.ts";
 import { leaseBatches } from "./lease.ts";
+import { changedSince } from "./migrate.ts";
 import {
   prepare,
   type ResolvedOptions,
@@ -41,7 +42,6 @@ import {
 import { readProbe } from "./probe.ts";
 import { Pruning } from "./prune.ts";
 import { SameFile } from "./same-file.ts";
-import { changedSince } from "./schema.ts";
 import { settle } from "./settle.ts";
 import { giveBack } from "./space.ts";
 

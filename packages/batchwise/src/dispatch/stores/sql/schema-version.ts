@@ -1,0 +1,52 @@
+// The version of a database's tables, and why one cannot be used as it is.
+
+import { DispatchError } from "../../contract/errors.ts";
+import { get, type Steps } from "./steps.ts";
+
+/** A later version has written it. `cause`: what failed, if a process was using it meanwhile. */
+export function newerSchema(found: number, known: number, cause?: unknown): DispatchError {
+  const message = `The database has schema ${found}, newer than this batchwise knows (${known}).`;
+  const advice = "A later version has upgraded it: start this process anew with that version.";
+  return new DispatchError("STORE_SCHEMA", `${message} ${advice}`, cause);
+}
+
+/** Batches that processes of an earlier version hold, and until when. */
+interface Held {
+  readonly count: number;
+  readonly until: number | null;
+}
+
+/**
+ * A lease ends by itself: one that lasts longer than this is of a clock that was wrong, and nobody
+ * waits for it.
+ */
+const LONGEST_LEASE_MS = 3_600_000;
+
+/** Retryable: the step waits until the older processes have stopped. */
+function heldByOlder(found: number, known: number, { count, until }: Held): DispatchError {
+  const what = `The database has schema ${found}, and cannot become ${known} yet: an older batchwise works on ${count} of its batches.`;
+  const ends = new Date(until ?? 0).toISOString();
+  return new DispatchError("STORE_UNAVAILABLE", `${what} Stop it. Leases that it leaves end by ${ends}.`);
+}
+
+/** 0 without tables. `isThere`: a query with a row if the table of the version is there. */
+export function* schemaVersion(isThere: string): Steps<number> {
+  if ((yield* get(isThere)) === undefined) return 0;
+  return (yield* get<{ version: number }>("SELECT version FROM batchwise_schema"))?.version ?? 0;
+}
+
+/**
+ * Throws for tables of a version other than `known` that cannot become it now. `clock`: the time as
+ * SQL, by the clock from which the older processes reckon their leases.
+ */
+export function* refuseUnfit(version: number, known: number, clock: string): Steps<void> {
+  if (version > known) throw newerSchema(version, known);
+  if (version === 0) return;
+  const held = yield* get<Held>(
+    `SELECT count(*) AS count, max(lease_until) AS until
+     FROM batchwise_batch, (SELECT ${clock} AS now) clock
+     WHERE state <> 'done' AND lease_until > now AND lease_until < now + ?`,
+    LONGEST_LEASE_MS,
+  );
+  if (held !== undefined && held.count > 0) throw heldByOlder(version, known, held);
+}
