@@ -1,6 +1,6 @@
 // Cases on the end of a batch: complete results, partial results, and cancels.
 
-import { deepEqual, equal } from "node:assert/strict";
+import { deepEqual, equal, ok } from "node:assert/strict";
 import type { ProviderBatch, ResultLine } from "../../../dispatch/contract/account.ts";
 import { fakeFaults } from "../../fake/presets.ts";
 import { type AccountCase, accountCase, call, collect, failure, HOUR, MINUTE, names, submit } from "./case.ts";
@@ -75,6 +75,13 @@ export const resultCases: readonly AccountCase[] = [
     }
     equal(lines.filter(({ error }) => error === null).length, 5);
     notRun(lines, 5, "batch_cancelled");
+  }),
+
+  accountCase("accepts the cancel of a batch whose results are being written", async ({ clock, account }) => {
+    const created = await submit(account, 2);
+    await clock.advance(21 * MINUTE);
+    const { state } = await account.cancel(created.id, call());
+    ok(state !== "validating" && state !== "running", `expected a batch that will end, got "${state}"`);
   }),
 
   accountCase("accepts the cancel of an ended batch", async ({ clock, account }) => {

@@ -155,7 +155,7 @@ export class OpenAiSurface implements Surface {
 
   #cancel(batch: FakeBatch<render.OpenAiExtra>): FakeBatch<render.OpenAiExtra> {
     const { phase } = this.book.moment(batch);
-    if (isOver(phase) && phase !== "cancelled") {
+    if ((isOver(phase) || phase === "finalizing") && phase !== "cancelled") {
       throw new Refusal(409, "conflict", `Cannot cancel a batch with status '${phase}'.`, {
         headers: { "x-should-retry": "false" },
       });

@@ -218,7 +218,7 @@ class AnthropicAccount extends AccountFields implements Account {
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     const { batches, params } = this.#anthropic;
-    return cancelBatch({
+    return cancelBatch(id, {
       cancel: async () => toProviderBatch(await batches.cancel(id, params, callSettings(call))),
       isRefusal: (error) => [400, 409].includes(readSdkError(error).status ?? 0),
       retrieve: () => this.retrieve(id, call),

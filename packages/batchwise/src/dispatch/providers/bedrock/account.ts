@@ -203,7 +203,7 @@ class BedrockAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    return cancelBatch({
+    return cancelBatch(id, {
       cancel: async () => {
         await (await this.#client()).stopModelInvocationJob({ jobIdentifier: id }, settingsOf(call));
         return null;

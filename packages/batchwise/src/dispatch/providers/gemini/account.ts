@@ -167,7 +167,7 @@ class GeminiAccount extends AccountFields implements Account {
 
   cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     const cancel = () => this.#wire.post(`${pathOf(id)}:cancel`, {}, call);
-    return cancelAndLook(cancel, () => this.retrieve(id, call));
+    return cancelAndLook(id, cancel, () => this.retrieve(id, call));
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {

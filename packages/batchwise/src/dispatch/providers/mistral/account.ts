@@ -194,7 +194,7 @@ class MistralAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    return cancelBatch({
+    return cancelBatch(id, {
       cancel: async () => this.#seen(await answerOf(this.#client.batch.jobs.cancel({ jobId: id }, timedCall(call)))),
       isRefusal: isRefused,
       retrieve: () => this.retrieve(id, call),

@@ -159,7 +159,7 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    return cancelBatch({
+    return cancelBatch(id, {
       cancel: async () => toProviderBatch(await this.#client.batches.cancel(id, callSettings(call))),
       isRefusal: (error) => readSdkError(error).status === 409,
       retrieve: () => this.retrieve(id, call),

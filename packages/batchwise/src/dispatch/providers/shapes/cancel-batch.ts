@@ -1,7 +1,10 @@
-// Cancels a batch at a provider. One that has ended cannot be cancelled, and each provider refuses
-// that in its own way: then the batch is the answer.
+// Cancels a batch at a provider. One that has ended, or whose results are being written, cannot be
+// cancelled, and each provider refuses that in its own way: then the batch is the answer.
 
-import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
+import type { ProviderBatch, ProviderState } from "../../contract/account.ts";
+
+/** States in which a refused cancel changes nothing: the batch goes on. */
+const WORKING: readonly ProviderState[] = ["validating", "running"];
 
 /** The ways of one provider. */
 interface Cancelling {
@@ -12,8 +15,8 @@ interface Cancelling {
   readonly retrieve: () => Promise<ProviderBatch | null>;
 }
 
-/** Rejects with the refusal of a batch that has not ended, and for a batch that is gone. */
-export async function cancelBatch({ cancel, isRefusal, retrieve }: Cancelling): Promise<ProviderBatch> {
+/** Rejects with the refusal of a batch that still works, and for a batch that is gone. */
+export async function cancelBatch(id: string, { cancel, isRefusal, retrieve }: Cancelling): Promise<ProviderBatch> {
   let refusal: unknown = null;
   try {
     const seen = await cancel();
@@ -23,7 +26,7 @@ export async function cancelBatch({ cancel, isRefusal, retrieve }: Cancelling): 
     refusal = error;
   }
   const seen = await retrieve();
-  if (seen === null) throw refusal ?? new Error("The cancelled batch is gone.");
-  if (refusal !== null && !hasEnded(seen) && seen.state !== "cancelling") throw refusal;
+  if (seen === null) throw refusal ?? new Error(`The batch ${id} is gone.`);
+  if (refusal !== null && WORKING.includes(seen.state)) throw refusal;
   return seen;
 }

@@ -174,7 +174,7 @@ class VertexAccount extends AccountFields implements Account {
 
   cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
     const cancel = () => this.#client.batches.cancel({ name: id, config: vertexCall(call) });
-    return cancelAndLook(cancel, () => this.retrieve(id, call));
+    return cancelAndLook(id, cancel, () => this.retrieve(id, call));
   }
 
   async *listFiles(call: CallOptions): AsyncGenerator<{ readonly fileId: string; readonly fileName: string }> {

@@ -137,7 +137,7 @@ class XaiAccount extends AccountFields implements Account {
   }
 
   async cancel(id: string, call: CallOptions): Promise<ProviderBatch> {
-    return cancelBatch({
+    return cancelBatch(id, {
       cancel: async () => toProviderBatch(await this.#client.post(`${pathOf(id)}:cancel`, callSettings(call))),
       isRefusal: (error) => REFUSALS.includes(readSdkError(error).status),
       retrieve: () => this.retrieve(id, call),

@@ -7,10 +7,11 @@ import { readSdkError } from "../sdk/sdk-error.ts";
 
 /** `call` makes the call; `look` returns the batch's current state, or null for a missing batch. */
 export async function cancelAndLook(
+  id: string,
   call: () => PromiseLike<unknown>,
   look: () => Promise<ProviderBatch | null>,
 ): Promise<ProviderBatch> {
-  const seen = await cancelBatch({
+  const seen = await cancelBatch(id, {
     cancel: async () => {
       await call();
       return null;
