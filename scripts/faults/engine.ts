@@ -78,7 +78,7 @@ const packing: readonly Fault[] = [
   {
     name: "keeps the low priority of an entry that an urgent one joins",
     file: "core/submit/in-flight.ts",
-    find: "if (entry.holder !== null) entry.holder.raise(entry, priority);",
+    find: "if (entry.holder !== null) entry.holder.update(entry, priority);",
     replace: "if (entry.holder !== null) return;",
   },
   {
@@ -246,9 +246,9 @@ const admission: readonly Fault[] = [
   },
   {
     name: "takes a part of a call that can never fit",
-    file: "core/submit/large-calls.ts",
-    find: 'onFull === "reject" && length > maxQueueSize',
-    replace: 'onFull === "reject" && length < 0 * maxQueueSize',
+    file: "core/submit/intake.ts",
+    find: 'onFull === "reject" && entries.length > maxQueueSize',
+    replace: 'onFull === "reject" && entries.length < 0 * maxQueueSize',
   },
   {
     name: "forgets blocked submits when it is closed",

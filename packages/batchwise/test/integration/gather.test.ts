@@ -91,6 +91,45 @@ function usual(rounds: readonly (readonly number[])[]): number {
   return counts[counts.length >> 1] as number;
 }
 
+/** How many passes of the event loop it takes to await so many items one after the other. */
+async function passesOf(submit: (item: number) => Promise<unknown>, items: number): Promise<number> {
+  let passes = 0;
+  let isOver = false;
+  const count = (): void => {
+    passes += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  for (const item of range(items)) await submit(item);
+  isOver = true;
+  return passes;
+}
+
+describe("a caller who awaits one item after the other", () => {
+  test.each([
+    ["a synchronous handler", (items: number[]) => items],
+    ["an async handler", async (items: number[]) => items],
+  ])("waits for few passes before %s, once they bring nothing", async (_, handler) => {
+    const batcher = createBatcher<number, number>((items) => handler(items));
+    expect(await passesOf(batcher.submit, 40)).toBeGreaterThanOrEqual(16);
+    expect(await passesOf(batcher.submit, 160)).toBeLessThan(60);
+  });
+
+  test("waits for passes again after one that brought more", async () => {
+    const batcher = createBatcher<number, number>((items) => items);
+    await passesOf(batcher.submit, 40);
+    const sizes: number[] = [];
+    batcher.on("batch", ({ size }) => sizes.push(size));
+    for (const _ of range(20)) {
+      const inOnePass = [1, 2].map(
+        (item) => new Promise((resolve) => setImmediate(() => resolve(batcher.submit(item)))),
+      );
+      await Promise.all(inOnePass);
+    }
+    expect(sizes.slice(-4)).toEqual([2, 2, 2, 2]);
+  });
+});
+
 describe("requests of many sockets", () => {
   test.each([
     ["a synchronous handler", quick],

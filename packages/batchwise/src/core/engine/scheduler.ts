@@ -380,6 +380,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     batch.flushes = this.#queue.take(packed.entries, batch);
     batch.holdsSlot = this.slots.add(batch);
     this.#limiter?.use(packed.cost);
+    this.#gathering.closed(packed.entries);
     batch.begin();
     if (batch.phase !== "done") this.#gathering.began(batch, this.services.options);
     // A listener may call anything.

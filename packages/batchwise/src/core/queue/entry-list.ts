@@ -4,13 +4,13 @@
 import type { Entry, EntryHolder } from "./entry.ts";
 
 /** Largest number of entries of a chunk. */
-const LONGEST_CHUNK = 512;
+export const LONGEST_CHUNK = 512;
 
 /** Of a chunk that is no longer in a list. Never changed. */
 const NONE: Entry[] = [];
 
 /** What owns an order of entries: the line. */
-export interface EntryOwner extends Pick<EntryHolder, "raise" | "noteDeadline"> {
+export interface EntryOwner extends Pick<EntryHolder, "update"> {
   /** An entry leaves early. */
   left(entry: Entry): void;
 }
@@ -36,12 +36,8 @@ export class Chunk implements EntryHolder {
     entry.holder = null;
   }
 
-  raise(entry: Entry, priority: number): void {
-    if (priority > entry.priority) this.list.line.raise(entry, priority);
-  }
-
-  noteDeadline(entry: Entry): void {
-    this.list.line.noteDeadline(entry);
+  update(entry: Entry, priority: number): void {
+    this.list.line.update(entry, priority);
   }
 }
 
@@ -79,18 +75,19 @@ export class EntryList implements EntryOrder {
   /** Adds an entry that is not older than the youngest one, to a chunk of at most `length`. */
   append(entry: Entry, length: number): void {
     const last = this.#last;
-    if (last === null || last.entries.length >= length || last.entries.length >= LONGEST_CHUNK) {
+    if (last === null || last.entries.length >= length) {
       this.#link([entry], last);
-      return;
+    } else {
+      last.entries.push(entry);
+      entry.holder = last;
     }
-    last.entries.push(entry);
-    entry.holder = last;
   }
 
   /** The same for many, in chunks of `length`. */
   appendAll(entries: readonly Entry[], length: number): void {
-    const step = Math.min(length, LONGEST_CHUNK);
-    for (let from = 0; from < entries.length; from += step) this.#link(entries.slice(from, from + step), this.#last);
+    for (let from = 0; from < entries.length; from += length) {
+      this.#link(entries.slice(from, from + length), this.#last);
+    }
   }
 
   /** Inserts an older entry after all entries at least as old. */
@@ -140,7 +137,7 @@ export class EntryList implements EntryOrder {
     chunk.entries = NONE;
   }
 
-  /** The first `most` entries, or all if they are fewer, in its own array; null if none is theirs. */
+  /** The first `most` entries, or all if fewer, as an array of its own; null if it has none. */
   whole(most: number): readonly Entry[] | null {
     const first = this.#first;
     if (first === null || first.entries.length > most) return null;

@@ -18,10 +18,11 @@ export interface EntryHolder {
    * there was none.
    */
   left(entry: Entry, dueAt: number): void;
-  /** Raises the priority of an entry that still waits. */
-  raise(entry: Entry, priority: number): void;
-  /** Call when an entry's earliest deadline may have changed. */
-  noteDeadline(entry: Entry): void;
+  /**
+   * Call when one of several callers of an entry has come or left: its earliest deadline may have
+   * changed. A higher `priority` becomes the entry's if it still waits.
+   */
+  update(entry: Entry, priority: number): void;
 }
 
 /** Rare fields of an item. */

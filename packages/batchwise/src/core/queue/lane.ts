@@ -65,11 +65,8 @@ export class Line implements EntryOwner, Source {
     this.lane.noteLeft(1, entry.cost);
   }
 
-  raise(entry: Entry, priority: number): void {
-    this.lane.owner.raise(entry, priority);
-  }
-
-  noteDeadline(entry: Entry): void {
+  update(entry: Entry, priority: number): void {
+    if (priority > entry.priority) this.lane.owner.raise(entry, priority);
     this.lane.noteDeadline(entry);
   }
 

@@ -3,6 +3,7 @@
 
 import { Heap } from "../time/heap.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
+import { LONGEST_CHUNK } from "./entry-list.ts";
 import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
 import { Lane, type LaneOwner, Line, lineOf } from "./lane.ts";
 import { leadOf } from "./rank.ts";
@@ -81,7 +82,7 @@ export class Queue implements LaneOwner {
   makeRoom(most: number, batchSize: number): void {
     this.#plain = this.#lineOf(this.#lane(undefined), PLAIN);
     this.#room = most;
-    this.#batchSize = batchSize;
+    this.#batchSize = Math.min(batchSize, LONGEST_CHUNK);
   }
 
   /** No plain entry arrives until there is room again. */

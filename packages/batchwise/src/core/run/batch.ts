@@ -314,6 +314,5 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     return 2 * this.#expired >= this.size && 2 * callMs > this.#longestTimeoutMs;
   }
 
-  raise(): void {}
-  noteDeadline(): void {}
+  update(): void {}
 }

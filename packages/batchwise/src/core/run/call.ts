@@ -77,13 +77,12 @@ export class Call {
 
   #ask(context: CallContext): unknown {
     const services = this.#services;
-    const { stages } = services;
+    const { prepare, run, finish } = services.stages;
     const { watch } = this.#batch;
     const items = itemsOf(this.#entries);
-    const isStaged = stages.prepare !== undefined || stages.finish !== undefined;
-    this.#hasRun = !isStaged;
-    const run = isStaged ? () => this.#runStages(items, context) : stages.run;
-    const ask = (): unknown => services.selfCalls.call(this.#batch, run, items, context);
+    this.#hasRun = prepare === undefined && finish === undefined;
+    const handler = this.#hasRun ? run : () => this.#runStages(items, context);
+    const ask = (): unknown => services.selfCalls.call(this.#batch, handler, items, context);
     return watch === null ? ask() : watch.around(ask);
   }
 

@@ -59,12 +59,14 @@ export class Admission {
    */
   accept(entry: Entry): void {
     entry.moment = this.#turn.moment;
-    const refusal = this.target?.refusalOf(entry) ?? null;
-    if (refusal !== null) this.#refuse(entry, refusal);
+    const { name, options } = this.#services;
+    const { onFull, maxQueueSize } = options;
+    const refusal = this.target?.refusalOf(entry);
+    if (refusal) this.#refuse(entry, refusal);
     else if (this.#hasRoom()) this.#enter(entry);
-    else if (this.#services.options.onFull === "wait") this.#waitOutside(entry);
-    else if (this.#services.options.onFull === "drop-oldest") this.#replaceOldest(entry);
-    else this.#refuse(entry, queueFullError(this.#services.name, this.#services.options.maxQueueSize));
+    else if (onFull === "wait") this.#waitOutside(entry);
+    else if (onFull === "drop-oldest") this.#replaceOldest(entry);
+    else this.#refuse(entry, queueFullError(name, maxQueueSize));
   }
 
   /** The same for a plain entry. */
@@ -184,8 +186,8 @@ export class Admission {
 
   #replaceOldest(entry: Entry): void {
     const { oldest } = this.#queue;
-    const { name } = this.#services;
-    const { maxQueueSize } = this.#services.options;
+    const { name, options } = this.#services;
+    const { maxQueueSize } = options;
     if (oldest === null) {
       this.#refuse(entry, queueFullError(name, maxQueueSize, "waiting for a retry"));
       return;

@@ -50,26 +50,25 @@ export class SharedEntry implements Recipient, CallerPlace {
   /** Adds a caller. A higher priority raises the entry's. */
   join(caller: Caller, priority: number): void {
     caller.place = this;
-    const { entry, dueAt } = this;
+    const { entry } = this;
     this.#callers.add(caller);
     if (caller.dueAt < Infinity) {
       this.#deadlines ??= new Earliest();
       this.#deadlines.set(caller, caller.dueAt);
     }
-    if (this.dueAt !== dueAt) entry.holder?.noteDeadline(entry);
-    if (entry.holder !== null) entry.holder.raise(entry, priority);
+    if (entry.holder !== null) entry.holder.update(entry, priority);
     else if (priority > entry.priority) entry.priority = priority;
   }
 
   callerLeft(caller: Caller): void {
-    const { dueAt } = this;
+    const { entry } = this;
     if (!this.#callers.delete(caller)) return;
     this.#deadlines?.remove(caller);
     if (this.#callers.size === 0) {
       this.#inFlight.forget(this);
-      this.entry.leave(caller.dueAt);
-    } else if (this.dueAt !== dueAt) {
-      this.entry.holder?.noteDeadline(this.entry);
+      entry.leave(caller.dueAt);
+    } else {
+      entry.holder?.update(entry, entry.priority);
     }
   }
 

@@ -2,7 +2,7 @@
 // its options, the user's functions, its deadline and signal. Equal items join; items that are
 // looked up or prepared are queued later.
 
-import { closedError, deadlineError, type itemTooLargeError } from "../contract/errors.ts";
+import { callTooLargeError, closedError, deadlineError, type itemTooLargeError } from "../contract/errors.ts";
 import { oneEach } from "../contract/resolve-options.ts";
 import { follow, ignoreFailure, isThenable } from "../contract/thenable.ts";
 import type { SubmitOptions } from "../contract/types.ts";
@@ -13,16 +13,18 @@ import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
 import { Caller, refusalOf, refuse } from "./callers.ts";
 import { type InFlight, scopeOf } from "./in-flight.ts";
-import { isLargeCall, largeCallRefusal, type ReadDedupeKey, readDedupeKeys, readOnce } from "./large-calls.ts";
 import type { Pending } from "./pending.ts";
 import {
   type CallOptions,
+  countDifferent,
   dedupeKeyOf,
   optionsOfItem,
   ownCost,
+  type ReadDedupeKey,
   readCallOptions,
   readItem,
   readKey,
+  readOnce,
   readSubmit,
 } from "./read-item.ts";
 import type { Services } from "./services.ts";
@@ -102,9 +104,8 @@ export class Intake {
     // A getter may have flushed.
     if (turn.moment !== moment) for (const entry of entries) entry.moment = turn.moment;
     recorder.submitted(length, moment);
-    const isLarge = this.#mayBeTooLarge(length);
-    const keys = isLarge ? readDedupeKeys(entries, this.#services.options) : null;
-    if (isLarge && this.#refuseTooLarge(entries, keys)) return;
+    const keys = this.#refuseTooLarge(entries);
+    if (keys === undefined) return;
     if (submit === undefined && this.#isPlain) {
       this.#admission.acceptAll(entries);
       return;
@@ -113,24 +114,25 @@ export class Intake {
     for (const entry of entries) this.#accept(entry, undefined, read);
   }
 
-  /** True for a large call, unless a cache may have its items. */
-  #mayBeTooLarge(length: number): boolean {
-    const hasCache = this.#services.options.dedupe !== undefined && this.#inFlight.cache !== undefined;
-    return isLargeCall(length, this.#services.options) && !this.isClosed && !hasCache;
-  }
-
   /**
-   * Refuses a whole call that can never fit; returns false if it may: equal items share places,
-   * also those in flight. `dedupe` may have closed the batcher.
+   * Refuses a call of more items than the queue can hold, unless a cache may have them, or equal
+   * ones share places, also those in flight. Returns undefined if it did, else the dedupe keys that
+   * it has read for that; null if none. Reading a key may close the batcher.
    */
-  #refuseTooLarge(entries: readonly Entry[], keys: readonly ReadDedupeKey[] | null): boolean {
-    const joinable = keys === null ? 0 : this.#inFlight.size;
-    const { maxQueueSize } = this.#services.options;
-    const limits = { name: this.#services.name, maxQueueSize };
-    const refusal = largeCallRefusal(entries.length, keys, joinable, limits);
-    if (refusal === null || this.isClosed) return false;
-    for (const entry of entries) refuse(this.#services, entry, refusal(), "rejected");
-    return true;
+  #refuseTooLarge(entries: readonly Entry[]): readonly ReadDedupeKey[] | null | undefined {
+    const { name, options } = this.#services;
+    const { dedupe, onFull, maxQueueSize } = options;
+    const hasCache = dedupe !== undefined && this.#inFlight.cache !== undefined;
+    const isLarge = onFull === "reject" && entries.length > maxQueueSize;
+    if (!isLarge || this.isClosed || hasCache) return null;
+    const keys = dedupe === undefined ? null : entries.map(({ item }) => readOnce(() => dedupeKeyOf(dedupe, item)));
+    const size = keys === null ? entries.length : countDifferent(keys);
+    if (size <= maxQueueSize + (keys === null ? 0 : this.#inFlight.size) || this.isClosed) return keys;
+    const what = keys === null ? "items" : "different items";
+    for (const entry of entries) {
+      refuse(this.#services, entry, callTooLargeError(name, size, what, maxQueueSize), "rejected");
+    }
+    return undefined;
   }
 
   /** Invalidates the cached result of a key. Resolves when the cache has deleted it. */

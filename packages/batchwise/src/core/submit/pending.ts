@@ -42,11 +42,9 @@ export class Pending implements EntryHolder {
     entry.holder = null;
   }
 
-  raise(entry: Entry, priority: number): void {
+  update(entry: Entry, priority: number): void {
     if (priority > entry.priority) entry.priority = priority;
   }
-
-  noteDeadline(): void {}
 
   skip(entry: Entry): void {
     this.#entries?.get(entry)?.();

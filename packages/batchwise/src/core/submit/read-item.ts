@@ -168,3 +168,34 @@ export function ownCost(item: unknown, batchCost: (items: readonly unknown[]) =>
   if (typeof own === "number" && own >= 0) return own;
   throw unusable(rangeError, "batchCost", { ...aCost, expected: "a function that returns a number >= 0" }, own);
 }
+
+/** Returns an item's dedupe key, which was read before. */
+export type ReadDedupeKey = () => string;
+
+/** Reads a value at once. The returned function returns it, or throws the error of the read. */
+export function readOnce<Value>(read: () => Value): () => Value {
+  try {
+    const value = read();
+    return () => value;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
+}
+
+/**
+ * Counts distinct keys. Equal keys of different lanes count as one; an item whose key could not be
+ * read needs no place.
+ */
+export function countDifferent(keys: readonly ReadDedupeKey[]): number {
+  const different = new Set<string>();
+  for (const key of keys) {
+    try {
+      different.add(key());
+    } catch {
+      // The item is refused when it is accepted.
+    }
+  }
+  return different.size;
+}

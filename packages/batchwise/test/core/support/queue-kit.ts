@@ -43,7 +43,7 @@ export function entryOf(of: NewEntry): Entry {
 
 /** The holder of entries that do not wait: a running batch, or nothing. */
 export function otherHolder(): EntryHolder {
-  return { isWaiting: false, left: () => {}, raise: () => {}, noteDeadline: () => {} };
+  return { isWaiting: false, left: () => {}, update: () => {} };
 }
 
 export const uncapped: Caps = {
@@ -95,7 +95,7 @@ export class Kit {
 
   raise(id: number, priority: number): this {
     const entry = this.entry(id);
-    entry.holder?.raise(entry, priority);
+    entry.holder?.update(entry, priority);
     return this;
   }
 

@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import type { Entry } from "../../../src/core/queue/entry.ts";
 import type { Flush, FlushedBatch } from "../../../src/core/queue/flush.ts";
 import { goesBefore } from "./goes-before.ts";
-import { Kit, type KitOptions, type NewEntry } from "./queue-kit.ts";
+import { Kit, type KitOptions, type NewEntry, otherHolder } from "./queue-kit.ts";
 
 /** A batch that was taken and has not ended. */
 class Running implements FlushedBatch {
@@ -59,7 +59,7 @@ export class Model {
     const entry = this.#any(place);
     if (entry === undefined) return;
     const before = entry.priority;
-    entry.holder?.raise(entry, priority);
+    entry.holder?.update(entry, priority);
     expect(entry.priority).toBe(Math.max(before, priority));
   }
 
@@ -68,7 +68,7 @@ export class Model {
     const entry = this.#any(place);
     if (entry === undefined) return;
     Object.assign(entry.recipient as object, { dueAt });
-    entry.holder?.noteDeadline(entry);
+    entry.holder?.update(entry, entry.priority);
   }
 
   keepDeadlines(isKept: boolean): void {
@@ -86,12 +86,7 @@ export class Model {
     this.#running.push(batch);
     for (const { entries, batches } of this.#flushes) if (plan.entries.some((e) => entries.has(e))) batches.add(batch);
     this.#gone(plan.entries);
-    batch.flushes = queue.take(plan.entries, {
-      isWaiting: false,
-      left: () => {},
-      raise: () => {},
-      noteDeadline: () => {},
-    });
+    batch.flushes = queue.take(plan.entries, otherHolder());
   }
 
   end(place: number): void {
