@@ -82,10 +82,10 @@ const packing: readonly Fault[] = [
     replace: "if (entry.holder !== null) return;",
   },
   {
-    name: "loses entries of a lane that was forgotten",
-    file: "core/queue/lane.ts",
-    find: " && facts.key === this.lane.key && this.#byAge.index !== -1;",
-    replace: " && facts.key === this.lane.key;",
+    name: "forgets a lane with entries",
+    file: "core/queue/queue.ts",
+    find: "if (lane.size === 0) this.#forget(lane);",
+    replace: "if (lane.size >= 0) this.#forget(lane);",
   },
   {
     name: "shares a batch between keys",

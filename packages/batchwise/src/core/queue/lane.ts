@@ -33,15 +33,6 @@ export class Line implements EntryOwner, Source {
     this.#order = isFair ? new FairOrder(this) : this.list;
   }
 
-  /**
-   * True for entries of its key and rank. False if it is empty, because it may have been dropped.
-   */
-  isFor({ priority, facts }: Entry): boolean {
-    // `===` between booleans is slow.
-    const isSmall = facts.isSmall ? this.isSmall : !this.isSmall;
-    return priority === this.priority && isSmall && facts.key === this.lane.key && this.#byAge.index !== -1;
-  }
-
   get oldest(): Entry | null {
     return this.#order.oldest;
   }

@@ -37,8 +37,6 @@ export class Queue implements LaneOwner {
   /** Lanes with deadlines, the earliest first. */
   #byDeadline: Heap<Lane> | null = null;
   #hot: Set<Lane> | null = null;
-  /** Recently used lines, by the last bits of their priority. */
-  readonly #recent: Line[] = [];
   /** Number of entries that their lanes have counted. */
   #counted = 0;
   /** Number of plain entries that came last. Their line counts them when an order is needed. */
@@ -64,16 +62,10 @@ export class Queue implements LaneOwner {
 
   push(entry: Entry): Lane {
     this.#countArrivals();
-    const { priority } = entry;
-    let line = this.#recent[priority & 7];
-    if (line === undefined || !line.isFor(entry)) {
-      line = this.#lineOf(this.#lane(entry.key), entry);
-      this.#recent[priority & 7] = line;
-    }
-    const { lane } = line;
+    const lane = this.#lane(entry.key);
     this.#counted += 1;
     lane.added(entry);
-    line.add(entry);
+    this.#lineOf(lane, entry).add(entry);
     if (this.#keepsDeadlines) lane.noteDeadline(entry);
     return lane;
   }

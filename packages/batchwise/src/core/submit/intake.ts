@@ -72,7 +72,7 @@ export class Intake {
   /** Rejects all later submits. */
   close(): void {
     this.isClosed = true;
-    this.#isPlain = false;
+    this.configure();
   }
 
   /** Accepts an item. Never throws: errors go to the recipient. */
@@ -266,11 +266,7 @@ export class Intake {
   }
 
   #ownCost(item: unknown, batchCost: (items: readonly unknown[]) => number): number {
-    let cost = 0;
-    this.#services.inContext(() => {
-      cost = ownCost(item, batchCost);
-    });
-    return cost;
+    return this.#services.inContext(() => ownCost(item, batchCost));
   }
 
   /** Opens a place that equal items may join: first looked up in the cache, queued on a miss. */
