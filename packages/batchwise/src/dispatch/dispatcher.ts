@@ -42,8 +42,7 @@ import type {
   PruneResult,
   RedeliverOptions,
 } from "./contract/types.ts";
-import { DueRuns } from "./doors/due/due-runs.ts";
-import { Loops } from "./doors/due/loops.ts";
+import { Life } from "./doors/due/life.ts";
 import { batchRecord } from "./format/payload.ts";
 import { adopt } from "./operate/adopt.ts";
 import { abandon, cancelMembers } from "./operate/batch-control.ts";
@@ -83,7 +82,6 @@ import { readDeadLetters, redeliver } from "./requests/outcomes/dead-letters.ts"
 import { OutcomeReader } from "./requests/outcomes/outcome-reader.ts";
 import { prune } from "./requests/prune.ts";
 import { usageBy } from "./requests/usage.ts";
-import { refuseBrokenStore } from "./runtime/refuse-broken-store.ts";
 import { Runtime } from "./runtime/runtime.ts";
 
 const BATCHES_SHOWN = 100;
@@ -140,12 +138,8 @@ class StoreDispatcher implements Dispatcher {
   readonly #workers: Workers;
   readonly #sealer: Sealer;
   readonly #reader: OutcomeReader;
-  readonly #loops: Loops;
-  readonly #dueRuns: DueRuns;
+  readonly #life: Life;
   readonly #enqueuer: Enqueuer;
-  #isStarted = false;
-  #starting: Promise<void> | null = null;
-  #stopped: Promise<void> | null = null;
 
   constructor({ runtime, workers, sealer, enqueuer, reader }: Omit<DispatcherParts, "dispatcher">) {
     this.#runtime = runtime;
@@ -153,57 +147,23 @@ class StoreDispatcher implements Dispatcher {
     this.#sealer = sealer;
     this.#enqueuer = enqueuer;
     this.#reader = reader;
-    runtime.watching.start(this.#reader.turn);
-    this.#loops = new Loops({ runtime, workers, sealer });
-    this.#dueRuns = new DueRuns(runtime, sealer.flushes);
+    this.#life = new Life({ runtime, workers, sealer }, reader);
     bindMethods(this);
   }
 
   async start(): Promise<void> {
     this.#refuseWhenStopped();
-    this.#starting ??= this.#start().catch((error: unknown) => {
-      this.#starting = null;
-      throw error;
-    });
-    return this.#starting;
-  }
-
-  async #start(): Promise<void> {
-    await refuseBrokenStore(this.#runtime);
-    if (this.#runtime.isStopping) return;
-    this.#runtime.events.emit("loops", () => ({ running: true }));
-    this.#isStarted = true;
-    this.#loops.start();
+    return this.#life.start();
   }
 
   stop(): Promise<void> {
-    const { calls } = this.#runtime;
-    this.#stopped ??= this.#stop().finally(() => calls.endStop());
-    return this.#stopped;
-  }
-
-  async #stop(): Promise<void> {
-    const { stopping, watching, events, calls } = this.#runtime;
-    calls.beginStop();
-    stopping.abort(new DispatchError("CLOSED", "The dispatcher is stopped."));
-    await Promise.all([this.#loops.stop(), this.#dueRuns.idle()]);
-    if (this.#isStarted) events.emit("loops", () => ({ running: false }));
-    await this.#workers.idle();
-    await watching.stop();
-    this.#reader.close();
-    await this.#loops.flush();
+    return this.#life.stop();
   }
 
   async runDue(options: RunDueOptions): Promise<DueReport> {
     const plan = runDueOptions(options);
     this.#refuseWhenStopped();
-    if (this.#starting !== null) {
-      throw new DispatchError(
-        "ALREADY_STARTED",
-        "`runDue` is for a dispatcher whose loops do not run: `start` did that.",
-      );
-    }
-    return this.#dueRuns.run(plan);
+    return this.#life.runDue(plan);
   }
 
   async enqueue(request: DispatchRequest | BatchLine): Promise<Enqueued> {
@@ -268,7 +228,7 @@ class StoreDispatcher implements Dispatcher {
     const { count, isAside } = await cancelMembers(this.#runtime, key);
     // The store ends requeued requests with a pending cancel as cancelled.
     if (isAside) await abandon(this.#runtime, key, "requeue");
-    else if (this.#isStarted) await this.#workers.hurry([key]);
+    else if (this.#life.isStarted) await this.#workers.hurry([key]);
     return count;
   }
 
@@ -354,7 +314,7 @@ class StoreDispatcher implements Dispatcher {
    * loops.
    */
   get #startedWorkers(): Workers | null {
-    return this.#isStarted ? this.#workers : null;
+    return this.#life.isStarted ? this.#workers : null;
   }
 
   #refuseWhenStopped(): void {
