@@ -16,7 +16,10 @@ const services = "packages/batchwise/test/integration/services/global-setup.ts";
 const cores = availableParallelism();
 /** `npm run test:quick`. */
 const leftOut = process.env.BATCHWISE_QUICK === "1" ? [...slow, ...notQuick] : [];
-/** `npm test` runs the unit tests beside the integration tests, which go first. */
+/**
+ * Of unit tests and their hooks. `npm test` runs them beside the integration tests, which go first;
+ * there scripts/computing-time.ts fails a test that itself takes a minute.
+ */
 const unitTimeout = process.env.BATCHWISE_BESIDE === "1" ? 300_000 : 60_000;
 const compiled = new URL("./.cache/compiled", import.meta.url).pathname;
 
@@ -31,12 +34,13 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          setupFiles: ["scripts/unchanged-globals.ts", afterTests],
+          setupFiles: ["scripts/unchanged-globals.ts", "scripts/computing-time.ts", afterTests],
           include: unit,
           exclude: ["**/node_modules/**", ...integration, ...inThreads, ...ownProcess, ...leftOut],
           isolate: false,
           maxWorkers: cores,
           testTimeout: unitTimeout,
+          hookTimeout: unitTimeout,
         },
       },
       {

@@ -35,6 +35,7 @@ export default defineConfig({
           env: { BATCHWISE_ALL_CASES: "1" },
           globalSetup: services,
           testTimeout: 300_000,
+          hookTimeout: 300_000,
           maxWorkers: 1,
           fileParallelism: false,
           sequence: { groupOrder: 1 },

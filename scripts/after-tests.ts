@@ -2,29 +2,30 @@
 // hook at the top level of a shared module only for the first file of a process that imports it;
 // what is registered here runs for every file. run-after-tests.ts, a setup file, runs it.
 
-type End = () => unknown;
+type Cleanup = () => unknown;
 
-const ofTest: End[] = [];
-const ofFile: End[] = [];
-let isRun = false;
+const ofTest: Cleanup[] = [];
+const ofFile: Cleanup[] = [];
+let hasRunner = false;
 
-/** Runs `end` after each test of each file, for as long as the process lives. */
-export function afterEachTest(end: End): void {
-  add(ofTest, end);
+/** Runs `cleanup` after each test of each file, for as long as the process lives. */
+export function afterEachTest(cleanup: Cleanup): void {
+  add(ofTest, cleanup);
 }
 
-/** Runs `end` after the last test of each file, for as long as the process lives. */
-export function afterEachFile(end: End): void {
-  add(ofFile, end);
+/** Runs `cleanup` after the last test of each file, for as long as the process lives. */
+export function afterEachFile(cleanup: Cleanup): void {
+  add(ofFile, cleanup);
 }
 
-function add(ends: End[], end: End): void {
-  if (!isRun) throw new Error("Expected scripts/run-after-tests.ts among the setup files of the project.");
-  ends.push(end);
+function add(cleanups: Cleanup[], cleanup: Cleanup): void {
+  if (!hasRunner) throw new Error("Expected scripts/run-after-tests.ts among the setup files of the project.");
+  cleanups.push(cleanup);
 }
 
-export function willBeRun(): void {
-  isRun = true;
+/** Called by the setup file, before the test file can register anything. */
+export function registerRunner(): void {
+  hasRunner = true;
 }
 
 export async function endTest(): Promise<void> {
@@ -36,14 +37,14 @@ export async function endFile(): Promise<void> {
 }
 
 /** The latest registered first, as vitest runs its hooks. All run, also if one fails. */
-async function runAll(ends: readonly End[]): Promise<void> {
+async function runAll(cleanups: readonly Cleanup[]): Promise<void> {
   const errors: unknown[] = [];
-  for (const end of ends.toReversed()) {
+  for (const cleanup of cleanups.toReversed()) {
     try {
-      await end();
+      await cleanup();
     } catch (error) {
       errors.push(error);
     }
   }
-  if (errors.length > 0) throw errors.length === 1 ? errors[0] : new AggregateError(errors, "Several ends failed.");
+  if (errors.length > 0) throw errors.length === 1 ? errors[0] : new AggregateError(errors, "Several cleanups failed.");
 }

@@ -1,4 +1,5 @@
-// The checks that do not run the product. Each also runs separately, as an npm script.
+// The checks that do not run the product. All but the types of the folders also run separately, as
+// npm scripts.
 
 import { folders } from "./folders.ts";
 import type { Step } from "./steps.ts";

@@ -2,8 +2,8 @@
 // file, what shared test support has registered.
 
 import { afterAll, afterEach } from "vitest";
-import { endFile, endTest, willBeRun } from "./after-tests.ts";
+import { endFile, endTest, registerRunner } from "./after-tests.ts";
 
-willBeRun();
+registerRunner();
 afterEach(endTest);
 afterAll(endFile);

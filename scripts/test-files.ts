@@ -7,6 +7,8 @@ export const integration: string[] = [
   "compat/*/test/**/*.test.ts",
   // It needs the releases of TypeScript in compat/versions.
   "packages/batchwise/test/types/misspelt-options.test.ts",
+  // They run in real time, which a lower priority would stretch.
+  "packages/batchwise/test/dispatch/providers/local/{handler,server}.test.ts",
 ];
 
 /** Run in threads: vitest refuses to fake process.nextTick in a child process. */
@@ -79,7 +81,6 @@ export const notQuick: string[] = [
   "packages/batchwise/test/dispatch/jobs/run-batch.test.ts",
   "packages/batchwise/test/dispatch/batches/poll/stuck-batches.test.ts",
   "packages/batchwise/test/dispatch/batches/collect/read-again.test.ts",
-  "packages/batchwise/test/dispatch/providers/local/{handler,server}.test.ts",
   "packages/batchwise/test/dispatch/providers/vertex/conformance.test.ts",
   "packages/batchwise/test/dispatch/batches/seal/shared-limit.test.ts",
   "packages/batchwise/test/dispatch/storage/{clients,conformance}.test.ts",

@@ -3,8 +3,8 @@
 //
 // Unit tests use the time that integration tests leave to the processor while they wait for servers
 // and processes: they run beside them, with a lower priority. They begin earlier, while the folders
-// are installed that only integration tests need. Tests that depend on time come last, by
-// themselves. `--built`: the build is done.
+// are installed that only integration tests need. Tests that measure time come last, by themselves.
+// `--built`: the build is done.
 
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { type Folder, install, tested } from "./folders.ts";
@@ -39,32 +39,42 @@ async function runPart(projects: readonly string[], start: (command: string) => 
 }
 
 /** Its output is printed when it ends, so that it does not mix with another's. */
-async function standingBack(command: string): Promise<boolean> {
+async function runAtLowPriority(command: string): Promise<boolean> {
   const { passed, output } = await runQuietly(command, ".", NICENESS);
   process.stdout.write(`\n== unit tests\n${output}`);
   return passed;
 }
 
+/** Resolves with false, and prints why, if an installation fails. */
+async function installed(wanted: readonly Folder[]): Promise<boolean> {
+  try {
+    await install(wanted);
+    return true;
+  } catch (error) {
+    console.error((error as Error).message);
+    return false;
+  }
+}
+
 async function everyTest(): Promise<Record<string, Part>> {
   // Unit tests need none but `bench`.
   const early: readonly Folder[] = ["bench"];
-  await install(early);
-  const installed = install(tested.filter((folder) => !early.includes(folder)));
-  if (!process.argv.includes("--built") && !(await runBeside("node scripts/build.ts"))) return {};
+  if (!(await installed(early))) return {};
+  const restInstalled = installed(tested.filter((folder) => !early.includes(folder)));
+  if (!process.argv.includes("--built") && !(await runBeside("node scripts/build.ts"))) {
+    await restInstalled;
+    return {};
+  }
   process.env.BATCHWISE_BESIDE = "1";
-  const unit = runPart(["unit"], standingBack);
-  const isInstalled = await installed.then(
-    () => true,
-    (error: Error) => console.error(error.message),
-  );
-  const integration = isInstalled ? await runPart(["integration"], runBeside) : FAILED;
+  const unit = runPart(["unit"], runAtLowPriority);
+  const integration = (await restInstalled) ? await runPart(["integration"], runBeside) : FAILED;
   const parts = { unit: await unit, integration };
   return { ...parts, "by themselves": await runPart(["own-process", "threads", "alone"], runBeside) };
 }
 
 async function proofs(): Promise<Record<string, Part>> {
   // The site installs itself.
-  await install(["compat/runtimes", "compat/frameworks", "compat/versions"]);
+  if (!(await installed(["compat/runtimes", "compat/frameworks", "compat/versions"]))) return {};
   return run("node scripts/build.ts") ? { prove: await runPart([], runBeside) } : {};
 }
 

@@ -46,6 +46,14 @@ export function watch<Value>(promise: Promise<Value>): Fate<Value> {
   return fate;
 }
 
+/** The time that this process computes, in milliseconds, whatever other processes do meanwhile. */
+export function computingMs(work: () => unknown): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
 /** The reason with which a promise rejects. */
 export async function reasonOf(promise: Promise<unknown>): Promise<unknown> {
   try {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { pack } from "../../src/threads/pack.ts";
+import { computingMs } from "../support.ts";
 
 test("a part of a buffer that stands in many items goes once, and is one object over there", () => {
   const weights = new Float32Array(new ArrayBuffer(400_000), 4, 50_000).fill(3);
@@ -21,11 +22,9 @@ test("a buffer that moves is named once", () => {
 test("a hundred thousand buffers that move take time in proportion", () => {
   const fastest = (count: number): number => {
     const items = Array.from({ length: count }, () => new Uint8Array(1));
-    const times = Array.from({ length: 3 }, () => {
-      const startedAt = performance.now();
-      expect(pack(items, true).transfer).toHaveLength(count);
-      return performance.now() - startedAt;
-    });
+    const times = Array.from({ length: 3 }, () =>
+      computingMs(() => expect(pack(items, true).transfer).toHaveLength(count)),
+    );
     return Math.min(...times);
   };
   // Twenty times as many take some twenty times as long, or 400 times if work is quadratic.

@@ -219,12 +219,12 @@ describe("a dispatcher that stops", () => {
 
   test("does not wait for a handler that ignores its signal", async () => {
     const { handler, running } = held();
-    const dispatcher = await dispatch({ handler });
+    const dispatcher = await dispatch({ handler, requestTimeoutMs: 60_000 });
     await dispatcher.enqueue(ask("a"));
     await expect.poll(() => running).toEqual(["a"]);
     const began = performance.now();
     await dispatcher.stop();
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(10_000);
   });
 });
 

@@ -48,10 +48,8 @@ describe("lines that a server of OpenAI's shape runs", () => {
   test("have their outcomes while others of their batch still run", async () => {
     const model = await server(({ said }) => (said === "slow" ? { delayMs: 5_000 } : {}));
     const dispatcher = await dispatch({ baseURL: model.baseURL, concurrency: 2 });
-    const began = performance.now();
     await dispatcher.enqueueMany(["slow", "quick"].map((name) => ask(name)));
     expect(await dispatcher.result("quick")).toMatchObject({ status: "succeeded" });
-    expect(performance.now() - began).toBeLessThan(4_000);
     expect((await dispatcher.batches()).map(({ state }) => state)).toEqual(["running"]);
   });
 });

@@ -1,0 +1,16 @@
+// A setup file of vitest: fails a test during which its process computed for more than a minute.
+// The timeout of a test cannot tell, where other processes go first: it counts their time, too.
+
+import { afterEach } from "vitest";
+
+const MOST_SECONDS = 60;
+let before = process.cpuUsage();
+
+afterEach(() => {
+  const { user, system } = process.cpuUsage(before);
+  before = process.cpuUsage();
+  const seconds = (user + system) / 1e6;
+  if (seconds > MOST_SECONDS) {
+    throw new Error(`Expected the test to compute for at most ${MOST_SECONDS} s, it took ${seconds.toFixed(0)} s.`);
+  }
+});
