@@ -73,7 +73,8 @@ async function dispatcherWorlds(): Promise<RunWorld> {
 
 /**
  * Runs the worlds in a separate process, which may throw or hang: both count as caught. Rejects for
- * a source that names what it does not have.
+ * a source that does not parse or that uses a name which nothing defines. A property that does not
+ * exist counts as caught by an exception: read those faults again when they are new.
  */
 function findingOf(room: Room, folder: string): Promise<Finding> {
   return new Promise((resolve, reject) => {
@@ -93,7 +94,7 @@ function findingOf(room: Room, folder: string): Promise<Finding> {
     });
     child.on("close", (code) => {
       clearTimeout(timer);
-      const malformed = /^(?:Reference|Syntax)Error: .*/m.exec(errors);
+      const malformed = /^(?:SyntaxError: .*|ReferenceError: .* is not defined)$/m.exec(errors);
       if (code === 0) resolve(JSON.parse(output) as Finding);
       else if (malformed !== null) reject(new Error(`the faulty source is no program: ${malformed[0]}`));
       else resolve({ worlds: 0, caughtBy: hangs ? "(does not end)" : "(an exception)" });

@@ -219,7 +219,7 @@ describe("a dispatcher that stops", () => {
 
   test("does not wait for a handler that ignores its signal", async () => {
     const { handler, running } = held();
-    const dispatcher = await dispatch({ handler, requestTimeoutMs: 60_000 });
+    const dispatcher = await dispatch({ handler, requestTimeoutMs: 60_000 }, { leaseMs: 120_000 });
     await dispatcher.enqueue(ask("a"));
     await expect.poll(() => running).toEqual(["a"]);
     const began = performance.now();
