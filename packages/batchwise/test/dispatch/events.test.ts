@@ -312,7 +312,7 @@ test("deliveries: tried again, then delivered; to the webhook, dead after twelve
   expect([count("webhook", "retry"), count("webhook", "dead"), count("webhook", "delivered")]).toEqual([44, 4, 0]);
   expect(heard.of("delivery").find(({ result }) => result === "dead")).toMatchObject({ attempt: 12, statusCode: 503 });
   await dispatcher.stop();
-}, 30_000);
+});
 
 test("sweeps report their calls", async () => {
   const { pass, heard, dispatcher, fake } = await site();

@@ -29,4 +29,4 @@ test("the compiler names the result that a handler has to return, in at most 7 l
     expect(lines.length).toBeLessThanOrEqual(7);
     expect(lines.at(-1)).toContain("ArrayWithOneResultPerItem");
   }
-}, 60_000);
+});

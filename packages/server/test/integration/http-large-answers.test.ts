@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { LargeAnswers } from "../../src/http/large-bodies/large-answers.ts";
 import { Exchange } from "../../src/http/requests/exchange.ts";
 import type { Service } from "../../src/http/service.ts";
-import { embed, type Failure, startSmall } from "../support/services.ts";
+import { embed, type Failure, startSmall, until } from "../support/services.ts";
 
 /** 256 numbers a text: 2,048 texts are 2 MiB, and 10 MB of text. */
 const WIDE = { encoder: { layers: 1, hidden: 256, feedForward: 64, vocabulary: 1024, maxTokens: 64 } };
@@ -62,10 +62,14 @@ describe("a large answer", () => {
   });
 
   test("is cut off where nothing of it is read for a while", async () => {
-    const service = await startSmall({ ...WIDE, answerStallMs: 200 });
+    let isOver = false;
+    const onAccess = (): void => {
+      isOver = true;
+    };
+    const service = await startSmall({ ...WIDE, answerStallMs: 200, onAccess });
     const socket = await slowReader(service);
-    // A client that does not read does not see the end either.
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    // A client that does not read does not see the end either: the service's log does.
+    await until(() => isOver);
     let length = 0;
     socket.on("data", (chunk: Buffer) => {
       length += chunk.length;

@@ -75,7 +75,7 @@ describe.each(some(2, cases))("at $name, a batch that never ends", ({ account })
     expect(stuck()).toHaveLength(6);
     expect(calls() - atFirst).toBeLessThan(180);
     await dispatcher.stop();
-  }, 30_000);
+  });
 
   test("and is abandoned has its requests run in another, and its own results count for nothing", async () => {
     const { after, dispatcher, keyOf, rest, ends, fake } = await sent(account, ENDLESS);
@@ -140,7 +140,7 @@ describe.each(some(2, cases))("at $name, a batch that was let go while its cance
     await after(40 * HOUR);
     expect(cancels(fake)).toBe(asked);
     await dispatcher.stop();
-  }, 30_000);
+  });
 });
 
 describe.each(some(2, cases))("at $name, a batch that is cancelled by its key", ({ account }) => {

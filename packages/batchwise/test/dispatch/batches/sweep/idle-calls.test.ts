@@ -48,7 +48,7 @@ describe.each([1, 3])("an idle account under %i processes on one store", (proces
     expect(first).toBeGreaterThanOrEqual(12);
     expect(await calls(DAY)).toBeLessThanOrEqual(24);
     for (const dispatcher of all) await dispatcher.stop();
-  }, 60_000);
+  });
 
   test("costs no more a day once it was used, and an hour has passed", async () => {
     const { start, calls, store, time, fake } = rig();
@@ -59,7 +59,7 @@ describe.each([1, 3])("an idle account under %i processes on one store", (proces
     await calls(HOUR + 10 * MINUTE);
     expect(await calls(DAY)).toBeLessThanOrEqual(24);
     for (const dispatcher of all) await dispatcher.stop();
-  }, 60_000);
+  });
 
   test("is swept every ten minutes by one of them while a batch is open", async () => {
     const { start, calls, fake, until, time } = rig();
@@ -73,7 +73,7 @@ describe.each([1, 3])("an idle account under %i processes on one store", (proces
     expect(fake.calls("files.list") - before).toBeGreaterThanOrEqual(23);
     expect(fake.calls("files.list") - before).toBeLessThanOrEqual(25);
     for (const dispatcher of all) await dispatcher.stop();
-  }, 60_000);
+  });
 });
 
 describe("an idle account costs at most 24 calls a day", () => {

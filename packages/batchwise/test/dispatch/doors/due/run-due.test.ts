@@ -245,7 +245,7 @@ test("many runs of many processes at odd times end each request once", async () 
     await finish(here, process().dispatcher);
     expectEachOnce(here, 20);
   }
-}, 60_000);
+});
 
 test("`result` in the same process resolves by a run", async () => {
   const here = place({ sim: { plan: () => ({ validateMs: 0, runMs: MINUTE }) } });
