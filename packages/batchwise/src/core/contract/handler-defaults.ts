@@ -3,6 +3,7 @@
 
 import { NO_NAME } from "./errors.ts";
 import type { BatchOptions } from "./options.ts";
+import { defined } from "./resolve-options.ts";
 
 /** `order` applies only if the user gives neither `cost` nor `batchCost`. */
 export type HandlerDefaults = Pick<
@@ -35,6 +36,5 @@ export function mergeDefaults<Given extends BatchOptions<never, never>>(
   { order, ...others }: HandlerDefaults,
 ): Given & HandlerDefaults {
   const isMeasured = given.cost !== undefined || given.batchCost !== undefined;
-  const own = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...others, ...(isMeasured ? {} : { order }), ...(Object.fromEntries(own) as Given) };
+  return { ...others, ...(isMeasured ? {} : { order }), ...(defined(given) as Given) };
 }

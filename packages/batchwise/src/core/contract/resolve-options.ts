@@ -188,7 +188,7 @@ function resolve(given: BatchOptions<unknown, unknown>, name: string): ResolvedO
 }
 
 /** The options that are not undefined. */
-function defined<Options extends object>(options: Options): object {
+export function defined(options: object): object {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 

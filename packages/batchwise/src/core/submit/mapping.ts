@@ -9,15 +9,7 @@ import { type BatchwiseError, closedError } from "../contract/errors.ts";
 import type { FailedOutcome } from "../contract/outcome.ts";
 import { ignoreFailure } from "../contract/thenable.ts";
 import type { MapOptions, SubmitManyOptions } from "../contract/types.ts";
-import {
-  aBoolean,
-  aFunction,
-  check,
-  checkIsObject,
-  expected,
-  objectWith,
-  unboundedIntegerFrom,
-} from "../contract/validate.ts";
+import { aBoolean, aFunction, check, checkIsObject, expected, unboundedIntegerFrom } from "../contract/validate.ts";
 import type { Recipient } from "../queue/recipient.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
@@ -332,7 +324,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
  * characters are hardly meant.
  */
 function opened(source: unknown): Source {
-  const rule = { ...objectWith(), expected: "an iterable or an async iterable" };
+  const rule = { type: "object", expected: "an iterable or an async iterable" } as const;
   if (typeof source !== "object" || source === null) throw expected("source", rule, source);
   const { [Symbol.asyncIterator]: openAsync, [Symbol.iterator]: open } = source as Partial<
     AsyncIterable<unknown> & Iterable<unknown>
