@@ -1,5 +1,5 @@
-// The life of a dispatcher in its process: its loops from `start` to `stop`, or the runs of `runDue`
-// in place of loops. A start that fails may be tried again; a stop is final.
+// The life of a dispatcher in its process: its loops from `start` to `stop`, or the runs of
+// `runDue` in place of loops. A start that fails may be tried again; a stop is final.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { DueReport } from "../../contract/operations.ts";

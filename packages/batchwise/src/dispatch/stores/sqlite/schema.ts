@@ -1,7 +1,7 @@
 // The tables, and the steps from each version to the next; migrate.ts takes them. A request's state
-// is the table that has it: `ready` while it waits, `member` while a batch has it, `outcome` once it
-// has ended. Claims move small rows between the first two and touch neither the request's row nor
-// its texts, so a seal costs the same however many requests have ended.
+// is the table that has it: `ready` while it waits, `member` while a batch has it, `outcome` once
+// it has ended. Claims move small rows between the first two and touch neither the request's row
+// nor its texts, so a seal costs the same however many requests have ended.
 
 /** One migration per version, applied in order. A released one never changes. */
 export const STEPS: readonly string[] = [
