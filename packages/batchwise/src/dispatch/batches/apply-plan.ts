@@ -50,12 +50,13 @@ function ledgerChanges(plan: Plan, ledger: string, account: string, now: number)
   const note = plan.lastError?.code ?? null;
   const changes: LedgerChanges[] = [];
   if (plan.ledger !== null) {
-    const { learnedTokens, strikes, blockedUntil } = plan.ledger;
-    const learned = learnedTokens === null ? {} : { learnedTokens, learnedAt: now };
-    changes.push({ name: ledger, ...learned, strikes, blockedUntil, note });
+    const { learnedTokens, pause } = plan.ledger;
+    if (learnedTokens !== null) changes.push({ name: ledger, learnedTokens, learnedAt: now });
+    if (pause !== null) changes.push({ name: ledger, ...pause, note });
   }
   if (plan.pauseAccountUntil !== null || plan.outage !== null) {
-    const paused = plan.pauseAccountUntil === null ? {} : { blockedUntil: plan.pauseAccountUntil };
+    // Strikes would show it as the pause of a limit, which the next batch that runs ends.
+    const paused = plan.pauseAccountUntil === null ? {} : { blockedUntil: plan.pauseAccountUntil, strikes: 0 };
     const outage = plan.outage === null ? {} : { outage: outageText(plan.outage) };
     changes.push({ name: account, ...paused, note, ...outage });
   }

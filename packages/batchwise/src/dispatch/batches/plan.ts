@@ -2,6 +2,7 @@
 // batches/apply-plan.ts writes it as one `transition`.
 
 import type { Outage } from "../accounts/outage.ts";
+import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
 import type { BatchChanges, BatchRow } from "../contract/store/rows.ts";
 import type { BatchState, OutcomeError } from "../contract/types.ts";
 import { parseLane } from "../format/encode.ts";
@@ -33,8 +34,7 @@ export interface Plan {
   /** Write on the batch's ledger. `learnedTokens`: null where nothing has been learned. */
   readonly ledger: {
     readonly learnedTokens: number | null;
-    readonly strikes: number;
-    readonly blockedUntil: number;
+    readonly pause: Required<Pick<LedgerChanges, "ifBlockedUntil" | "strikes" | "blockedUntil">> | null;
   } | null;
   /** Write on the account's own ledger: nothing is sealed or submitted there before. */
   readonly pauseAccountUntil: number | null;

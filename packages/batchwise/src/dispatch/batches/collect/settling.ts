@@ -173,7 +173,7 @@ export class Settling {
     this.#isPaused = true;
     const { account } = this.#lease;
     const blockedUntil = this.#runtime.clock.now() + PAUSE_MS;
-    await this.#lease.write({ ledgers: [{ name: account.name, blockedUntil, note: error.code }] });
+    await this.#lease.write({ ledgers: [{ name: account.name, blockedUntil, strikes: 0, note: error.code }] });
     tellOfPause(this.#runtime, error, blockedUntil, "results", this.#lease.context("results"));
   }
 

@@ -3,7 +3,7 @@
 // its batches fall due together, in all processes, and one list call serves them all.
 
 import { isRefuted, learnable } from "../../accounts/learned-limit.ts";
-import { outageOn } from "../../accounts/outage.ts";
+import { isClosedByAnswer, outageOn } from "../../accounts/outage.ts";
 import { noteAcceptance, noteFaults } from "../../accounts/record-lane-health.ts";
 import { type Account, hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { Failure } from "../../contract/failures.ts";
@@ -149,7 +149,9 @@ function seenChanges(
   const over = isTaken(batch, plan) ? outageOver(batch, ledgers.get(batch.account), now) : null;
   // What shows that the account is paused proves nothing of its room.
   const isPaused = plan.pauseAccountUntil !== null;
-  const written = isPaused ? [] : [accepted, over].filter((change) => change !== null);
+  const [proof, other] = isPaused ? [] : [accepted, over].filter((change) => change !== null);
+  const isOneLedger = proof !== undefined && proof.name === other?.name;
+  const written = isOneLedger ? [{ ...proof, ...other }] : [proof, other].filter((change) => change !== undefined);
   return {
     ...told,
     ...(hasEnded ? { releaseAt: now } : {}),
@@ -163,20 +165,27 @@ function isTaken({ state }: BatchRow, plan: Plan): boolean {
   return state === "submitted" && isOn && plan.disposal === null;
 }
 
+// A proof changes nothing of a ledger on which another pause has been written since it was read.
+
 /** A running batch proves that the limit has room again, and that it is no lower. */
 function acceptedOn(ledger: LedgerRow | null, { tokens }: BatchRow, now: number): LedgerChanges | null {
   if (ledger === null) return null;
   const isOld = isRefuted(ledger, tokens, now);
   if (ledger.strikes === 0 && !isOld) return null;
   const unblocked = ledger.strikes === 0 ? {} : { strikes: 0, blockedUntil: 0 };
-  return { name: ledger.name, ...unblocked, ...(isOld ? { learnedTokens: null, learnedAt: null } : {}) };
+  const { name, blockedUntil: ifBlockedUntil } = ledger;
+  return { name, ifBlockedUntil, ...unblocked, ...(isOld ? { learnedTokens: null, learnedAt: null } : {}) };
 }
 
-/** A batch that was sent during an outage, and taken, proves that the outage is over. */
+/**
+ * A batch that was sent during an outage, and taken, proves that the outage is over. It says
+ * nothing of a key that was refused later.
+ */
 function outageOver(batch: BatchRow, ledger: LedgerRow | undefined, now: number): LedgerChanges | null {
   const outage = outageOn(ledger, now);
-  if (outage === null || (batch.submitStartedAt ?? 0) < outage.since) return null;
-  return { name: batch.account, blockedUntil: 0, note: null, outage: null };
+  if (ledger === undefined || outage === null || (batch.submitStartedAt ?? 0) < outage.since) return null;
+  const unblocked = isClosedByAnswer(ledger, now) ? {} : { blockedUntil: 0, note: null };
+  return { name: batch.account, ifBlockedUntil: ledger.blockedUntil, ...unblocked, outage: null };
 }
 
 async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promise<void> {

@@ -3,6 +3,7 @@
 // batches/apply-plan.ts writes it.
 
 import { LEARNED_FOR_MS, learnedLimit } from "../../accounts/learned-limit.ts";
+import { isClosedByAnswer } from "../../accounts/outage.ts";
 import type { Failure, LineFault } from "../../contract/failures.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
@@ -181,18 +182,18 @@ function afterTokenLimit(at: BatchCase, failure: Extract<Failure, { kind: "token
   const { batch, ledger, now } = at;
   const strikes = (ledger?.strikes ?? 0) + 1;
   const blockedUntil = now + backoff(CAPACITY_FIRST_MS, CAPACITY_MOST_MS, strikes);
-  const common = {
-    lastError: wordsOf(failure),
-    forget,
-    ledger: { learnedTokens: failure.limitTokens, strikes, blockedUntil },
-  };
+  const { limitTokens: learnedTokens } = failure;
+  // The pause of a refused key stays.
+  const pause = isClosedByAnswer(ledger, now)
+    ? null
+    : { ifBlockedUntil: ledger?.blockedUntil ?? 0, strikes, blockedUntil };
+  const common = { lastError: wordsOf(failure), forget, ledger: { learnedTokens, pause } };
   const isTooLarge = batch.tokens > (failure.limitTokens ?? learnedLimit(ledger, now));
   if (isTooLarge && batch.requests === 1) {
     // It says nothing of the room for others, and takes none while it waits for a higher limit: for
     // a day, as long as what was learned holds.
-    const { strikes: before = 0, blockedUntil: blocked = 0 } = ledger ?? {};
-    const same = { learnedTokens: failure.limitTokens, strikes: before, blockedUntil: blocked };
-    return plan("waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: same, release: true });
+    const learned = { learnedTokens, pause: null };
+    return plan("waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: learned, release: true });
   }
   if (isTooLarge) {
     return plan("collecting", now, { ...common, disposal: { kind: "requeue", code: failure.code } });

@@ -50,7 +50,7 @@ describe("a create that did not succeed", () => {
       {
         state: "waiting_capacity",
         nextAt: NOW + 300_000,
-        ledger: { learnedTokens: 500, strikes: 1, blockedUntil: NOW + 300_000 },
+        ledger: { learnedTokens: 500, pause: { strikes: 1, blockedUntil: NOW + 300_000 } },
       },
     ],
     [
@@ -103,7 +103,7 @@ describe("a batch that failed as a whole", () => {
     );
     expect(plan).toMatchObject({
       forget: true,
-      ledger: { learnedTokens: 900, strikes: 3, blockedUntil: NOW + 1_200_000 },
+      ledger: { learnedTokens: 900, pause: { strikes: 3, blockedUntil: NOW + 1_200_000 } },
     });
   });
 
