@@ -1,6 +1,7 @@
 // Both packages as a user gets them: packed, and installed from the tarballs into an empty project
-// without a network. Links to this repository's node_modules stand for their dependencies: npm
-// installs none that the packages do not name, and packing them would take half a minute. The
+// without a network. Overrides link what the packages declare to this repository's node_modules:
+// packing that would take half a minute, and npm links nothing that no package declares. What a
+// linked package depends on comes from the repository, too, whether it declares it or not. The
 // runtime of models, 290 MB, is an optional peer and not installed: neither help nor jobs nor run
 // may need it.
 
@@ -16,10 +17,10 @@ import { ended, Practice, QUICK } from "../support/practice.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const PACKED = ["./packages/batchwise", "./packages/server"];
-const TELEMETRY = ["api", "core", "exporter-prometheus", "resources", "sdk-metrics", "semantic-conventions"];
-const INSTALLED = [
-  ...["commander", "hono", "@hono/node-server", "@huggingface/tokenizers"],
-  ...TELEMETRY.map((name) => `@opentelemetry/${name}`),
+/** The libraries that the packages declare. */
+const LINKED = [
+  ...["commander", "hono", "@hono/node-server", "@huggingface/tokenizers", "@opentelemetry/api"],
+  ...["@opentelemetry/exporter-prometheus", "@opentelemetry/sdk-metrics"],
 ];
 /** This Node.js comes before the system's. */
 const ENV = { PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` };
@@ -27,8 +28,8 @@ const ENV = { PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}
 const execute = promisify(execFile);
 let project: string;
 
-/** The tarballs of both packages. */
-async function pack(to: string): Promise<string[]> {
+/** The tarballs of both packages, by their names. */
+async function pack(to: string): Promise<Record<string, string>> {
   const args = ["pack", ...PACKED, "--pack-destination", to, "--ignore-scripts", "--json"];
   const { stdout } = await execute("npm", args, {
     cwd: ROOT,
@@ -36,7 +37,7 @@ async function pack(to: string): Promise<string[]> {
     maxBuffer: 64 * 2 ** 20,
   });
   const answer = JSON.parse(stdout) as Record<string, Tarball> | Tarball[];
-  return Object.values(answer).map(({ filename }) => join(to, filename));
+  return Object.fromEntries(Object.values(answer).map(({ name, filename }) => [name, `file:${join(to, filename)}`]));
 }
 
 /** The server's own version of a dependency comes before the workspace's. */
@@ -53,6 +54,7 @@ function link(name: string): string {
 }
 
 interface Tarball {
+  readonly name: string;
   readonly filename: string;
 }
 
@@ -61,9 +63,10 @@ beforeAll(async () => {
     if (!existsSync(ROOT + file)) throw new Error(`${file} is missing: run \`npm run build\` first`);
   }
   project = await temporaryFolder();
-  writeFileSync(join(project, "package.json"), '{"private":true}');
-  const packages = [...(await pack(await temporaryFolder())), ...INSTALLED.map(installedAt)];
-  const args = ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", ...packages];
+  const dependencies = await pack(await temporaryFolder());
+  const overrides = Object.fromEntries(LINKED.map((name) => [name, `file:${installedAt(name)}`]));
+  writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, dependencies, overrides }));
+  const args = ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
   await execute("npm", args, { cwd: project, env: { ...process.env, ...ENV } });
 });
 
