@@ -13,6 +13,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
+import { isError } from "../core/contract/errors.ts";
 import type { BatchEvent } from "../core/contract/events.ts";
 import type { BatchWatch } from "../core/contract/observer.ts";
 import { BATCHER_LABELS } from "./batcher-series.ts";
@@ -76,8 +77,8 @@ class BatchSpan implements BatchWatch {
   ended({ error }: BatchEvent): void {
     this.#span.setAttribute("batchwise.batch.calls", this.#calls);
     if (error !== undefined) {
-      const message = error instanceof Error ? error.message : String(error);
-      this.#span.recordException(error instanceof Error ? error : message);
+      const message = isError(error) ? error.message : String(error);
+      this.#span.recordException(isError(error) ? error : message);
       this.#span.setStatus({ code: SpanStatusCode.ERROR, message });
       this.#span.setAttribute(BATCHER_LABELS.error, errorType(error));
     }

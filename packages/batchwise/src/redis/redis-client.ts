@@ -2,6 +2,7 @@
 // dispatcher's store: what it must have, scripts by their hash, and how a client leaves a server
 // that has become the wrong one. Repeats no call.
 
+import { isError } from "../core/contract/errors.ts";
 import type { Rule } from "../core/contract/validate.ts";
 
 /** The part of ioredis that is used. The client's own types match it; nothing is imported. */
@@ -57,7 +58,7 @@ const REPLICA = /^(?:READONLY|MASTERDOWN)\b/;
 const MOVED = /^(?:Too many Cluster redirections\. Last error: (?:\w+: )?)?MOVED\b/;
 
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return isError(error) ? error.message : String(error);
 }
 
 export class ScriptedClient {

@@ -2,6 +2,7 @@
 // since the address may lead to its successor. For all other answers they leave it alone: other
 // code may use it. Real servers: redis-limiter-failover.test.ts in integration/limits.
 
+import { runInNewContext } from "node:vm";
 import { redisStore } from "batchwise/dispatch/redis";
 import type { RedisClient } from "batchwise/limits/redis";
 import { virtualClock } from "batchwise/testing";
@@ -13,15 +14,21 @@ const IN_VAIN = "Too many Cluster redirections. Last error:";
 const MOVED = "MOVED 3999 127.0.0.1:6381";
 const READONLY = "READONLY You can't write against a read only replica.";
 
+/** As of a client that was made in another vm context. */
+const Foreign: ErrorConstructor = runInNewContext("class ReplyError extends Error { name = 'ReplyError' }; ReplyError");
+
 /** A client that answers with these in turn; a text is an error's. */
-function clientOf(answers: readonly unknown[]) {
+function clientOf(answers: readonly unknown[], Kind: ErrorConstructor = Error) {
   const left: unknown[] = [];
   const rest = [...answers];
+  const commands: string[] = [];
   return {
     left,
-    call: async () => {
+    commands,
+    call: async (command: string) => {
+      commands.push(command);
       const answer = rest.shift();
-      if (typeof answer === "string") throw new Error(answer);
+      if (typeof answer === "string") throw new Kind(answer);
       return answer;
     },
     disconnect: (reconnect?: boolean) => void left.push(reconnect),
@@ -47,6 +54,14 @@ describe.each(Object.entries(CALLS))("the client of a %s", (_name, callsOf) => {
     for (const _ of answers) await call().catch(() => {});
     return client.left;
   }
+
+  test("and whose errors are of another realm is left, and told the text of a script", async () => {
+    const client = clientOf([READONLY, "NOSCRIPT No matching script."], Foreign);
+    const call = callsOf(client);
+    for (const _ of [1, 2]) await call().catch(() => {});
+    expect(client.left).toEqual([true]);
+    expect(client.commands.slice(0, 3)).toEqual(["EVALSHA", "EVALSHA", "EVAL"]);
+  });
 
   test.each([
     [READONLY, 2],

@@ -2,6 +2,7 @@
 // causes. A message such as "Connection error." lacks the host and code; the innermost cause has
 // them. Pure, except that it reads the platform's proxy settings.
 
+import { isError } from "../../core/contract/errors.ts";
 import { DispatchError } from "../contract/errors.ts";
 import { proxyHint, thisPlatform } from "./proxy-hint.ts";
 
@@ -64,7 +65,7 @@ export function wordsOf(error: unknown): string {
  * The error itself. For a failed connection, a copy whose message ends with the innermost cause.
  */
 export function withInnermostCause(error: unknown): unknown {
-  if (!(error instanceof Error) || statusOf(error) !== null) return error;
+  if (!isError(error) || statusOf(error) !== null) return error;
   const innermost = chainOf(error).at(-1);
   if (!isOfConnection(innermost)) return error;
   const words = wordsOf(error);
@@ -75,7 +76,7 @@ export function withInnermostCause(error: unknown): unknown {
 /** The message of a user function's error, unchanged unless a connection failed. */
 export function messageIn(error: unknown): string {
   const told = withInnermostCause(error);
-  return told instanceof Error ? told.message : String(told);
+  return isError(told) ? told.message : String(told);
 }
 
 function retold(error: Error, message: string): Error {
@@ -97,7 +98,7 @@ const UNREADABLE = "Something was thrown that cannot be read.";
 export function readable(thrown: unknown): unknown {
   if (canBeRead(thrown)) return thrown;
   try {
-    return new Error(thrown instanceof Error ? thrown.message : UNREADABLE);
+    return new Error(isError(thrown) ? thrown.message : UNREADABLE);
   } catch {
     return new Error(UNREADABLE);
   }
@@ -165,7 +166,7 @@ const MISTAKE =
 /** True for a programming mistake, such as reading a field of undefined: a retry fails too. */
 export function isMistake(error: unknown): boolean {
   const innermost = chainOf(error).at(-1);
-  if (!(innermost instanceof Error) || "code" in innermost || statusOf(error) !== null) return false;
+  if (!isError(innermost) || "code" in innermost || statusOf(error) !== null) return false;
   if (innermost instanceof ReferenceError || innermost instanceof RangeError) return true;
   return innermost instanceof TypeError && MISTAKE.test(innermost.message);
 }

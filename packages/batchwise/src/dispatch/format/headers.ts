@@ -1,17 +1,25 @@
-// Headers, requests and answers of any fetch: those of another realm, or of a client's own fetch,
-// are no instances of the platform's classes. Pure.
+// Headers, requests, answers and forms of any fetch: those of another realm, or of a client's own
+// fetch, are no instances of the platform's classes. Pure.
 
-/** By the name that every implementation gives its class; reads no other field. */
-function isA(name: "Headers" | "Request" | "Response", value: unknown): boolean {
-  return Object.prototype.toString.call(value) === `[object ${name}]`;
+/** Of the platform's class, or with the tag that other implementations give theirs. */
+function isA(name: "Headers" | "Request" | "Response" | "FormData", value: unknown): boolean {
+  return value instanceof globalThis[name] || Object.prototype.toString.call(value) === `[object ${name}]`;
 }
 
 export function isHeaders(value: unknown): value is Headers {
-  return isA("Headers", value);
+  return isA("Headers", value) && typeof (value as Partial<Headers>)[Symbol.iterator] === "function";
 }
 
-export function isRequestOrResponse(value: unknown): value is Request | Response {
-  return isA("Request", value) || isA("Response", value);
+export function isFormData(value: unknown): value is FormData {
+  return isA("FormData", value);
+}
+
+export function isRequest(value: unknown): value is Request {
+  return isA("Request", value) && typeof (value as Partial<Request>).url === "string";
+}
+
+export function isResponse(value: unknown): value is Response {
+  return isA("Response", value) && typeof (value as Partial<Response>).url === "string";
 }
 
 /** null for a header that is absent or empty, and if `headers` has no `get`. */

@@ -4,9 +4,10 @@
 // fewer than 12 characters is kept, because it may be an ordinary word. Pure, except that secrets
 // are read at each use: keys are rotated.
 
+import { isError } from "../../core/contract/errors.ts";
 import { ignoreIfPromise } from "../../core/contract/thenable.ts";
 import type { Account } from "../contract/account.ts";
-import { isHeaders, isRequestOrResponse } from "./headers.ts";
+import { isHeaders, isRequest, isResponse } from "./headers.ts";
 
 /** The replacement of a secret. */
 const BLANK = "[secret]";
@@ -153,7 +154,7 @@ class Redaction {
     if (seen.size >= MOST_VALUES) return true;
     seen.add(value);
     const held = isHeaders(value) ? [...value].flat() : namesOf(value).map((name) => Reflect.get(value, name));
-    if (isRequestOrResponse(value)) held.push(value.headers, value.url);
+    if (isRequest(value) || isResponse(value)) held.push(value.headers, value.url);
     return held.some((each) => this.finds(each, depth + 1, seen));
   }
 
@@ -169,9 +170,9 @@ class Redaction {
       return new Headers([...value].map(([name, text]) => [name, blanked(text, this.#forms)]));
     }
     // These cannot be copied in part.
-    if (isRequestOrResponse(value))
+    if (isRequest(value) || isResponse(value))
       return { url: blanked(value.url, this.#forms), headers: this.copy(value.headers, depth) };
-    const copy: object = Array.isArray(value) ? [] : value instanceof Error ? new Error() : {};
+    const copy: object = Array.isArray(value) ? [] : isError(value) ? new Error() : {};
     this.#copies.set(value, copy);
     if (!Array.isArray(value)) Object.setPrototypeOf(copy, Object.getPrototypeOf(value));
     for (const name of namesOf(value)) {
@@ -190,7 +191,7 @@ function namesOf(value: object): string[] {
       !(Array.isArray(value) && name === "length") && "value" in (Object.getOwnPropertyDescriptor(value, name) ?? {})
     );
   });
-  return value instanceof Error && !names.includes("stack") ? [...names, "stack"] : names;
+  return isError(value) && !names.includes("stack") ? [...names, "stack"] : names;
 }
 
 function isPlain(value: object): boolean {

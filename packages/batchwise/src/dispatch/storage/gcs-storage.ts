@@ -3,6 +3,7 @@
 // partial object is ever visible. The client checks CRC-32C both ways. Google removes a failed
 // upload within a week.
 
+import { isError } from "../../core/contract/errors.ts";
 import { check, objectWith } from "../../core/contract/validate.ts";
 import type { CallOptions } from "../contract/account.ts";
 import { objectNotFoundError } from "../contract/errors.ts";
@@ -145,7 +146,7 @@ function settled(run: (done: (error?: unknown) => void) => unknown): Promise<voi
 
 /** Makes an Error: the client fails some uploads with the plain object of Google's answer. */
 function errorOf(error: unknown): Error {
-  if (error instanceof Error) return error;
+  if (isError(error)) return error;
   const { message, ...rest } = (error ?? {}) as { readonly message?: unknown };
   return Object.assign(new Error(typeof message === "string" ? message : "The upload failed."), rest);
 }

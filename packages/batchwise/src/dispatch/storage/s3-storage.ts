@@ -3,6 +3,7 @@
 // partial object is ever visible. A failed upload is aborted. If its process dies, its parts stay
 // until a lifecycle rule of the bucket removes them.
 
+import { isError } from "../../core/contract/errors.ts";
 import { check, objectWith } from "../../core/contract/validate.ts";
 import type { CallOptions } from "../contract/account.ts";
 import { DispatchError, objectNotFoundError } from "../contract/errors.ts";
@@ -158,7 +159,7 @@ class S3Storage implements ObjectStorage {
 
 /** Explains a lost connection, for which the client only says "aborted". */
 function brokenOff(uri: string, bytes: number, cause: unknown): Error {
-  const words = cause instanceof Error ? cause.message : String(cause);
+  const words = isError(cause) ? cause.message : String(cause);
   return new Error(`The download of ${uri} broke off after ${bytes} bytes: ${words}`, { cause });
 }
 

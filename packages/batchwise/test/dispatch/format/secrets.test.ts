@@ -1,9 +1,11 @@
 // Secrets in texts and errors: which are removed, and which texts are unchanged.
 
 import { inspect } from "node:util";
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import { Secrets } from "../../../src/dispatch/format/secrets.ts";
+import { secretsInHeaders } from "../../../src/dispatch/providers/shapes/sdk/client-secrets.ts";
 import { foreign } from "../support/foreign-headers.ts";
 
 const KEY = "sk-live-0123456789";
@@ -92,6 +94,33 @@ describe("an error", () => {
     ]);
     expect(told.response.url).toBe("http://host/[secret]");
     expect(told.response.headers.get("authorization")).toBe("Bearer [secret]");
+  });
+
+  test("is blanked in headers of a class with a tag of its own", () => {
+    class Traced extends Headers {
+      get [Symbol.toStringTag](): string {
+        return "Traced";
+      }
+    }
+    const headers = new Traced({ "x-api-key": KEY });
+    expect(secretsInHeaders(headers)).toContain(KEY);
+    const told = secrets.error(Object.assign(new Error("failed"), { headers })) as { readonly headers: Headers };
+    expect([...told.headers]).toEqual([["x-api-key", "[secret]"]]);
+  });
+
+  test.each(["Headers", "Request", "Response"])("stays itself with half a %s in it, and is blanked there", (tag) => {
+    const half = { [Symbol.toStringTag]: tag, note: "x" };
+    const error = Object.assign(new RangeError("Slow down."), { status: 429, half });
+    expect(secrets.error(error)).toBe(error);
+    const told = secrets.error(Object.assign(error, { half: { ...half, note: KEY } }));
+    expect(told).toBeInstanceOf(RangeError);
+    expect(told).toMatchObject({ status: 429, half: { note: "[secret]" } });
+  });
+
+  test("of another realm is blanked in its stack, too", () => {
+    const error: unknown = runInNewContext("Object.assign(new RangeError('failed'), { status: 429 })");
+    Object.assign(Object(error), { stack: `RangeError: ${KEY}` });
+    expect(secrets.error(error)).toMatchObject({ message: "failed", status: 429, stack: "RangeError: [secret]" });
   });
 
   test("whose cause is a DOMException, or that cannot be copied, is blanked and throws nothing", () => {

@@ -1,6 +1,7 @@
 // Puts the collecting of a batch off: how often it has failed decides how long it waits and when it
 // is put aside.
 
+import { isError } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { isMistake } from "../../format/client-error.ts";
 import { backoff } from "../../runtime/backoff.ts";
@@ -67,7 +68,7 @@ export async function collectFailed(runtime: Runtime, lease: Lease, error: unkno
     runtime.troubles.add({ error, failure, context });
   } else runtime.report(error, context);
   // The official clients' own errors have a code that is undefined.
-  const own = error instanceof Error && "code" in error ? error.code : undefined;
+  const own = isError(error) && "code" in error ? error.code : undefined;
   const code = typeof own === "string" ? own : failure.code;
   const isGone = failure.kind === "definitelyNotCreated" || failure.kind === "invalidRequest";
   const leastMs = failure.kind === "rateLimited" ? (failure.retryAfterMs ?? 0) : 0;

@@ -2,6 +2,7 @@
 // and headers. The body of any other call is left unread.
 
 import type { Endpoint, JsonObject, KnownEndpoint } from "../../contract/types.ts";
+import { isFormData, isRequest } from "../../format/headers.ts";
 
 export type FetchInput = Parameters<typeof globalThis.fetch>[0];
 export type FetchInit = Parameters<typeof globalThis.fetch>[1];
@@ -63,8 +64,8 @@ export function batchedEndpoints(ofAccounts: Iterable<Endpoint>): ReadonlySet<En
 
 /** The call's target, or null if it does not go to a batch. */
 export function targetOf(input: FetchInput, init: FetchInit, endpoints: ReadonlySet<Endpoint>): Target | null {
-  const method = init?.method ?? (input instanceof Request ? input.method : "GET");
-  if (method.toUpperCase() !== "POST" || init?.body instanceof FormData) return null;
+  const method = init?.method ?? (isRequest(input) ? input.method : "GET");
+  if (method.toUpperCase() !== "POST" || isFormData(init?.body)) return null;
   const path = pathOf(input);
   const gemini = GEMINI.exec(path)?.groups;
   const geminis = METHODS.get(gemini?.method ?? "");
@@ -84,16 +85,16 @@ export function targetOf(input: FetchInput, init: FetchInit, endpoints: Readonly
 }
 
 function pathOf(input: FetchInput): string {
-  const url = input instanceof Request ? input.url : String(input);
+  const url = isRequest(input) ? input.url : String(input);
   return URL.canParse(url) ? new URL(url).pathname.replace(/\/+$/, "") : "";
 }
 
 export function headersOf(input: FetchInput, init: FetchInit): Headers {
-  return new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
+  return new Headers(init?.headers ?? (isRequest(input) ? input.headers : undefined));
 }
 
 export function signalOf(input: FetchInput, init: FetchInit): AbortSignal | undefined {
-  return init?.signal ?? (input instanceof Request ? input.signal : undefined);
+  return init?.signal ?? (isRequest(input) ? input.signal : undefined);
 }
 
 /**
@@ -101,8 +102,8 @@ export function signalOf(input: FetchInput, init: FetchInit): AbortSignal | unde
  * unread.
  */
 export async function bodyOf(input: FetchInput, init: FetchInit, { model }: Target): Promise<JsonObject> {
-  const source = init?.body ?? (input instanceof Request ? input.clone().body : null);
-  const text = typeof source === "string" ? source : await new Response(source).text();
+  const given = init?.body ?? null;
+  const text = await (given === null && isRequest(input) ? input.clone() : new Response(given)).text();
   let body: unknown;
   try {
     body = JSON.parse(text);

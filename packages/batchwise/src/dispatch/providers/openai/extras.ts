@@ -1,6 +1,7 @@
 // Fields that a user adds to creates and uploads: an object, or a function of the batch. Fields
 // that the account itself sets are refused, either at creation or before the call.
 
+import { isError } from "../../../core/contract/errors.ts";
 import { expected, invalidOption, type Rule } from "../../../core/contract/validate.ts";
 import type { JsonObject } from "../../contract/types.ts";
 import { jsonObject } from "../shapes/sdk/sdk-error.ts";
@@ -25,7 +26,7 @@ export function resolveExtras<Facts>(
       try {
         return checked(name, extras(facts), reserved);
       } catch (error) {
-        const message = error instanceof Error ? error.message : String(error);
+        const message = isError(error) ? error.message : String(error);
         throw new ExtrasError(`\`${name}\` failed: ${message}`, { cause: error });
       }
     };

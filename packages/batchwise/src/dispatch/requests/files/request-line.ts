@@ -2,6 +2,7 @@
 // file, a request of this library, or a bare body. Errors name the line, what was expected and what
 // came. `enqueue` checks models, endpoints and the body's fields against the accounts. Pure.
 
+import { isError } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { BatchLine, DispatchRequest, JsonObject } from "../../contract/types.ts";
 import { isJsonObject } from "../../format/json-object.ts";
@@ -29,7 +30,7 @@ function parsed(text: string, line: number): JsonObject {
   } catch (cause) {
     const hint = /^\s*[[{]\s*$/.test(text) ? ". JSONL has each request whole in one line, and no list around them" : "";
     // The parser's own line number is always 1.
-    const reason = cause instanceof Error ? ` (${cause.message.replace(/ \(line 1 column \d+\)$/, "")})` : "";
+    const reason = isError(cause) ? ` (${cause.message.replace(/ \(line 1 column \d+\)$/, "")})` : "";
     throw refusal(line, "JSON", `${shortened(text, SHOWN)}${hint === "" ? reason : hint}`, cause);
   }
   if (isJsonObject(value)) return value;

@@ -3,6 +3,7 @@
 // and that it is repeated if the server ended it because of a conflict. Does not repeat a call
 // whose connection was cut: its caller does.
 
+import { isError } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { numbered, type SqlBound, type SqlValue } from "../sql/statement.ts";
 import { Again, followLater, type Step, type Steps } from "../sql/steps.ts";
@@ -232,7 +233,7 @@ function isCollision(error: unknown): boolean {
 
 export function storeError(error: unknown): DispatchError {
   if (error instanceof DispatchError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = isError(error) ? error.message : String(error);
   switch (codeOf(error)) {
     case "53100":
       return new DispatchError("STORE_FULL", `The server's disk is full: ${reason}.`, error);

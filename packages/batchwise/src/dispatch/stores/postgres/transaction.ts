@@ -2,6 +2,7 @@
 // whole or not at all, and that the transaction can continue after either, by a savepoint. Neither
 // commits nor rolls back the transaction, and takes no connection from the pool.
 
+import { isError } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { Connection, codeOf, type PostgresTransaction, pathTo, storeError } from "./database.ts";
 
@@ -134,5 +135,5 @@ function unusable(message: string, error: unknown): DispatchError {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return isError(error) ? error.message : String(error);
 }

@@ -2,6 +2,7 @@
 // Guarantees that a transaction happens whole or not at all, and is on disk when `write` returns
 // (WAL, synchronous FULL). Never sleeps: the caller waits for locks.
 
+import { isError } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { SqlBound, Statement } from "../sql/statement.ts";
 import { follow, type Step, type Steps } from "../sql/steps.ts";
@@ -170,7 +171,7 @@ export function isBusy(error: unknown): boolean {
 
 export function storeError(error: unknown): DispatchError {
   if (error instanceof DispatchError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = isError(error) ? error.message : String(error);
   switch (resultCode(error)) {
     case FULL:
       return new DispatchError("STORE_FULL", `The database or its disk is full: ${reason}.`, error);

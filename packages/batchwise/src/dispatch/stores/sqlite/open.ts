@@ -2,6 +2,7 @@
 
 import { accessSync, closeSync, constants, existsSync, fchmodSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { isError } from "../../../core/contract/errors.ts";
 import { check, invalidOption, objectWith, refuseUnknown, zeroOrMore } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { fileOf, makesFile } from "./address.ts";
@@ -127,7 +128,7 @@ export function whyNotOpened(path: string, error: unknown): DispatchError {
   if (refused === "EROFS") {
     return new DispatchError("STORE_READ_ONLY", `${what} its file system is read-only.`, error, false);
   }
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = isError(error) ? error.message : String(error);
   if (refused === "EACCES" || refused === "EPERM") {
     const message = `${what} this process may not read and write the file and its folder ${folder}.`;
     return new DispatchError("STORE_FORBIDDEN", message, error);

@@ -12,6 +12,7 @@ import OpenAI from "openai";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { drive } from "../../support/drive.ts";
 import { chat, clientOf, questions, Rig } from "../../support/fetch-rig.ts";
+import { foreignRequest } from "../../support/foreign-headers.ts";
 import { START } from "../../support/world.ts";
 
 const HOUR = 3_600_000;
@@ -81,6 +82,24 @@ describe("calls of openai", () => {
     expect(request.bodyUsed).toBe(false);
     expect(rig.fake.runs().size).toBe(1);
   });
+});
+
+test("a request or a form of another implementation of fetch is known as one", async () => {
+  const rig = new Rig();
+  const passed: unknown[] = [];
+  const fetch: typeof globalThis.fetch = async (input) => {
+    passed.push(input);
+    return Response.json({});
+  };
+  const door = batchFetch(await rig.start(), { fetch });
+  const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hi." }] });
+  const url = "http://x.test/v1/chat/completions";
+  const request = foreignRequest(new Request(url, { method: "POST", body, headers: { "x-batchwise-job": "j" } }));
+  const [answer] = await rig.answers([door(request)]);
+  expect([answer?.status, passed]).toEqual([200, []]);
+  const form = { [Symbol.toStringTag]: "FormData" } as FormData;
+  await door(url, { method: "POST", body: form });
+  expect(passed).toEqual([url]);
 });
 
 describe("the id of a call", () => {
