@@ -18,7 +18,7 @@ const cores = availableParallelism();
 const leftOut = process.env.BATCHWISE_QUICK === "1" ? [...slow, ...notQuick] : [];
 /**
  * Of unit tests and their hooks. `npm test` runs them beside the integration tests, which go first;
- * there scripts/computing-time.ts fails a test that itself takes a minute.
+ * there scripts/computing-time.ts fails a test that itself takes two minutes.
  */
 const unitTimeout = process.env.BATCHWISE_BESIDE === "1" ? 300_000 : 60_000;
 const compiled = new URL("./.cache/compiled", import.meta.url).pathname;
@@ -57,7 +57,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "integration",
-          setupFiles: [afterTests],
+          setupFiles: ["scripts/unchanged-globals.ts", afterTests],
           globalSetup: services,
           include: integration,
           exclude: ["**/node_modules/**", ...alone],

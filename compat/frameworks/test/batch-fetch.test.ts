@@ -7,7 +7,6 @@ import { GoogleGenAI } from "@google/genai";
 import { ChatOpenAI, OpenAIEmbeddings } from "@langchain/openai";
 import { OpenAI as LlamaOpenAI } from "@llamaindex/openai";
 import { HTTPClient, Mistral } from "@mistralai/mistralai";
-import { Agent, OpenAIProvider, Runner } from "@openai/agents";
 import { embedMany, generateObject, generateText } from "ai";
 import { batchFetch, createDispatcher, memoryStore } from "batchwise/dispatch";
 import { anthropicAccount } from "batchwise/dispatch/anthropic";
@@ -16,9 +15,21 @@ import { openaiAccount } from "batchwise/dispatch/openai";
 import { type FakeOptions, fakeProvider } from "batchwise/dispatch/testing";
 import { virtualClock } from "batchwise/testing";
 import OpenAI from "openai";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { drive } from "../../../packages/batchwise/test/dispatch/support/drive.ts";
+
+const ENDS = ["SIGINT", "SIGTERM", "unhandledRejection"];
+const listeners = ENDS.map((event) => process.rawListeners(event));
+// It listens for the end of the process, which is another file's, too.
+const { Agent, OpenAIProvider, Runner } = await import("@openai/agents");
+afterAll(() => {
+  for (const [index, event] of ENDS.entries()) {
+    for (const listener of process.rawListeners(event)) {
+      if (listeners[index]?.includes(listener) !== true) process.removeListener(event, listener as () => void);
+    }
+  }
+});
 
 const CALLS = 1_000;
 const BASE = { apiKey: "caller", baseURL: "http://elsewhere.test/v1" };

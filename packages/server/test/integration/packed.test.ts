@@ -1,12 +1,10 @@
 // Both packages as a user gets them: packed, and installed from the tarballs into an empty project
-// without a network. Overrides link what the packages declare to this repository's node_modules:
-// packing that would take half a minute, and npm links nothing that no package declares. What a
-// linked package depends on comes from the repository, too, whether it declares it or not. The
-// runtime of models, 290 MB, is an optional peer and not installed: neither help nor jobs nor run
-// may need it.
+// without a network. Overrides link their dependencies to this repository's node_modules, because
+// packing those would take half a minute; npm links only what a package declares. The runtime of
+// models, 290 MB, is an optional peer and not installed: neither help nor jobs nor run may need it.
 
 import { execFile, spawn } from "node:child_process";
-import { copyFileSync, existsSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -17,11 +15,6 @@ import { ended, Practice, QUICK } from "../support/practice.ts";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
 const PACKED = ["./packages/batchwise", "./packages/server"];
-/** The libraries that the packages declare. */
-const LINKED = [
-  ...["commander", "hono", "@hono/node-server", "@huggingface/tokenizers", "@opentelemetry/api"],
-  ...["@opentelemetry/exporter-prometheus", "@opentelemetry/sdk-metrics"],
-];
 /** This Node.js comes before the system's. */
 const ENV = { PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` };
 
@@ -64,7 +57,9 @@ beforeAll(async () => {
   }
   project = await temporaryFolder();
   const dependencies = await pack(await temporaryFolder());
-  const overrides = Object.fromEntries(LINKED.map((name) => [name, `file:${installedAt(name)}`]));
+  const { dependencies: declared } = JSON.parse(readFileSync(`${ROOT}packages/server/package.json`, "utf8"));
+  const names = Object.keys(declared).filter((name) => name !== "batchwise");
+  const overrides = Object.fromEntries(names.map((name) => [name, `file:${installedAt(name)}`]));
   writeFileSync(join(project, "package.json"), JSON.stringify({ private: true, dependencies, overrides }));
   const args = ["install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund"];
   await execute("npm", args, { cwd: project, env: { ...process.env, ...ENV } });
