@@ -75,17 +75,27 @@ export function healthMark({ account, endpoint, model }: LanePlace): string {
 }
 
 export function healthsOf(marks: readonly MarkRow[]): Healths {
-  const own = marks.filter(({ name }) => name.startsWith(MARK));
-  return new Map(own.flatMap((mark) => parsed(mark).map((health) => [mark.name, health] as const)));
+  const healths = new Map<string, LaneHealth>();
+  for (const { name, value } of marks) {
+    if (!name.startsWith(MARK)) continue;
+    const { version = VERSION, ...health } = JSON.parse(value) as LaneHealth & { readonly version?: number };
+    // Records without a version are of the first one.
+    if (version !== VERSION) continue;
+    const own = healthMark(health);
+    if (name === own || (name === formerMark(health) && !healths.has(own))) healths.set(own, health);
+  }
+  return healths;
 }
 
-/**
- * Records without a version are of the first one. A mark of an earlier version may have another
- * name, which may be of another place by now, too.
- */
-function parsed({ name, value }: MarkRow): LaneHealth[] {
-  const { version = VERSION, ...health } = JSON.parse(value) as LaneHealth & { readonly version?: number };
-  return version === VERSION && healthMark(health) === name ? [health] : [];
+/** As earlier versions named it, where two places could share a name. */
+function formerMark({ account, endpoint, model }: LanePlace): string {
+  return storedMessage(`${MARK}${endpoint} ${account} ${model}`);
+}
+
+/** The place's record under its former name, if there is one: the next change replaces it. */
+export function formerRows(marks: readonly MarkRow[], place: LanePlace): MarkRow[] {
+  const own = healthMark(place);
+  return own === formerMark(place) ? [] : marks.filter((row) => row.name !== own && healthsOf([row]).has(own));
 }
 
 export function healthOf(healths: Healths, place: LanePlace): LaneHealth {

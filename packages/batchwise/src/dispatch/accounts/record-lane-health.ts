@@ -16,6 +16,7 @@ import {
   afterSuccess,
   afterTold,
   capacityPauses,
+  formerRows,
   healthMark,
   healthOf,
   healthsOf,
@@ -49,7 +50,8 @@ export async function changeHealth(
     const after = decide(before);
     if (after === before) return null;
     const value = healthValue({ ...after, by });
-    marks = await runtime.changeMarks([{ name, expected, value }]);
+    const former = formerRows(marks, place).map((row) => ({ name: row.name, expected: row.value, value: null }));
+    marks = await runtime.changeMarks([{ name, expected, value }, ...former]);
     if ((marks.find((mark) => mark.name === name)?.value ?? null) === value) return { before, after };
   }
 }

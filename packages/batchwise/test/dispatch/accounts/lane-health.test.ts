@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import {
   afterAcceptance,
   afterFault,
+  formerRows,
   healthMark,
   healthOf,
   healthsOf,
@@ -101,11 +102,28 @@ describe("a lane that pauses", () => {
       value: healthValue({ ...probing, ...each }) as string,
     }));
     // As an earlier version wrote it, for the first or the second.
-    const former = { name: healthMark(places[1] as typeof place), value: rows[0]?.value as string };
+    const former = {
+      name: healthMark(places[1] as typeof place),
+      value: healthValue({ ...paused, ...places[0] }) as string,
+    };
     expect(places.map((each) => healthOf(healthsOf([...rows, former]), each))).toEqual(
       places.map((each) => ({ ...probing, ...each })),
     );
-    expect(healthsOf([former])).toEqual(new Map());
+  });
+
+  test("stays so under the name that an earlier version gave its mark, until the next change", () => {
+    const old = { ...probing, account: "a b" };
+    const row = { name: healthMark({ ...place, account: "a", model: "b m" }), value: healthValue(old) as string };
+    expect(healthOf(healthsOf([row]), old)).toEqual(old);
+    expect(formerRows([row], old)).toEqual([row]);
+    expect([formerRows([row], place), healthsOf([row]).size]).toEqual([[], 1]);
+    const newer = { ...old, by: "b9" };
+    const own = { name: healthMark(old), value: healthValue(newer) as string };
+    for (const rows of [
+      [row, own],
+      [own, row],
+    ])
+      expect(healthOf(healthsOf(rows), old)).toEqual(newer);
   });
 
   test("is remembered from a record without a version, and forgotten from one of another", () => {

@@ -1,8 +1,18 @@
-// A process that dies right after it has written the pause of a lane: the next owner of the batch
-// tells of it.
+// The pause of a lane in the store: after a process has died right after it had written one, the
+// next owner of the batch reports it; and a mark of an earlier version is replaced.
 
 import { expect, test } from "vitest";
+import {
+  afterBadHour,
+  afterSuccess,
+  healthMark,
+  healthOf,
+  healthValue,
+} from "../../../src/dispatch/accounts/lane-health.ts";
+import { changeHealth } from "../../../src/dispatch/accounts/record-lane-health.ts";
 import type { MarkChange } from "../../../src/dispatch/contract/store/ledger-rows.ts";
+import { resolveOptions } from "../../../src/dispatch/options/resolve-options.ts";
+import { Runtime } from "../../../src/dispatch/runtime/runtime.ts";
 import { type SimOptions, SimProvider } from "../support/simulation/sim-provider.ts";
 import { ask, SimProcess, world } from "../support/world.ts";
 
@@ -48,6 +58,18 @@ test.each([
   while (!(await isOver())) await time.advance(1_000);
   expect(told.filter((code) => code === "LANE_PAUSED")).toHaveLength(1);
   await second.stop();
+});
+
+test("a change of a lane's health replaces the mark that an earlier version wrote", async () => {
+  const { time, store } = world();
+  const sim = new SimProvider({ time });
+  const runtime = new Runtime(resolveOptions({ store, accounts: [sim.account()], clock: time }));
+  const place = { account: "a b", endpoint: "/v1/embeddings", model: "m" } as const;
+  const paused = afterBadHour(healthOf(new Map(), place), { key: "b1", sentAt: 0 }, refusal, time.now());
+  const former = { name: healthMark({ ...place, account: "a", model: "b m" }), expected: null };
+  await store.marks([{ ...former, value: healthValue(paused) }], time.now());
+  expect(await changeHealth(runtime, place, "b2", afterSuccess)).toMatchObject({ before: paused });
+  expect(await store.marks([], time.now())).toEqual([]);
 });
 
 function isPause(value: string | null): boolean {
