@@ -167,8 +167,18 @@ const MISTAKE =
 export function isMistake(error: unknown): boolean {
   const innermost = chainOf(error).at(-1);
   if (!isError(innermost) || "code" in innermost || statusOf(error) !== null) return false;
-  if (innermost instanceof ReferenceError || innermost instanceof RangeError) return true;
-  return innermost instanceof TypeError && MISTAKE.test(innermost.message);
+  if (isOf(ReferenceError, innermost) || isOf(RangeError, innermost)) return true;
+  return isOf(TypeError, innermost) && MISTAKE.test(innermost.message);
+}
+
+/** True for text that could not be parsed, such as JSON that was cut, by this code or a client. */
+export function isSyntaxError(error: unknown): boolean {
+  return isError(error) && isOf(SyntaxError, error);
+}
+
+/** By its name also in another realm. */
+function isOf(Kind: ErrorConstructor, error: Error): boolean {
+  return error instanceof Kind || error.name === Kind.name;
 }
 
 /** True if the error or one of its causes is the store's. */

@@ -1,6 +1,7 @@
 // Reports a job's progress regularly. A pure function computes it from this process's counts and
 // one read of the store.
 
+import { attempt } from "../../core/contract/thenable.ts";
 import type { PriceFigures } from "../contract/errors.ts";
 import type { JobPause, JobProgress } from "../contract/jobs.ts";
 import type { UsageRecord } from "../contract/operations.ts";
@@ -168,13 +169,7 @@ export class ProgressTeller {
     const progress = progressOf({ ...counted, inBatches, ...waits, maxPrice });
     if (progress.total === 0 && !produced.isDone) return "";
     const tellOf = (error: unknown): void => runtime.report(error, { operation: "event" });
-    try {
-      // An async function may reject.
-      const given: unknown = onProgress?.(progress);
-      if (given instanceof Promise) given.catch(tellOf);
-    } catch (error) {
-      tellOf(error);
-    }
+    attempt(() => onProgress?.(progress), tellOf);
     const { elapsedMs: _, perSecond, leftMs, ...counts } = progress;
     return JSON.stringify(counts);
   }

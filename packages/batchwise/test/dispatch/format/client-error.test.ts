@@ -1,7 +1,14 @@
 // Messages of errors: the innermost cause of a failed connection, with its host and code.
 
+import { runInNewContext } from "node:vm";
 import { describe, expect, test } from "vitest";
-import { withInnermostCause, wordsOf } from "../../../src/dispatch/format/client-error.ts";
+import {
+  isMistake,
+  isSyntaxError,
+  messageIn,
+  withInnermostCause,
+  wordsOf,
+} from "../../../src/dispatch/format/client-error.ts";
 import { proxyHint } from "../../../src/dispatch/format/proxy-hint.ts";
 
 function failed(cause: object): Error {
@@ -92,4 +99,16 @@ describe("a proxy in the environment", () => {
     expect(hint("24.9.0", { HTTPS_PROXY: "" })).toBe(null);
     expect(hint("24.9.0", {}, null)).not.toContain("pass-word");
   });
+});
+
+test("an error of another realm says and is the same", () => {
+  const thrownBy = (code: string): unknown => runInNewContext(`try { ${code} } catch (error) { error }`);
+  expect(["undefined.x", "missing", "[].length = -1"].map((code) => isMistake(thrownBy(code)))).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  expect(isMistake(thrownBy("throw new TypeError('fetch failed')"))).toBe(false);
+  expect(isSyntaxError(thrownBy("JSON.parse('{')"))).toBe(true);
+  expect(messageIn(thrownBy("throw new TypeError('fetch failed')"))).toBe("fetch failed");
 });

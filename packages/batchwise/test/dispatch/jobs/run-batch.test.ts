@@ -1,6 +1,7 @@
 // Jobs through the official client, in virtual time: the outcomes of a run, its end, and its
 // continuation.
 
+import { runInNewContext } from "node:vm";
 import { describe, expect, expectTypeOf, test, vi } from "vitest";
 import { DispatchError } from "../../../src/dispatch/contract/errors.ts";
 import type { JobProgress, JobRequest } from "../../../src/dispatch/contract/jobs.ts";
@@ -358,6 +359,14 @@ test("an error of onProgress is passed to onError, and the job continues", async
   const onProgress = (): void => {
     throw new Error("No terminal.");
   };
+  expect(await settle(all(run({ requests: plain(3), onProgress, onError })))).toHaveLength(3);
+  expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: "No terminal." }), { operation: "event" });
+});
+
+test("so is a rejection of onProgress by a promise of another kind", async () => {
+  const { run, settle } = jobWorld();
+  const onError = vi.fn();
+  const onProgress = (): PromiseLike<void> => runInNewContext("Promise.reject(new Error('No terminal.'))");
   expect(await settle(all(run({ requests: plain(3), onProgress, onError })))).toHaveLength(3);
   expect(onError).toHaveBeenCalledWith(expect.objectContaining({ message: "No terminal." }), { operation: "event" });
 });

@@ -85,7 +85,7 @@ function list(value: string | readonly string[]): readonly string[] {
 }
 
 function keySetOf(given: NonNullable<ProviderWebhookOptions["keySet"]>): string | readonly SigningKey[] {
-  if (typeof given === "string" || given instanceof URL) {
+  if (typeof given === "string" || typeof Object(given).href === "string") {
     checkAddress("keySet", String(given), "a key set is public");
     return String(given);
   }

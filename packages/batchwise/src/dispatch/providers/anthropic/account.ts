@@ -19,6 +19,7 @@ import type {
 import type { CachedPrefix } from "../../contract/cached-prefix.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { isSyntaxError } from "../../format/client-error.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { cachedPrefix } from "../shapes/anthropic/cached-prefix.ts";
@@ -211,7 +212,7 @@ class AnthropicAccount extends AccountFields implements Account {
       yield* lines as AsyncIterable<unknown>;
     } catch (error) {
       // The SDK parses the lines itself: a cut line throws its SyntaxError.
-      if (!(error instanceof SyntaxError)) throw error;
+      if (!isSyntaxError(error)) throw error;
       throw new DispatchError("RESULTS_UNREADABLE", "A line of the results is not JSON.", error);
     }
   }

@@ -160,7 +160,8 @@ function usageIn(output: JsonObject): JsonObject | null {
 }
 
 function timeOf(value: unknown): number | null {
-  const time = value instanceof Date ? value.getTime() : typeof value === "string" ? Date.parse(value) : Number.NaN;
+  const isTime = typeof value === "string" || Object.prototype.toString.call(value) === "[object Date]";
+  const time = isTime ? new Date(value as string | Date).getTime() : Number.NaN;
   return Number.isNaN(time) ? null : time;
 }
 

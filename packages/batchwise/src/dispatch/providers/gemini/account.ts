@@ -19,6 +19,7 @@ import type {
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { isSyntaxError } from "../../format/client-error.ts";
 import { AccountFields } from "../shapes/account-fields.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { displayNameOf } from "../shapes/batch-names.ts";
@@ -160,7 +161,7 @@ class GeminiAccount extends AccountFields implements Account {
     try {
       return inlineResults(await this.#wire.get(pathOf(id), {}, call));
     } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
+      if (!isSyntaxError(error)) throw error;
       throw new DispatchError("RESULTS_UNREADABLE", "The batch with its results is not JSON.", error);
     }
   }

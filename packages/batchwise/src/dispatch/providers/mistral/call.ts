@@ -4,7 +4,7 @@
 
 import type { CallOptions } from "../../contract/account.ts";
 import { type Follower, UNREDIRECTED } from "../shapes/sdk/redirects.ts";
-import { objectOf } from "../shapes/sdk/sdk-error.ts";
+import { objectOf, text } from "../shapes/sdk/sdk-error.ts";
 import type { MistralCallSettings, MistralDownloadSettings } from "./client.ts";
 
 /** Settings of a call. With a signal the client ignores `timeoutMs`, so the signal includes it. */
@@ -43,7 +43,7 @@ export function mistralFollower(client: unknown, { signal }: CallOptions): Follo
     if (response.ok || (response.status >= 300 && response.status < 400)) return response;
     throw Object.assign(new Error(`The provider answered ${response.status}.`), { statusCode: response.status });
   };
-  return { base: base instanceof URL ? base.href : "", own, bare: (url) => send(url, { signal }) };
+  return { base: text(objectOf(base).href) ?? "", own, bare: (url) => send(url, { signal }) };
 }
 
 /** The answer, or the raw body of a 200 that the client could not validate. */

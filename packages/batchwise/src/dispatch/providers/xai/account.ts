@@ -19,6 +19,7 @@ import type {
 } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { isSyntaxError } from "../../format/client-error.ts";
 import { openaiLine, openaiLineBytes } from "../../format/encode.ts";
 import { checkBody } from "../openai/check-body.ts";
 import { classify } from "../openai/classify.ts";
@@ -131,7 +132,7 @@ class XaiAccount extends AccountFields implements Account {
     try {
       yield* this.#rows(`${pathOf(id)}/results`, "results", RESULTS_A_PAGE, call);
     } catch (error) {
-      if (!(error instanceof SyntaxError)) throw error;
+      if (!isSyntaxError(error)) throw error;
       throw new DispatchError("RESULTS_UNREADABLE", "A page of results is not JSON.", error);
     }
   }

@@ -76,7 +76,7 @@ class Decoder {
 
   #textOf(chunk: unknown, line: number): string {
     if (typeof chunk === "string") return chunk;
-    if (chunk instanceof Uint8Array) return this.#utf8Text(chunk, line);
+    if (isBytes(chunk)) return this.#utf8Text(chunk, line);
     throw new TypeError(`Expected chunks that are a Uint8Array or a string, got ${kindOf(chunk)} in line ${line}.`);
   }
 
@@ -119,4 +119,9 @@ export function kindOf(value: unknown): string {
   if (value === null) return "null";
   if (typeof value !== "object") return typeof value === "string" ? "a string" : `a ${typeof value}`;
   return `an object of ${value.constructor?.name ?? "no class"}`;
+}
+
+/** Of any realm: under Jest, those of Node.js are of another one than the tests. */
+function isBytes(chunk: unknown): chunk is Uint8Array {
+  return Object.prototype.toString.call(chunk) === "[object Uint8Array]";
 }

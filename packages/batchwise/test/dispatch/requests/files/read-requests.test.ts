@@ -1,5 +1,6 @@
 import { createReadStream, writeFileSync } from "node:fs";
 import { Readable } from "node:stream";
+import { runInNewContext } from "node:vm";
 import { afterAll, expect, test } from "vitest";
 import type { BatchLine, DispatchRequest } from "../../../../src/dispatch/contract/types.ts";
 import { lineOf, readRequests, type TextSource } from "../../../../src/dispatch/requests/files/read-requests.ts";
@@ -38,6 +39,7 @@ test("reads web streams with and without an iterator, Node streams, files and st
     web(),
     { getReader: () => stream.getReader() },
     Readable.from([Buffer.from(text)]),
+    [runInNewContext("new Uint8Array(bytes)", { bytes: bytes(text) })],
     createReadStream(file, { highWaterMark: 3 }),
     createReadStream(file, { encoding: "utf8", highWaterMark: 3 }),
     [text.slice(0, 20), text.slice(20)],

@@ -23,7 +23,7 @@ export function secretsOfClient(client: unknown): string[] {
     ...texts.map(text).filter((each) => each !== null),
     ...secretsInHeaders(options.defaultHeaders),
     ...secretsInHeaders(objectOf(google.httpOptions).headers),
-    ...addresses.flatMap((address) => secretsOfAddress(address instanceof URL ? address.href : text(address))),
+    ...addresses.flatMap((address) => secretsOfAddress(text(objectOf(address).href) ?? text(address))),
   ];
 }
 
