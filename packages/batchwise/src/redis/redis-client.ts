@@ -34,14 +34,14 @@ export const A_CLIENT: Rule = {
     typeof client.call === "function" || (typeof client.sendCommand === "function" && client.sendCommand.length <= 2),
 };
 
-/** A name for the braces of a key, which Redis Cluster places by them. */
+/** A text for the braces of a key: Redis Cluster chooses the key's node by it. */
 export const A_HASH_TAG: Rule = {
   expected: "a text without braces",
   type: "string",
   test: (name: string) => /^[^{}]+$/.test(name),
 };
 
-/** A script, and the SHA-1 by which a server knows it that has run it. */
+/** A script, and its SHA-1. A server that has run the script finds it by this. */
 export interface Script {
   readonly text: string;
   readonly hash: string;

@@ -1,6 +1,6 @@
 // Limits the heavy operations of one process that run at once. Each account has a share of the
 // places; places beyond the shares go to any account. So an account with endless operations delays
-// only its own work.
+// only its own work. Batches that an account runs itself have places of their own.
 
 import type { Account } from "../contract/account.ts";
 
@@ -72,11 +72,6 @@ export class Places {
   }
 }
 
-// Limits the batches that one account runs itself at once in this process. A pass whose results the
-// store refuses waits with them, because its lines must not run again. It gives up its place
-// meanwhile, so that one batch with refused results blocks no other. If the store refuses all
-// results, the account stops once this many passes wait.
-
 /** Maximum running passes. Other batches are left to other processes. */
 const MOST_RUNNING = 2;
 /** Maximum passes that wait with their results. Further ones keep their places. */
@@ -85,6 +80,12 @@ const MOST_WAITING = 4;
 /** Called when the pass begins to wait for the store, and when it continues. */
 type OnWaiting = (waits: boolean) => void;
 
+/**
+ * Limits the batches that one account runs itself at once in this process. A pass whose results the
+ * store refuses waits with them, because its lines must not run again. It gives up its place
+ * meanwhile, so that one batch with refused results blocks no other. If the store refuses all
+ * results, the account stops once MOST_WAITING passes wait.
+ */
 export class RunPlaces {
   readonly #held: Map<Account, { readonly running: number; readonly waiting: number }> = new Map();
   readonly #onFree: () => void;

@@ -221,10 +221,11 @@ async function* each<Item>(items: Iterable<Item> | AsyncIterable<Item>): AsyncGe
   yield* items;
 }
 
-// Detects requests of a job that repeat an earlier id, without keeping ids. A job is enqueued in
-// order, so a request that arrived no later than its predecessor is a repeat. May be wrong if
-// several runs gave different orders.
-
+/**
+ * Detects requests of a job that repeat an earlier id, without keeping ids. A job is enqueued in
+ * order, so a request that arrived no later than its predecessor is a repeat. May be wrong if
+ * several runs gave different orders.
+ */
 class Repeats {
   /** The id of the last request that was not a repeat, if any. Later arrivals are new. */
   last: readonly string[] = [];

@@ -88,12 +88,13 @@ export class Prospects {
   }
 }
 
-// Estimates an account's batch time, from the create to the last result, by recent batches.
-
 /** The share of batches that took longer than the estimate. */
 const SLOWER = 0.1;
 
-/** In ms; null until a batch of the account has ended by itself. */
+/**
+ * Estimates an account's batch time, from the create to the last result, by recent batches. In ms;
+ * null until a batch of the account has ended by itself.
+ */
 export function turnaroundOf(ended: readonly BatchRow[]): number | null {
   const spans = ended
     .filter(({ providerBatchId, disposal, submitStartedAt }) => {

@@ -139,9 +139,10 @@ function sumOf(a: TokenCounts, b: TokenCounts | null): TokenCounts {
   };
 }
 
-// Counts consecutive failures by key, in this process. Forgets keys without a failure for a while,
-// because another process may have succeeded since.
-
+/**
+ * Counts consecutive failures by key, in this process. Forgets keys without a failure for a while,
+ * because another process may have succeeded since.
+ */
 export class FailureCounts {
   readonly #forMs: number;
   /** Sorted by time, the oldest first. */

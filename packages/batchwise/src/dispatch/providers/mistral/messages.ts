@@ -1,5 +1,6 @@
-// Converts the messages of a chat from OpenAI's format to Mistral's. Keeps their order, chunks of
-// Mistral's own types, `prefix`, and reasoning from our earlier answers. Pure.
+// Converts the messages of a chat, and the ids of tool calls, from OpenAI's format to Mistral's.
+// Keeps their order, chunks of Mistral's own types, `prefix`, and reasoning from our earlier
+// answers. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { readDataUrl } from "../shapes/openai/data-url.ts";
@@ -155,10 +156,6 @@ function toDocument(part: JsonObject, place: string): JsonObject {
   return dropAbsent({ type: "document_url", document_url: data, document_name: file.filename ?? undefined });
 }
 
-// Ids of tool calls. Mistral requires exactly nine letters and digits, and OpenAI's are longer.
-// Each other id of a request is replaced by one of that form, equal in the call and in its result.
-// Pure and deterministic.
-
 const FITS = /^[A-Za-z0-9]{9}$/;
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const LENGTH = 9;
@@ -166,7 +163,11 @@ const LENGTH = 9;
 const OFFSET = 0xcbf29ce484222325n;
 const PRIME = 0x100000001b3n;
 
-/** The ids of one request. */
+/**
+ * The ids of one request's tool calls. Mistral requires exactly nine letters and digits, and
+ * OpenAI's are longer. Each other id is replaced by one of that form, equal in the call and in its
+ * result, and by the same one each time.
+ */
 export class ToolCallIds {
   readonly #given: Map<string, string> = new Map();
   readonly #taken: Set<string> = new Set();

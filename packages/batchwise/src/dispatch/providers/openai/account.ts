@@ -185,10 +185,10 @@ class OpenAiAccount extends AccountFields implements Account {
   }
 }
 
-// Services that take the model and its parameters once for a whole batch: a line holds only the
-// data of its request.
-
-/** The line of a request, of whose body only these fields stay. */
+/**
+ * The line of a request at a service that takes the model and its parameters once for a whole
+ * batch: only these fields of the body stay in it.
+ */
 function dataLine({ customId, body }: LineRequest, kept: readonly string[]): string {
   return `${JSON.stringify({ custom_id: customId, body: part(body, (name) => kept.includes(name)) })}\n`;
 }

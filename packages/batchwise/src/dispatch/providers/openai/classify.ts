@@ -1,5 +1,6 @@
 // Classifies errors of an OpenAI-compatible service: thrown by a call, or found in a batch that
-// failed as a whole. Codes take precedence, because one status has several meanings. Pure.
+// failed as a whole, with the token limit that its message names. Codes take precedence, because
+// one status has several meanings. Pure.
 
 import type { Failure, LineFault, Operation } from "../../contract/failures.ts";
 import { isAccountTrouble } from "../../format/account-blame.ts";
@@ -55,10 +56,6 @@ function tokenLimitOf(code: string | null, message: string): Failure | null {
   return { kind: "tokenLimit", code: code ?? "token_limit_exceeded", message, limitTokens: tokenFigureIn(message) };
 }
 
-// Reads the number of enqueued tokens from a refusal's message, such as "Limit: 90,000 enqueued
-// tokens". Ignores a number that may not be of tokens: a wrong one would block all requests of a
-// model.
-
 /** Thousands separated by a comma, dot, underscore, apostrophe or a space of any width. */
 const GROUPED = "\\d{1,3}(?:[,._'’\\u0020\\u00a0\\u2009\\u202f]\\d{3})+";
 const UNIT = "(?:\\s*(k|m|b|thousand|million|billion)\\b)?";
@@ -77,7 +74,11 @@ const UNITS: Readonly<Record<string, number>> = {
   billion: 1e9,
 };
 
-/** null if the message has no number, or one that may not be of tokens. */
+/**
+ * The limit of enqueued tokens in a refusal's message, such as "Limit: 90,000 enqueued tokens".
+ * null for none, or a number that may not be of tokens: a wrong one would block all requests of a
+ * model.
+ */
 export function tokenFigureIn(message: string): number | null {
   const [, digits = "", unit] = LIMIT.exec(message) ?? [];
   // "1.500 million" is one and a half; "1.500" without a unit is fifteen hundred.

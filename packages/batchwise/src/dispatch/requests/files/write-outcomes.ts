@@ -238,13 +238,11 @@ function ended(stream: NodeWritable): Promise<void> {
   });
 }
 
-// One outcome as a line of JSONL.
-
 type OutcomeFormat = "openai" | "full";
 
 /**
- * The line with its newline. `openai`: the format of OpenAI's output and error files. `full`: all
- * fields.
+ * One outcome as a line of JSONL, with its newline. `openai`: the format of OpenAI's output and
+ * error files. `full`: all fields.
  */
 function outcomeLine(outcome: Outcome | LoggedOutcome, format: OutcomeFormat): string {
   return `${JSON.stringify(format === "full" ? outcome : openaiOutcome(outcome))}\n`;

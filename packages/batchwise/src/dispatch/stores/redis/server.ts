@@ -1,5 +1,6 @@
 // Calls the script and converts errors. Guarantees that a call runs alone on the server, whole or
-// not at all. Does not repeat a call whose answer was lost: its caller does.
+// not at all. Does not repeat a call whose answer was lost: its caller does. Also finds settings of
+// the server that can lose data.
 
 import { messageOf, type Script, ScriptedClient } from "../../../redis/redis-client.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -120,8 +121,6 @@ function finite(_key: string, value: unknown): unknown {
   return value === Number.POSITIVE_INFINITY ? Number.MAX_VALUE : value;
 }
 
-// Finds settings of a server that can lose data of the store.
-
 const UNREAD =
   "The user may not run INFO (+info): whether Redis evicts keys, keeps an append-only file and is a replica is not known.";
 const NO_FILE =
@@ -130,8 +129,8 @@ const REPLICA =
   "This Redis is a replica: it refuses writes, and what it reads may be old. Lead the address to the primary.";
 
 /**
- * `values`: the policy, the memory in bytes, whether there is an append-only file, the role; "" if
- * unknown.
+ * The settings that can lose data of the store; null for none. `values`: the policy, the memory in
+ * bytes, whether there is an append-only file, the role; "" if unknown.
  */
 function riskOf(values: readonly string[], allowEviction: boolean): DispatchError | null {
   const [policy = "", maxMemory = "", file = "", role = ""] = values;

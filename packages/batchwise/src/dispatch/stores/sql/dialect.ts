@@ -37,8 +37,8 @@ export interface Dialect {
    */
   newLane(kind: LaneKind): string;
   /**
-   * Makes transactions with one purpose run one at a time, if the database does not: those that
-   * look at other batches of an account, by its name, and others by a word after a space.
+   * Makes transactions with one purpose run one at a time, if the database does not. `purpose`: the
+   * name of the account whose batches they read, or " payers".
    */
   takeTurns(purpose: string): readonly Statement[];
   /** Adds the sums to their table, in as few round trips as possible. */

@@ -176,10 +176,11 @@ export function prepare(database: SqliteDatabase, isOwn: boolean): Connection {
   return db;
 }
 
-// Creates a database's file before SQLite does, so that it is private from its first byte, whatever
-// the umask. SQLite gives its -wal and -shm the file's mode. An existing file keeps its mode.
-
-/** `path`: as the driver accepts it. */
+/**
+ * Creates a database's file before SQLite does, so that it is private from its first byte, whatever
+ * the umask. SQLite gives its -wal and -shm the file's mode. An existing file keeps its mode.
+ * `path`: as the driver accepts it.
+ */
 function makeFile(path: string, mode: number): void {
   const file = fileOf(path);
   if (file === null || !makesFile(path)) return;

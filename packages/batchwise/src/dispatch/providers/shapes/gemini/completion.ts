@@ -142,8 +142,7 @@ export function blockedBy(ratings: Json | undefined): string[] {
   });
 }
 
-// Converts Gemini's LogprobsResult to `logprobs` of a choice in OpenAI's format.
-
+/** Converts Gemini's LogprobsResult to `logprobs` of a choice in OpenAI's format. */
 function toLogprobs(result: Json | undefined): JsonObject | null {
   const { chosenCandidates, topCandidates } = objectOf(result);
   if (!Array.isArray(chosenCandidates)) return null;

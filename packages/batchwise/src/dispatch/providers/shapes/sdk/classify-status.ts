@@ -45,10 +45,6 @@ export function isMissing(error: unknown, read: (error: unknown) => SdkError = r
   return answer.status === 404 && !saysUnknown(answer);
 }
 
-// Distinguishes two kinds of 404: a missing object, and an address that the provider does not have.
-// The latter means a wrong base URL or API version: no batch of the account can be sent until
-// someone corrects it.
-
 /** Messages of OpenAI, Groq, Google, Kong, Express, Go's and Amazon's servers. */
 const UNKNOWN_ADDRESS =
   /unknown (?:request )?url|invalid url \(|requested url\b.{0,2000}\bnot found on this server|method not found|no route matched|cannot (?:get|post|put|delete) \/|404 page not found/is;
@@ -60,7 +56,11 @@ const NAMELESS: ReadonlySet<Operation> = new Set(["upload", "list", "find", "fil
 
 type Answer = Pick<SdkError, "status" | "code" | "message">;
 
-/** The failure of a call to an unknown address; null for any other error. */
+/**
+ * The failure of a call to an unknown address; null for any other error, such as a 404 for a
+ * missing object. The base URL or the API version is wrong: no batch of the account can be sent
+ * until someone corrects it.
+ */
 function unknownAddress(answer: Answer, operation: Operation): Failure | null {
   const { status, message } = answer;
   if (!saysUnknown(answer) && !(status === 404 && NAMELESS.has(operation))) return null;
