@@ -178,7 +178,7 @@ export function isSyntaxError(error: unknown): boolean {
 
 /** By its name also in another realm. */
 function isOf(Kind: ErrorConstructor, error: Error): boolean {
-  return error instanceof Kind || error.name === Kind.name;
+  return error.name === Kind.name || error instanceof Kind;
 }
 
 /** True if the error or one of its causes is the store's. */
