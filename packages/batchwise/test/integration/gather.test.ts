@@ -4,7 +4,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { type BatchOptions, createBatcher, type HandlerFunction } from "batchwise";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { gate, range } from "../support.ts";
 
 const CLIENTS = 24;
@@ -105,7 +105,24 @@ async function passesOf(submit: (item: number) => Promise<unknown>, items: numbe
   return passes;
 }
 
+/** Submits so many items in one pass of the event loop, each in a turn of its own. */
+async function inOnePass(submit: (item: number) => Promise<unknown>, items: number): Promise<void> {
+  const submitted = range(items).map((item) => new Promise((resolve) => setImmediate(() => resolve(submit(item)))));
+  await Promise.all(submitted);
+}
+
 describe("a caller who awaits one item after the other", () => {
+  /** The time that the batcher reads, so that no run is long because the machine is busy. */
+  let now = 0;
+
+  beforeEach(() => {
+    vi.spyOn(performance, "now").mockImplementation(() => now);
+  });
+
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
   test.each([
     ["a synchronous handler", (items: number[]) => items],
     ["an async handler", async (items: number[]) => items],
@@ -120,13 +137,32 @@ describe("a caller who awaits one item after the other", () => {
     await passesOf(batcher.submit, 40);
     const sizes: number[] = [];
     batcher.on("batch", ({ size }) => sizes.push(size));
-    for (const _ of range(20)) {
-      const inOnePass = [1, 2].map(
-        (item) => new Promise((resolve) => setImmediate(() => resolve(batcher.submit(item)))),
-      );
-      await Promise.all(inOnePass);
-    }
+    for (const _ of range(20)) await inOnePass(batcher.submit, 2);
     expect(sizes.slice(-4)).toEqual([2, 2, 2, 2]);
+  });
+
+  test("waits for every pass before a synchronous handler whose run takes longer than one", async () => {
+    const batcher = createBatcher<number, number>((items) => {
+      now += 0.5;
+      return items;
+    });
+    await passesOf(batcher.submit, 40);
+    const sizes: number[] = [];
+    batcher.on("batch", ({ size }) => sizes.push(size));
+    await inOnePass(batcher.submit, 6);
+    expect(sizes).toEqual([6]);
+  });
+
+  test("waits for some passes also between full batches, which wait for none", async () => {
+    const batcher = createBatcher<number, number>((items) => items, { maxBatchSize: 3 });
+    await passesOf(batcher.submit, 40);
+    const sizes: number[] = [];
+    batcher.on("batch", ({ size }) => sizes.push(size));
+    for (const _ of range(12)) {
+      await batcher.submitMany(range(14 * 3));
+      await inOnePass(batcher.submit, 2);
+    }
+    expect(sizes.slice(-15)).toEqual([...range(14).map(() => 3), 2]);
   });
 });
 

@@ -74,8 +74,9 @@ export interface ConfigureOptions {
    * the promise jobs of the running task are done. `"tick"`: until the end of the current pass of
    * the event loop, so that requests of many sockets share a batch. `"auto"` (default): `"tick"`
    * while the last batch settled in the turn in which it began, else `"turn"`; a handler that
-   * becomes slow is detected within eight batches. With an injected `clock`, `"auto"` is `"turn"`,
-   * and `"tick"` needs `clock.setImmediate`.
+   * becomes slow is detected within eight batches. After 16 runs in a row of less than 0.1 ms with
+   * items of one turn each, `"auto"` is `"tick"` for only two batches in 16. With an injected
+   * `clock`, `"auto"` is `"turn"`, and `"tick"` needs `clock.setImmediate`.
    */
   readonly gather?: Gather | undefined;
   /** Maximum batches that run at the same time. Integer >= 1 or Infinity. Default 1. */

@@ -1,10 +1,10 @@
 // Decides how long a batch that is not full gathers without `maxWaitMs`: to the end of the turn, or
 // of the event loop's current pass. If the handler answers in the turn of its call, the next batch
-// has no time to grow, so "auto" then waits for the end of the pass, unless passes bring nothing.
+// has no time to grow, so "auto" then waits for the end of the pass. That costs some microseconds:
+// while runs are short, too, and passes bring no items of other turns, most batches do not wait.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { Gate } from "../policy/decide.ts";
-import type { Entry } from "../queue/entry.ts";
 import type { Batch } from "../run/batch.ts";
 import { systemClock } from "../time/clock.ts";
 import { endOfTurn } from "../time/turn.ts";
@@ -15,11 +15,17 @@ import { endOfTurn } from "../time/turn.ts";
  */
 const TAKEN_FOR_QUICK = 7;
 
-/** After so many quick batches in a row, each of one turn, few others wait for a pass. */
-const LONELY = 16;
+/** A run of at least this, in ms, takes so much longer than a pass that it is worth a wait. */
+const SHORT_RUN_MS = 0.1;
 
-/** Of as many, these: the first may begin at the end of a pass that brings more. */
-const TRIED = 2;
+/** After so many short runs in a row, each with items of one turn, most batches do not wait. */
+const ENOUGH_ALONE = 16;
+
+/**
+ * Of each 16 more, so many still wait, to find out whether a pass brings items of several turns.
+ * They follow each other: the first may come too late in its pass to meet any.
+ */
+const STILL_WAIT = 2;
 
 export class Gathering {
   /** Identity of the turn in which a batch last began; null when it has ended. */
@@ -28,21 +34,15 @@ export class Gathering {
   #wasQuick = false;
   /** How many more batches count as quick. */
   #taken = 0;
-  /** How many quick batches in a row had the items of only one turn. */
-  #lonely = 0;
+  /** Number of short runs in a row with items of one turn. */
+  #alone = 0;
 
   /** "pass" while batches gather by pass, else `byTurn`: "open" at the end of a turn. */
   gate({ gather, maxWaitMs, clock }: ResolvedOptions, byTurn: "turn" | "open"): Gate {
     if (maxWaitMs > 0 || gather === "turn") return byTurn;
     if (gather === "tick") return "pass";
-    const isWorthIt = this.#lonely < LONELY || this.#lonely % LONELY < TRIED;
+    const isWorthIt = this.#alone < ENOUGH_ALONE || this.#alone % ENOUGH_ALONE < STILL_WAIT;
     return this.#wasQuick && isWorthIt && clock === systemClock ? "pass" : byTurn;
-  }
-
-  /** Call with the entries of a batch before it begins. */
-  closed(entries: readonly Entry[]): void {
-    const isOfOneTurn = entries[0]?.moment === entries.at(-1)?.moment;
-    this.#lonely = this.#wasQuick && isOfOneTurn ? this.#lonely + 1 : 0;
   }
 
   /** Call when a batch has begun and continues to run. */
@@ -66,8 +66,12 @@ export class Gathering {
     this.#turn = null;
   }
 
-  ended({ turn }: Batch): void {
+  ended({ turn, reason, entries }: Batch, runMs: number): void {
     this.#wasQuick = turn === null || turn === this.#turn;
     if (turn !== null) this.#taken = this.#wasQuick ? TAKEN_FOR_QUICK : 0;
+    // Others are full, flushed or drained: they wait for no pass.
+    if (reason !== "idle") return;
+    const isAlone = runMs < SHORT_RUN_MS && entries.every(({ moment }) => moment === entries[0]?.moment);
+    this.#alone = this.#wasQuick && isAlone ? this.#alone + 1 : 0;
   }
 }

@@ -198,7 +198,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     if (this.slots.remove(batch)) recorder.rests(batch.countedAs, now);
     recorder.batchEnded(runMs);
     this.next.record(batch, batch.callMs);
-    this.#gathering.ended(batch);
+    this.#gathering.ended(batch, runMs);
     batch.report(runMs);
     for (const flush of batch.flushes) flush.release();
     this.#slotFreed();
@@ -380,7 +380,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     batch.flushes = this.#queue.take(packed.entries, batch);
     batch.holdsSlot = this.slots.add(batch);
     this.#limiter?.use(packed.cost);
-    this.#gathering.closed(packed.entries);
     batch.begin();
     if (batch.phase !== "done") this.#gathering.began(batch, this.services.options);
     // A listener may call anything.
