@@ -55,7 +55,7 @@ describe.each(Object.entries(CALLS))("the client of a %s", (_name, callsOf) => {
     return client.left;
   }
 
-  test("and whose errors are of another realm is left, and told the text of a script", async () => {
+  test("and whose errors are of another realm is left, and gets the text of a script", async () => {
     const client = clientOf([READONLY, "NOSCRIPT No matching script."], Foreign);
     const call = callsOf(client);
     for (const _ of [1, 2]) await call().catch(() => {});
