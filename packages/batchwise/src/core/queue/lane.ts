@@ -68,7 +68,9 @@ export class Line implements EntryOwner, Source {
     this.passedOver = this.oldest === oldest ? oldest : null;
   }
 
+  /** Counts arrivals first: one of them may become its oldest entry, which has a place in the heaps. */
   remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void {
+    this.lane.owner.countArrivals();
     this.#order.remove(entries, from, end, isServed);
     this.#noteOldest();
   }
@@ -118,6 +120,8 @@ export interface LaneOwner {
   noteDeadline(lane: Lane): void;
   /** The lane's first line may have changed. */
   noteRank(lane: Lane): void;
+  /** Has plain entries that have arrived counted by their line. */
+  countArrivals(): void;
   /** Moves a waiting entry to the line of a higher priority. */
   raise(entry: Entry, priority: number): void;
 }

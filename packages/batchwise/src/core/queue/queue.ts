@@ -61,7 +61,7 @@ export class Queue implements LaneOwner {
   }
 
   push(entry: Entry): Lane {
-    this.#countArrivals();
+    this.countArrivals();
     const lane = this.#lane(entry.key);
     this.#counted += 1;
     lane.added(entry);
@@ -106,8 +106,8 @@ export class Queue implements LaneOwner {
     return this.#arrived === 0 || this.#counted > 0 ? null : (this.#plain as Line).list.whole(most);
   }
 
-  /** Has the arrivals counted by their line, for an order among all entries. */
-  #countArrivals(): void {
+  /** Needed for an order among all entries. */
+  countArrivals(): void {
     this.#room = 0;
     const arrived = this.#arrived;
     if (arrived === 0) return;
@@ -118,7 +118,6 @@ export class Queue implements LaneOwner {
 
   /** Moves a waiting entry to the line of a higher priority, at the place of its age. */
   raise(entry: Entry, priority: number): void {
-    this.#countArrivals();
     const line = lineOf(entry);
     const { lane } = line;
     line.remove([entry], 0, 1, false);
@@ -177,19 +176,19 @@ export class Queue implements LaneOwner {
 
   /** The lane whose first entry goes before those of all other lanes. */
   get mostUrgent(): Lane | undefined {
-    this.#countArrivals();
+    this.countArrivals();
     return this.#byRank.first?.value;
   }
 
   /** The lane with the entry that has waited longest. */
   get oldestLane(): Lane | undefined {
-    this.#countArrivals();
+    this.countArrivals();
     return this.byAge.first?.value.lane;
   }
 
   /** The entry that has waited longest. */
   get oldest(): Entry | null {
-    this.#countArrivals();
+    this.countArrivals();
     return this.byAge.first?.value.oldest ?? null;
   }
 
@@ -271,14 +270,14 @@ export class Queue implements LaneOwner {
   /** Starts or stops to keep each lane's earliest deadline. */
   keepDeadlines(isKept: boolean): void {
     if (isKept === this.#keepsDeadlines) return;
-    this.#countArrivals();
+    this.countArrivals();
     this.#keepsDeadlines = isKept;
     for (const lane of this.#all()) lane.keepDeadlines(isKept);
   }
 
   /** All lanes with waiting entries. */
   *lanes(): Iterable<Lane> {
-    this.#countArrivals();
+    this.countArrivals();
     for (const lane of this.#all()) if (lane.size > 0) yield lane;
   }
 

@@ -1,9 +1,9 @@
-// Plain entries that arrive together wait in an array of their own until their order is needed.
+// Plain entries that arrive together are counted by their line when an order is needed.
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { range } from "../../support.ts";
-import { entryOf, Kit } from "../support/queue-kit.ts";
+import { entryOf, Kit, otherHolder } from "../support/queue-kit.ts";
 
 /** Adds an arrival; first gives room if there is none, as a submit does. */
 function arrive({ queue }: Kit, id: number, most = Infinity): void {
@@ -24,8 +24,25 @@ class Pair {
   step([how, count]: Step): void {
     const { queue } = this.#kit;
     if (how === "look") expect(queue.size).toBe(this.#waiting.length);
+    else if (how === "leave") this.#leave(count);
+    else if (how === "take as they came") this.#takeAsTheyCame(count);
     else if (how === "take") expect(this.#kit.take({ maxBatchSize: count })).toEqual(this.#waiting.splice(0, count));
     else this.#add(how, count);
+  }
+
+  /** Without a look at their order, as a batch that needs none takes them. */
+  #takeAsTheyCame(count: number): void {
+    const { queue } = this.#kit;
+    const entries = [...(queue.arrivals(count) ?? [])];
+    queue.take(queue.arrivals(count) ?? [], otherHolder());
+    expect(entries.map(({ item }) => item)).toEqual(this.#waiting.splice(0, entries.length));
+  }
+
+  /** Those that can leave are those that were pushed. */
+  #leave(count: number): void {
+    const leaving = this.#waiting.filter((id) => this.#kit.entry(id) !== undefined).slice(0, count);
+    this.#kit.leave(...leaving);
+    for (const id of leaving) this.#waiting.splice(this.#waiting.indexOf(id), 1);
   }
 
   #add(how: string, count: number): void {
@@ -42,22 +59,39 @@ class Pair {
     this.#kit.queue.arriveAll(ids.map((id) => entryOf({ id })));
   }
 
+  /** A line without entries has no place among the others. */
+  check(): void {
+    expect(this.#kit.queue.byAge.first?.value.oldest).not.toBeNull();
+  }
+
   end(): void {
     expect(this.#kit.queue.size).toBe(this.#waiting.length);
     expect(this.#kit.takeAll({ maxBatchSize: 7 }).flat()).toEqual(this.#waiting);
+    expect([this.#kit.queue.mostUrgent, this.#kit.queue.oldestAt()]).toEqual([undefined, Number.POSITIVE_INFINITY]);
   }
 }
 
+/** After these, a line without entries once kept its place. */
+const EXPOSED: Step[] = [
+  ["push", 1],
+  ["arrive", 1],
+  ["leave", 1],
+  ["take as they came", 1],
+];
+
 describe("plain entries", () => {
   test("wait in the order in which they came, whichever way they came in", () => {
-    const way = fc.constantFrom("arrive", "push", "arriveAll", "look", "take");
+    const way = fc.constantFrom("arrive", "push", "arriveAll", "look", "leave", "take as they came", "take");
     fc.assert(
       fc.property(fc.array(fc.tuple(way, fc.integer({ min: 1, max: 40 })), { maxLength: 40 }), (steps) => {
         const pair = new Pair();
-        for (const step of steps) pair.step(step);
+        for (const step of steps) {
+          pair.step(step);
+          pair.check();
+        }
         pair.end();
       }),
-      { numRuns: 200 },
+      { numRuns: 200, examples: [[EXPOSED]] },
     );
   });
 
