@@ -8,6 +8,8 @@ type Values = Record<string, unknown>;
 
 const names = ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "setImmediate", "queueMicrotask", "Date"];
 const events = ["exit", "SIGINT", "SIGTERM", "uncaughtException", "unhandledRejection", "warning"];
+/** Which sharp and onnxruntime-node set once, as they load. */
+const ofLibraries = ["VIPSHOME", "ORT_DISABLE_TELEMETRY"];
 const current = globalThis as unknown as Values;
 const key = "batchwise: the globals before the first test file";
 current[key] ??= Object.fromEntries(names.map((name) => [name, current[name]]));
@@ -22,7 +24,7 @@ function listenersOf(): ReadonlyMap<string, readonly unknown[]> {
 /** The variables that the file has changed. Restores them. */
 function restoreVariables(): string[] {
   const all = Object.keys({ ...variables, ...process.env });
-  const changed = all.filter((name) => process.env[name] !== variables[name]);
+  const changed = all.filter((name) => process.env[name] !== variables[name] && !ofLibraries.includes(name));
   for (const name of changed) {
     if (variables[name] === undefined) delete process.env[name];
     else process.env[name] = variables[name];
