@@ -100,6 +100,23 @@ describe("a latency target", () => {
     expect(sizes.slice(0, 2)).toEqual([32, 64]);
   });
 
+  test("refuses at once what is too much of a burst, also after a long light load", async () => {
+    const clock = virtualClock();
+    const handler = (items: number[]): Promise<number[]> =>
+      new Promise((resolve) => clock.setTimeout(() => resolve(items), 20 + 0.5 * items.length));
+    const batcher = createBatcher(handler, { clock, targetLatencyMs: 100 });
+    for (let item = 0; item < 30; item += 1) {
+      void batcher.submit(item);
+      await clock.advance(40);
+    }
+    let refused = 0;
+    for (let item = 0; item < 3_000; item += 1) batcher.submit(item).catch(() => (refused += 1));
+    for (let job = 0; job < 10; job += 1) await null;
+    expect(refused).toBeGreaterThan(2_500);
+    await clock.runAll();
+    expect(refused).toBeLessThan(3_000);
+  });
+
   test("always runs something, also where the handler is slower than the target", async () => {
     let ms = 100;
     const { clock, submit, refused, answered, learn } = await rig({}, () => ms);

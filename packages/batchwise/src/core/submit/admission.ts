@@ -121,6 +121,8 @@ export class Admission {
    */
   announce(): void {
     if (!this.#turn.isOpen) this.#handedOut = 0;
+    // How many can be in time has changed.
+    if (this.target !== null) this.#queue.endRoom();
     if (this.#ready !== null) this.#handOut();
   }
 
