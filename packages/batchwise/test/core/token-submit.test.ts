@@ -58,6 +58,16 @@ describe("`tokens` of a submit", () => {
     ]);
   });
 
+  test("of `map` are compared with the limit at each item, also after `configure`", async () => {
+    const batcher = tokensOfBatch({ maxBatchTokens: 40 });
+    const settled = batcher.map([1, 2], { tokens: 50, settled: true });
+    batcher.configure({ maxBatchTokens: 100 });
+    expect([await settled.next(), await settled.next()]).toMatchObject([
+      { value: { status: "fulfilled" } },
+      { value: { status: "fulfilled" } },
+    ]);
+  });
+
   test("do not change any other submit option", async () => {
     const clock = virtualClock();
     const handler = puppetHandler<string>();

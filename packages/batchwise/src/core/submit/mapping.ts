@@ -70,7 +70,8 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   readonly #isOrdered: boolean;
   readonly #isSettled: boolean;
   readonly #maxPending: number;
-  readonly #options: SubmitManyOptions<unknown>;
+  /** The options of each submit, in the names of the user. */
+  readonly #options: object;
   readonly #cancel: AbortController = new AbortController();
   /** Observed from the first read on. */
   #signal: AbortSignal | undefined;
@@ -110,7 +111,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#isOrdered = ordered;
     this.#isSettled = settled;
     this.#maxPending = maxPending;
-    this.#options = target.submitOptions({ ...submit, signal: this.#cancel.signal }, true);
+    this.#options = { ...submit, signal: this.#cancel.signal };
     this.#source = opened(source);
     this.#signal = signal;
   }
@@ -273,14 +274,14 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
    * iteration ends first.
    */
   async #submit(item: unknown, place: Place): Promise<Outcome | null> {
-    const { admission, intake } = this.#target;
+    const { admission, intake, submitOptions } = this.#target;
     while (!this.#isOver) {
       if (this.#pause !== null) await this.#pause;
       else if (this.#isFull) await admission.ready();
       else {
         const answer = await new Promise<Outcome | BatchwiseError>((resolve) => {
           place.resolve = resolve;
-          intake.acceptAll([item], this.#options, place);
+          intake.acceptAll([item], submitOptions(this.#options, true), place);
         });
         if ("status" in answer) return answer;
         this.#waitOut(answer.retryAfterMs);
