@@ -45,8 +45,8 @@ export async function threads({ rounds, skip }: Scale, progress: Progress): Prom
       "Each thread blocks for the answer to one text of 160 characters (its length) before it sends the next. The first row",
       "is the least that this can take: a message, Atomics.wait, a message back, each answered at once and by itself. The",
       "handler is synchronous and does nothing, so a batch saves nothing here; by default a batch of",
-      "several threads then waits to the end of the event loop's pass, and threads that were answered together",
-      "ask together.",
+      "several threads then waits to the end of the event loop's pass, and threads that were answered",
+      "together ask together.",
     ],
     tables: [
       {

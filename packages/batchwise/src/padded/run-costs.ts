@@ -25,6 +25,7 @@ const REMEMBERED = 32;
 const ENOUGH = 3;
 /** Share of its weight that a class keeps when a batch belongs to another. */
 const KEPT = 0.97;
+/** The same for the fixed cost of a call: times of sizes that seldom run count for longer. */
 const KEPT_LONGER: number = 1 - 1 / 64;
 /**
  * A batch is odd if it takes this many times its usual time, or this fraction of it: the machine

@@ -19,7 +19,7 @@ const TAKEN_FOR_QUICK = 7;
 const SHORT_RUN_MS = 0.1;
 
 /** After so many short runs in a row, each with items of one turn, most batches do not wait. */
-const ENOUGH_ALONE = 16;
+const ENOUGH = 16;
 
 /**
  * Of each 16 more, so many still wait, to find out whether a pass brings items of several turns.
@@ -34,24 +34,22 @@ export class Gathering {
   #wasQuick = false;
   /** How many more batches count as quick. */
   #taken = 0;
-  /** Number of short runs in a row with items of one turn. */
-  #alone = 0;
+  /** Number of short runs in a row with items of one turn; below 0 while they are not enough. */
+  #alone = -ENOUGH;
 
   /** "pass" while batches gather by pass, else `byTurn`: "open" at the end of a turn. */
   gate({ gather, maxWaitMs, clock }: ResolvedOptions, byTurn: "turn" | "open"): Gate {
     if (maxWaitMs > 0 || gather === "turn") return byTurn;
     if (gather === "tick") return "pass";
-    const isWorthIt = this.#alone < ENOUGH_ALONE || this.#alone % ENOUGH_ALONE < STILL_WAIT;
+    const isWorthIt = this.#alone % ENOUGH < STILL_WAIT;
     return this.#wasQuick && isWorthIt && clock === systemClock ? "pass" : byTurn;
   }
 
   /** Call when a batch has begun and continues to run. */
   began(batch: Batch, { gather, clock }: ResolvedOptions): void {
     if (gather !== "auto" || clock !== systemClock) return;
-    if (this.#taken > 0) {
-      this.#taken -= 1;
-      return;
-    }
+    this.#taken -= 1;
+    if (this.#taken >= 0) return;
     if (this.#turn === null) {
       const turn = {};
       this.#turn = turn;
@@ -72,6 +70,6 @@ export class Gathering {
     // Others are full, flushed or drained: they wait for no pass.
     if (reason !== "idle") return;
     const isAlone = runMs < SHORT_RUN_MS && entries.every(({ moment }) => moment === entries[0]?.moment);
-    this.#alone = this.#wasQuick && isAlone ? this.#alone + 1 : 0;
+    this.#alone = this.#wasQuick && isAlone ? this.#alone + 1 : -ENOUGH;
   }
 }

@@ -137,7 +137,7 @@ export class EntryList implements EntryOrder {
     chunk.entries = NONE;
   }
 
-  /** The first `most` entries, or all if fewer, as an array of its own; null if it has none. */
+  /** The first `most` entries, or all if fewer, if just these are in the first chunk; else null. */
   whole(most: number): readonly Entry[] | null {
     const first = this.#first;
     if (first === null || first.entries.length > most) return null;

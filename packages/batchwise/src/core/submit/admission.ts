@@ -123,7 +123,7 @@ export class Admission {
     if (!this.#turn.isOpen) this.#handedOut = 0;
     // How many can be in time has changed.
     if (this.target !== null) this.#queue.endRoom();
-    if (this.#ready !== null) this.#handOut();
+    this.#handOut();
   }
 
   /** Gives each free place to one producer, in the order in which they asked. */
