@@ -45,7 +45,7 @@ export function optionsOf(model: Model, random: Random, clock: Clock): BatchOpti
     order: uses.order,
     batchCost: uses.batchCost === "function" ? (items: readonly Item[]) => measure(model, items) : uses.batchCost,
     cost: uses.cost ? (item: Item) => valueOr(item, "cost", item.cost) : undefined,
-    key: uses.keys > 0 ? (item: Item) => valueOr(item, "key", item.key) : undefined,
+    key: uses.keys > 0 && !uses.isPlain ? (item: Item) => valueOr(item, "key", item.key) : undefined,
     fairBy: uses.tenants > 0 ? (item: Item) => valueOr(item, "fairBy", item.tenant) : undefined,
     dedupe: uses.equals > 0 ? (item: Item) => equalOf(model, item) : undefined,
     cache: uses.cache === "none" ? undefined : cacheOf(model, random),

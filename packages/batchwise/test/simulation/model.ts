@@ -175,7 +175,7 @@ export class Model {
   #take(caller: Caller): void {
     const { plan } = caller;
     const { uses } = this.world;
-    const key = plan.wishes.key ?? (uses.keys > 0 ? plan.item.key : undefined);
+    const key = plan.wishes.key ?? (uses.keys > 0 && !uses.isPlain ? plan.item.key : undefined);
     const scope = uses.equals > 0 ? `${key}/${plan.item.equal}` : undefined;
     const known = scope === undefined ? undefined : this.#byScope.get(scope);
     if (known !== undefined && known.state !== "answered" && !known.isGone(this.now - 1)) {
@@ -209,7 +209,7 @@ export class Model {
     if (item.fault === undefined || !where.includes(item.fault.where)) return false;
     const isCalled: Record<Fault["where"], boolean> = {
       cost: uses.cost && wishes.cost === undefined,
-      key: uses.keys > 0 && wishes.key === undefined,
+      key: uses.keys > 0 && !uses.isPlain && wishes.key === undefined,
       fairBy: uses.tenants > 0,
       dedupe: uses.equals > 0,
       captureContext: uses.captureContext && wishes.context === undefined,

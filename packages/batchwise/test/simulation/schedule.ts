@@ -217,6 +217,7 @@ class Draft {
   #wishes(): Wishes {
     const random = this.#random;
     const { uses } = this.#setting;
+    if (uses.isPlain && random.chance(0.6)) return {};
     const priority = random.pick(uses.priorities);
     const signal = random.chance(0.3)
       ? random.chance(0.5)
@@ -226,7 +227,7 @@ class Draft {
     return {
       ...(priority === 0 ? {} : { priority }),
       ...(random.chance(0.1) ? { cost: random.integer(0, 6) } : {}),
-      ...(uses.keys > 0 && random.chance(0.1) ? { key: `k${random.integer(1, uses.keys)}` } : {}),
+      ...(uses.keys > 0 && random.chance(uses.isPlain ? 0.4 : 0.1) ? { key: `k${random.integer(1, uses.keys)}` } : {}),
       ...(random.chance(0.15) ? { timeoutMs: random.integer(0, 60) } : {}),
       ...(random.chance(0.1) ? { context: `context ${this.#ids}` } : {}),
       ...(signal === undefined ? {} : { signal }),

@@ -57,6 +57,8 @@ export interface Uses {
   readonly onFull: "wait" | "reject" | "drop-oldest";
   /** Numbers of different keys, tenants and equal groups; 0: not used. */
   readonly keys: number;
+  /** True if no function reads items, so that only some submits say more than the item. */
+  readonly isPlain: boolean;
   readonly tenants: number;
   readonly equals: number;
   readonly priorities: readonly [number, ...number[]];
@@ -78,10 +80,24 @@ export interface Uses {
   readonly rudeListener: boolean;
 }
 
-type DrawnUses = Omit<Uses, "order">;
+type DrawnUses = Omit<Uses, "order" | "isPlain">;
 
 /** More different priorities than the batcher keeps lines for. */
 const ONE_OFF: Uses["priorities"] = [0, ...Array.from({ length: 20 }, (_, index) => index / 4 - 3)];
+
+/** Without all of these an item is plain, unless its submit says more. */
+const PLAIN = {
+  cost: false,
+  batchCost: "sum",
+  order: "fifo",
+  meddles: false,
+  tenants: 0,
+  equals: 0,
+  cache: "none",
+  timeoutMs: undefined,
+  smallCallFirst: 0,
+  captureContext: false,
+} as const satisfies Partial<Uses>;
 
 /** How the batcher ends after the last event. */
 type Ending = "rest" | "drain" | "abandon" | "drain, then abandon";
@@ -100,9 +116,12 @@ export function worldOf(seed: number): World {
   const random = new Random(seed);
   const stages = stagesOf(random);
   const drawn = usesOf(random, stages);
-  // Drawn from a separate seed, so that other worlds do not change.
-  const uses = { ...drawn, order: orderOf(new Random(seed + 0x9e37), drawn) };
-  const limits = limitsOf(random, uses);
+  // Drawn from separate seeds, so that other worlds do not change.
+  const order = orderOf(new Random(seed + 0x9e37), drawn);
+  const isPlain = new Random(seed + 0x51ed).chance(0.1);
+  const uses: Uses = { ...drawn, order, isPlain, ...(isPlain ? PLAIN : {}) };
+  const some = limitsOf(random, uses);
+  const limits = isPlain ? { ...some, maxBatchCost: Number.POSITIVE_INFINITY, maxWaitMs: 0 } : some;
   const habits = habitsOf(random, uses);
   const ending = random.pick<Ending>(["rest", "rest", "drain", "abandon", "drain, then abandon"]);
   const events = scheduleOf(random, { uses, habits, stages });
