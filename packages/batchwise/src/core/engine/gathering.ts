@@ -32,7 +32,7 @@ export class Gathering {
   #turn: object | null = null;
   /** The last batch settled in the turn in which it began. */
   #wasQuick = false;
-  /** How many more batches count as quick. */
+  /** How many more batches count as quick; below 0 if the last ones were watched. */
   #taken = 0;
   /** Number of short runs in a row with items of one turn; below 0 while they are not enough. */
   #alone = -ENOUGH;

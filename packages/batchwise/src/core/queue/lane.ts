@@ -68,7 +68,7 @@ export class Line implements EntryOwner, Source {
     this.passedOver = this.oldest === oldest ? oldest : null;
   }
 
-  /** Counts arrivals first: one of them may become its oldest entry, which has a place in the heaps. */
+  /** Counts arrivals first: one may become its oldest entry, which has a place in the heaps. */
   remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void {
     this.lane.owner.countArrivals();
     this.#order.remove(entries, from, end, isServed);
