@@ -5,19 +5,24 @@ import { postgres } from "../../../../src/dispatch/stores/postgres/dialect.ts";
 import { changePayers } from "../../../../src/dispatch/stores/sql/payers.ts";
 import { follow } from "../../../../src/dispatch/stores/sql/steps.ts";
 
+function nameOf(sql: string, first: unknown): string {
+  if (sql.includes("advisory")) return "take turns";
+  if (sql.startsWith("INSERT")) return `write ${first}`;
+  return sql.includes("FOR ") ? "lock all in order" : "read";
+}
+
 function statements(names: readonly string[]): string[] {
   const changes = names.map((name) => ({ name, limit: 1, spent: 0 }));
   const seen: string[] = [];
   follow(changePayers(postgres, changes, []), ({ sql, values }) => {
-    const [first] = values;
-    seen.push(sql.startsWith("INSERT") ? `write ${first}` : sql.includes("FOR ") ? "lock all in order" : "read");
+    seen.push(nameOf(sql, values[0]));
     return [];
   });
   return seen;
 }
 
-test("payers are locked in the order of the database, and new ones are written in one order", () => {
-  const inOrder = ["lock all in order", "write a", "write b", "write c", "read"];
+test("one transaction at a time locks payers in the order of the database and writes new ones", () => {
+  const inOrder = ["take turns", "lock all in order", "write a", "write b", "write c", "read"];
   expect(statements(["b", "c", "a"])).toEqual(inOrder);
   expect(statements(["c", "a", "b"])).toEqual(inOrder);
 });
