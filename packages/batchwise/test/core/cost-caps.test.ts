@@ -305,21 +305,3 @@ describe("a cost that cannot be used", () => {
     expect(error).toMatchObject({ code: "INVALID_OPTION" });
   });
 });
-
-test("a batchCost that pauses the batcher holds the batch that was being packed", async () => {
-  let pausesAt = 2;
-  const of = rig<number>({
-    maxBatchCost: 10,
-    batchCost: (items) => {
-      if (items.length === pausesAt) of.batcher.pause();
-      return items.length;
-    },
-  });
-  const answers = of.batcher.submitMany([1, 2]);
-  await of.clock.settle();
-  expect(of.handler.calls).toEqual([]);
-  pausesAt = 0;
-  of.batcher.resume();
-  await echoAll(of);
-  expect(await answers).toEqual([1, 2]);
-});

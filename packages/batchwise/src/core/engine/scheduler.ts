@@ -294,9 +294,9 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       this.#send(plain, plain.full ?? "idle", undefined, now);
       return true;
     }
-    const { departures } = this.#queue;
+    const { departures, heated } = this.#queue;
     const choice = this.next.lane(gate, now);
-    for (const lane of choice.notReady) this.#queue.markCold(lane);
+    this.#queue.markCold(choice.notReady, heated);
     if (choice.lane === null) {
       this.#limiter?.withdraw();
       if (gate === "open") this.#wake.set(Math.min(choice.wakeAt, lateAt), now);

@@ -48,6 +48,8 @@ export class Queue implements LaneOwner {
   #batchSize = 1;
   /** Increases whenever an entry has left, for a batch or early. */
   departures = 0;
+  /** Increases whenever a lane is marked hot. */
+  heated = 0;
 
   constructor({ isFair, isKeyed, priorityAgingMs }: QueueOptions) {
     this.#isFair = isFair;
@@ -163,10 +165,15 @@ export class Queue implements LaneOwner {
   markHot(lane: Lane): void {
     this.#hot ??= new Set();
     this.#hot.add(lane);
+    this.heated += 1;
   }
 
-  markCold(lane: Lane): void {
-    this.#hot?.delete(lane);
+  /**
+   * These lanes have been looked at and are not ready. They stay hot if any lane has been marked
+   * since there were so many marks: a cost function may fill or flush a lane after the look at it.
+   */
+  markCold(lanes: readonly Lane[], heated: number): void {
+    if (this.heated === heated) for (const lane of lanes) this.#hot?.delete(lane);
   }
 
   /** The lane with the earliest deadline, if deadlines are kept. */
@@ -308,7 +315,7 @@ export class Queue implements LaneOwner {
   }
 
   #forget(lane: Lane): void {
-    this.markCold(lane);
+    this.#hot?.delete(lane);
     if (lane.key !== undefined) this.#keyed?.delete(lane.key);
   }
 }

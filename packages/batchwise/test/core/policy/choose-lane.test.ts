@@ -62,10 +62,8 @@ class Lanes {
     const ready = [...verdicts].filter(([, { reason }]) => reason !== null).map(([lane]) => lane);
     const urgent = queue.mostUrgent as Lane;
     const choice = chooseLane(queue, this.options, state, this.now);
-    for (const lane of choice.notReady) {
-      expect(ready).not.toContain(lane);
-      queue.markCold(lane);
-    }
+    for (const lane of choice.notReady) expect(ready).not.toContain(lane);
+    queue.markCold(choice.notReady, queue.heated);
     const mayGo =
       state.gate === "open" || state.isPaused
         ? ready
