@@ -4,7 +4,7 @@ import type { Batcher } from "batchwise";
 import { describe, expect, test } from "vitest";
 import { echoAll, type Rig, rig } from "../support.ts";
 
-/** Holds an item of each of three lanes. The function does this once, when it measures this lane. */
+/** Holds an item in each of three lanes. The function does this once, when it measures one lane. */
 async function threeLanes(lane: string, act: (batcher: Batcher<string, string>) => void): Promise<Rig<string, string>> {
   let isArmed = false;
   const of = rig<string, string>({

@@ -1,6 +1,6 @@
 // The batch that goes next: from which lane, with which entries, and whether the limiter lets it.
 // It is itself the state of the batcher that the policy reads. Changes nothing but its question to
-// the limiter.
+// the limiter and which lanes are marked hot.
 
 import type { LearnedStats } from "../contract/stats.ts";
 import type { Caps, PackedBatch } from "../policy/caps.ts";

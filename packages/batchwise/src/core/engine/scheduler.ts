@@ -294,9 +294,8 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
       this.#send(plain, plain.full ?? "idle", undefined, now);
       return true;
     }
-    const { departures, heated } = this.#queue;
+    const { departures } = this.#queue;
     const choice = this.next.lane(gate, now);
-    this.#queue.markCold(choice.notReady, heated);
     if (choice.lane === null) {
       this.#limiter?.withdraw();
       if (gate === "open") this.#wake.set(Math.min(choice.wakeAt, lateAt), now);

@@ -5,7 +5,7 @@
 // While entries still gather, only the most urgent lane and flushed lanes may go: otherwise a lane
 // that is always full would take every free slot. For the same reason the oldest entry precedes
 // lanes that are merely full. If batches gather by pass, full lanes do not wait for its end, unless
-// an entry has waited since an earlier pass.
+// an entry has waited since an earlier pass. Lanes that seemed full and are not are marked cold.
 
 import type { ResolvedOptions } from "../contract/options.ts";
 import type { BatchReason } from "../contract/outcome.ts";
@@ -16,16 +16,11 @@ import { decide, type PolicyState, type Verdict } from "./decide.ts";
 import type { Packer } from "./packer.ts";
 
 /** The lane whose batch goes now and the reason, or when to look again. */
-export type Choice = (
+export type Choice =
   | { readonly lane: Lane; readonly reason: BatchReason }
-  | { readonly lane: null; readonly wakeAt: number }
-) & {
-  /** Lanes that seemed ready and are not. */
-  readonly notReady: readonly Lane[];
-};
+  | { readonly lane: null; readonly wakeAt: number };
 
-const NONE: readonly Lane[] = [];
-const NOT_YET: Choice = { lane: null, wakeAt: Infinity, notReady: NONE };
+const NOT_YET: Choice = { lane: null, wakeAt: Infinity };
 
 export interface ChoiceState extends PolicyState {
   /** End of the last pass that left entries waiting. */
@@ -37,13 +32,13 @@ export function chooseLane(queue: Queue, options: ResolvedOptions, state: Choice
   const urgent = queue.mostUrgent;
   if (urgent === undefined) return NOT_YET;
   const first = judge(urgent, options, state, now);
-  if (first.reason !== null) return { lane: urgent, reason: first.reason, notReady: NONE };
+  if (first.reason !== null) return { lane: urgent, ...first };
   if (state.gate !== "open" && !state.isPaused) return chooseHot(queue, options, state, now, Infinity);
   let wakeAt = Infinity;
   for (const lane of [queue.oldestLane, queue.earliestDueLane]) {
     if (lane === undefined) continue;
     const verdict = judge(lane, options, state, now);
-    if (verdict.reason !== null) return { lane, reason: verdict.reason, notReady: NONE };
+    if (verdict.reason !== null) return { lane, ...verdict };
     wakeAt = Math.min(wakeAt, verdict.wakeAt);
   }
   return chooseHot(queue, options, state, now, wakeAt);
@@ -51,17 +46,23 @@ export function chooseLane(queue: Queue, options: ResolvedOptions, state: Choice
 
 /** Chooses among lanes that may be full. They may go although the most urgent one still gathers. */
 function chooseHot(queue: Queue, options: ResolvedOptions, state: ChoiceState, now: number, wakeAt: number): Choice {
-  if (queue.hot.size === 0) return { lane: null, wakeAt, notReady: NONE };
-  const notReady: Lane[] = [];
+  let choice: Choice = { lane: null, wakeAt };
+  const { hot, marks } = queue;
+  if (hot.size === 0) return choice;
   const isFlushOnly = state.isPaused || state.gate === "turn" || hasWaitedForPass(queue, state);
-  if (isFlushOnly && !queue.isFlushed) return { lane: null, wakeAt, notReady };
-  for (const lane of queue.hot) {
+  if (isFlushOnly && !queue.isFlushed) return choice;
+  const notReady: Lane[] = [];
+  for (const lane of hot) {
     if (isFlushOnly && lane.flushes === null) continue;
-    const { reason } = judge(lane, options, state, now);
-    if (reason !== null) return { lane, reason, notReady };
-    if (!state.isPaused) notReady.push(lane);
+    const verdict = judge(lane, options, state, now);
+    if (verdict.reason !== null) {
+      choice = { lane, ...verdict };
+      break;
+    }
+    notReady.push(lane);
   }
-  return { lane: null, wakeAt, notReady };
+  queue.markCold(notReady, marks);
+  return choice;
 }
 
 /** True if batches gather by pass and the oldest entry came before this one. */

@@ -49,7 +49,7 @@ export class Queue implements LaneOwner {
   /** Increases whenever an entry has left, for a batch or early. */
   departures = 0;
   /** Increases whenever a lane is marked hot. */
-  heated = 0;
+  marks = 0;
 
   constructor({ isFair, isKeyed, priorityAgingMs }: QueueOptions) {
     this.#isFair = isFair;
@@ -165,15 +165,15 @@ export class Queue implements LaneOwner {
   markHot(lane: Lane): void {
     this.#hot ??= new Set();
     this.#hot.add(lane);
-    this.heated += 1;
+    this.marks += 1;
   }
 
   /**
-   * These lanes have been looked at and are not ready. They stay hot if any lane has been marked
-   * since there were so many marks: a cost function may fill or flush a lane after the look at it.
+   * These lanes have been judged and are not ready. They stay hot if any lane was marked after so
+   * many marks: a cost function may fill or flush a lane that has been judged.
    */
-  markCold(lanes: readonly Lane[], heated: number): void {
-    if (this.heated === heated) for (const lane of lanes) this.#hot?.delete(lane);
+  markCold(lanes: readonly Lane[], marks: number): void {
+    if (this.marks === marks) for (const lane of lanes) this.#hot?.delete(lane);
   }
 
   /** The lane with the earliest deadline, if deadlines are kept. */
