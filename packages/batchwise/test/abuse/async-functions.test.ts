@@ -15,7 +15,7 @@ function reportOf(): Readonly<Record<string, Report>> {
   const flags = ["--no-warnings", "--unhandled-rejections=strict"];
   const { stdout, stderr, status } = spawnSync(process.execPath, [...flags, child, library], {
     encoding: "utf8",
-    timeout: 30_000,
+    timeout: 120_000,
   });
   if (status !== 0) throw new Error(stderr);
   return JSON.parse(stdout) as Record<string, Report>;

@@ -9,7 +9,7 @@ test("a caller's AsyncLocalStorage store is not reachable after its item has set
   const flags = ["--no-warnings", "--expose-gc"];
   const { stdout, stderr } = spawnSync(process.execPath, [...flags, child, library], {
     encoding: "utf8",
-    timeout: 30_000,
+    timeout: 120_000,
   });
   expect(stderr).toBe("");
   expect(JSON.parse(stdout)).toEqual({ cases: 19, reachable: {} });

@@ -35,5 +35,4 @@ test.each(starts)(
       expect(report.leftOver ?? 0, again).toBe(0);
     }
   },
-  120_000,
 );
