@@ -48,3 +48,27 @@ test("more keys than can be models learn together", async () => {
   const users = Object.fromEntries(Array.from({ length: 20 }, (_, user) => [`user ${user}`, 1]));
   for (const size of await meanSizes(users)) expect(size).toBeGreaterThan(200);
 });
+
+test("a lane that is full by a learned cap goes while another one is held", async () => {
+  const clock = virtualClock();
+  const keys: string[] = [];
+  const batcher = createBatcher(
+    async (items: string[]) => {
+      keys.push(items[0] as string);
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, 5 + items.length ** 2));
+      return items;
+    },
+    { maxBatchCost: "learn", maxBatchSize: 1_000, key: (item) => item, maxWaitMs: 100, clock },
+  );
+  const submit = (item: string): void => void batcher.submit(item).catch(() => {});
+  for (let round = 0; round < 30; round += 1) {
+    for (let item = 0; item < 20; item += 1) submit("known");
+    await clock.advance(500);
+  }
+  keys.length = 0;
+  submit("held");
+  await clock.advance(1);
+  for (let item = 0; item < 40; item += 1) submit("full");
+  await clock.advance(5_000);
+  expect([keys[0], keys.includes("held")]).toEqual(["full", true]);
+});

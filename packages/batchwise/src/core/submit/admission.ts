@@ -194,10 +194,9 @@ export class Admission {
       this.#refuse(entry, queueFullError(name, maxQueueSize, "waiting for a retry"));
       return;
     }
-    const { recipient, position, moment } = oldest;
-    oldest.leave();
+    // A listener that hears of the refusal may submit: the place is taken by then.
     this.#enter(entry);
-    this.#refuse({ recipient, position, moment }, droppedError(name, maxQueueSize));
+    this.letGo([oldest], droppedError(name, maxQueueSize));
   }
 
   /** Refuses waiting entries. */
