@@ -9,7 +9,8 @@ import { STEPS } from "./schema.ts";
 const ENCODINGS: readonly string[] = ["UTF8", "SQL_ASCII"];
 
 /**
- * Keeps two processes from making the tables at the same moment. Any number that nobody else locks.
+ * The advisory lock under which one process at a time makes the tables. The number is arbitrary:
+ * another program that uses the database must not lock the same one.
  */
 const MIGRATION_LOCK = 7_305_128_419;
 

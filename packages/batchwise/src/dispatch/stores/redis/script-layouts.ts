@@ -2,7 +2,7 @@
 // before the first write of a new version, as a part of that call.
 
 export const LAYOUTS = `
--- Milliseconds. A lease ends by itself: one that lasts longer is of a clock that was wrong, and nobody waits for it.
+-- Milliseconds. A lease that ends later was written with a wrong clock: the change does not wait for it.
 local LONGEST_LEASE = 3600000
 
 -- Why data of an earlier layout cannot be changed yet; nil where it can.

@@ -17,8 +17,8 @@ interface Held {
 }
 
 /**
- * A lease ends by itself: one that lasts longer than this is of a clock that was wrong, and nobody
- * waits for it.
+ * A lease that ends later than this was written with a wrong clock. A schema step does not wait for
+ * it.
  */
 const LONGEST_LEASE_MS = 3_600_000;
 
