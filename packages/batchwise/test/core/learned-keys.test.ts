@@ -72,3 +72,40 @@ test("a lane that is full by a learned cap goes while another one is held", asyn
   await clock.advance(5_000);
   expect([keys[0], keys.includes("held")]).toEqual(["full", true]);
 });
+
+test.each([
+  ["a learned cap", { maxBatchCost: "learn" }],
+  ["the cap of a latency target", { targetLatencyMs: 30_000 }],
+] as const)("a lane that %s fills as it falls goes then, without another submit", async (_name, options) => {
+  const clock = virtualClock();
+  const keys: string[] = [];
+  let limit = Infinity;
+  const batcher = createBatcher(
+    async (items: string[]) => {
+      keys.push(items[0] as string);
+      await new Promise<void>((resolve) => clock.setTimeout(resolve, 20 + items.length));
+      if (items.length > limit) throw new Error("too many");
+      return items;
+    },
+    { ...options, maxBatchSize: 1_000, key: (item) => item, maxWaitMs: 20_000, clock },
+  );
+  const submit = (item: string, times: number): void => {
+    for (let time = 0; time < times; time += 1) void batcher.submit(item).catch(() => {});
+  };
+  const serve = async (times: number): Promise<void> => {
+    for (let time = 0; time < times; time += 1) {
+      submit("known", time % 4 === 0 ? 30 : 60);
+      void batcher.flush({ key: "known" });
+      await clock.advance(500);
+    }
+  };
+  await serve(32);
+  submit("held", 1);
+  await clock.advance(1);
+  submit("full", 60);
+  await clock.advance(1);
+  limit = 40;
+  await serve(8);
+  expect(keys).toContain("full");
+  expect(keys).not.toContain("held");
+});

@@ -114,6 +114,29 @@ describe("map", () => {
     expect(await results.next()).toEqual(end);
   });
 
+  test("answers reads in their order at its end: the error first, the end to all others", async () => {
+    const reasons = { "a signal": "stopped", "the source": "broken" };
+    for (const [by, reason] of Object.entries(reasons)) {
+      const of = limited();
+      const stop = new AbortController();
+      const ask = gate();
+      const next = (): Promise<never> => ask.promise.then(() => Promise.reject(reason));
+      const source: AsyncIterable<number> = { [Symbol.asyncIterator]: () => ({ next }) };
+      const results = of.batcher.map(source, { signal: stop.signal });
+      const order: unknown[] = [];
+      for (const read of range(3)) {
+        results.next().then(
+          () => order.push(read),
+          (error: unknown) => order.push(error),
+        );
+      }
+      if (by === "a signal") stop.abort(reason);
+      else ask.open();
+      await of.clock.settle();
+      expect(order, by).toEqual([reason, 1, 2]);
+    }
+  });
+
   test("passes the options of a submit on, with functions of an item", async () => {
     const of = limited({ maxBatchCost: 100 });
     const priority = (item: number): number => item;

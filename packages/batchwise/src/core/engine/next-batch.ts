@@ -4,7 +4,7 @@
 
 import type { LearnedStats } from "../contract/stats.ts";
 import type { Caps, PackedBatch } from "../policy/caps.ts";
-import { type Choice, type ChoiceState, chooseLane } from "../policy/choose-lane.ts";
+import { type Choice, type ChoiceState, chooseLane, mayBeReady } from "../policy/choose-lane.ts";
 import type { Gate } from "../policy/decide.ts";
 import { FIFO } from "../policy/pack.ts";
 import { type EndedBatch, isPacked, type Packer } from "../policy/packer.ts";
@@ -59,6 +59,17 @@ export class NextBatch implements ChoiceState, TargetView {
     this.#target?.configure();
     this.target = hasTarget ? this.#target : null;
     this.#admission.target = this.target;
+    this.#renewCaps();
+  }
+
+  /** Takes over what is learned. Lanes may be full by a cap that has fallen. */
+  #renewCaps(): void {
+    const caps = this.#limited(this.packer.limits(this.services.options));
+    const hasFallen = caps.maxBatchCost < this.#admission.caps.maxBatchCost;
+    this.#admission.caps = caps;
+    // A lane by itself is the most urgent one, and is looked at anyway.
+    if (!hasFallen || this.queue.byAge.size < 2) return;
+    for (const lane of this.queue.lanes()) if (mayBeReady(lane, caps)) this.queue.markHot(lane);
   }
 
   isHeld(): boolean {
@@ -75,10 +86,12 @@ export class NextBatch implements ChoiceState, TargetView {
    */
   record(batch: EndedBatch, callMs: number | undefined): void {
     this.#target?.record(batch, callMs);
-    if (callMs === undefined) return;
-    this.#times ??= new RunTimes();
-    this.#times.record(callMs);
-    this.packer.record(batch, callMs, this.services.options);
+    if (callMs !== undefined) {
+      this.#times ??= new RunTimes();
+      this.#times.record(callMs);
+      this.packer.record(batch, callMs);
+    }
+    if (this.target !== null || this.packer !== FIFO) this.#renewCaps();
   }
 
   /** What users see of a cap that is learned; null where none is. */
@@ -121,7 +134,7 @@ export class NextBatch implements ChoiceState, TargetView {
   /** A batch that has asked the limiter has gathered, and keeps its place in the order. */
   lane(gate: Gate, now: number): Choice {
     this.gate = this.#limiter?.hasAsked === true ? "open" : gate;
-    return chooseLane(this.queue, this.#limited(this.packer.limits(this.services.options)), this, now);
+    return chooseLane(this.queue, this.#admission.caps, this, now);
   }
 
   /** These caps, with the one of a latency target. */
@@ -136,8 +149,7 @@ export class NextBatch implements ChoiceState, TargetView {
    * decide.
    */
   plain(): PackedBatch | null {
-    const { maxBatchSize, batchCost, maxWaitMs, maxBatchCost: most } = this.services.options;
-    const maxBatchCost = Math.min(most, this.target?.maxBatchCost ?? Infinity);
+    const { maxBatchSize, batchCost, maxWaitMs, maxBatchCost } = this.#admission.caps;
     if (maxWaitMs > 0 || this.isPaused || this.isDraining || this.#limiter !== null) return null;
     if (this.packer !== FIFO || batchCost !== "sum") return null;
     const entries = this.queue.arrivals(Math.min(maxBatchSize, maxBatchCost));

@@ -72,9 +72,8 @@ function hasWaitedForPass(queue: Queue, { gate, passedAt }: ChoiceState): boolea
 
 /** True if a lane must be checked even if others are more urgent: it may be full, or due early. */
 export function mayBeReady(lane: Lane, options: ResolvedOptions): boolean {
-  const { preferredBatchSize, maxBatchCost, batchCost, learnsBatchCost } = options;
-  // A cap that is learned is not among the options.
-  if (learnsBatchCost || lane.size >= preferredBatchSize || lane.cost >= maxBatchCost) return true;
+  const { preferredBatchSize, maxBatchCost, batchCost } = options;
+  if (lane.size >= preferredBatchSize || lane.cost >= maxBatchCost) return true;
   return lane.earliestDueAt < Infinity || (batchCost !== "sum" && maxBatchCost < Infinity);
 }
 

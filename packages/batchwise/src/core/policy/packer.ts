@@ -52,7 +52,7 @@ export interface Packer {
   /** The next batch of a lane, from the entries of moments up to this sequence. */
   pack(lane: Waiting, caps: Caps, now: number, upTo: number): PackedBatch;
   /** Learns from an ended batch with this duration of its last call. */
-  record(batch: EndedBatch, callMs: number, options: ResolvedOptions): void;
+  record(batch: EndedBatch, callMs: number): void;
   /** The learned cap for users; null if there is none. */
   stats(options: ResolvedOptions): LearnedStats | null;
 }

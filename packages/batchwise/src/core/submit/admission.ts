@@ -4,6 +4,7 @@
 // order.
 
 import { droppedError, queueFullError } from "../contract/errors.ts";
+import type { ResolvedOptions } from "../contract/options.ts";
 import { mayBeReady } from "../policy/choose-lane.ts";
 import { pack } from "../policy/pack.ts";
 import type { LatencyTarget } from "../policy/target-rule.ts";
@@ -27,8 +28,11 @@ export class Admission {
   #retrying = 0;
   /** Null where there is no latency target. */
   target: LatencyTarget | null = null;
+  /** The options, with the caps that are learned. */
+  caps: ResolvedOptions;
 
   constructor(services: Services) {
+    this.caps = services.options;
     this.#services = services;
     this.#turn = services.turn;
     this.#queue = services.queue;
@@ -176,7 +180,7 @@ export class Admission {
     const { maxWaitMs, gather } = this.#services.options;
     // A lane may be held although a slot is free.
     const mayBeHeld = maxWaitMs > 0 || (lane.key !== undefined && gather !== "turn");
-    if (mayBeHeld && mayBeReady(lane, this.#services.options)) this.#queue.markHot(lane);
+    if (mayBeHeld && mayBeReady(lane, this.caps)) this.#queue.markHot(lane);
   }
 
   #waitOutside(entry: Entry): void {

@@ -21,6 +21,12 @@ type Outcome = PromiseSettledResult<unknown>;
 type Source = AsyncIterator<unknown, unknown> | Iterator<unknown, unknown>;
 type Result = IteratorResult<unknown, undefined>;
 
+/** A pending `next()`. */
+interface Reader {
+  resolve(result: Result): void;
+  reject(reason: unknown): void;
+}
+
 /** The batcher that gets the items. */
 interface MapTarget {
   readonly services: Services;
@@ -81,7 +87,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
   #last: Place | null = null;
   /** Number of taken and unread items. */
   #pending = 0;
-  readonly #readers: ((result: Result | Promise<never>) => void)[] = [];
+  readonly #readers: Reader[] = [];
   #isTaking = false;
   /** The source's `next` is pending. */
   #isAsking = false;
@@ -122,8 +128,8 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
 
   next(): Promise<Result> {
     this.#follow();
-    return new Promise((resolve) => {
-      this.#readers.push(resolve);
+    return new Promise((resolve, reject) => {
+      this.#readers.push({ resolve, reject });
       this.#deliver();
     });
   }
@@ -178,7 +184,7 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     this.#first = this.#first?.next ?? null;
     this.#pending -= 1;
     const value = this.#isSettled || outcome.status === "rejected" ? outcome : outcome.value;
-    this.#readers.shift()?.({ done: false, value });
+    this.#readers.shift()?.resolve({ done: false, value });
   }
 
   /** One reader gets the error, if there is one; all others get the end. */
@@ -186,7 +192,9 @@ export class Mapping implements AsyncIterableIterator<unknown, undefined> {
     const error = this.#error;
     this.#error = null;
     ignoreFailure(this.#end());
-    this.#readers.shift()?.(error === null ? END : Promise.reject(error.reason));
+    const reader = this.#readers.shift();
+    if (error === null) reader?.resolve(END);
+    else reader?.reject(error.reason);
   }
 
   #fail(reason: unknown): void {
