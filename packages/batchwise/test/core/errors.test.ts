@@ -33,6 +33,7 @@ suite("isError", () => {
     ["an error", new TypeError("x"), true],
     ["an error of another realm", runInNewContext("new Error('x')"), true],
     ["a clone of an error", structuredClone(new Error("x")), true],
+    ["a DOMException of another realm", { message: "x", [Symbol.toStringTag]: "DOMException" }, true],
     ["an object with a message", { message: "x", name: "Error" }, false],
     ["a text", "Error: x", false],
     ["null", null, false],

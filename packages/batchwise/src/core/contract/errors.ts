@@ -205,7 +205,7 @@ export function resultLength(returned: unknown): number | undefined {
 export function isError(value: unknown): value is Error {
   if (typeof value !== "object" || value === null) return false;
   if (value instanceof Error) return true;
-  return "message" in value && Object.prototype.toString.call(value) === "[object Error]";
+  return "message" in value && /^\[object (?:Error|DOMException)\]$/.test(Object.prototype.toString.call(value));
 }
 
 const LONGEST_VALUE = 80;

@@ -1,7 +1,7 @@
 // Writes a Plan as one transition. A plan that leads to collecting keeps the lease; any other plan
 // gives it back until `nextAt`.
 
-import { outageText } from "../accounts/outage.ts";
+import { closedByAnswer, outageChange } from "../accounts/pause-changes.ts";
 import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
 import type { BatchChanges } from "../contract/store/rows.ts";
 import type { Disposal } from "../format/payload.ts";
@@ -9,11 +9,12 @@ import type { Lease } from "../runtime/lease/lease.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { Plan } from "./plan.ts";
 
-export async function applyPlan(runtime: Runtime, lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<void> {
+/** False if another process has paused the account meanwhile, so that the plan's pause is not written. */
+export async function applyPlan(runtime: Runtime, lease: Lease, plan: Plan, more: BatchChanges = {}): Promise<boolean> {
   if (plan.avoidAccountMs !== null) runtime.troubles.avoid(lease.account.name, plan.avoidAccountMs);
   const write = (now: number): BatchChanges => ({ ...changesOf(lease, plan, now), ...more });
-  if (plan.state === "collecting") await lease.write(write);
-  else await lease.end(write);
+  const result = plan.state === "collecting" ? await lease.write(write) : await lease.end(write);
+  return result.ok && !result.written.includes(false);
 }
 
 function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchChanges {
@@ -54,11 +55,10 @@ function ledgerChanges(plan: Plan, ledger: string, account: string, now: number)
     if (learnedTokens !== null) changes.push({ name: ledger, learnedTokens, learnedAt: now });
     if (pause !== null) changes.push({ name: ledger, ...pause, note });
   }
-  if (plan.pauseAccountUntil !== null || plan.outage !== null) {
-    // Strikes would show it as the pause of a limit, which the next batch that runs ends.
-    const paused = plan.pauseAccountUntil === null ? {} : { blockedUntil: plan.pauseAccountUntil, strikes: 0 };
-    const outage = plan.outage === null ? {} : { outage: outageText(plan.outage) };
-    changes.push({ name: account, ...paused, note, ...outage });
-  }
+  const { pauseAccountUntil, outage } = plan;
+  if (outage !== null) {
+    const paused = pauseAccountUntil === null ? {} : { blockedUntil: pauseAccountUntil, strikes: 0 };
+    changes.push({ ...outageChange(account, plan.seenBlockedUntil, outage), ...paused, note });
+  } else if (pauseAccountUntil !== null) changes.push(closedByAnswer(account, pauseAccountUntil, note));
   return changes;
 }

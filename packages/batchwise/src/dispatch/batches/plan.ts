@@ -40,6 +40,11 @@ export interface Plan {
   readonly pauseAccountUntil: number | null;
   /** Write on the account's own ledger: every batch is refused there. */
   readonly outage: Outage | null;
+  /**
+   * `blockedUntil` of the account's ledger when the outage was decided: the outage and its pause are
+   * not written over a later one.
+   */
+  readonly seenBlockedUntil: number;
   /** How long this process prefers other accounts, in ms. Other processes may reach this one. */
   readonly avoidAccountMs: number | null;
 }
@@ -58,6 +63,7 @@ export function plan(state: BatchState, nextAt: number, changes: Partial<Plan>):
     ledger: null,
     pauseAccountUntil: null,
     outage: null,
+    seenBlockedUntil: 0,
     avoidAccountMs: null,
     ...changes,
   };

@@ -189,6 +189,7 @@ export interface SplitEvent extends OfBatch {
 export interface PauseEvent extends OfBatch {
   /** The account's name, or `<account>/<model>` for a limit of that model. */
   readonly ledger: string;
+  /** Its end, or an earlier time where another pause that is still in force ends later. */
   readonly until: number;
   readonly code: string;
 }

@@ -1,8 +1,8 @@
-// Headers, requests, answers and forms of any fetch: those of another realm, or of a client's own
-// fetch, are no instances of the platform's classes. Pure.
+// Headers, requests, answers, forms and DOMExceptions of any fetch: those of another realm, or of a
+// client's own fetch, are no instances of the platform's classes. Pure.
 
 /** Of the platform's class, or with the tag that other implementations give theirs. */
-function isA(name: "Headers" | "Request" | "Response" | "FormData", value: unknown): boolean {
+function isA(name: "Headers" | "Request" | "Response" | "FormData" | "DOMException", value: unknown): boolean {
   return value instanceof globalThis[name] || Object.prototype.toString.call(value) === `[object ${name}]`;
 }
 
@@ -20,6 +20,10 @@ export function isRequest(value: unknown): value is Request {
 
 export function isResponse(value: unknown): value is Response {
   return isA("Response", value) && typeof (value as Partial<Response>).url === "string";
+}
+
+export function isDomException(value: unknown): value is DOMException {
+  return isA("DOMException", value) && typeof (value as Partial<DOMException>).message === "string";
 }
 
 /** null for a header that is absent or empty, and if `headers` has no `get`. */

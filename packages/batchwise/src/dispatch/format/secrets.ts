@@ -7,7 +7,7 @@
 import { isError } from "../../core/contract/errors.ts";
 import { ignoreIfPromise } from "../../core/contract/thenable.ts";
 import type { Account } from "../contract/account.ts";
-import { isHeaders, isRequest, isResponse } from "./headers.ts";
+import { isDomException, isHeaders, isRequest, isResponse } from "./headers.ts";
 
 /** The replacement of a secret. */
 const BLANK = "[secret]";
@@ -155,6 +155,7 @@ class Redaction {
     seen.add(value);
     const held = isHeaders(value) ? [...value].flat() : namesOf(value).map((name) => Reflect.get(value, name));
     if (isRequest(value) || isResponse(value)) held.push(value.headers, value.url);
+    if (isDomException(value)) held.push(value.message);
     return held.some((each) => this.finds(each, depth + 1, seen));
   }
 
@@ -165,7 +166,7 @@ class Redaction {
     if (known !== undefined) return known;
     // Objects of other classes have internal state: keep them unless they contain a secret.
     if (!isPlain(value) && !this.finds(value)) return value;
-    if (value instanceof DOMException) return new DOMException(blanked(value.message, this.#forms), value.name);
+    if (isDomException(value)) return new DOMException(blanked(value.message, this.#forms), value.name);
     if (isHeaders(value)) {
       return new Headers([...value].map(([name, text]) => [name, blanked(text, this.#forms)]));
     }

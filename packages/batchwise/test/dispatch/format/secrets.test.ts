@@ -134,6 +134,20 @@ describe("an error", () => {
     expect(String(secrets.error(hostile))).not.toContain(KEY);
   });
 
+  test("is a DOMException of another realm, and is blanked", () => {
+    class Foreign {
+      readonly name = "TimeoutError";
+      get message(): string {
+        return KEY;
+      }
+      get [Symbol.toStringTag](): string {
+        return "DOMException";
+      }
+    }
+    const told = secrets.error(new Error("failed", { cause: new Foreign() })) as { readonly cause: Error };
+    expect([told.cause.name, told.cause.message]).toEqual(["TimeoutError", "[secret]"]);
+  });
+
   test("of thousands of values is blanked behind them, too", () => {
     const rows = Array.from({ length: 2_500 }, (_, id) => ({ id }));
     const told = secrets.error(Object.assign(new Error("Failed."), { rows, config: { auth: KEY } }));

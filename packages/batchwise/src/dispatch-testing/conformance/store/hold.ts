@@ -108,7 +108,7 @@ const transitionCases: readonly StoreCase[] = [
     };
     const result = await store.transition(keyOf(1), 1, changes, NOW + 7);
     const expected = { ...before, ...changes, updatedAt: NOW + 7 };
-    deepEqual(result, { ok: true, batch: expected });
+    deepEqual(result, { ok: true, batch: expected, written: [] });
     const nothing = { providerFileId: null, submitStartedAt: null, lastError: null, inline: null } as const;
     const cleared = { ...nothing, tries: 0, firstRefusedAt: null, shortReads: null, state: "sealed" } as const;
     await store.transition(keyOf(1), 1, cleared, NOW + 8);

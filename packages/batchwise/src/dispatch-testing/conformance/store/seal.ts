@@ -184,13 +184,30 @@ const ledgerCases: readonly StoreCase[] = [
 
   storeCase("changes a ledger only while it has the pause that the change names", async (store) => {
     const batch = await sealed(store, 1, 1);
-    const write = (changes: Omit<LedgerChanges, "name">) =>
-      store.transition(batch.key, 1, { ledgers: [{ name: LEDGER, ...changes }] }, NOW);
-    await write({ blockedUntil: NOW + 0.5, note: "first" });
-    await write({ ifBlockedUntil: NOW + 1, blockedUntil: 0, note: null });
+    const writtenBy = async (changes: Omit<LedgerChanges, "name">) => {
+      const result = await store.transition(batch.key, 1, { ledgers: [{ name: LEDGER, ...changes }] }, NOW);
+      return result.ok && result.written;
+    };
+    await writtenBy({ blockedUntil: NOW + 0.5, note: "first" });
+    deepEqual(await writtenBy({ ifBlockedUntil: NOW + 1, blockedUntil: 0, note: null }), [false]);
     deepEqual([(await ledger(store))?.blockedUntil, (await ledger(store))?.note], [NOW + 0.5, "first"]);
-    await write({ ifBlockedUntil: NOW + 0.5, blockedUntil: 0, note: null });
+    deepEqual(await writtenBy({ ifBlockedUntil: NOW + 0.5, blockedUntil: 0, note: null }), [true]);
     deepEqual([(await ledger(store))?.blockedUntil, (await ledger(store))?.note], [0, null]);
+  }),
+
+  storeCase("never ends a pause earlier for a change that names the least", async (store) => {
+    const batch = await sealed(store, 1, 1);
+    const write = (...ledgers: LedgerChanges[]) => store.transition(batch.key, 1, { ledgers }, NOW);
+    const result = await write(
+      { name: "z", blockedAtLeast: NOW + 5, note: "new" },
+      { name: LEDGER, blockedAtLeast: NOW + 10, strikes: 2, note: "first" },
+      { name: LEDGER, blockedAtLeast: NOW + 7, strikes: 0, note: "second" },
+      { name: "a", ifBlockedUntil: NOW, blockedAtLeast: NOW + 5 },
+    );
+    deepEqual(result.ok && result.written, [true, true, true, false]);
+    const row = await ledger(store);
+    deepEqual([row?.blockedUntil, row?.strikes, row?.note], [NOW + 10, 0, "second"]);
+    deepEqual((await ledger(store, "z"))?.blockedUntil, NOW + 5);
   }),
 
   storeCase("stops counting a reservation at its release, not before", async (store) => {

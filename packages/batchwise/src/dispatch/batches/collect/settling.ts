@@ -2,6 +2,7 @@
 // no success can follow. An account or a lane that is to blame is paused first, because uncharged
 // requests must not return to it at once. collect.ts reads the lines.
 
+import { closedByAnswer } from "../../accounts/pause-changes.ts";
 import { noteBadHour, noteSuccess, noteWithoutSuccess } from "../../accounts/record-lane-health.ts";
 import { tellOfPause } from "../../accounts/tell-of-pause.ts";
 import type { ProviderState, ResultLine } from "../../contract/account.ts";
@@ -173,7 +174,7 @@ export class Settling {
     this.#isPaused = true;
     const { account } = this.#lease;
     const blockedUntil = this.#runtime.clock.now() + PAUSE_MS;
-    await this.#lease.write({ ledgers: [{ name: account.name, blockedUntil, strikes: 0, note: error.code }] });
+    await this.#lease.write({ ledgers: [closedByAnswer(account.name, blockedUntil, error.code)] });
     tellOfPause(this.#runtime, error, blockedUntil, "results", this.#lease.context("results"));
   }
 

@@ -6,12 +6,13 @@
 
 import { healthOf, isKeptBack } from "../../accounts/lane-health.ts";
 import { maySendAt } from "../../accounts/outage.ts";
+import { closedByAnswer, pausedFor } from "../../accounts/pause-changes.ts";
 import { placeOf } from "../../accounts/record-lane-health.ts";
 import { tellOfPause } from "../../accounts/tell-of-pause.ts";
 import type { Account, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";
 import { laneProper } from "../../contract/store/lanes.ts";
-import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
+import type { LedgerChanges, LedgerRow } from "../../contract/store/ledger-rows.ts";
 import type { RequestRow } from "../../contract/store/rows.ts";
 import { atOnce } from "../../format/at-once.ts";
 import { isMistake, isStoreError, readable } from "../../format/client-error.ts";
@@ -115,13 +116,19 @@ async function brokenOff(runtime: Runtime, lease: Lease, error: unknown, settled
   const { code, message } = failure;
   // What has a deadline does not wait for long where another account can take it; see `waits`.
   const isLong = breaks >= LEFT_AFTER || waitMs >= LEFT_FOR_MS;
-  const isLeft = isLong && maySendElsewhere(runtime, lease, await runtime.ledgers());
+  const ledgers = await runtime.ledgers();
+  const isLeft = isLong && maySendElsewhere(runtime, lease, ledgers);
   const lastError = JSON.stringify({ code, message });
-  await lease.end((now) => ({
-    ...{ nextAt: isLeft ? now : now + waitMs, lastError, breaks: breaks + 1 },
-    ...(pausesAccount || isLeft ? { ledgers: [{ name: account.name, blockedUntil: now + waitMs, note: code }] } : {}),
-  }));
-  if (failure.kind === "authOrBilling") {
+  const isClosed = failure.kind === "authOrBilling";
+  const paused = (until: number): LedgerChanges[] => {
+    if (isClosed) return [closedByAnswer(account.name, until, code)];
+    return pausesAccount || isLeft ? pausedFor(ledgers.get(account.name), account.name, until, code) : [];
+  };
+  await lease.end((now) => {
+    const until = now + waitMs;
+    return { nextAt: isLeft ? now : until, lastError, breaks: breaks + 1, ledgers: paused(until) };
+  });
+  if (isClosed) {
     tellOfPause(runtime, failure, runtime.clock.now() + waitMs, "execute", lease.context("execute"));
   }
 }

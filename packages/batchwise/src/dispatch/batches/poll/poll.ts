@@ -79,8 +79,8 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const nextAt = isWaiting ? roundUpToInterval(plan.nextAt, account.pollMs) : plan.nextAt;
   if (isWaiting) lease.seen = null;
   await noteLane(runtime, batch, plan, failure);
-  await applyPlan(runtime, lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
-  tellOfRefusal(runtime, batch, decided, "retrieve");
+  const isWritten = await applyPlan(runtime, lease, { ...plan, nextAt }, seenChanges(batch, seen, plan, ledgers, now));
+  tellOfRefusal(runtime, batch, decided, isWritten, "retrieve");
 }
 
 /** A batch that fails for a limit that is used up waits. */

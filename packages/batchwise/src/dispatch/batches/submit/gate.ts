@@ -1,8 +1,7 @@
 // Asks batches/submit/before-submit.ts whether a batch may be sent now, and writes its answer. Sent
 // batches continue whatever is paused.
 
-import { type Outage, outageText } from "../../accounts/outage.ts";
-import type { LedgerChanges } from "../../contract/store/ledger-rows.ts";
+import { outageChange } from "../../accounts/pause-changes.ts";
 import type { BatchChanges } from "../../contract/store/rows.ts";
 import type { Disposal } from "../../format/payload.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";
@@ -33,12 +32,15 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
     mayMove: () => mayChangeAccount(runtime, batch, ledgers),
     now: runtime.clock.now(),
   });
+  const ended = runtime.troubles.pauseEnd(account.name);
+  const seen = ledgers.get(account.name)?.blockedUntil ?? 0;
   switch (gate.kind) {
     case "open": {
-      const held = gate.outage === null ? [] : outageOf(account.name, gate.outage);
-      const written = [...held, ...runtime.troubles.pauseEnd(account.name)];
-      if (written.length > 0) await lease.write({ ledgers: written });
-      return true;
+      const held = gate.outage === null ? [] : [outageChange(account.name, seen, gate.outage)];
+      const changes = [...ended, ...held];
+      const result = changes.length === 0 ? null : await lease.write({ ledgers: changes });
+      // Another process has paused the account since.
+      return result?.ok && result.written.includes(false) ? passesGate(runtime, lease) : true;
     }
     case "wait": {
       const nextAt = gate.by === "account" ? lookAgainAt(runtime, lease, gate.until) : gate.until;
@@ -49,15 +51,15 @@ export async function passesGate(runtime: Runtime, lease: Lease): Promise<boolea
       await leave(lease, { kind: "requeue", code: gate.code });
       return false;
     case "canary":
-      await leave(lease, { kind: "canary", error: gate.error }, { ledgers: outageOf(account.name, gate.outage) });
+      await leave(
+        lease,
+        { kind: "canary", error: gate.error },
+        { ledgers: [...ended, outageChange(account.name, seen, gate.outage)] },
+      );
       return false;
   }
 }
 
 async function leave(lease: Lease, disposal: Disposal, more: BatchChanges = {}): Promise<void> {
   await lease.write((now) => ({ state: "collecting", ...disposing(disposal, now), ...more }));
-}
-
-function outageOf(name: string, outage: Outage): LedgerChanges[] {
-  return [{ name, outage: outageText(outage) }];
 }

@@ -254,8 +254,9 @@ async function failed(
   const isBlamed = plan.disposal?.kind === "faults" && !(error instanceof LineRefused);
   if (isBlamed) await noteFaults(runtime, batch, failure, operation);
   const isUnreached = known.kind === "definitelyNotCreated" && isConnectionError(error);
-  await applyPlan(runtime, lease, isRepeat ? plan : await otherwise(runtime, lease, { plan, ledgers, isUnreached }));
-  tellOfRefusal(runtime, batch, plan, operation);
+  const applied = isRepeat ? plan : await otherwise(runtime, lease, { plan, ledgers, isUnreached });
+  const isWritten = await applyPlan(runtime, lease, applied);
+  tellOfRefusal(runtime, batch, plan, isWritten, operation);
 }
 
 interface Decided {

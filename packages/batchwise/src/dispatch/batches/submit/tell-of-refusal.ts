@@ -12,9 +12,15 @@ import type { Plan } from "../plan.ts";
 
 /**
  * Called once the plan is written. `plan`: as decided, before its requests may go to another
- * account.
+ * account. `isWritten`: its pause, too.
  */
-export function tellOfRefusal(runtime: Runtime, batch: BatchRow, plan: Plan, operation: Operation): void {
+export function tellOfRefusal(
+  runtime: Runtime,
+  batch: BatchRow,
+  plan: Plan,
+  isWritten: boolean,
+  operation: Operation,
+): void {
   if (!plan.lastError) return;
   const context = { account: batch.account, batch: batch.key, operation };
   if (plan.outage === null && plan.pauseAccountUntil !== null) {
@@ -26,7 +32,7 @@ export function tellOfRefusal(runtime: Runtime, batch: BatchRow, plan: Plan, ope
   const { code, message } = plan.lastError;
   const words = `"${code}: ${message}"`;
   if (plan.outage !== null && plan.pauseAccountUntil !== null) {
-    if (!runtime.troubles.isNew(batch.account, "ACCOUNT_PAUSED", code, "taken")) return;
+    if (!isWritten || !runtime.troubles.isNew(batch.account, "ACCOUNT_PAUSED", code, "taken")) return;
     const [since, until] = [plan.outage.since, plan.pauseAccountUntil].map((at) => new Date(at).toISOString());
     const told = `The account "${batch.account}" has refused each batch since ${since}, with ${words}, one of a single request too.`;
     runtime.report(new DispatchError("ACCOUNT_PAUSED", `${told} It is paused until ${until}.`), context);

@@ -67,6 +67,7 @@ interface Next {
   readonly disposal?: "split" | "canary" | "refuse";
   readonly pauseAccountUntil?: number;
   readonly outage?: Outage;
+  readonly seenBlockedUntil?: number;
 }
 
 /** `batch` counts this refusal; `since`: the first. */
@@ -107,11 +108,13 @@ function withoutProof({ batch, evidence, now }: RefusalCase, code: string, since
   const until = outage === null || isOwn ? pausedUntil : Math.max(pausedUntil, outage.holdUntil);
   // The account is paused already, or another batch finds out what it takes.
   if (until > now) return wait(until);
+  const seen = { seenBlockedUntil: pausedUntil };
   if (mayProbe && !isOwn) {
-    return { ...take(now), disposal: "canary", outage: withProbe(outage, since, code, canaryGroup(batch), now) };
+    const probed = withProbe(outage, since, code, canaryGroup(batch), now);
+    return { ...take(now), disposal: "canary", outage: probed, ...seen };
   }
   const next = withPause(outage, since, code, batch, now);
-  return { ...wait(next.nextAt), pauseAccountUntil: next.pausedUntil, outage: next.outage };
+  return { ...wait(next.nextAt), pauseAccountUntil: next.pausedUntil, outage: next.outage, ...seen };
 }
 
 function wait(until: number): Next {

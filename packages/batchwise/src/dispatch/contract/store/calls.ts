@@ -56,7 +56,8 @@ export interface LeaseInput {
 
 /** Whether the change was made, or why not. */
 export type TransitionResult =
-  | { readonly ok: true; readonly batch: BatchRow }
+  /** `written`: which of `changes.ledgers`, in order, have changed their ledger. */
+  | { readonly ok: true; readonly batch: BatchRow; readonly written: readonly boolean[] }
   | { readonly ok: false; readonly reason: "fence" | "busy" | "taken" | "open" };
 
 /** Outcomes to record in one transaction. */

@@ -57,6 +57,8 @@ export interface LedgerChanges {
    * exist): a pause that was written meanwhile stays. Absent: it changes whatever that is.
    */
   readonly ifBlockedUntil?: number;
+  /** Sets `blockedUntil` to this, unless it is later already. Not together with `blockedUntil`. */
+  readonly blockedAtLeast?: number;
   readonly learnedTokens?: number | null;
   readonly learnedAt?: number | null;
   readonly blockedUntil?: number;

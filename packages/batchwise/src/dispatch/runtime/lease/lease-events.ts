@@ -5,6 +5,7 @@ import { pauseCode } from "../../accounts/outage.ts";
 import { LIVE } from "../../batches/life-cycle.ts";
 import { ageOf, isStuckSince } from "../../batches/stuck.ts";
 import { DispatchError } from "../../contract/errors.ts";
+import type { TransitionResult } from "../../contract/store/calls.ts";
 import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { BatchChanges, BatchRow, RequestRow, TokenCounts } from "../../contract/store/rows.ts";
 import type { BatchState, OutcomeStatus } from "../../contract/types.ts";
@@ -15,10 +16,12 @@ import type { Runtime } from "../runtime.ts";
 
 const PAGE = 10_000;
 
+type Written = Extract<TransitionResult, { ok: true }>;
 type Member = Pick<RequestRow, "tenant" | "job" | "cancelRequested">;
 
-/** After a write: the batch's state before, its row now, and what was written. */
-export function tellWritten({ events }: Runtime, before: BatchState, row: BatchRow, written: BatchChanges): void {
+/** After a write: the batch's state before, the store's answer, and the changes it was given. */
+export function tellWritten({ events }: Runtime, before: BatchState, result: Written, changes: BatchChanges): void {
+  const { batch: row, written } = result;
   const { key: batch, account, updatedAt: now } = row;
   if (row.state !== before && row.state === "quarantined") {
     events.emit("quarantine", () => {
@@ -29,8 +32,10 @@ export function tellWritten({ events }: Runtime, before: BatchState, row: BatchR
   if (row.state !== before && row.state === "done") {
     events.emit("batch", () => ({ batch: batchRecord(row), ageMs: now - row.createdAt }));
   }
-  for (const { name: ledger, blockedUntil: until = 0, note = null } of written.ledgers ?? []) {
-    if (until > now) events.emit("pause", () => ({ account, batch, ledger, until, code: pauseCode({ note }) }));
+  for (const [place, change] of (changes.ledgers ?? []).entries()) {
+    const { name: ledger, blockedAtLeast = 0, blockedUntil: until = blockedAtLeast, note = null } = change;
+    if (until > now && written[place])
+      events.emit("pause", () => ({ account, batch, ledger, until, code: pauseCode({ note }) }));
   }
 }
 

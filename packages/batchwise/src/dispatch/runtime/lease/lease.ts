@@ -184,10 +184,10 @@ export class Lease {
     const { store, clock } = this.#runtime;
     const { key, fence, state } = this.#batch;
     let begunAt = 0;
-    let written: BatchChanges = {};
+    let given: BatchChanges = {};
     const result = await this.#insist((now) => {
       const wanted = typeof changes === "function" ? changes(now) : changes;
-      written = wanted;
+      given = wanted;
       if (wanted.state !== undefined && !isLegal(state, wanted.state)) {
         throw new Error(`A batch may not go from ${state} to ${wanted.state}.`);
       }
@@ -197,7 +197,7 @@ export class Lease {
     if (result.ok) {
       this.#renewedAt = begunAt;
       this.#batch = result.batch;
-      tellWritten(this.#runtime, state, result.batch, written);
+      tellWritten(this.#runtime, state, result, given);
     } else if (result.reason === "fence") {
       throw this.#lose("taken");
     }

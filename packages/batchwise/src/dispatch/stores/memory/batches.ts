@@ -78,8 +78,8 @@ export class Batches {
     Object.assign(batch, fields, { updatedAt: now, orphans: merged(batch.orphans, orphans) });
     if (batch.state === "done") this.#live.delete(batch);
     else this.#live.add(batch);
-    for (const change of ledgers) this.ledgers.write(change);
-    return { ok: true, batch: batchRow(batch) };
+    const written = ledgers.map((change) => this.ledgers.write(change));
+    return { ok: true, batch: batchRow(batch), written };
   }
 
   /** Notes that a member is gone. */

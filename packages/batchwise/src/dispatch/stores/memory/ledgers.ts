@@ -10,12 +10,17 @@ export class Ledgers {
   readonly #learned = new Map<string, Learned>();
   readonly #booked = new Map<string, Set<MemoryBatch>>();
 
-  /** Sets what is given, leaves the rest; makes the ledger where there is none. */
-  write({ name, ifBlockedUntil, ...changes }: LedgerChanges): void {
+  /**
+   * Sets what is given, leaves the rest; makes the ledger where there is none. False where its pause
+   * is not the one that the change names.
+   */
+  write({ name, ifBlockedUntil, blockedAtLeast = 0, ...changes }: LedgerChanges): boolean {
     const fresh = { learnedTokens: null, learnedAt: null, blockedUntil: 0, strikes: 0, note: null, outage: null };
     const before = this.#learned.get(name) ?? fresh;
-    if (ifBlockedUntil === undefined || ifBlockedUntil === before.blockedUntil)
-      this.#learned.set(name, { ...before, ...changes });
+    if (ifBlockedUntil !== undefined && ifBlockedUntil !== before.blockedUntil) return false;
+    const blockedUntil = Math.max(before.blockedUntil, blockedAtLeast);
+    this.#learned.set(name, { ...before, blockedUntil, ...changes });
+    return true;
   }
 
   book(batch: MemoryBatch): void {

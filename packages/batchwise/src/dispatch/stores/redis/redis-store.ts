@@ -120,8 +120,10 @@ class RedisStore implements Store {
   }
 
   async transition(key: string, fence: number, changes: BatchChanges, now: number): Promise<TransitionResult> {
-    const [result, batch] = list(await this.#run("transition", { key, fence, changes, now }));
-    if (result === "ok") return { ok: true, batch: batchRow(batch ?? null) };
+    const [result, batch, written] = list(await this.#run("transition", { key, fence, changes, now }));
+    if (result === "ok") {
+      return { ok: true, batch: batchRow(batch ?? null), written: list(written ?? []).map((one) => one === 1) };
+    }
     return { ok: false, reason: result as Extract<TransitionResult, { ok: false }>["reason"] };
   }
 

@@ -164,12 +164,15 @@ local function isTaken(key, account, id)
 end
 
 local function writeLedger(changes)
-  local name, pause = changes.name, changes.ifBlockedUntil
+  local name, pause, least = changes.name, changes.ifBlockedUntil, changes.blockedAtLeast
   local ledger = P .. 'l:' .. name
-  if pause and num(ledger, 'blockedUntil') ~= pause then return end
+  local present = num(ledger, 'blockedUntil')
+  if pause and present ~= pause then return 0 end
   call('ZADD', P .. 'ledgers', 0, name)
-  changes.name, changes.ifBlockedUntil = nil, nil
+  changes.name, changes.ifBlockedUntil, changes.blockedAtLeast = nil, nil, nil
+  if least then changes.blockedUntil = math.max(present, least) end
   for field, v in pairs(changes) do set(ledger, field, v) end
+  return 1
 end
 
 local function writeFields(key, fields, before)
@@ -202,12 +205,13 @@ function methods.transition(input)
   if releaseAt == null then call('ZADD', booked, '+inf', key)
   elseif releaseAt then call('ZADD', booked, str(releaseAt), key)
   elseif changes.state == 'done' and before[2] ~= 'done' then call('ZADD', booked, 'LT', str(now), key) end
-  for _, ledger in ipairs(ledgers) do writeLedger(ledger) end
+  local written = {}
+  for _, ledger in ipairs(ledgers) do written[#written + 1] = writeLedger(ledger) end
   for _, o in ipairs(orphans) do
     call('HSET', P .. 'o:' .. key, o.providerBatchId, str(o.seenAt) .. ':' .. o.action)
     call('SADD', P .. 'a:' .. o.providerBatchId, key)
   end
-  return { 'ok', readBatch(key) }
+  return { 'ok', readBatch(key), written }
 end
 
 local function asSet(list)

@@ -113,10 +113,10 @@ export function* transition(
       ...[before.id, providerBatchId, seenAt, action],
     );
   }
-  yield* writeLedgers(ledgers);
+  const written = yield* writeLedgers(ledgers);
   if (ends) yield* count("done", 1);
   const batch = yield* readBatch(dialect, key);
-  return batch === undefined ? { ok: false, reason: "fence" } : { ok: true, batch };
+  return batch === undefined ? { ok: false, reason: "fence" } : { ok: true, batch, written };
 }
 
 /**

@@ -55,25 +55,33 @@ export function* bookedOn(ledger: string, now: number): Steps<LedgerLimits> {
   return { tokens: sums?.tokens ?? 0, requests: sums?.requests ?? 0, batches: sums?.batches ?? 0 };
 }
 
-const COLUMNS: Readonly<Record<keyof Omit<LedgerChanges, "name" | "ifBlockedUntil">, string>> = {
-  learnedTokens: "learned_tokens",
-  learnedAt: "learned_at",
-  blockedUntil: "blocked_until",
-  strikes: "strikes",
-  note: "note",
-  outage: "outage",
+const SETS: Readonly<Record<keyof Omit<LedgerChanges, "name" | "ifBlockedUntil">, string>> = {
+  learnedTokens: "learned_tokens = ?",
+  learnedAt: "learned_at = ?",
+  blockedUntil: "blocked_until = ?",
+  blockedAtLeast: "blocked_until = CASE WHEN blocked_until > ? THEN blocked_until ELSE ? END",
+  strikes: "strikes = ?",
+  note: "note = ?",
+  outage: "outage = ?",
 };
 
-/** In the order of their names, so that two transactions never wait for each other. */
-export function* writeLedgers(all: readonly LedgerChanges[]): Steps<void> {
-  const sorted = [...all].sort((a, b) => (a.name < b.name ? -1 : 1));
-  for (const { name, ifBlockedUntil, ...changes } of sorted) {
-    yield* openLedger(name);
-    const fields = Object.entries(changes) as [keyof typeof COLUMNS, SqlValue][];
-    if (fields.length === 0) continue;
-    const sets = fields.map(([field]) => `${COLUMNS[field]} = ?`).join(", ");
-    const [still, ...wanted] = ifBlockedUntil === undefined ? [""] : [" AND blocked_until = ?", ifBlockedUntil];
-    const values = [...fields.map(([, value]) => value), name, ...wanted];
-    yield* run(`UPDATE batchwise_ledger SET ${sets} WHERE name = ?${still}`, ...values);
-  }
+/**
+ * In the order of their names, so that two transactions never wait for each other. Returns which of
+ * them, as given, have changed their ledger.
+ */
+export function* writeLedgers(all: readonly LedgerChanges[]): Steps<boolean[]> {
+  const written = all.map(() => false);
+  const sorted = [...all.entries()].sort(([, a], [, b]) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  for (const [place, change] of sorted) written[place] = yield* writeLedger(change);
+  return written;
+}
+
+function* writeLedger({ name, ifBlockedUntil, ...changes }: LedgerChanges): Steps<boolean> {
+  yield* openLedger(name);
+  const fields = Object.entries(changes) as [keyof typeof SETS, SqlValue][];
+  if (fields.length === 0) return true;
+  const sets = fields.map(([field]) => SETS[field]).join(", ");
+  const [still, ...wanted] = ifBlockedUntil === undefined ? [""] : [" AND blocked_until = ?", ifBlockedUntil];
+  const values = fields.flatMap(([field, value]) => (field === "blockedAtLeast" ? [value, value] : [value]));
+  return (yield* run(`UPDATE batchwise_ledger SET ${sets} WHERE name = ?${still}`, ...values, name, ...wanted)) > 0;
 }

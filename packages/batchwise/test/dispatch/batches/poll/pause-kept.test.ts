@@ -1,15 +1,23 @@
 // What a poll proves of an account ends the pause that it disproves, and no other: neither one that
-// another process writes meanwhile, nor one for a refused key.
+// another process writes meanwhile, nor one for a refused key. Of two new pauses at once the refused
+// key's reason stays, and the later end; events and reports name only pauses that were written.
 
 import { expect, test } from "vitest";
 import { outageText } from "../../../../src/dispatch/accounts/outage.ts";
 import { applyPlan } from "../../../../src/dispatch/batches/apply-plan.ts";
+import { NO_EVIDENCE } from "../../../../src/dispatch/batches/batch-case.ts";
+import { execute } from "../../../../src/dispatch/batches/execute/execute.ts";
 import { plan } from "../../../../src/dispatch/batches/plan.ts";
 import { poll } from "../../../../src/dispatch/batches/poll/poll.ts";
 import { afterBatchFailure, PAUSE_MS } from "../../../../src/dispatch/batches/submit/after-failure.ts";
+import { passesGate } from "../../../../src/dispatch/batches/submit/gate.ts";
+import { tellOfRefusal } from "../../../../src/dispatch/batches/submit/tell-of-refusal.ts";
+import { afterWholeFailure } from "../../../../src/dispatch/batches/submit/whole-failure.ts";
 import type { Account } from "../../../../src/dispatch/contract/account.ts";
+import type { PauseEvent } from "../../../../src/dispatch/contract/events.ts";
 import type { LedgerChanges } from "../../../../src/dispatch/contract/store/ledger-rows.ts";
-import type { BatchChanges } from "../../../../src/dispatch/contract/store/rows.ts";
+import type { BatchRow } from "../../../../src/dispatch/contract/store/rows.ts";
+import type { Store } from "../../../../src/dispatch/contract/store/store.ts";
 import { resolveOptions } from "../../../../src/dispatch/options/resolve-options.ts";
 import { Lease } from "../../../../src/dispatch/runtime/lease/lease.ts";
 import { Runtime } from "../../../../src/dispatch/runtime/runtime.ts";
@@ -25,7 +33,7 @@ const FULL = { kind: "tokenLimit", code: "token_limit", message: "Full.", limitT
 const MINUTE = 60_000;
 
 /** Leases on two submitted batches of an account with one ledger, which is as given. */
-async function submitted(ledger: Omit<LedgerChanges, "name">) {
+async function submitted(ledger: Omit<LedgerChanges, "name">, more: Partial<Account> = {}) {
   const clock = virtualClock(START);
   const store = memoryStore();
   const sim = new SimProvider({ time: clock }).account();
@@ -33,8 +41,12 @@ async function submitted(ledger: Omit<LedgerChanges, "name">) {
     const none = { expiresAt: null, tag: null, inputFileId: null, total: null, settled: null, failure: null };
     return { id, state: "running", rawState: "in_progress", createdAt: START, resultRefs: [], ...none };
   };
-  const account = { ...sim, retrieve };
-  const runtime = new Runtime(resolveOptions({ store, accounts: [account], clock }));
+  const account: Account = { ...sim, retrieve, ...more };
+  const told: unknown[] = [];
+  const onError = (error: unknown): unknown => told.push(error);
+  const runtime = new Runtime(resolveOptions({ store, accounts: [account], clock, onError }));
+  const pauses: PauseEvent[] = [];
+  runtime.events.on("pause", (event) => pauses.push(event));
   await store.enqueue([request("a"), request("b")], START);
   const place = { account: account.name, ledger: account.name, maxRequests: 1, now: START, leaseUntil: START + MINUTE };
   const leases: Lease[] = [];
@@ -47,10 +59,20 @@ async function submitted(ledger: Omit<LedgerChanges, "name">) {
     leases.push(new Lease(runtime, account, { ...row, ...sent }, runtime.clock.monotonic()));
   }
   const [lease, other] = leases as [Lease, Lease];
-  return { store, runtime, account, lease, other };
+  return { store, runtime, account, lease, other, told, pauses };
 }
 
 const outage = { code: "batch_failed", since: START - 1, pauses: 1, probe: null, holdUntil: START + MINUTE };
+
+/** Another process writes this between the next read of the ledger and the next write. */
+function meanwhile(store: Store, ledger: LedgerChanges): void {
+  const transition = store.transition.bind(store);
+  store.transition = async (key, fence, changes, now) => {
+    store.transition = transition;
+    await transition(keyOf(1), 1, { ledgers: [ledger] }, now);
+    return transition(key, fence, changes, now);
+  };
+}
 
 test.each([
   ["a used-up limit", { strikes: 1 }],
@@ -58,11 +80,7 @@ test.each([
 ])("the end of %s leaves a pause that is written meanwhile", async (_name, ledger) => {
   const { store, runtime, account, lease } = await submitted({ ...ledger, blockedUntil: START + MINUTE });
   const later = { name: account.name, blockedUntil: START + PAUSE_MS, note: REFUSED.code, strikes: 0 };
-  const transition = store.transition.bind(store);
-  store.transition = async (key, fence, changes: BatchChanges, now) => {
-    await transition(keyOf(1), 1, { ledgers: [later] }, now);
-    return transition(key, fence, changes, now);
-  };
+  meanwhile(store, later);
   await poll(runtime, lease);
   expect((await store.batches({ keys: [keyOf(0)], limit: 1 }))[0]?.state).toBe("running");
   expect(await runtime.ledger(account.name)).toMatchObject(later);
@@ -95,4 +113,80 @@ test("nor does a limit that an earlier batch meets end the pause of a refused ke
   await applyPlan(runtime, other, afterBatchFailure(batchCase(other.batch, START, { ledger }), FULL));
   await poll(runtime, lease);
   expect(await runtime.ledger(account.name)).toMatchObject(paused);
+});
+
+test.each([
+  ["earlier", START + MINUTE, START + PAUSE_MS],
+  ["later", START + 4 * PAUSE_MS, START + 4 * PAUSE_MS],
+])("a refused key replaces a limit that another process has just met, which ends %s", async (_name, at, until) => {
+  const { store, runtime, account, lease, pauses } = await submitted({});
+  meanwhile(store, { name: account.name, blockedUntil: at, strikes: 3, note: "token_limit" });
+  const refused = plan("sealed", START + PAUSE_MS, { lastError: REFUSED, pauseAccountUntil: START + PAUSE_MS });
+  await applyPlan(runtime, lease, refused);
+  const row = { blockedUntil: until, strikes: 0, note: REFUSED.code };
+  expect(await runtime.ledger(account.name)).toMatchObject(row);
+  expect(pauses).toMatchObject([{ code: REFUSED.code, until: START + PAUSE_MS }]);
+});
+
+test("a limit that is met while a key is refused changes nothing, and no event tells of it", async () => {
+  const { store, runtime, account, lease, pauses } = await submitted({});
+  const key = { name: account.name, blockedUntil: START + PAUSE_MS, strikes: 0, note: REFUSED.code };
+  const full = afterBatchFailure(batchCase(lease.batch, START, { ledger: await runtime.ledger(account.name) }), FULL);
+  meanwhile(store, key);
+  await applyPlan(runtime, lease, full);
+  expect(await runtime.ledger(account.name)).toMatchObject(key);
+  expect(pauses).toEqual([]);
+});
+
+/** What follows for a batch of one request that is refused as a whole, in an outage. */
+const outagePlan = (batch: BatchRow) =>
+  afterWholeFailure(
+    {
+      batch: { ...batch, wholeFailures: 1, firstRefusedAt: START - 1 },
+      evidence: { ...NO_EVIDENCE, outage: { ...outage, probe: batch.key } },
+      now: START,
+    },
+    { error: { code: "batch_failed", message: "No." }, isItsOwn: false, forget: false },
+  );
+
+test("an outage is not written over a key that another process has just seen refused", async () => {
+  const { store, runtime, account, lease, pauses, told } = await submitted({});
+  const key = { name: account.name, blockedUntil: START + PAUSE_MS, note: REFUSED.code };
+  const refused = outagePlan(lease.batch);
+  meanwhile(store, key);
+  const isWritten = await applyPlan(runtime, lease, refused);
+  tellOfRefusal(runtime, lease.batch, refused, isWritten, "create");
+  expect(await runtime.ledger(account.name)).toMatchObject({ ...key, outage: null });
+  expect([pauses, told]).toEqual([[], []]);
+});
+
+test("an account that breaks off a pass for its rate keeps the pause of a key refused meanwhile", async () => {
+  const key = { name: "sim", blockedUntil: START + PAUSE_MS, strikes: 0, note: REFUSED.code };
+  const rate = { kind: "rateLimited", code: "rate_limit", message: "Slow.", retryAfterMs: MINUTE } as const;
+  const place: { store?: Store } = {};
+  const { store, runtime, account, lease, pauses } = await submitted(
+    {},
+    {
+      classify: () => rate,
+      // biome-ignore lint/correctness/useYield: the pass ends before its first line.
+      async *execute() {
+        await place.store?.transition(keyOf(1), 1, { ledgers: [key] }, START);
+        throw new Error("429");
+      },
+    },
+  );
+  place.store = store;
+  key.name = account.name;
+  await execute(runtime, lease, () => {});
+  expect(await runtime.ledger(account.name)).toMatchObject(key);
+  expect(pauses).toEqual([]);
+});
+
+test("a batch that may probe an outage waits where a key is refused before it is sent", async () => {
+  const { store, runtime, account, lease } = await submitted({ outage: outageText({ ...outage, holdUntil: START }) });
+  await lease.write({ state: "collecting" });
+  const [row] = await store.batches({ keys: [keyOf(0)], limit: 1 });
+  const sealed = new Lease(runtime, account, { ...(row as BatchRow), state: "sealed" }, runtime.clock.monotonic());
+  meanwhile(store, { name: account.name, blockedUntil: START + PAUSE_MS, strikes: 0, note: REFUSED.code });
+  expect(await passesGate(runtime, sealed)).toBe(false);
 });

@@ -1,0 +1,25 @@
+// The pauses that a ledger's row keeps, as changes for `transition`. Several processes pause an
+// account at once, for different reasons, and the row has one end and one reason. So an answer
+// that refuses the account itself replaces the reason of any other pause and ends none earlier;
+// every other pause is written only where nothing has paused the account since its row was read.
+// Pure.
+
+import type { LedgerChanges, LedgerRow } from "../contract/store/ledger-rows.ts";
+import { type Outage, outageText } from "./outage.ts";
+
+/** The provider refuses the account: its key, its money, a permission, its address. */
+export function closedByAnswer(name: string, until: number, code: string | null): LedgerChanges {
+  // Strikes would show it as the pause of a limit, which the next batch that runs ends.
+  return { name, blockedAtLeast: until, strikes: 0, note: code };
+}
+
+/** The account asks for a pause, but refuses nothing. None if one that ends later stands. */
+export function pausedFor(row: LedgerRow | undefined, name: string, until: number, code: string): LedgerChanges[] {
+  const ifBlockedUntil = row?.blockedUntil ?? 0;
+  return ifBlockedUntil >= until ? [] : [{ name, ifBlockedUntil, blockedUntil: until, note: code }];
+}
+
+/** `ifBlockedUntil`: of the row as it was read. */
+export function outageChange(name: string, ifBlockedUntil: number, outage: Outage): LedgerChanges {
+  return { name, ifBlockedUntil, outage: outageText(outage) };
+}
