@@ -1,12 +1,13 @@
 // Waiting entries by age, in linked chunks: adding the youngest is O(1) at any depth, and an entry
 // leaves without a search, because its chunk is its holder.
 
+import { Linked, LinkedList } from "../time/linked-list.ts";
 import type { Entry, EntryHolder } from "./entry.ts";
 
 /** Largest number of entries of a chunk. */
 export const LONGEST_CHUNK = 512;
 
-/** Of a chunk that is no longer in a list. Never changed. */
+/** Of a chunk that is no longer in a list, so that it keeps no entries alive. Never changed. */
 const NONE: Entry[] = [];
 
 /** What owns an order of entries: the line. */
@@ -16,18 +17,16 @@ export interface EntryOwner extends Pick<EntryHolder, "update"> {
 }
 
 /** The holder of waiting entries. */
-export class Chunk implements EntryHolder {
+export class Chunk extends Linked<Chunk> implements EntryHolder {
   readonly isWaiting = true;
   readonly list: EntryList;
   /** In order of age. */
   entries: Entry[];
-  previous: Chunk | null;
-  next: Chunk | null = null;
 
-  constructor(list: EntryList, entries: Entry[], previous: Chunk | null) {
+  constructor(list: EntryList, entries: Entry[]) {
+    super();
     this.list = list;
     this.entries = entries;
-    this.previous = previous;
     for (const entry of entries) entry.holder = this;
   }
 
@@ -54,27 +53,26 @@ export interface EntryOrder {
 
 export class EntryList implements EntryOrder {
   readonly line: EntryOwner;
-  /** No chunk is empty. */
-  #first: Chunk | null = null;
-  #last: Chunk | null = null;
+  /** None is empty. */
+  readonly #chunks: LinkedList<Chunk> = new LinkedList();
 
   constructor(line: EntryOwner) {
     this.line = line;
   }
 
   get oldest(): Entry | null {
-    return this.#first === null ? null : (this.#first.entries[0] as Entry);
+    return this.#chunks.first === null ? null : (this.#chunks.first.entries[0] as Entry);
   }
 
   add(entry: Entry): void {
-    const youngest = this.#last?.entries.at(-1);
+    const youngest = this.#chunks.last?.entries.at(-1);
     if (youngest !== undefined && youngest.moment.at > entry.moment.at) this.#insert(entry);
     else this.append(entry, LONGEST_CHUNK);
   }
 
   /** Adds an entry that is not older than the youngest one, to a chunk of at most `length`. */
   append(entry: Entry, length: number): void {
-    const last = this.#last;
+    const last = this.#chunks.last;
     if (last === null || last.entries.length >= length) {
       this.#link([entry], last);
     } else {
@@ -86,14 +84,14 @@ export class EntryList implements EntryOrder {
   /** The same for many, in chunks of `length`. */
   appendAll(entries: readonly Entry[], length: number): void {
     for (let from = 0; from < entries.length; from += length) {
-      this.#link(entries.slice(from, from + length), this.#last);
+      this.#link(entries.slice(from, from + length), this.#chunks.last);
     }
   }
 
   /** Inserts an older entry after all entries at least as old. */
   #insert(entry: Entry): void {
     const isYounger = ({ moment }: Entry): boolean => moment.at > entry.moment.at;
-    let chunk = this.#first as Chunk;
+    let chunk = this.#chunks.first as Chunk;
     while (!isYounger(chunk.entries.at(-1) as Entry)) chunk = chunk.next as Chunk;
     const { entries } = chunk;
     entries.splice(entries.findIndex(isYounger), 0, entry);
@@ -103,17 +101,7 @@ export class EntryList implements EntryOrder {
 
   /** Adds a chunk after another one; null: as the first. */
   #link(entries: Entry[], previous: Chunk | null): void {
-    const chunk = new Chunk(this, entries, previous);
-    chunk.next = previous === null ? null : previous.next;
-    this.#join(previous, chunk);
-    this.#join(chunk, chunk.next);
-  }
-
-  #join(previous: Chunk | null, next: Chunk | null): void {
-    if (previous === null) this.#first = next;
-    else previous.next = next;
-    if (next === null) this.#last = previous;
-    else next.previous = previous;
+    this.#chunks.insert(new Chunk(this, entries), previous);
   }
 
   remove(entries: readonly Entry[], from: number, end: number): void {
@@ -124,29 +112,25 @@ export class EntryList implements EntryOrder {
       let count = held === entries ? end : 1;
       while (index + count < end && held[start + count] === entries[index + count]) count += 1;
       index += count;
-      if (count < held.length) held.splice(start, count);
-      else this.#unlink(chunk);
+      if (count < held.length) {
+        held.splice(start, count);
+      } else {
+        this.#chunks.remove(chunk);
+        chunk.entries = NONE;
+      }
     }
-  }
-
-  /** An unlinked chunk that the garbage collector has yet to find keeps no others alive. */
-  #unlink(chunk: Chunk): void {
-    this.#join(chunk.previous, chunk.next);
-    chunk.previous = null;
-    chunk.next = null;
-    chunk.entries = NONE;
   }
 
   /** The first `most` entries, or all if fewer, if just these are in the first chunk; else null. */
   whole(most: number): readonly Entry[] | null {
-    const first = this.#first;
+    const first = this.#chunks.first;
     if (first === null || first.entries.length > most) return null;
     return first.next === null || first.entries.length === most ? first.entries : null;
   }
 
   first(most: number, upTo: number): Entry[] {
     let first: Entry[] = [];
-    for (let chunk = this.#first; chunk !== null && first.length < most; chunk = chunk.next) {
+    for (let chunk = this.#chunks.first; chunk !== null && first.length < most; chunk = chunk.next) {
       const { entries } = chunk;
       const covered = upTo === Infinity ? entries : entries.filter(({ moment }) => moment.sequence <= upTo);
       const next = covered.slice(0, most - first.length);

@@ -34,9 +34,6 @@ export class ItemFacts {
   context: unknown = undefined;
   /** The observer's captured value for its callers. */
   captured: unknown = undefined;
-  signal: AbortSignal | undefined = undefined;
-  /** The `timeoutMs` of its submit; undefined if not given. */
-  timeoutMs: number | undefined = undefined;
 }
 
 /** The facts of all plain items. Never changed. */

@@ -6,8 +6,8 @@ import { BatchwiseError, deadlineError, nameError, overloadedCallError, type Ref
 import type { FailedOutcome, ItemOutcome } from "../contract/outcome.ts";
 import type { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
-import type { Due } from "../time/deadlines.ts";
-import { HeapNode } from "../time/heap.ts";
+import { Due } from "../time/deadlines.ts";
+import type { Moment } from "../time/turn.ts";
 import type { SharedSignal, SignalListener } from "./abort-signals.ts";
 import { countItems, type Services } from "./services.ts";
 
@@ -93,32 +93,37 @@ export interface CallerPlace {
   callerLeft(caller: Caller): void;
 }
 
+/** What a submit says of leaving early. */
+export interface Patience {
+  readonly signal: AbortSignal | undefined;
+  /** Undefined if the submit gives none. */
+  readonly timeoutMs: number | undefined;
+}
+
 /** One caller who may leave. A deadline runs, and a signal is watched, from its construction on. */
-export class Caller implements Recipient, Due, SignalListener {
-  readonly countsItself = true;
-  readonly dueAt: number;
+export class Caller extends Due implements Recipient, SignalListener {
   readonly #services: Services;
-  readonly #submittedAt: number;
+  readonly #moment: Moment;
   readonly #timeoutMs: number;
   readonly #position: number;
   #recipient: Resolve | Recipient | null;
-  #deadline: HeapNode<Due> | null = null;
   #signal: SharedSignal | null = null;
   signalIndex = 0;
   place: CallerPlace | null = null;
 
-  /** `timeoutMs` may be Infinity. */
-  constructor(services: Services, addressed: Addressed, timeoutMs: number, signal: AbortSignal | undefined) {
+  constructor(services: Services, addressed: Addressed, { signal, timeoutMs = services.options.timeoutMs }: Patience) {
+    super();
     this.#services = services;
     this.#recipient = addressed.recipient;
     this.#position = addressed.position;
-    this.#submittedAt = addressed.moment.at;
+    this.#moment = addressed.moment;
     this.#timeoutMs = timeoutMs;
-    this.dueAt = timeoutMs === Infinity ? timeoutMs : services.clock.now() + timeoutMs;
     if (signal !== undefined) this.#signal = services.signals.add(signal, this);
-    if (this.dueAt === Infinity) return;
-    this.#deadline = new HeapNode<Due>(this);
-    services.deadlines.add(this.#deadline, this.dueAt);
+    if (timeoutMs < Infinity) services.deadlines.set(this, timeoutMs);
+  }
+
+  get countsItself(): boolean {
+    return true;
   }
 
   get isAborted(): boolean {
@@ -159,15 +164,14 @@ export class Caller implements Recipient, Due, SignalListener {
     if (recipient === null) return null;
     this.#recipient = null;
     this.#letGo();
-    countItems(this.#services, outcome, now - this.#submittedAt, 1, error);
+    countItems(this.#services, outcome, now - this.#moment.at, 1, error);
     return recipient;
   }
 
   /** Ends what it is held by: its deadline, its signal, its place. */
   #letGo(): void {
-    if (this.#deadline !== null) this.#services.deadlines.remove(this.#deadline);
+    this.#services.deadlines.remove(this);
     this.#signal?.remove(this);
-    this.#deadline = null;
     this.#signal = null;
     this.place = null;
   }

@@ -11,7 +11,7 @@ import type { Recipient, Resolve } from "../queue/recipient.ts";
 import { reasonOf } from "./abort-signals.ts";
 import type { Admission } from "./admission.ts";
 import { cacheKeyOf } from "./cache.ts";
-import { Caller, refusalOf, refuse } from "./callers.ts";
+import { Caller, type Patience, refusalOf, refuse } from "./callers.ts";
 import { type InFlight, scopeOf } from "./in-flight.ts";
 import type { Pending } from "./pending.ts";
 import {
@@ -153,22 +153,22 @@ export class Intake {
 
   /** Reads an item and its options. Queues it, or joins it to an equal one. */
   #accept(entry: Entry, submit: SubmitOptions | undefined, call: ReadCall | null): void {
-    if (this.#isOver(entry)) return;
+    if (this.#refusedAsClosed(entry)) return;
     const { options } = this.#services;
     const { dedupe } = options;
     try {
-      readSubmit(call === null ? submit : optionsOfItem(call.options(), entry.item), entry);
-      if (this.#isOver(entry)) return;
+      const patience = readSubmit(call === null ? submit : optionsOfItem(call.options(), entry.item), entry);
+      if (this.#isOver(entry, patience)) return;
       if ((call?.size ?? 1) <= options.smallCallFirst) entry.ownFacts.isSmall = true;
       const read = call?.keys?.[entry.position];
       const dedupeKey = dedupe && (read === undefined ? dedupeKeyOf(dedupe, entry.item) : read());
       readKey(entry, options);
-      if (dedupeKey !== undefined && this.#join(entry, dedupeKey)) return;
+      if (dedupeKey !== undefined && this.#join(entry, dedupeKey, patience)) return;
       const promised = this.#read(entry);
       // The user's functions may have closed the batcher, or submitted an equal item.
-      if (this.#isOver(entry) || (dedupeKey !== undefined && this.#join(entry, dedupeKey))) return;
-      if (dedupeKey === undefined) this.#enterAlone(entry, promised);
-      else this.#share(entry, dedupeKey, promised);
+      if (this.#isOver(entry, patience) || (dedupeKey !== undefined && this.#join(entry, dedupeKey, patience))) return;
+      if (dedupeKey === undefined) this.#enterAlone(entry, patience, promised);
+      else this.#share(entry, dedupeKey, patience, promised);
     } catch (error) {
       this.#refuse(entry, error);
     }
@@ -183,21 +183,25 @@ export class Intake {
    * after its submit: it might be packed before the next check of deadlines. Returns whether it
    * did.
    */
-  #isOver(entry: Entry): boolean {
-    const { signal, timeoutMs = Infinity } = entry.facts;
-    const { name } = this.#services;
-    if (this.isClosed) refuse(this.#services, entry, closedError(name), "rejected");
-    else if (signal?.aborted) refuse(this.#services, entry, reasonOf(signal), "cancelled");
-    else if (timeoutMs <= 0) refuse(this.#services, entry, deadlineError(name, timeoutMs), "expired");
-    else return false;
+  #isOver(entry: Entry, { signal, timeoutMs = Infinity }: Patience): boolean {
+    if (this.#refusedAsClosed(entry)) return true;
+    if (signal?.aborted) refuse(this.#services, entry, reasonOf(signal), "cancelled");
+    else if (timeoutMs <= 0) {
+      refuse(this.#services, entry, deadlineError(this.#services.name, timeoutMs), "expired");
+    } else return false;
     return true;
   }
 
+  #refusedAsClosed(entry: Entry): boolean {
+    if (this.isClosed) refuse(this.#services, entry, closedError(this.#services.name), "rejected");
+    return this.isClosed;
+  }
+
   /** Queues an entry of its own. A caller who may leave gets an object for it. */
-  #enterAlone(entry: Entry, promised: Promise<unknown> | null): void {
-    const { signal, timeoutMs = this.#services.options.timeoutMs } = entry.facts;
+  #enterAlone(entry: Entry, patience: Patience, promised: Promise<unknown> | null): void {
+    const { signal, timeoutMs = this.#services.options.timeoutMs } = patience;
     if (promised !== null || signal !== undefined || timeoutMs < Infinity) {
-      const caller = this.#caller(entry);
+      const caller = new Caller(this.#services, entry, patience);
       caller.place = entry;
       entry.recipient = caller;
     }
@@ -270,20 +274,20 @@ export class Intake {
   }
 
   /** Opens a place that equal items may join: first looked up in the cache, queued on a miss. */
-  #share(entry: Entry, dedupeKey: string, promised: Promise<unknown> | null): void {
+  #share(entry: Entry, dedupeKey: string, patience: Patience, promised: Promise<unknown> | null): void {
     const { key } = entry;
-    const caller = this.#caller(entry);
+    const caller = new Caller(this.#services, entry, patience);
     const shared = this.#inFlight.open(scopeOf(key, dedupeKey), cacheKeyOf(key, dedupeKey), entry);
     shared.join(caller, entry.priority);
     this.#inFlight.lookUp(shared, this.#pending, this.#services, () => this.#enter(entry, promised));
   }
 
   /** Joins the place of an equal item, if there is one. Returns false if there is none. */
-  #join(entry: Entry, dedupeKey: string): boolean {
+  #join(entry: Entry, dedupeKey: string, patience: Patience): boolean {
     const known = this.#inFlight.find(scopeOf(entry.key, dedupeKey));
     if (known === undefined) return false;
-    if (this.#isOver(entry)) return true;
-    known.join(this.#caller(entry), entry.priority);
+    if (this.#isOver(entry, patience)) return true;
+    known.join(new Caller(this.#services, entry, patience), entry.priority);
     this.#capture(known.entry);
     this.#services.selfCalls.joined(entry, known.entry);
     this.#services.recorder.joined();
@@ -295,15 +299,6 @@ export class Intake {
   #capture(entry: Entry): void {
     const { observer } = this.#services;
     if (observer?.capture !== undefined) entry.ownFacts.captured = observer.capture(entry.facts.captured);
-  }
-
-  /**
-   * From here on the caller holds the signal; the entry would keep it after the caller has left.
-   */
-  #caller(entry: Entry): Caller {
-    const { timeoutMs = this.#services.options.timeoutMs, signal } = entry.facts;
-    entry.facts.signal = undefined;
-    return new Caller(this.#services, entry, timeoutMs, signal);
   }
 }
 

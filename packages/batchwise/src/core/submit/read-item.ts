@@ -20,6 +20,7 @@ import {
   refuseUnknown,
 } from "../contract/validate.ts";
 import type { Entry } from "../queue/entry.ts";
+import type { Patience } from "./callers.ts";
 
 export const aSignal: Rule = { ...objectWith("addEventListener", "removeEventListener"), expected: "an AbortSignal" };
 
@@ -29,23 +30,25 @@ const SUBMIT_OPTIONS: readonly string[] = ["priority", "signal", "timeoutMs", "k
 /** The cost of an item whose submit gives none. */
 const NO_COST = -1;
 
+/** Of a submit that says nothing of leaving early. */
+const PATIENT: Patience = { signal: undefined, timeoutMs: undefined };
+
 /**
  * Reads the options of a submit, each once: a getter may return another value the next time. Throws
  * INVALID_OPTION.
  */
-export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): void {
+export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): Patience {
   entry.cost = NO_COST;
-  if (submit === undefined) return;
+  if (submit === undefined) return PATIENT;
   checkIsObject("options", submit, BY_INDEX);
   const { signal } = submit;
   if (signal !== undefined) {
     check("signal", aSignal, signal);
-    entry.ownFacts.signal = signal;
     // Its caller has left: no other option matters, not even an invalid one.
-    if (signal.aborted) return;
+    if (signal.aborted) return { signal, timeoutMs: undefined };
   }
   checkNames(submit);
-  readNumbers(submit, entry);
+  const timeoutMs = readNumbers(submit, entry);
   const { key } = submit;
   if (key !== undefined) {
     check("key", aString, key);
@@ -53,9 +56,11 @@ export function readSubmit(submit: SubmitOptions | undefined, entry: Entry): voi
   }
   const { context } = submit;
   if (context !== undefined) entry.ownFacts.context = context;
+  return signal === undefined && timeoutMs === undefined ? PATIENT : { signal, timeoutMs };
 }
 
-function readNumbers({ priority, cost, timeoutMs }: SubmitOptions, entry: Entry): void {
+/** Returns the `timeoutMs`. */
+function readNumbers({ priority, cost, timeoutMs }: SubmitOptions, entry: Entry): number | undefined {
   if (priority !== undefined) {
     if (!Number.isFinite(priority)) check("priority", anyNumber, priority);
     entry.priority = priority;
@@ -64,9 +69,8 @@ function readNumbers({ priority, cost, timeoutMs }: SubmitOptions, entry: Entry)
     if (!isCost(cost)) throw rangeError("cost", aCost, cost);
     entry.cost = cost;
   }
-  if (timeoutMs === undefined) return;
-  check("timeoutMs", anyNumber, timeoutMs);
-  entry.ownFacts.timeoutMs = timeoutMs;
+  if (timeoutMs !== undefined) check("timeoutMs", anyNumber, timeoutMs);
+  return timeoutMs;
 }
 
 function checkNames(submit: object): void {

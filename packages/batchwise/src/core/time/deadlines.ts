@@ -1,8 +1,10 @@
-// All timed events: deadlines of callers, time limits of calls, pauses before a retry. They share
-// one heap and one timer, which exists only while an event is set.
+// All timed events: deadlines of callers, time limits of calls, pauses before a retry. Events of one
+// duration are due in the order in which they were set, so each duration has a list, and only the
+// lists are in a heap. All share one timer, which exists only while an event is set.
 
 import { type Clock, Timer } from "./clock.ts";
 import { Heap, HeapNode } from "./heap.ts";
+import { Linked, LinkedList } from "./linked-list.ts";
 
 export interface Steps {
   /** Runs work as one step: its consequences are handled after all of it is done. */
@@ -10,18 +12,29 @@ export interface Steps {
 }
 
 /** An event that fires once, at its time or later. */
-export interface Due {
+export abstract class Due extends Linked<Due> {
+  /** Infinity until it is first set. */
+  dueAt = Infinity;
+  /** Null while it is not set. */
+  duration: Duration | null = null;
+
   /** First step, for all events that are due together. Returns false if it is already over. */
-  leave(): boolean;
+  abstract leave(): boolean;
   /** Second step, if `leave` returned true. */
-  expired(): void;
+  abstract expired(): void;
+}
+
+/** A duration in ms with its events. Its key is the time of the first one, or earlier. */
+class Duration extends HeapNode<number> {
+  readonly events: LinkedList<Due> = new LinkedList();
 }
 
 export class Deadlines {
   readonly clock: Clock;
   readonly #steps: Steps;
-  /** Created with the first deadline, like the timer. */
-  #heap: Heap<Due> | null = null;
+  /** Durations with events. Made with the first event, like the heap and the timer. */
+  #durations: Map<number, Duration> | null = null;
+  #heap: Heap<number> | null = null;
   #timer: Timer | null = null;
 
   /** All due events fire in one of the `steps`. */
@@ -30,19 +43,38 @@ export class Deadlines {
     this.#steps = steps;
   }
 
-  add(node: HeapNode<Due>, at: number): void {
-    this.#heap ??= new Heap();
-    this.#heap.add(node, at);
-    this.#timer ??= new Timer(this.clock, () => this.#steps.inOneStep(() => this.fireDue(this.clock.now())));
-    if (this.#heap.first === node) this.#timer.set(at, this.clock.now());
-  }
-
   get isEmpty(): boolean {
     return this.#heap === null || this.#heap.size === 0;
   }
 
-  remove(node: HeapNode<Due>): void {
-    this.#heap?.remove(node);
+  /** Sets an event that is not set. */
+  set(due: Due, ms: number): void {
+    const now = this.clock.now();
+    due.dueAt = now + ms;
+    this.#durations ??= new Map();
+    const duration = this.#durations.get(ms) ?? this.#open(ms, due.dueAt, now);
+    duration.events.insert(due, duration.events.last);
+    due.duration = duration;
+  }
+
+  #open(ms: number, dueAt: number, now: number): Duration {
+    const duration = new Duration(ms);
+    this.#durations?.set(ms, duration);
+    this.#heap ??= new Heap();
+    this.#heap.add(duration, dueAt);
+    this.#timer ??= new Timer(this.clock, () => this.#steps.inOneStep(() => this.fireDue(this.clock.now())));
+    if (this.#heap.first === duration) this.#timer.set(dueAt, now);
+    return duration;
+  }
+
+  remove(due: Due): void {
+    const { duration } = due;
+    if (duration === null) return;
+    due.duration = null;
+    duration.events.remove(due);
+    if (duration.events.first !== null) return;
+    this.#durations?.delete(duration.value);
+    this.#heap?.remove(duration);
     if (this.isEmpty) this.#timer?.clear();
   }
 
@@ -56,8 +88,13 @@ export class Deadlines {
     if (heap === null || heap.size === 0) return;
     const expired: Due[] = [];
     for (let { first } = heap; first !== undefined && first.key <= now; { first } = heap) {
-      heap.remove(first);
-      if (first.value.leave()) expired.push(first.value);
+      const due = (first as Duration).events.first as Due;
+      if (due.dueAt > first.key) {
+        heap.move(first, due.dueAt);
+      } else {
+        this.remove(due);
+        if (due.leave()) expired.push(due);
+      }
     }
     this.#timer?.set(heap.first?.key ?? Infinity, now);
     for (const due of expired) due.expired();
@@ -65,36 +102,40 @@ export class Deadlines {
 }
 
 /** A timeout that can be cancelled and set again. */
-export class Timeout {
+export class Timeout extends Due {
   readonly #deadlines: Deadlines;
-  #node: HeapNode<Due> | null = null;
+  #callback: (() => void) | null = null;
 
   constructor(deadlines: Deadlines) {
+    super();
     this.#deadlines = deadlines;
   }
 
   get isSet(): boolean {
-    return this.#node !== null;
+    return this.#callback !== null;
   }
 
   /** Calls back once after `ms`. Replaces an earlier call. */
   start(ms: number, callback: () => void): void {
     this.clear();
-    const node: HeapNode<Due> = new HeapNode<Due>({
-      // It may be cancelled between the two steps.
-      leave: () => true,
-      expired: () => {
-        if (this.#node !== node) return;
-        this.#node = null;
-        callback();
-      },
-    });
-    this.#node = node;
-    this.#deadlines.add(node, this.#deadlines.clock.now() + ms);
+    this.#callback = callback;
+    this.#deadlines.set(this, ms);
   }
 
   clear(): void {
-    if (this.#node !== null) this.#deadlines.remove(this.#node);
-    this.#node = null;
+    this.#deadlines.remove(this);
+    this.#callback = null;
+  }
+
+  leave(): boolean {
+    return true;
+  }
+
+  /** It may have been cleared, or set again, since it left. */
+  expired(): void {
+    if (this.duration !== null) return;
+    const callback = this.#callback;
+    this.#callback = null;
+    callback?.();
   }
 }

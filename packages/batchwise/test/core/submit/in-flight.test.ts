@@ -43,7 +43,8 @@ function kitOf(): Kit {
       told.push([name, value]);
       if (value instanceof Promise) value.catch(() => {});
     };
-    const caller = new Caller(kit.services, { recipient, position: 0, moment: new Moment(0, 0) }, timeoutMs, undefined);
+    const addressed = { recipient, position: 0, moment: new Moment(0, 0) };
+    const caller = new Caller(kit.services, addressed, { timeoutMs, signal: undefined });
     shared.join(caller, priority);
     return caller;
   };
