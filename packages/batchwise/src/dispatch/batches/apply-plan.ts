@@ -26,7 +26,7 @@ function changesOf({ batch, account }: Lease, plan: Plan, now: number): BatchCha
     ...(lastError === undefined ? {} : { lastError: lastError === null ? null : JSON.stringify(lastError) }),
     unknownSince: state === "unknown" ? (batch.unknownSince ?? now) : null,
     ...disposing(disposal, now),
-    // A file that is uploaded anew is waited for anew.
+    // A new upload starts a new wait for its file.
     ...(plan.dropFile ? { providerFileId: null, filePendingSince: null } : {}),
     ...(plan.release ? { releaseAt: now } : {}),
     ...(plan.forget ? forget(batch.providerBatchId, now) : {}),
@@ -40,7 +40,7 @@ export function disposing(disposal: Disposal | null, now: number): BatchChanges 
   return { disposal: disposal === null ? null : JSON.stringify(disposal), ...(isDivided ? { splitAt: now } : {}) };
 }
 
-/** The provider's batch is over and is not the one of record any more. */
+/** Clears the provider batch of record, which has ended, and keeps it as an `ended` orphan. */
 function forget(providerBatchId: string | null, seenAt: number): BatchChanges {
   const cleared = { providerBatchId: null, verified: true, providerState: null, cancelSentAt: null, expiresAt: null };
   if (providerBatchId === null) return cleared;

@@ -1,5 +1,5 @@
-// The case that decisions about a batch get: the batch, its account, what is known about both, and
-// the time. Pure.
+// The case that decisions about a batch get: the batch, its account, the evidence on both, and the
+// time. Pure.
 
 import type { Outage } from "../accounts/outage.ts";
 import type { LedgerRow } from "../contract/store/ledger-rows.ts";

@@ -61,7 +61,7 @@ export type Step =
   /** Run what is open: the account has no provider behind it. */
   | { readonly kind: "execute" }
   | { readonly kind: "cancel" }
-  /** Fetch results and settle, then whatever is still open. */
+  /** Fetch the results and settle; then dispose of members that are still open. */
   | { readonly kind: "collect" }
   /** Settle the members as `batch.disposal` says, without results. */
   | { readonly kind: "dispose" }
@@ -82,8 +82,8 @@ export const CLOCK_SKEW_MS = 120_000;
 
 /**
  * The step for a batch that this process has just leased. A batch found in `submitting` has lost
- * its submitter: nobody leases it out of a running submit, because the submitter holds the lease
- * until it has written what came of it.
+ * its submitter: a submitter holds the lease until it has written the result, so no other process
+ * can lease a running submit.
  */
 export function nextStep(batch: BatchRow, account: StepAccount, now: number): Step {
   switch (batch.state) {

@@ -27,8 +27,8 @@ export class Places {
   }
 
   /**
-   * Runs `work` as soon as the account may have a place. Of the waiting accounts, the one with the
-   * fewest running operations goes first.
+   * Runs `work` as soon as a place is free for the account. The waiting account with the fewest
+   * running operations goes first.
    */
   async run<T>(account: string, work: () => Promise<T>): Promise<T> {
     if (this.#mayStart(account)) this.#add(account, 1);

@@ -20,16 +20,15 @@ export interface Plan {
   /** What is counted and noted about the batch; other figures stay as they are. */
   readonly figures: Figures;
   readonly disposal: Disposal | null;
-  /** Words for people; undefined: those that are there stay. */
+  /** The last failure, for people; undefined keeps the present one. */
   readonly lastError: OutcomeError | null | undefined;
-  /**
-   * The provider's batch is over and is not the one of record any more: clear its id, add it as
-   * orphan `ended`.
-   */
+  /** The provider's batch has ended: clear its id and record it as an `ended` orphan. */
   readonly forget: boolean;
-  /** It is not to count on its ledger any more. */
+  /** Release its reservation on the ledger. */
   readonly release: boolean;
-  /** The uploaded file may be the fault: clear its id, so that the next attempt uploads anew. */
+  /**
+   * The uploaded file may be the fault: clear its id, so that the next attempt uploads it again.
+   */
   readonly dropFile: boolean;
   /** Write on the batch's ledger. `learnedTokens`: null where nothing has been learned. */
   readonly ledger: {
@@ -70,8 +69,8 @@ export function plan(state: BatchState, nextAt: number, changes: Partial<Plan>):
 }
 
 /**
- * Of a batch that the provider has, or that a person lets go on: what counted towards its sending,
- * its finding and its reading is over.
+ * Resets the counters of sending, finding and reading, for a batch that the provider has accepted
+ * or an operator has resumed.
  */
 export const BEGUN_ANEW: BatchChanges = {
   ...{ unknownSince: null, lastError: null, pollMs: 0, tries: 0, triesSince: null, filePendingSince: null },
@@ -86,17 +85,17 @@ export function splitGroup(batch: Pick<BatchRow, "key">, half: "first" | "second
   return `${batch.key}.${half === "first" ? "a" : "b"}`;
 }
 
-/** The group that one request of a refused batch is sent alone in. */
+/** The group of the canary: the one request of a refused batch that is sent by itself. */
 export function canaryGroup(batch: Pick<BatchRow, "key">): string {
   return `${batch.key}.c`;
 }
 
-/** The group that the other requests of it wait in. */
+/** The group in which the other requests of that batch wait for the canary. */
 export function restGroup(batch: Pick<BatchRow, "key">): string {
   return `${batch.key}.r`;
 }
 
-/** True where one request of the batch that this was a part of was sent alone already. */
+/** True for the rest of a batch whose first request was already sent as a canary. */
 export function isRest(batch: Pick<BatchRow, "lane">): boolean {
   return parseLane(batch.lane).group.endsWith(".r");
 }

@@ -1,7 +1,6 @@
-// What follows where a step of a batch throws what no part of it expected: an answer in a shape
-// that nobody foresaw, a mistake of an account or of ours. Each counts as a try, pauses grow, and a
-// row of them puts the batch aside. A store that does not answer, a lost lease and a stop are
-// waited out.
+// Handles an unexpected error of a step: an answer of unknown shape, a mistake of an account or of
+// ours. Each counts as a try, with growing pauses, and several in a row quarantine the batch. An
+// unreachable store, a lost lease and a stop do not count.
 
 import { isConnectionError, isStoreError, wordsOf } from "../format/client-error.ts";
 import { backoff } from "../runtime/backoff.ts";
@@ -28,7 +27,7 @@ export async function stepFailed(runtime: Runtime, lease: Lease, error: unknown)
   await lease.end((now) => ({ ...changes, ...(isAside ? { state: "quarantined" } : { nextAt: now + pauseMs }) }));
 }
 
-/** True for what is no fault of the step. */
+/** True for errors that are not the step's fault. */
 function passes(error: unknown): boolean {
   return error instanceof CallTimeout || isStoreError(error) || isConnectionError(error);
 }

@@ -105,8 +105,8 @@ export class Workers {
   }
 
   /**
-   * Leases batches before they are due, but for those that are leased already; as many as there are
-   * places, or one.
+   * Leases batches before they are due, except those that are leased already: as many as there are
+   * free places, at least one.
    */
   async hurry(keys: readonly string[]): Promise<void> {
     const limit = Math.min(keys.length, Math.max(1, MOST_LEASES - this.#running.size));
@@ -127,7 +127,7 @@ export class Workers {
     return this.#takeOut(keys, ({ providerBatchId }) => ({
       ...BEGUN_ANEW,
       state: providerBatchId === null ? "sealed" : "submitted",
-      // The two days after which a person has to decide begin anew.
+      // The two days after which an operator has to decide start again.
       firstRefusedAt: null,
     }));
   }
@@ -145,7 +145,7 @@ export class Workers {
     return this.#running.size === 0;
   }
 
-  /** Resolves when no operation runs any more. */
+  /** Resolves when no operation is running. */
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running.keys());
   }
@@ -173,7 +173,7 @@ export class Workers {
     }
   }
 
-  /** A list call that fails costs nothing: each batch is then asked for by its id. */
+  /** If the list call fails, each batch is retrieved by its id. */
   async #look(account: Account, leases: readonly Lease[]): Promise<void> {
     try {
       await listSeen(this.#runtime, account, leases);
@@ -284,7 +284,7 @@ export class Workers {
   async #wakeWaiting({ account, ledger }: BatchRow): Promise<void> {
     const states = ["waiting_capacity"] as const;
     const waiting = await this.#runtime.store.batches({ account, states, limit: WAITING_LOOKED_AT });
-    // One that waits for a day is too large for the limit itself.
+    // A batch that waits for a day is too large for the limit itself.
     const soon = this.#runtime.clock.now() + LONGEST_WAIT_MS;
     const first = waiting.findLast((batch) => batch.ledger === ledger && batch.nextAt <= soon);
     if (first !== undefined) await this.hurry([first.key]);

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../contract/types.ts";
 /** What an answer says. */
 export type AnswerText =
   | { readonly kind: "text"; readonly text: string }
-  /** The arguments of its one tool call, where the provider gives them as JSON and not as text. */
+  /** The arguments of its one tool call, if the provider gives them as JSON and not as text. */
   | { readonly kind: "value"; readonly value: unknown }
   /** Cut by its length, or a refusal: another try would end the same. */
   | { readonly kind: "final"; readonly why: string }
@@ -21,12 +21,12 @@ const ENDPOINTS: readonly string[] = [
   "/v1beta/generateContent",
 ];
 
-/** False for an endpoint whose answers nobody can read here. */
+/** True if `answerText` can read the answers of this endpoint. */
 export function hasText(endpoint: string): boolean {
   return ENDPOINTS.includes(endpoint);
 }
 
-/** Of an answer at one of these endpoints: its form shows at which. */
+/** The text of an answer from one of these endpoints. The form of the answer shows from which. */
 export function answerText(body: JsonObject): AnswerText {
   if (Array.isArray(body.output)) return ofResponse(body);
   if (Array.isArray(body.content)) return ofMessage(body);

@@ -1,6 +1,6 @@
-// The turns that a request is asked again with: the model's answer, and why it was refused. They
-// are kept beside the body, which stays as it was enqueued, and are added to it in each further
-// line, so that a line is the same in every process. Pure.
+// Builds the turns that are appended to a request for its next try: the model's answer, and why it
+// was refused. The store keeps them beside the body, which stays as enqueued, and each later line
+// appends them, so that a line is the same in every process. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { jsonObject } from "../../format/json-object.ts";
@@ -15,7 +15,7 @@ interface Written {
 }
 
 /**
- * Turns for the next try, as JSON text; null where the answer is empty or nested too deeply, or its
+ * Turns for the next try, as JSON text; null if the answer is empty or nested too deeply, or if its
  * endpoint has no turns. `answer`: the provider's answer in the format of the endpoint. `why`: a
  * sentence.
  */
@@ -42,7 +42,7 @@ export function withTurns(body: string, turns: string | null): string {
   return JSON.stringify({ ...whole, [field]: [...turnsOf(whole[field]), ...added] });
 }
 
-/** A text alone is the user's turn. */
+/** A plain text is the user's turn. */
 function turnsOf(given: Json | undefined): readonly Json[] {
   if (Array.isArray(given)) return given;
   if (typeof given === "string") return [{ role: "user", content: given }];
@@ -85,7 +85,10 @@ function ofResponse(answer: Loose, reason: string): Written | null {
   return written("input", own, results, { role: "user", content: reason });
 }
 
-/** The blocks as they are: those of thinking have signatures. Empty texts are refused. */
+/**
+ * Keeps the blocks unchanged, because thinking blocks have signatures. Drops empty texts, which the
+ * provider refuses.
+ */
 function ofMessage(answer: Loose, reason: string): Written | null {
   const content = objects(answer?.content).filter(({ type, text }) => type !== "text" || isText(text));
   if (!content.some(({ type }) => type === "text" || type === "tool_use")) return null;

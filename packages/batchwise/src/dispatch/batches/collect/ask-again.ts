@@ -66,7 +66,7 @@ function withoutTurns(
   return { ord, kind: "requeue", code: code ?? "", charged: true, notBefore: now, lane, appended };
 }
 
-/** `bytes`: of the longest line; null where an account refuses the line. */
+/** `bytes`: length of the longest line; null if an account refuses the line. */
 function measured(accounts: ResolvedOptions["accounts"], lane: string, body: string) {
   const { endpoint, model } = parseLane(lane);
   const bodyBytes = utf8Length(body);

@@ -47,8 +47,8 @@ export function isChecked({ batch: { lane } }: Lease): boolean {
 type OrdLine = readonly [ord: number, line: ResultLine];
 
 /**
- * Checks successes of members and passes each on; those that have ended already are left out. A
- * check that fails leaves its own request open: returns the first such error, or null.
+ * Checks successes of members and passes each on, except members that have ended already. A check
+ * that throws leaves its request open. Returns the first such error, or null.
  */
 export async function checkLines(
   runtime: Runtime,

@@ -105,7 +105,7 @@ export function classifyFailure(member: Member, line: ResultLine, rules: RetryRu
 export interface CheckedLine {
   readonly line: ResultLine;
   readonly member: Member;
-  /** Why its check refused it; null where it is right. */
+  /** Why its check refused it; null if it passed. */
   readonly why: string | null;
   /** Another try may end otherwise. */
   readonly mayPass: boolean;

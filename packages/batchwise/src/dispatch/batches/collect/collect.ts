@@ -141,7 +141,8 @@ class Collection {
       );
       const moved = (): void => {
         const now = clock.now();
-        // The end of a run cuts by itself.
+        // In a run with a time limit the end of the run stops the read, so no stall timer is
+        // needed.
         if (budget === null) stall.set(now + timeoutMs, now);
       };
       moved();

@@ -1,7 +1,7 @@
-// Ends a batch whose members are all decided: calls `onBatch` first, then cleans up at the provider
-// where the account does that, and writes `done` once that is over. So a process that dies in
-// between leaves a batch that is not done, and the next one does both again: at least once for each
-// batch. Only `onBatch` is tried again when it fails.
+// Ends a batch whose members are all settled: calls `onBatch`, cleans up at the provider if the
+// account does that, then writes `done`. A process that dies in between leaves a batch that is not
+// done, and the next process repeats both: each runs at least once per batch. Only `onBatch` is
+// retried when it fails.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { EndedBatch } from "../../contract/events.ts";
@@ -69,7 +69,7 @@ export class BatchEnder {
       this.#runtime.report(error, lease.context("deliver"));
       const failures = this.#failures.failed(key, clock.monotonic());
       const pauseMs = pauseAfterFailure(CALLBACK_SINK, failures, options.retry) ?? options.retry.maxBackoffMs;
-      // Nothing of it is at the provider any more: others may be sent meanwhile.
+      // Nothing of the batch runs at the provider, so its room is released for others.
       await lease.end((now) => ({ nextAt: now + pauseMs, releaseAt: now }));
       return false;
     }
@@ -91,10 +91,7 @@ function tellOfTime(runtime: Runtime, lease: Lease): void {
   }
 }
 
-/**
- * Deletes what the provider still has of the batch. A failure is told, and what it left stays
- * there.
- */
+/** Deletes the provider's batch and files. A failure is reported and not retried. */
 async function cleanUp(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
   const { cleanup } = account;

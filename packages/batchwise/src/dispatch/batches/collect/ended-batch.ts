@@ -1,5 +1,5 @@
-// Retrieves the provider's batch again before its results are read: it may be gone, or running
-// again.
+// Retrieves the provider's batch again before its results are read: it may have vanished, or be
+// running again.
 
 import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { Lease } from "../../runtime/lease/lease.ts";

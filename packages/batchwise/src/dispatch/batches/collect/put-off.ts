@@ -1,5 +1,5 @@
-// Puts the collecting of a batch off: how often it has failed decides how long it waits and when it
-// is put aside.
+// Postpones the collecting of a batch: the number of failures decides the pause, and when the batch
+// is quarantined.
 
 import { isError } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -12,14 +12,14 @@ import { isCheckFailed } from "./checked-answers.ts";
 
 const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 300_000;
-/** The code of results with very many lines that tell nothing. */
+/** The code of results with too many useless lines; see useless-lines.ts. */
 export const FOREIGN_LINES = "foreign_lines";
-/** How often results may be unreadable or gone before the batch is quarantined. */
+/** Unreadable or missing reads after which the batch is quarantined. */
 const UNREADABLE_TRIES = 20;
 
 /**
- * Tries again later, with growing pauses. `counts` marks failures that waiting alone does not cure:
- * after many of these the batch is quarantined.
+ * Retries later, with growing pauses. `counts`: true for failures that do not pass with time; after
+ * many of these the batch is quarantined.
  */
 export async function putOff(lease: Lease, code: string, message: string, counts: boolean, leastMs = 0): Promise<void> {
   const { batch } = lease;

@@ -1,4 +1,4 @@
-// Results that look whole and are not: the batch stays as it is and is read again. Reports the
+// Results that look complete and are not: the batch keeps its state and is read again. Reports the
 // first such read, and the last. batches/collect/unread-results.ts decides.
 
 import { countOf } from "../../../core/contract/errors.ts";
@@ -22,8 +22,8 @@ export class UnreadResults extends DispatchError {
 }
 
 /**
- * What is told when the provider's results stay shorter than its counts, and the members left are
- * charged.
+ * The error reported when results stay shorter than the provider's counts and the remaining members
+ * are charged.
  */
 export function stillMissing(batch: BatchRow, read: ResultsRead): DispatchError {
   const message = `${shortfall(batch, read)} Every read for an hour agreed: requests without a line (${read.remaining})`;

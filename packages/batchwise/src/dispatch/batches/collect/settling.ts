@@ -60,7 +60,10 @@ export class Settling {
   #checkFailed: DispatchError | null = null;
   #isBadHour = false;
 
-  /** `unread`: successes in lines that are not read, beside so many that are. */
+  /**
+   * `unread`: given the number of successes read, returns the number of successes in lines that are
+   * not read.
+   */
   constructor(runtime: Runtime, lease: Lease, unread: (succeeded: number) => number) {
     this.#runtime = runtime;
     this.#lease = lease;
@@ -89,7 +92,7 @@ export class Settling {
     return this.#isFull || this.#isHeldLong();
   }
 
-  /** Of a member, in any order. */
+  /** Takes the line of a member. Lines may come in any order. */
   async take(ord: number, line: ResultLine): Promise<void> {
     if (isSuccess(line)) {
       this.#failures.succeeded(ord);

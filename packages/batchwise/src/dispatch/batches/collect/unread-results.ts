@@ -9,12 +9,12 @@ import type { BatchRow } from "../../contract/store/rows.ts";
 
 /** The reads so far that found fewer lines than the provider counts; kept in `batch.shortReads`. */
 export interface ShortReads {
-  /** The most lines of requests that ran that one of them has found. */
+  /** Largest number of lines of executed requests that a read found. */
   readonly lines: number;
-  /** How many have found so many, and when the first of these was. */
+  /** Reads that found this number, and the time of the first. */
   readonly agreed: number;
   readonly since: number;
-  /** All of them in a row that found no more than was known: the pauses grow with these. */
+  /** Reads in a row without progress; pauses grow with it. */
   readonly tries: number;
 }
 
@@ -22,7 +22,7 @@ export interface ShortReads {
 export interface ResultsRead {
   /** Requests that have run by the provider's own count; null: it gives none. */
   readonly counted: number | null;
-  /** Lines that the results must have, as far as anything tells; see `linesDue`. */
+  /** Minimum lines in the results, by `linesDue`; null if unknown. */
   readonly due: number | null;
   /** Lines of this batch, each member's once, that say that the request has run. */
   readonly lines: number;
@@ -38,7 +38,7 @@ export type Reading =
   | { readonly kind: "whole" }
   | { readonly kind: "agreed" }
   /**
-   * Read again after a while. `isStuck`: so many reads have not agreed that a person has to look.
+   * Read again after `waitMs`. `isStuck`: too many reads have differed, so an operator has to look.
    */
   | { readonly kind: "unread"; readonly reads: ShortReads; readonly waitMs: number; readonly isStuck: boolean };
 
@@ -48,8 +48,7 @@ const FIRST_PAUSE_MS = 5_000;
 const PAUSE_GROWTH = 4;
 const LONGEST_PAUSE_MS = 40 * 60_000;
 /**
- * Reads without progress after which the batch is put aside; reached only where they keep
- * differing.
+ * Reads without progress after which the batch is quarantined; reached only if they keep differing.
  */
 const MOST_TRIES = 20;
 
@@ -64,12 +63,11 @@ export function afterReading(read: ResultsRead, before: ShortReads | null, now: 
 }
 
 /**
- * Lines that the results of a batch that has ended must have; null: nothing tells. `found`: the
- * lines of its members that were read, whatever they say. Where there is none, a batch that is
- * `done` has not shown its results yet, whatever the provider counts. One that was cut short may
- * have run nothing, so it counts as unread only while there are no counts either, and unless every
- * member is to be cancelled. One that is `done` and counts fewer requests than it was sent is still
- * being read by the provider: all are due.
+ * Minimum lines in the results of an ended batch; null if unknown. `found`: the lines of its
+ * members that were read, whatever they say. Without any line, a `done` batch has not published its
+ * results yet. A cut-short batch may have run nothing: it is unread only without counts, and not if
+ * every member has a pending cancel. If a `done` batch counts fewer requests than it was sent, the
+ * provider is still reading it: all lines are due.
  */
 export function linesDue(
   seen: Pick<ProviderBatch, "state" | "total">,
@@ -83,7 +81,10 @@ export function linesDue(
   return seen.state === "done" || showsNothing ? Math.max(counted ?? 0, remaining) : counted;
 }
 
-/** A read with more lines begins anew; one with fewer is plainly cut, and agrees with nothing. */
+/**
+ * A read with more lines starts the count again; a read with fewer was cut, and agrees with no
+ * other.
+ */
 function extended(lines: number, before: ShortReads | null, now: number): ShortReads {
   if (before === null || lines > before.lines) return { lines, agreed: 1, since: now, tries: 1 };
   const agreed = before.agreed + (lines === before.lines ? 1 : 0);

@@ -1,4 +1,4 @@
-// Bounds a download that could go on for ever without a word about the batch.
+// Bounds a download that could go on endlessly without a line for the batch.
 
 import { FOREIGN_LINES } from "./put-off.ts";
 

@@ -20,7 +20,7 @@ import { maySplitAt } from "./split-budget.ts";
 const CHUNK = 10_000;
 /** Halves wait this long for their other members, in ms, so that each is sealed as one. */
 const GATHER_MS = 1_000;
-/** The rest of a refused batch waits this long for the result of the request sent alone, in ms. */
+/** The rest of a refused batch waits this long for the result of its canary, in ms. */
 const REST_MS = 300_000;
 
 export async function dispose(runtime: Runtime, lease: Lease): Promise<void> {

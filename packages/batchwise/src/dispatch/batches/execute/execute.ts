@@ -164,8 +164,8 @@ class Execution {
   }
 
   /**
-   * Runs what is open. What ended before an error or a stop is settled all the same; after a lost
-   * lease nothing is.
+   * Runs the open members. Settles members that ended before an error or a stop; after a lost lease
+   * it settles nothing.
    */
   async all(): Promise<void> {
     const { clock, stopping, events } = this.#runtime;
@@ -208,10 +208,7 @@ class Execution {
     }
   }
 
-  /**
-   * The lines of open members, without those that were cancelled or whose deadline has passed by
-   * now.
-   */
+  /** The lines of open members, except cancelled ones and those whose deadline has passed. */
   async *#open(): AsyncGenerator<string> {
     const { store, clock } = this.#runtime;
     const { key: batchKey } = this.#lease.batch;

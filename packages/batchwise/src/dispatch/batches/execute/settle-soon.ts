@@ -95,7 +95,7 @@ export class SettleSoon {
   #wait(waits: boolean): void {
     this.#isWaiting = waits;
     this.#onWaiting(waits);
-    // A lease that is lost meanwhile ends the pass by itself.
+    // If the lease is lost meanwhile, the pass ends.
     if (!this.#lease.isOver) this.#lease.write((now) => ({ releaseAt: waits ? now : null })).catch(() => {});
   }
 }

@@ -11,7 +11,7 @@ const MOST_PAGES = 1_000;
 interface PageOptions {
   /** Called before each call. */
   readonly onCall?: () => void;
-  /** The limit of the next call, in ms, where it is not the account's. */
+  /** Time limit of the next call, in ms. Default: the account's. */
   readonly limitMs?: () => number;
   /** The cursor of the first page. Default: the list's beginning. */
   readonly from?: string | null;

@@ -1,6 +1,6 @@
-// Finds the provider batch of a create whose answer was lost, before anything is sent again: asks
-// for its tag, or reads one complete listing back to before the attempt, and decides by
-// batches/find/adoption.ts. Only a look that began after timeout and grace, and that shows nothing,
+// Finds the provider batch of a create whose answer was lost, before anything is sent again:
+// searches for its tag, or reads one complete listing back to before the attempt, and decides by
+// batches/find/adoption.ts. Only a search that began after timeout and grace, and found nothing,
 // allows a new attempt.
 
 import { hasEnded, type ProviderBatch } from "../../contract/account.ts";
@@ -59,8 +59,8 @@ async function sendAgain(runtime: Runtime, lease: Lease): Promise<void> {
 }
 
 /**
- * The listed ids that belong to a batch of the store, or did; those that a batch recorded as
- * foreign do not count.
+ * The listed ids that belong, or once belonged, to a batch of the store. Ids recorded as foreign do
+ * not count.
  */
 async function knownIds(runtime: Runtime, { account }: Lease, listed: readonly ProviderBatch[]): Promise<Set<string>> {
   const known = new Set<string>();

@@ -13,11 +13,11 @@ import { afterBatchFailure, PAUSE_MS } from "../submit/after-failure.ts";
 const MINUTE = 60_000;
 const POLL_GROWTH = 1.5;
 const POLL_MOST_MS = 5 * MINUTE;
-/** Of a batch that should have ended by now. */
+/** Longest time between polls of a batch that should have ended by now. */
 const STUCK_POLL_MOST_MS = 60 * MINUTE;
 /**
- * From this share of settled members on, polls are as close as at the start, but for this share of
- * the batch's age.
+ * From this share of settled members on, the time between polls is NEARLY_AGE of the batch's age,
+ * and at least the account's `pollMs`.
  */
 const NEARLY_DONE = 0.9;
 const NEARLY_AGE = 0.01;
@@ -27,7 +27,7 @@ const NEARLY_AGE = 0.01;
 const VANISHED_LOOKS = 6;
 const VANISHED_MS = 10 * MINUTE;
 const VANISHED_PAUSE_MS = 2 * MINUTE;
-/** When a batch that was put aside for it is looked for again. */
+/** Time until the next look for a vanished batch that is quarantined. */
 const LOST_PAUSE_MS = 60 * MINUTE;
 const VANISHED = { code: "batch_vanished", message: "The provider does not know the batch any more." };
 
@@ -37,8 +37,8 @@ export interface PollCase extends BatchCase {
 }
 
 /**
- * After a poll that reached the provider. `null` for a batch that the provider does not know (any
- * more).
+ * Decides after a poll that reached the provider. `seen`: null if the provider does not know the
+ * batch.
  */
 export function afterPoll(at: PollCase, seen: ProviderBatch | null): Plan {
   if (seen === null) return afterVanished(at);
@@ -47,8 +47,8 @@ export function afterPoll(at: PollCase, seen: ProviderBatch | null): Plan {
 }
 
 /**
- * A batch that the provider ended, or is ending, for the account's credit or key says so of all
- * others, also where it has results: no create has to find that out again.
+ * Pauses the account if the provider ended the batch, or is ending it, because of credit or the
+ * key, even if it has results, so that no create has to fail first.
  */
 function pausing(decided: Plan, failure: Failure | null, now: number): Plan {
   if (failure?.kind !== "authOrBilling" || decided.forget) return decided;
@@ -77,10 +77,10 @@ function pauseOf({ batch, account, now, stuckAfterMs }: PollCase, { total, settl
 }
 
 /**
- * Why the batch failed as a whole; null where it has results, or has not failed. A reason comes
- * before result files: Azure names both files of a batch that it failed, and they are empty. Where
- * the provider counts requests that have run, the files come first, also before they are named:
- * what has a line there is not to run again.
+ * Why the batch failed as a whole; null if it has results, or has not failed. A reason counts more
+ * than result files: Azure names both files of a batch that it failed, and they are empty. If the
+ * provider counts requests that have run, the files are read first, even before they are named: a
+ * request with a line in them must not run again.
  */
 export function failureIn(seen: ProviderBatch): Failure | null {
   if (seen.state !== "failed") return null;
@@ -90,8 +90,8 @@ export function failureIn(seen: ProviderBatch): Failure | null {
 }
 
 /**
- * A fresh batch may not be readable yet, and a list or a proxy may err for a while. One that stays
- * away may have run: an operator decides, we never re-send. It is looked for again each hour.
+ * A batch may be missing because it is new, or because a list or proxy errs. If it stays missing it
+ * may have run, so it is never re-sent: an operator decides, and a sweep looks for it each hour.
  */
 function afterVanished({ batch, account, now }: PollCase): Plan {
   if (isFresh(batch, account, now)) return plan(batch.state, now + account.pollMs, { lastError: VANISHED });

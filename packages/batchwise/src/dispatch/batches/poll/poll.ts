@@ -24,9 +24,9 @@ import { blameMembers } from "../submit/expire-members.ts";
 import { tellOfFigure, tellOfRefusal } from "../submit/tell-of-refusal.ts";
 import { afterPoll, failureIn, isFresh } from "./after-poll.ts";
 
-/** Pages of a list read beyond those that the wanted batches alone would fill. */
+/** Extra pages of a list, beyond the number that the wanted batches would fill. */
 const SPARE_PAGES = 3;
-/** A list's share of a run's remaining time: batches that it misses are asked for by id. */
+/** Share of a run's remaining time for the list; batches that it misses are retrieved by id. */
 const LIST_SHARE = 1 / 3;
 
 /** Rounds a time up to the next multiple of `intervalMs`. */
@@ -35,8 +35,8 @@ export function roundUpToInterval(at: number, intervalMs: number): number {
 }
 
 /**
- * Polls one batch: uses what a list call saw, else asks by id. Ends the lease unless results can be
- * collected.
+ * Polls one batch: takes it from the last list call, else retrieves it by id. Ends the lease unless
+ * results can be collected.
  */
 export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;
@@ -83,15 +83,15 @@ export async function poll(runtime: Runtime, lease: Lease): Promise<void> {
   tellOfRefusal(runtime, batch, decided, isWritten, "retrieve");
 }
 
-/** A batch that fails for a limit that is used up waits. */
+/** Reports a used-up limit; the batch waits. */
 function tellOfLimit({ troubles }: Runtime, lease: Lease, failure: Failure | null): void {
   if (failure?.kind !== "tokenLimit") return;
   troubles.add({ error: new Error(failure.message), failure, context: lease.context("retrieve") });
 }
 
 /**
- * What the look says of the batch's lane, written first: the next owner would not see it again. A
- * batch that was taken says something only of a lane about which something is known.
+ * Records what the poll shows about the lane, before the batch's own row: a later owner cannot see
+ * it again. An accepted batch matters only if some lane has a record.
  */
 async function noteLane(runtime: Runtime, batch: BatchRow, plan: Plan, failure: Failure | null): Promise<void> {
   if (plan.disposal?.kind === "faults") await noteFaults(runtime, batch, failure, "retrieve");
@@ -123,9 +123,9 @@ async function blamed(runtime: Runtime, lease: Lease, seen: ProviderBatch | null
 }
 
 /**
- * An unverified batch that has ended and will have no result that would show whose it is may not be
- * ours. One that is gone may have been, and have run. One that is done, or has no counts yet, may
- * have results that are not shown yet.
+ * True if an unverified batch has ended without a result that could prove it ours. False while
+ * results may still appear (done, or no counts yet), and if it vanished, because it may have been
+ * ours and have run.
  */
 function provesNothing(seen: ProviderBatch | null, plan: Plan): boolean {
   if (seen === null || !hasEnded(seen)) return false;
@@ -147,7 +147,7 @@ function seenChanges(
   const ledger = ledgers.get(batch.ledger) ?? null;
   const accepted = plan.state === "running" && batch.state === "submitted" ? acceptedOn(ledger, batch, now) : null;
   const over = isTaken(batch, plan) ? outageOver(batch, ledgers.get(batch.account), now) : null;
-  // What shows that the account is paused proves nothing of its room.
+  // A batch that pauses its account proves nothing about the account's room.
   const isPaused = plan.pauseAccountUntil !== null;
   const [proof, other] = isPaused ? [] : [accepted, over].filter((change) => change !== null);
   const isOneLedger = proof !== undefined && proof.name === other?.name;
@@ -159,7 +159,7 @@ function seenChanges(
   };
 }
 
-/** True where this look is the first to show that the provider has taken the batch to work. */
+/** True if this poll is the first to show that the provider has started the batch. */
 function isTaken({ state }: BatchRow, plan: Plan): boolean {
   const isOn = plan.state === "running" || (plan.state === "collecting" && !plan.forget);
   return state === "submitted" && isOn && plan.disposal === null;
@@ -178,8 +178,8 @@ function acceptedOn(ledger: LedgerRow | null, { tokens }: BatchRow, now: number)
 }
 
 /**
- * A batch that was sent during an outage, and taken, proves that the outage is over. It says
- * nothing of a key that was refused later.
+ * A batch that was sent during an outage and accepted proves that the outage has ended. It proves
+ * nothing about a key that was refused later.
  */
 function outageOver(batch: BatchRow, ledger: LedgerRow | undefined, now: number): LedgerChanges | null {
   const outage = outageOn(ledger, now);
@@ -203,9 +203,9 @@ async function pollFailed(runtime: Runtime, lease: Lease, error: unknown): Promi
 }
 
 /**
- * Sets `lease.seen` from one list call for several batches of an account. Batches that it does not
- * find are left to `poll`, which asks by id: in an account full of other clients' batches that
- * takes fewer calls than the whole list.
+ * Sets `lease.seen` from one list call for several batches of an account. `poll` retrieves the
+ * batches that it does not find by id: in an account full of other clients' batches that takes
+ * fewer calls than the whole list.
  */
 export async function listSeen(runtime: Runtime, account: Account, leases: readonly Lease[]): Promise<void> {
   const wanted = new Map(leases.map((lease) => [lease.batch.providerBatchId, lease]));
@@ -229,8 +229,8 @@ export async function listSeen(runtime: Runtime, account: Account, leases: reado
 
 /**
  * Cancels a batch at the provider when all of its open members are cancelled. Later polls see the
- * result. Where the provider does not cancel it, the batch is polled: it ends there all the same,
- * and the next step asks once more.
+ * result. If the cancel fails, the batch is polled until it ends, and the next step retries the
+ * cancel.
  */
 export async function cancelBatch(runtime: Runtime, lease: Lease): Promise<void> {
   const { account, batch } = lease;

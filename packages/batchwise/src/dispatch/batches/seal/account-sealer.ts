@@ -85,8 +85,8 @@ export class AccountSealer {
   }
 
   /**
-   * A request over a limit that was learned goes alone: what was learned may be wrong, and holds
-   * nothing behind it back.
+   * Seals a request that exceeds a learned limit in a batch of its own: the limit may be wrong, and
+   * the request must not block those behind it.
    */
   async #sealAlone(
     input: SealInput,

@@ -28,7 +28,7 @@ import {
 } from "./cache-state.ts";
 import type { LaneCloser, Ledgers } from "./lane-closer.ts";
 
-/** A batch that was announced so long ago and is not in the store is not sealed any more, in ms. */
+/** Age after which an announced batch that is not in the store will not be sealed, in ms. */
 const ANNOUNCED_MS = 120_000;
 const PAGE = 1_000;
 
@@ -92,7 +92,7 @@ export class CachePriming {
     while ((await store.amend(change, sinks, clock.now())).length === PAGE);
   }
 
-  /** When a lane closes, if its slot decides that; null if the lane does by itself. */
+  /** When the lane is due, if its slot decides that; null if the lane's own thresholds decide. */
   closesAt(lane: LaneRow, alone: (lane: LaneRow) => number, now: number): number | null {
     const cached = cacheLaneOf(lane.lane);
     if (cached === null) return null;
@@ -154,7 +154,10 @@ export class CachePriming {
     return false;
   }
 
-  /** For a lane that is due: the account whose cache has the prefixes, while it lives. */
+  /**
+   * For a lane that is due: the account whose cache has the prefixes; null once the cache has
+   * expired.
+   */
   warm(lane: LaneRow, { first }: Serving<Account>, now: number): Account | null {
     const cached = cacheLaneOf(lane.lane);
     const priming = cached === null ? null : this.#primingOf(primingMark(cached));

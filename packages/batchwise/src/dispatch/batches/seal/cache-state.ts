@@ -1,6 +1,6 @@
-// The state of the requests that wait for the first ones of their cached prefixes, in a mark of the
-// store for all processes: absent while a slot fills, then `first` while the first requests run,
-// `next` while those in place of failed ones run, and `open` while the cache lives. Pure.
+// The state of requests that wait until the first requests have cached their prefixes. All
+// processes share it in a mark of the store: absent while a slot fills, `first` while the first
+// requests run, `next` while replacements of failed ones run, `open` while the cache lives. Pure.
 
 import type { MarkRow } from "../../contract/store/ledger-rows.ts";
 import type { LaneRow } from "../../contract/store/probe.ts";
@@ -128,8 +128,8 @@ export function afterLook(priming: Priming, rows: SlotRows, sent: SentFirst, now
 }
 
 /**
- * Requests with an earlier deadline go without the cache: half of their time is over, or all but
- * the last minute.
+ * Requests with an earlier deadline go without the cache: half of their time has passed, or only
+ * the last minute is left.
  */
 export function lateBefore({ since }: Priming, now: number): number {
   return now + Math.max(now - since, DEADLINE_LEAD_MS) + 1;

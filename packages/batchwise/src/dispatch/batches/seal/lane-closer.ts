@@ -1,7 +1,7 @@
-// Closes one batch of one lane: asks the accounts that serve it, best first, and then those that
-// take what these leave: of tails the fallback accounts, of urgent requests the others. Ends what
-// no account takes: tails, as `onTail` says, and requests that are too large for all. When a lane
-// closes is for sealer.ts to decide.
+// Seals one batch of a lane at the best account that accepts it: first-choice accounts, then
+// second-choice ones, which are fallback accounts for tails and all others for urgent requests.
+// Fails requests that no account accepts: tails, by `onTail`, and requests too large for all.
+// sealer.ts decides when a lane is due.
 
 import type { Openness } from "../../accounts/lane-health.ts";
 import { outageOn } from "../../accounts/outage.ts";
@@ -34,7 +34,7 @@ interface Refused {
   readonly refusals: readonly SealRefusal[];
   /** By ledger. */
   readonly noRoom: ReadonlyMap<string, NoRoom>;
-  /** The first request of the lane, where it is too large for an account. */
+  /** The first request of the lane, if it is too large for an account; else null. */
   readonly tooLarge: Refusal["head"];
 }
 
@@ -61,8 +61,8 @@ export class LaneCloser {
   }
 
   /**
-   * Closes one batch of the lane at the best account that takes it. True when the lane should be
-   * looked at again. `preferred`: is asked before the others that serve the lane.
+   * Seals one batch of the lane at the best account that accepts it. Returns true if the lane
+   * should be tried again. `preferred`: tried before the other accounts of the lane.
    */
   async close(
     lane: LaneRow,
@@ -85,7 +85,7 @@ export class LaneCloser {
     return answer.kind === "sealed";
   }
 
-  /** Ends what no account takes, ever. False if nothing has ended. */
+  /** Fails requests that no account will ever accept. False if none failed. */
   async #endLeft(
     lane: LaneRow,
     accounts: readonly Account[],
@@ -108,7 +108,7 @@ export class LaneCloser {
     return !(await this.#runtime.limits.isStopped(lane.lane));
   }
 
-  /** Closes the announced batch `key` at one of these accounts. Ends nothing that none takes. */
+  /** Seals the announced batch `key` at one of these accounts. Never fails a request. */
   async closeAt(lane: LaneRow, accounts: readonly Account[], ledgers: Ledgers, key: string): Promise<boolean> {
     const { kind } = await this.#ask(lane, accounts, ledgers, key);
     return kind === "sealed";
@@ -147,7 +147,7 @@ export class LaneCloser {
       const { name: account, minRequests } = minimumOf(choice.account);
       if (result.reason === "price_limit" && minRequests === 1) return { kind: "unpaid" };
       if (result.reason === "head_too_large") tooLarge = result.head;
-      // What is kept for another lane is booked, as far as this one can tell.
+      // Room held back for another lane counts as booked.
       const keptElsewhere = this.#waiting.isHeldBack(lane.lane, choice.ledger) ? 1 : 0;
       const booked = keptElsewhere + (ledgers.get(choice.ledger)?.batches ?? 0);
       choices.push(choice);
@@ -167,21 +167,21 @@ export class LaneCloser {
     return accounts.filter((account) => !isClosed(account) && !isOnTrial(account, ledgers, now));
   }
 
-  /** As last read: a probe that was sent in this turn counts. */
+  /** By the pauses as last read; a probe sent in this turn is already in them. */
   #opennessAt({ lane }: LaneRow, { name: account }: Account, now: number): Openness {
     return opennessOf(this.#runtime.lastPauses, { ...parseLane(lane), account }, now);
   }
 
-  /** No account takes what may not be paid: the lane waits. */
+  /** Stops the lane at its spending limit, and reports that once. */
   async #tellOfLimit(lane: string): Promise<void> {
     const error = await this.#runtime.limits.stop(lane);
     if (error !== null) this.#runtime.report(error, { operation: "seal" });
   }
 
-  /** Whether the accounts that come second take what those that come first did not. */
+  /** True if the second-choice accounts should be tried. */
   #leaves(lane: LaneRow, { first }: Serving<Account>, { refusals, noRoom }: Refused): boolean {
     if (!parseLane(lane.lane).urgent) return isLeft(lane, first.length, refusals);
-    // Room at a fallback account is worth a wait. All else may last.
+    // Waits if a first-choice account will have room. Any other refusal may be permanent.
     const waits = [...noRoom.values()].some(({ reason }) => reason === "full" || reason === "no_headroom");
     const isLastMinute = lane.deadlineAt !== null && lane.deadlineAt - DEADLINE_LEAD_MS <= this.#runtime.clock.now();
     return !waits || isLastMinute;
@@ -196,8 +196,8 @@ export class LaneCloser {
   }
 
   /**
-   * Tells of the tail and, where `onTail` says so, fails it one by one: what arrives meanwhile may
-   * make it a batch.
+   * Reports the tail and, with `onTail: "fail"`, fails its requests one by one, because new
+   * requests may complete a batch meanwhile.
    */
   async #endTail(
     lane: LaneRow,
@@ -220,7 +220,7 @@ export class LaneCloser {
     return true;
   }
 
-  /** What was learned of an account does not count: it may be wrong, and ends no request. */
+  /** Ignores learned limits: they may be wrong, so they never fail a request. */
   #fitsSomewhere(head: NonNullable<Refusal["head"]>, accounts: readonly Account[]): boolean {
     const { thresholds } = this.#runtime.options;
     return accounts.some(({ capabilities: { limits } }) => {
@@ -242,7 +242,7 @@ export class LaneCloser {
   }
 }
 
-/** The second answer; where it is a refusal too, with what the first accounts said. */
+/** The second answer; if it is a refusal, merged with the first. */
 function joined(first: Refused, second: Answer): Answer {
   if (second.kind !== "refused") return second;
   const { choices, refusals, noRoom, tooLarge } = second.why;

@@ -69,7 +69,7 @@ export class Sealer {
     this.#priming = new CachePriming(runtime, this.#closer);
   }
 
-  /** Closes batches of all waiting requests, or of those in these lanes. */
+  /** Seals all waiting requests, or those of these lanes. */
   flush(lanes?: readonly string[]): void {
     this.flushes.add(this.#runtime.clock.now(), lanes);
     this.#runtime.sealing.wake();
@@ -95,8 +95,8 @@ export class Sealer {
     for (const [lane, sums] of lanes) {
       const wasFull = this.#isFull(lane);
       this.#added.set(lane, sumOf(this.#added.get(lane) ?? NOTHING, sums));
-      // Only a lane that becomes full wakes the loop: one that was full waits for capacity, not for
-      // requests.
+      // Only a lane that becomes full wakes the loop: a lane that was full already waits for
+      // capacity, not for requests.
       if (!wasFull && this.#isFull(lane)) sealing.wake();
     }
   }
@@ -119,7 +119,7 @@ export class Sealer {
     return this.#priming.closesAt(lane, alone, now) ?? alone(lane);
   }
 
-  /** Callers know the lane of a request without its place among those that share a cache. */
+  /** Callers name the base lane, without the suffix of requests that share a cache. */
   #flushedAt(lane: string): number {
     const lanes = [lane, cacheLaneOf(lane)?.base ?? lane];
     return Math.max(...lanes.flatMap((one) => [this.flushes.lastOf(one), this.#runtime.flushedAt(one)]));
@@ -211,7 +211,7 @@ export class Sealer {
     return Math.min(deadlineAt, held.until, look.kind === "wait" ? look.until : Number.POSITIVE_INFINITY);
   }
 
-  /** True if one request of the lane must be sent alone, because no account takes more. */
+  /** True if the lane may only send a probe of one request, because no account accepts more. */
   #needsProbe({ lane }: LaneRow, { first }: Serving<Account>, now: number): boolean {
     const { lastPauses } = this.#runtime;
     if (lastPauses.healths.size === 0) return false;

@@ -35,7 +35,7 @@ export function isLeft(lane: Left, serving: number, refusals: readonly SealRefus
 }
 
 /**
- * True if the lane waits for money alone: no account accepts as few requests as its payers can pay.
+ * True if the lane waits only for money: no account accepts as few requests as its payers can pay.
  * `serving`: all accounts of the lane, with their minima.
  */
 export function lacksMoney(
@@ -46,7 +46,7 @@ export function lacksMoney(
   if (unpaid.length === 0) return false;
   const least = Math.min(...unpaid.map(({ minRequests }) => minRequests));
   const never = refusals.filter(({ reason }) => reason === "too_few" || reason === "head_too_large");
-  // An account that was not asked may still take fewer.
+  // An account that was not tried may still accept fewer.
   return serving.every(
     ({ name, minRequests }) => minRequests >= least || never.some(({ account }) => account === name),
   );

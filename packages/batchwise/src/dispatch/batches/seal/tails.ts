@@ -33,7 +33,7 @@ export class Tails {
     this.#runtime.report(new DispatchError("BELOW_MINIMUM", message), { operation: "seal" });
   }
 
-  /** The lane has a batch again, so a later tail is reported anew. */
+  /** Call when the lane has a batch again: its next tail is reported again. */
   forget(lane: string): void {
     this.#toldAt.delete(lane);
   }

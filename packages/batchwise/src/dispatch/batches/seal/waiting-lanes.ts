@@ -43,7 +43,7 @@ export class WaitingLanes {
     else this.#waiting.set(lane.lane, { lane: lane.lane, since, kept, seen: this.#turn });
   }
 
-  /** Call if the lane got its batch. Its next one waits behind those that wait now. */
+  /** Call when the lane has got its batch. Its next batch waits behind the lanes that wait now. */
   sealed(lane: string): void {
     this.#waiting.delete(lane);
   }

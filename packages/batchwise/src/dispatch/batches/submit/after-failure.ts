@@ -27,19 +27,19 @@ const CAPACITY_MOST_MS = 60 * MINUTE;
  */
 const CAPACITY_STRIKES = 6;
 const CAPACITY_AGE_MS = 120 * MINUTE;
-/** How long an account without money or with a bad key is left alone. */
+/** Pause of an account that is out of credit or has a bad key. */
 export const PAUSE_MS: number = 15 * MINUTE;
 /**
- * How often a batch that was accepted may fail in words of rights or money. Words may deceive, so
- * from then on one request goes alone. A call that is refused with 401, 402 or 403 blames the
- * account however often it comes.
+ * Failures about rights or money after which an accepted batch is treated as refused as a whole,
+ * because such messages can be wrong. A call refused with 401, 402 or 403 always blames the
+ * account.
  */
 const DENIALS = 2;
 const ABSENT: OutcomeError = { code: "not_created", message: "The provider has no such batch." };
 
 /**
- * After an upload or a create that did not succeed. For uploads `unknown` is harmless: nothing runs
- * from a file. The evidence matters where the batch is refused as a whole.
+ * Decides after a failed upload or create. For uploads `unknown` is harmless: a file runs nothing.
+ * The evidence matters only if the batch is refused as a whole.
  */
 export function afterSubmitFailure(at: BatchCase, failure: Failure, operation: "upload" | "create"): Plan {
   const words = wordsOf(failure);
@@ -56,8 +56,8 @@ function isFilePending(failure: Failure): boolean {
 }
 
 /**
- * The batch may run: look for it, or, where an idempotency token makes that safe, send it again
- * after a pause.
+ * The batch may run: look for it, or, if an idempotency token makes that safe, send it again after
+ * a pause.
  */
 function afterLostCreate({ batch, account, now }: BatchCase, words: OutcomeError): Plan {
   const streak = extendStreak(batch, batch.submitStartedAt ?? now);
@@ -101,7 +101,7 @@ export function afterAbsence(at: BatchCase): Plan | null {
   return plan(account.capabilities.tag === "none" ? "sealed" : "unknown", nextAt, { lastError: undefined });
 }
 
-/** `error`: for its members, where they end. */
+/** `error`: the outcome error of members that end. */
 function decisionOn(at: BatchCase, streak: FailureStreak | null, error: OutcomeError): Plan | null {
   const { batch, othersAccepted, now } = at;
   const decision = decideRetry(batch.requests, streak, othersAccepted);
@@ -123,7 +123,7 @@ function wordsOf({ code, message }: Failure): OutcomeError {
   return { code, message };
 }
 
-/** Of a part of a batch that was divided the first failure counts. */
+/** For part of a split batch the first such failure counts. */
 function afterDenial(at: BatchCase, error: OutcomeError): Plan {
   const { batch, now } = at;
   if (batch.wholeFailures >= DENIALS || parseLane(batch.lane).group !== "") {
@@ -136,7 +136,7 @@ function afterDenial(at: BatchCase, error: OutcomeError): Plan {
 }
 
 /**
- * True where the failure blames the batch and none of its lines, or may. Of a batch that was
+ * True if the failure blames the whole batch and no line, or may do so. The batch was either
  * accepted, or not sent.
  */
 export function isWholeFailure(batch: BatchRow, failure: Failure): boolean {
@@ -150,7 +150,7 @@ function linesOf(batch: BatchRow, { lines }: Extract<Failure, { kind: "invalidRe
   return lines.filter(({ line }) => line >= 1 && line <= batch.requests);
 }
 
-/** `forget`: the provider had accepted the batch, which is over now. */
+/** `forget`: the provider had accepted the batch; its provider batch has ended. */
 function afterKnownFailure(at: BatchCase, failure: Exclude<Failure, { kind: "unknown" }>, forget: boolean): Plan {
   const { batch, now } = at;
   const lastError = wordsOf(failure);
@@ -190,8 +190,8 @@ function afterTokenLimit(at: BatchCase, failure: Extract<Failure, { kind: "token
   const common = { lastError: wordsOf(failure), forget, ledger: { learnedTokens, pause } };
   const isTooLarge = batch.tokens > (failure.limitTokens ?? learnedLimit(ledger, now));
   if (isTooLarge && batch.requests === 1) {
-    // It says nothing of the room for others, and takes none while it waits for a higher limit: for
-    // a day, as long as what was learned holds.
+    // The refusal tells nothing about other batches, so the ledger is not paused. The batch
+    // releases its reservation and waits a day, as long as a learned limit is valid.
     const learned = { learnedTokens, pause: null };
     return plan("waiting_capacity", now + LEARNED_FOR_MS, { ...common, ledger: learned, release: true });
   }

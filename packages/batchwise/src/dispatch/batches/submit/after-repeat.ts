@@ -22,10 +22,9 @@ export function mayRunUnderToken(batch: BatchRow, account: StepAccount): boolean
 }
 
 /**
- * After an upload or a create that failed while an earlier create may run. A provider that blames
- * lines, or names its limit, has looked the token up: nothing runs, and the refusal counts as ever.
- * Nothing else proves that: a refusal for no reason may be that of an account which refuses
- * everything.
+ * After an upload or a create that failed while an earlier create may run. If the provider blames
+ * lines or a token limit, it knows the token: nothing runs, and the refusal counts as usual. No
+ * other refusal proves that: the account may be refusing everything.
  */
 export function afterFailedRepeat(at: BatchCase, failure: Failure, operation: "upload" | "create"): Plan {
   const plan = afterSubmitFailure(at, failure, operation);

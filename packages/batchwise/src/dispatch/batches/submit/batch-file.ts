@@ -1,6 +1,7 @@
-// Whether a batch's lines travel in its create or in a file that is uploaded first. Pure. Chosen
-// with the first intent: every later attempt does the same, whatever the account's `maxInlineBytes`
-// is by then. So the row of a batch whose process died says whether a create may have been sent.
+// Decides whether a batch's lines travel in its create or in a file that is uploaded first. Pure.
+// The first intent decides, and every later attempt does the same, even if the account's
+// `maxInlineBytes` has changed. So the row of a batch whose process died shows whether a create may
+// have been sent.
 
 import type { Account } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";

@@ -33,7 +33,9 @@ export type Gate =
   | { readonly kind: "wait"; readonly by: "operator" | "account"; readonly until: number; readonly isUnmade: boolean }
   /** The requests return to their lane. */
   | { readonly kind: "requeue"; readonly code: string }
-  /** One request goes alone, to find out what the account takes; the others follow. */
+  /**
+   * One request is sent as a canary, to find out whether the account accepts it; the others follow.
+   */
   | { readonly kind: "canary"; readonly outage: Outage; readonly error: OutcomeError };
 
 export function beforeSubmit(view: SubmitView): Gate {
@@ -61,8 +63,8 @@ function whileHeld({ batch, pauses, hasToken, mayMove, now }: SubmitView): Gate 
 }
 
 /**
- * During an outage of its account, a batch whose turn it is holds the others back. One of many
- * requests is not sent: one of these goes alone.
+ * During an outage of its account, the batch that may go becomes the probe, and the others wait for
+ * it. A batch of several requests sends one of them as a canary instead.
  */
 function duringOutage(batch: BatchRow, outage: Outage | null, now: number): Gate {
   if (outage === null || isProbe(batch, outage)) return { kind: "open", outage: null };

@@ -1,6 +1,6 @@
 // Reads what the rest of the store says about a batch that cannot be sent: whether its account
 // accepts other batches meanwhile, and whether another account is free for its requests. It writes
-// nothing; decide/ decides, the caller writes.
+// nothing: after-failure.ts decides, the caller writes.
 
 import { isClosedByAnswer, outageOn } from "../../accounts/outage.ts";
 import { opennessOf } from "../../accounts/pauses.ts";
@@ -28,8 +28,8 @@ const SENT_TOGETHER_MS = 60_000;
 const PATIENCE_MS = 30 * 60_000;
 const URGENT_PATIENCE_MS = 60_000;
 /**
- * How long a fallback account is left alone that has refused an urgent batch, and any account that
- * cannot be reached.
+ * How long requests avoid a fallback account that refused an urgent batch, or any account that
+ * could not be reached.
  */
 const REFUSED_MS = 5 * 60_000;
 /** Tries in a row without a connection, after which another account gets the requests. */
@@ -55,9 +55,9 @@ export async function othersAccepted(
 }
 
 /**
- * Tells a refused batch from a refusing account. Costs two reads, and only where a batch was
- * refused as a whole. `createdAt`: by the provider, which may be long before the last create, where
- * that was a repeated one.
+ * Collects the evidence on whether the batch or its account is to blame. Makes two reads, only
+ * after a refusal as a whole. `createdAt`: the provider's time of creation; for a repeated create
+ * it may be long before the last one.
  */
 export async function evidenceOn(
   runtime: Runtime,
@@ -71,7 +71,7 @@ export async function evidenceOn(
   const account = ledgers.get(batch.account);
   const since = (await splitAt(runtime, batch, failure.code)) ?? batch.lastRefusedAt;
   const others = since === null ? [] : await runtime.store.batches({ account: batch.account, limit: LOOKED_AT });
-  // One sent well after this batch may have met an account that had got well in between.
+  // A batch sent much later proves nothing: the account may have recovered in between.
   const until = Math.min(batch.submitStartedAt ?? now, createdAt) + SENT_TOGETHER_MS;
   const taken = others.filter((other) => other.key !== batch.key && wasTaken(other, since ?? now, until));
   const { endpoint, model } = parseLane(batch.lane);
@@ -84,7 +84,7 @@ export async function evidenceOn(
   return { laneTakesOthers, accountTakesOthers: taken.length > 0, outage, pausedUntil };
 }
 
-/** True where the provider took the batch to work, and it was sent between these times. */
+/** True if the batch was sent between these times and the provider has started it. */
 function wasTaken(other: BatchRow, since: number, until: number): boolean {
   const { state, providerBatchId, verified, submitStartedAt } = other;
   const at = submitStartedAt ?? 0;
@@ -93,8 +93,8 @@ function wasTaken(other: BatchRow, since: number, until: number): boolean {
 }
 
 /**
- * When the batch that this one is a part of was refused by the same account in the same words; null
- * if it was not.
+ * The time when the parent batch was split, if the same account refused it with the same code; else
+ * null.
  */
 async function splitAt(runtime: Runtime, batch: BatchRow, code: string): Promise<number | null> {
   const { group } = parseLane(batch.lane);
@@ -123,8 +123,8 @@ function isOtherFree(runtime: Runtime, batch: BatchRow, ledgers: ReadonlyMap<str
   const { first, second } = servingOf(runtime.accounts, lane);
   const others = [...first, ...(lane.urgent ? second : [])].filter(({ name }) => {
     if (name === batch.account || runtime.troubles.isAvoided(name)) return false;
-    // Its own pause has just ended, so it has proved nothing: two closed accounts would pass the
-    // requests to each other for ever.
+    // An account whose pause ended recently does not count as free: two closed accounts would
+    // exchange the requests endlessly.
     if (now - (ledgers.get(name)?.blockedUntil ?? 0) < PATIENCE_MS) return false;
     return opennessOf(runtime.lastPauses, { ...lane, account: name }, now) === "open";
   });
@@ -133,8 +133,9 @@ function isOtherFree(runtime: Runtime, batch: BatchRow, ledgers: ReadonlyMap<str
 }
 
 /**
- * The plan; or, when it only waits for its account and another is free, one that requeues the
- * requests. `isUnreached`: no connection to the account was made, so the batch is not to blame.
+ * Returns the plan, or a plan that requeues the requests if the given one only waits for its
+ * account while another is free. `isUnreached`: no connection to the account was made, so the batch
+ * is not to blame.
  */
 export function preferFreeAccount(
   runtime: Runtime,
@@ -157,7 +158,8 @@ export function preferFreeAccount(
   const code = plan.lastError?.code ?? "waiting";
   const now = runtime.clock.now();
   const disposal = { kind: "requeue", code } as const;
-  // Or it would get them back at once. That no connection was made may be this process's fault.
+  // Otherwise the same account would get them back at once. Only this process avoids it, since its
+  // own network may be at fault.
   const avoidAccountMs = isGone ? REFUSED_MS : null;
   const aloneUntil = plan.disposal === null ? plan.nextAt : now + REFUSED_MS;
   const pauseAccountUntil = plan.pauseAccountUntil ?? (isRefused ? aloneUntil : null);
@@ -173,7 +175,8 @@ function isClosedBy({ pauseAccountUntil, outage, figures }: Plan, { wholeFailure
 }
 
 /**
- * True for urgent requests at a fallback account: what makes these wait there sends them elsewhere.
+ * True for urgent requests at a fallback account. They never wait there: they move to another
+ * account.
  */
 export function isUrgentAtFallback(runtime: Runtime, batch: Pick<BatchRow, "lane" | "account">): boolean {
   if (!parseLane(batch.lane).urgent) return false;

@@ -19,14 +19,14 @@ const CHUNK = 10_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**
- * True when the batch is not to be sent now: nobody is left, or the others go back to their lane.
+ * True if the batch must not be sent now: no member is left, or the others go back to their lane.
  */
 export async function expireMembers(runtime: Runtime, lease: Lease): Promise<boolean> {
   const now = runtime.clock.now();
   const { lane, deadlineAt } = lease.batch;
   // A repeated create of the same token may have been accepted the first time.
   if (mayRunUnderToken(lease.batch, lease.account)) return false;
-  // The last owner may have died between taking members out and what follows from that.
+  // The last owner may have died after it took members out and before it wrote the consequence.
   if (deadlineAt === null || deadlineAt > now) return goesBack(lease, {}, OUTCOME_CODES.expired);
   const late: Settlement[] = [];
   let next = NEVER;
@@ -58,8 +58,8 @@ export async function goOnWithout(lease: Lease, deadlineAt: number | null, code:
 }
 
 /**
- * True where the members that are left cannot be sent without those that have left; then it lets
- * them go to their lane.
+ * Returns the remaining members to their lane, and returns true, if they cannot be sent without the
+ * members that have left.
  */
 async function goesBack(lease: Lease, changes: BatchChanges, code: string): Promise<boolean> {
   const { account, batch } = lease;

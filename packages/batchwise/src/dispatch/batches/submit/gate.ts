@@ -1,5 +1,5 @@
-// Asks batches/submit/before-submit.ts whether a batch may be sent now, and writes its answer. Sent
-// batches continue whatever is paused.
+// Applies the decision of batches/submit/before-submit.ts on whether a batch may be sent now.
+// Pauses never stop batches that have been sent.
 
 import { outageChange } from "../../accounts/pause-changes.ts";
 import type { BatchChanges } from "../../contract/store/rows.ts";

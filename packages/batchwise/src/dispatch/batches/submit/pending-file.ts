@@ -1,6 +1,6 @@
 // Decides about a batch whose uploaded file the provider has not processed yet. No line is to blame
 // and nothing is charged: the same file is tried again within seconds. A file that is not ready
-// after an hour is uploaded anew. Pure.
+// after an hour is uploaded again. Pure.
 
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
@@ -17,7 +17,7 @@ export function isOverdue({ filePendingSince }: BatchRow, now: number): boolean 
   return now - (filePendingSince ?? now) >= GIVE_UP_MS;
 }
 
-/** `forget`: the provider had accepted the batch, which is over now. */
+/** `forget`: the provider had accepted the batch; its provider batch has ended. */
 export function afterPendingFile(batch: BatchRow, { code, message }: OutcomeError, now: number, forget = false): Plan {
   const since = batch.filePendingSince ?? now;
   const dropFile = isOverdue(batch, now);

@@ -36,7 +36,7 @@ const BUSY_MS = 5_000;
 
 const LOST: Failure = { kind: "unknown", code: "lease_lost", message: "The lease was lost during the call." };
 
-/** How long a batch waits while nobody knows whether the clock is right. */
+/** How long a batch waits while it is unknown whether the clock is right. */
 const DOUBT_MS = 60_000;
 
 /** Where the create finds the lines of the batch. */
@@ -68,8 +68,8 @@ export async function submit(runtime: Runtime, lease: Lease, attempt: number): P
   const { budget } = runtime;
   const hasTime = budget === null || budget.mayCreate;
   const maySend = hasTime && !runtime.isStopping && !runtime.clock.isInDoubt() && lease.maySend(timeoutMs);
-  // One that slept before its last write may still own the batch, but its look at the deadlines is
-  // too old.
+  // A process that slept before its last write may still own the batch, but it checked the
+  // deadlines too long ago.
   const hasSlept = runtime.clock.monotonic() > uploadedBy;
   if (maySend && !(hasSlept && isLate(runtime, lease))) await create(runtime, lease, timeoutMs);
   // A run that has no time for it must not come back to it.
@@ -123,7 +123,7 @@ async function writeIntent(runtime: Runtime, lease: Lease, attempt: number): Pro
     // Kept while a create of this token may run: see batches/submit/after-repeat.ts.
     unknownSince: mayRunUnderToken(lease.batch, lease.account) ? (unknownSince ?? submitStartedAt ?? now) : null,
     exclusive,
-    // One that waited for a higher limit was released.
+    // A batch that waited for a higher limit had released its reservation.
     releaseAt: null,
   }));
   if (intent.ok) return true;
@@ -178,7 +178,7 @@ async function create(runtime: Runtime, lease: Lease, timeoutMs: number): Promis
     await failed(runtime, lease, error, "create", tell);
     return;
   }
-  // The create of an account that runs lines itself calls nobody.
+  // An account with `execute` runs the lines itself: its create makes no call.
   if (account.execute === undefined) runtime.troubles.worked(account.name, "create");
   tell(null);
   await runtime.options.failpoint("create-answered");
@@ -213,9 +213,9 @@ function linesOf(runtime: Runtime, lease: Lease, check?: () => void): Sent {
 }
 
 /**
- * Throws once so long has passed. A create that carries its lines is over with its last line: a
- * process that slept while it sent them must not finish it, because another one may have given it
- * up and sent the batch again.
+ * Returns a function that throws once `timeoutMs` has passed. A create that carries its lines takes
+ * effect with the last line: a process that slept while it sent them must not finish it, because
+ * another process may have given it up and sent the batch again.
  */
 function within(runtime: Runtime, timeoutMs: number): () => void {
   const until = runtime.clock.monotonic() + timeoutMs;

@@ -1,5 +1,5 @@
-// Tells the user of a batch that was refused as a whole, and of an account that refuses whatever it
-// is sent: neither fails a request, so nothing else would show them.
+// Reports a batch that was refused as a whole, and an account that refuses every batch: neither
+// fails a request, so nothing else would show them.
 
 import { figureWords } from "../../accounts/learned-limit.ts";
 import { tellOfPause } from "../../accounts/tell-of-pause.ts";

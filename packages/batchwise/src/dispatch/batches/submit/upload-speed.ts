@@ -11,7 +11,9 @@ const UNKNOWN_SPEED = 1_000;
 const LEAST_BYTES = 1_000_000;
 /** Lower bound of the speed, in bytes a millisecond: a modem's. */
 const LEAST_SPEED = 8;
-/** One upload that was cut off may have hung: the speed falls to this share of itself at most. */
+/**
+ * An upload that was cut off may have hung, so it lowers the speed to no less than this fraction.
+ */
 const LEAST_FALL = 0.125;
 /**
  * Share of a run's time for which a file is made: several are sent at once, and other calls need

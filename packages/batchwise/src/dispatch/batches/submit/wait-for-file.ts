@@ -1,6 +1,6 @@
-// Asks, after an upload, whether the provider has processed the file, where it has such a state: a
-// create of one that it has not is refused. A batch whose file is not ready is sealed again for
-// seconds, with its file.
+// Checks after an upload whether the provider has processed the file, at providers with such a
+// state: they refuse a create with an unprocessed file. A batch whose file is not ready stays
+// sealed with its file, and is tried again within seconds.
 
 import type { Lease } from "../../runtime/lease/lease.ts";
 import { readFor } from "../../runtime/provider-calls.ts";
@@ -11,8 +11,8 @@ import { afterPendingFile, isOverdue } from "./pending-file.ts";
 const NOT_READY = { code: "file_not_ready", message: "The provider has not processed the uploaded file yet." };
 
 /**
- * True where the batch waits for its file, and the lease has ended. Where nobody can tell, the
- * create finds out.
+ * True if the batch waits for its file; then the lease has ended. If the state of the file is
+ * unknown, the create finds out.
  */
 export async function waitsForFile(runtime: Runtime, lease: Lease, fileId: string | null): Promise<boolean> {
   const { account, batch } = lease;

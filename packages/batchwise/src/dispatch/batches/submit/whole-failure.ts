@@ -1,7 +1,7 @@
-// Decides about a batch that was refused as a whole, with no line to blame. It is to blame only
-// where the account took another batch of its lane after it had been refused, and refuses it again:
-// then it is halved, and a single request ends. Without such a proof one request goes alone; where
-// that is refused too, the account is paused. Pure.
+// Decides about a batch that was refused as a whole, with no line to blame. It is to blame only if
+// the account accepted another batch of its lane after refusing it, and then refuses it again: it
+// is halved, or its single request fails. Without that proof one request is sent as a canary; if
+// that is refused, the account is paused. Pure.
 
 import { isProbe, type Outage, withPause, withProbe } from "../../accounts/outage.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
@@ -16,15 +16,12 @@ const RETRY_FIRST_MS = 5_000;
 const RETRY_MOST_MS = 5 * MINUTE;
 const LANE_FIRST_MS = 5 * MINUTE;
 const LANE_MOST_MS = 60 * MINUTE;
-/** From then on a person decides. */
+/** Time since the first refusal after which an operator decides. */
 const GIVE_UP_MS = 48 * 60 * MINUTE;
-/**
- * Refusals after which one request ends, beside the proof: fewer for one that was found out by
- * halving.
- */
+/** With proof, refusals after which a single request fails; fewer if halving isolated it. */
 const REFUSALS_OF_A_PART = 2;
 const REFUSALS_ALONE = 3;
-/** The same where the provider says that it failed itself: after some nine hours. */
+/** The same if the provider says that it failed itself. They take about nine hours. */
 const FAILURES_ALONE = 12;
 /** These say that the batch is too large, so no proof is needed to make it smaller. */
 const TOO_LARGE = /too_large|too_many_(?:tasks|requests|items)|http_413/;
@@ -33,7 +30,7 @@ export interface Refusal {
   readonly error: OutcomeError;
   /** The provider says that the fault is its own, or says nothing. */
   readonly isItsOwn: boolean;
-  /** It had accepted the batch, which is over now. */
+  /** The provider had accepted the batch; its provider batch has ended. */
   readonly forget: boolean;
 }
 
@@ -45,7 +42,7 @@ export function refusedOnceMore(batch: BatchRow, now: number): Pick<BatchRow, Re
 
 type Refused = "wholeFailures" | "firstRefusedAt" | "lastRefusedAt";
 
-/** What follows from a refusal reads the batch, the evidence and the time. */
+/** The part of a case that decides about a refusal. */
 export type RefusalCase = Pick<BatchCase, "batch" | "evidence" | "now">;
 
 export function afterWholeFailure({ batch, evidence, now }: RefusalCase, refusal: Refusal): Plan {
@@ -70,7 +67,7 @@ interface Next {
   readonly seenBlockedUntil?: number;
 }
 
-/** `batch` counts this refusal; `since`: the first. */
+/** `batch`: with this refusal counted. `since`: time of the first refusal. */
 function whatFollows(refused: RefusalCase, refusal: Refusal, since: number): Next {
   const { batch, evidence, now } = refused;
   const { outage } = evidence;
@@ -89,14 +86,14 @@ function isToBlame({ lane, wholeFailures }: BatchRow, { error }: Refusal, eviden
   return evidence.laneTakesOthers || isTooLarge;
 }
 
-/** One request that is refused while others are taken: more than once, before it ends. */
+/** A single request that is refused while others are accepted. Fails it after several refusals. */
 function afterProof({ lane, wholeFailures }: BatchRow, isItsOwn: boolean, now: number): Next {
   const least = parseLane(lane).group === "" ? REFUSALS_ALONE : REFUSALS_OF_A_PART;
   if (wholeFailures >= (isItsOwn ? FAILURES_ALONE : least)) return { ...take(now), disposal: "refuse" };
   return wait(now + backoff(isItsOwn ? LANE_FIRST_MS : RETRY_FIRST_MS, LANE_MOST_MS, wholeFailures));
 }
 
-/** The batch may be to blame, its lane, or the account: one request alone finds out. */
+/** The batch, its lane or the account may be to blame: a canary of one request finds out. */
 function withoutProof({ batch, evidence, now }: RefusalCase, code: string, since: number): Next {
   const { outage, pausedUntil, accountTakesOthers } = evidence;
   const mayProbe = batch.requests > 1 && !isRest(batch);
@@ -106,7 +103,7 @@ function withoutProof({ batch, evidence, now }: RefusalCase, code: string, since
   }
   const isOwn = outage !== null && isProbe(batch, outage);
   const until = outage === null || isOwn ? pausedUntil : Math.max(pausedUntil, outage.holdUntil);
-  // The account is paused already, or another batch finds out what it takes.
+  // The account is paused already, or another batch is its probe.
   if (until > now) return wait(until);
   const seen = { seenBlockedUntil: pausedUntil };
   if (mayProbe && !isOwn) {

@@ -1,6 +1,6 @@
-// Provider batches that were let go while their cancel failed: a mark of the store names each, and
-// the process that sweeps asks again, every ten minutes for a day, so that they do not run on
-// unseen. After the last try onError is told. Cancels nothing that is of record again.
+// Retries the cancel of abandoned provider batches whose cancel failed. A mark in the store names
+// each; the sweeping process retries every ten minutes for a day, then reports to `onError`. Skips
+// a batch that has become a batch of record again.
 
 import { DispatchError } from "../../contract/errors.ts";
 import type { MarkRow } from "../../contract/store/ledger-rows.ts";
@@ -15,18 +15,18 @@ const PREFIX = "uncancelled ";
 /** A day of tries: providers end a batch in that time. */
 const TRIES = 144;
 
-/** A mark's value: of the tries so far, the last of which began at `at`. */
+/** The value of a mark: the number of tries so far, and when the last began. */
 interface Note {
   readonly account: string;
   readonly batch: string;
   readonly providerBatchId: string;
   readonly tries: number;
   readonly at: number;
-  /** Of two processes that write at one millisecond one is seen to have. */
+  /** Distinguishes two processes that write in the same millisecond. */
   readonly owner: string;
 }
 
-/** Has the cancel of the lease's batch tried again, once it is let go. */
+/** Schedules a retry of the cancel after the lease's batch has been abandoned. */
 export async function noteUncancelled(runtime: Runtime, { batch }: Lease, providerBatchId: string): Promise<void> {
   const { clock, options } = runtime;
   const now = clock.now();
@@ -40,7 +40,7 @@ export async function noteUncancelled(runtime: Runtime, { batch }: Lease, provid
   await runtime.store.marks([change], now);
 }
 
-/** Tries each that is due once more. */
+/** Retries every cancel that is due. */
 export async function cancelLate(runtime: Runtime): Promise<void> {
   const { store, clock } = runtime;
   for (const mark of await store.marks([], clock.now())) {
@@ -54,7 +54,7 @@ async function tryAgain(runtime: Runtime, mark: MarkRow): Promise<void> {
   const note = JSON.parse(mark.value) as Note;
   const account = options.accounts.get(note.account);
   const now = clock.now();
-  // A bit less, so that a turn that comes early is not lost.
+  // Half the interval, so that a turn that comes early is not lost.
   if (account === undefined || Math.abs(now - note.at) < SWEEP_EVERY_MS / 2) return;
   const work = async (lease: Lease): Promise<void> => {
     const isOfRecord = lease.batch.providerBatchId === note.providerBatchId;

@@ -1,6 +1,6 @@
 // Looks hourly for batches that are quarantined because their provider did not know them: lists and
-// proxies have erred for longer than the ten minutes after which one is put aside. One that is
-// there again goes on where it stopped.
+// proxies have erred for longer than the ten minutes after which a batch is quarantined. A batch
+// that is found continues where it stopped.
 
 import type { Account } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";

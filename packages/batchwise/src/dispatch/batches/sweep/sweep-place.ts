@@ -1,6 +1,6 @@
-// How far the sweep of an account has come, in a mark of the store: where a run ends before the
-// sweep does, the next run goes on there. One that the provider refuses is forgotten, so that the
-// sweep begins anew.
+// Keeps the position of an account's sweep in a mark of the store: if a run ends before the sweep
+// does, the next run continues there. A position that the provider refuses is dropped, and the
+// sweep starts again.
 
 import type { MarkChange, MarkRow } from "../../contract/store/ledger-rows.ts";
 import { storedMessage } from "../../format/stored-code.ts";
@@ -10,12 +10,12 @@ import { isFromWrongClock } from "../../runtime/wall-clock.ts";
 const PREFIX = "place of sweep ";
 /** In stores of earlier versions, which is also how an account's turns may be named. */
 const FORMER = "sweep place ";
-/** A later sweep begins anew: cursors of lists may not last. */
+/** A sweep after this time starts again, because list cursors may expire. */
 const KEPT_MS = 6 * 3_600_000;
 
 /**
  * `listed`: `after` is the cursor of the next page. `found`: `after` is the key of the last batch
- * that was asked for. `files`: all batches are done.
+ * that was searched for. `files`: all batches are done.
  */
 type Part = "listed" | "found" | "files";
 
@@ -73,7 +73,7 @@ export class SweepPlace {
     this.#kept = { at: this.#kept?.at ?? this.#runtime.clock.now(), part, after };
   }
 
-  /** The sweep has ended, or has to begin anew. */
+  /** Call when the sweep has ended or must start again. */
   forget(): void {
     this.#kept = null;
   }

@@ -12,7 +12,7 @@ const IDLE_CALLS_A_DAY = 24;
 /** Slightly more than a day, so that sweeps at both ends of a day are not both in it. */
 const IDLE_DAY_MS = 26 * 60 * MINUTE;
 /**
- * Minimum sweeps a day, whatever their calls: sweeps look 24 h back and should find running
+ * Minimum sweeps a day, for any number of calls: sweeps look 24 h back and should find running
  * batches.
  */
 const IDLE_LEAST_A_DAY = 2;

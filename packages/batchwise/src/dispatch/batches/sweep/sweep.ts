@@ -1,8 +1,8 @@
-// Every ten minutes, makes due what a wrong clock has put off too far, and asks once more for
-// cancels that failed. At the times of sweep-turns.ts, cancels and records provider batches that
-// carry our tag but are not the ones that the store knows: their creates were accepted after we
-// gave up, or sent by a process that slept. Deletes uploads that no batch uses. Leaves alone
-// whatever carries no tag of a batch in this store.
+// Every ten minutes: clamps times that a wrong clock set too far ahead, and retries failed cancels.
+// At the times of sweep-turns.ts, cancels and records provider batches that carry our tag but are
+// not the ones that the store knows: their creates were accepted after we gave up, or sent by a
+// process that slept. Deletes uploads that no batch uses. Never touches provider batches without a
+// tag of this store.
 
 import { type Account, type CallOptions, hasEnded, type ProviderBatch } from "../../contract/account.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
@@ -30,7 +30,7 @@ const ROWS_OF_AN_ACCOUNT = 2_000;
 const FOUND_ONE_BY_ONE = 10;
 /** A run's share for the list of files: the rest is for deleting them. */
 const LIST_SHARE = 1 / 2;
-/** As accounts ask for them. */
+/** Page size of file lists. */
 const FILES_A_CALL = 1_000;
 
 /** The loop's turn. An account that does not answer is swept next time. */
@@ -48,7 +48,7 @@ export function sweeper(runtime: Runtime): () => Promise<number> {
           runtime.troubles.add({ error, failure: failureOf(account, error, "list"), context });
           return Number.POSITIVE_INFINITY;
         })
-        // One whose `classify` throws holds up no other.
+        // An account whose `classify` throws does not stop the sweep of the others.
         .catch((error: unknown) => {
           runtime.report(error, context);
           return Number.POSITIVE_INFINITY;
@@ -83,7 +83,7 @@ async function sweep(runtime: Runtime, account: Account, swept: Swept): Promise<
   }
 }
 
-/** The loops see at their next look what has become due. */
+/** Clamps times that are too far ahead. The loops see them at their next look. */
 async function hasten({ store, clock, options }: Runtime): Promise<void> {
   const now = clock.now();
   const after = latestDueAt(now, options.retry.maxBackoffMs);
@@ -116,8 +116,8 @@ async function sweepBatches(runtime: Runtime, account: Account, swept: Swept, pl
 }
 
 /**
- * What the provider has of this account since then, from the place on: by tag where that takes few
- * calls, else page by page of the list.
+ * The provider's batches since then, from the saved place on: found one by one by tag if that takes
+ * few calls, else page by page of the list.
  */
 async function* recent(
   runtime: Runtime,
@@ -148,7 +148,7 @@ async function* recent(
 }
 
 /**
- * The batches sent since then; null where the provider cannot be asked for each, or they are many.
+ * The batches sent since then; null if the provider cannot find one batch, or if there are many.
  */
 async function fewSent({ store }: Runtime, account: Account, since: number): Promise<readonly BatchRow[] | null> {
   if (account.find === undefined) return null;
@@ -216,7 +216,8 @@ async function sweepFiles(runtime: Runtime, account: Account, swept: Swept): Pro
   };
   const limitMs = runtime.timeFor(account.requestTimeoutMs);
   const listMs = runtime.budget === null ? limitMs : Math.min(limitMs, runtime.budget.leftMs * LIST_SHARE);
-  // What is read before a failure is deleted, and stands in the way of no later sweep.
+  // Files listed before a failure are still deleted, so that the next sweep need not list them
+  // again.
   const failure = await bounded(runtime, listMs, cuts, read).then(
     () => null,
     (error: unknown) => ({ error }),
