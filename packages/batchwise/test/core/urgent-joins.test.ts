@@ -136,3 +136,48 @@ describe("an urgent submit that joins a waiting equal one", () => {
     expect(of.handler.calls).toHaveLength(1);
   });
 });
+
+describe("a submit of a small call that joins a waiting equal one", () => {
+  test("moves it before the items of larger calls", async () => {
+    const of = await busy({ smallCallFirst: 1 });
+    void of.batcher.submitMany(["a", "b", "equal"]);
+    void of.batcher.submit("equal");
+    await echoAll(of);
+    expect(of.order()).toEqual(["equal", "a", "b"]);
+  });
+
+  test("does so outside a full queue, and while its item is looked up", async () => {
+    const full = await busy({ smallCallFirst: 1, maxQueueSize: 1 });
+    void full.batcher.submit("waits");
+    void full.batcher.submitMany(["a", "equal"]);
+    void full.batcher.submit("equal");
+    await echoAll(full);
+    expect(full.order()).toEqual(["waits", "equal", "a"]);
+
+    const get = (): Promise<undefined> => Promise.resolve(undefined);
+    const looking = await busy({ smallCallFirst: 1, cache: { get, set: () => {} } });
+    void looking.batcher.submitMany(["a", "equal"]);
+    void looking.batcher.submit("equal");
+    await looking.clock.settle();
+    await echoAll(looking);
+    expect(looking.order()).toEqual(["equal", "a"]);
+  });
+
+  test("keeps a higher priority, and is the first of those with it", async () => {
+    const of = await busy({ smallCallFirst: 1, priorityAgingMs: Number.POSITIVE_INFINITY });
+    void of.batcher.submitMany(["a", "equal"], { priority: 3 });
+    void of.batcher.submit("small");
+    void of.batcher.submit("equal");
+    await echoAll(of);
+    expect(of.order()).toEqual(["equal", "a", "small"]);
+    expect(of.handler.calls[1]?.context.requests).toMatchObject([{ priority: 3 }]);
+  });
+
+  test("leaves the place of a small call where a large one joins it", async () => {
+    const of = await busy({ smallCallFirst: 1 });
+    void of.batcher.submit("equal");
+    void of.batcher.submitMany(["equal", "b"]);
+    await echoAll(of);
+    expect(of.order()).toEqual(["equal", "b"]);
+  });
+});

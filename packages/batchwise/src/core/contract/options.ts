@@ -137,7 +137,8 @@ export interface BatchOptions<Item, Result> extends ConfigureOptions {
   readonly fairBy?: ((item: Item) => string) | undefined;
   /**
    * `submitMany` calls of at most this many items go before larger ones: they count as submitted
-   * half of `priorityAgingMs` earlier. Integer >= 0. Default 0: off.
+   * half of `priorityAgingMs` earlier. A waiting item that such a call joins (`dedupe`) does so,
+   * too. Integer >= 0. Default 0: off.
    */
   readonly smallCallFirst?: number | undefined;
   /**

@@ -2,7 +2,7 @@
 // leaves without a search, because its chunk is its holder.
 
 import { Linked, LinkedList } from "../time/linked-list.ts";
-import type { Entry, EntryHolder } from "./entry.ts";
+import type { Entry, EntryHolder, Urgency } from "./entry.ts";
 
 /** Largest number of entries of a chunk. */
 export const LONGEST_CHUNK = 512;
@@ -35,8 +35,8 @@ export class Chunk extends Linked<Chunk> implements EntryHolder {
     entry.holder = null;
   }
 
-  update(entry: Entry, priority: number): void {
-    this.list.line.update(entry, priority);
+  update(entry: Entry, joined: Urgency): void {
+    this.list.line.update(entry, joined);
   }
 }
 

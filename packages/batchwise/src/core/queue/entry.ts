@@ -20,10 +20,13 @@ export interface EntryHolder {
   left(entry: Entry, dueAt: number): void;
   /**
    * Call when one of several callers of an entry has come or left: its earliest deadline may have
-   * changed. A higher `priority` becomes the entry's if it still waits.
+   * changed. An entry that still waits gets the higher priority of both, and is small if either is.
    */
-  update(entry: Entry, priority: number): void;
+  update(entry: Entry, joined: Urgency): void;
 }
+
+/** What an item's rank depends on beside its submit time. */
+export type Urgency = Pick<Entry, "priority" | "isSmall">;
 
 /** Rare fields of an item. */
 export class ItemFacts {
@@ -79,6 +82,16 @@ export class Entry {
 
   get isWaiting(): boolean {
     return this.holder?.isWaiting ?? false;
+  }
+
+  isLessUrgentThan({ priority, isSmall }: Urgency): boolean {
+    return priority > this.priority || (isSmall && !this.isSmall);
+  }
+
+  /** Call only while it is in no line. */
+  raise({ priority, isSmall }: Urgency): void {
+    if (priority > this.priority) this.priority = priority;
+    if (isSmall) this.ownFacts.isSmall = true;
   }
 
   /** Called when its only caller has left. */

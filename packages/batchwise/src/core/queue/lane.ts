@@ -3,7 +3,7 @@
 
 import { Earliest } from "../time/earliest.ts";
 import { Heap, HeapNode } from "../time/heap.ts";
-import type { Entry } from "./entry.ts";
+import type { Entry, Urgency } from "./entry.ts";
 import { type Chunk, EntryList, type EntryOrder, type EntryOwner } from "./entry-list.ts";
 import { FairOrder } from "./fair-order.ts";
 import type { Marks } from "./flush.ts";
@@ -25,7 +25,7 @@ export class Line implements EntryOwner, Source {
   /** The oldest entry, if the last batch did not take it. */
   passedOver: Entry | null = null;
 
-  constructor(lane: Lane, { priority, isSmall }: Pick<Entry, "priority" | "isSmall">, lead: Lead, isFair: boolean) {
+  constructor(lane: Lane, { priority, isSmall }: Urgency, lead: Lead, isFair: boolean) {
     this.lane = lane;
     this.priority = priority;
     this.isSmall = isSmall;
@@ -56,8 +56,8 @@ export class Line implements EntryOwner, Source {
     this.lane.noteLeft(1, entry.cost);
   }
 
-  update(entry: Entry, priority: number): void {
-    if (priority > entry.priority) this.lane.owner.raise(entry, priority);
+  update(entry: Entry, joined: Urgency): void {
+    if (entry.isLessUrgentThan(joined)) this.lane.owner.raise(entry, joined);
     this.lane.noteDeadline(entry);
   }
 
@@ -123,11 +123,11 @@ export interface LaneOwner {
   /** Has plain entries that have arrived counted by their line. */
   countArrivals(): void;
   /** Moves a waiting entry to the line of a higher priority. */
-  raise(entry: Entry, priority: number): void;
+  raise(entry: Entry, joined: Urgency): void;
 }
 
 /** A line's key in its lane: the priority, as text for small calls. */
-function lineKey({ priority, isSmall }: Pick<Entry, "priority" | "isSmall">): number | string {
+function lineKey({ priority, isSmall }: Urgency): number | string {
   return isSmall ? `${priority}` : priority;
 }
 
@@ -157,7 +157,7 @@ export class Lane {
   }
 
   /** The line for an entry, if it exists. */
-  line(entry: Pick<Entry, "priority" | "isSmall">): Line | undefined {
+  line(entry: Urgency): Line | undefined {
     return this.#lines.get(lineKey(entry));
   }
 

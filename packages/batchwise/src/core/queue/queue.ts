@@ -2,7 +2,7 @@
 // and the oldest entry are found without a search. An empty lane is dropped.
 
 import { Heap } from "../time/heap.ts";
-import type { Entry, EntryHolder } from "./entry.ts";
+import type { Entry, EntryHolder, Urgency } from "./entry.ts";
 import { LONGEST_CHUNK } from "./entry-list.ts";
 import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
 import { Lane, type LaneOwner, Line, lineOf } from "./lane.ts";
@@ -17,7 +17,7 @@ export interface QueueOptions {
 }
 
 /** A plain entry. */
-const PLAIN: Pick<Entry, "priority" | "isSmall"> = { priority: 0, isSmall: false };
+const PLAIN: Urgency = { priority: 0, isSmall: false };
 
 const NO_LANES: ReadonlySet<Lane> = new Set();
 
@@ -118,12 +118,12 @@ export class Queue implements LaneOwner {
     this.#plain?.count(arrived);
   }
 
-  /** Moves a waiting entry to the line of a higher priority, at the place of its age. */
-  raise(entry: Entry, priority: number): void {
+  /** Moves a waiting entry to a more urgent line, at the place of its age. */
+  raise(entry: Entry, joined: Urgency): void {
     const line = lineOf(entry);
     const { lane } = line;
     line.remove([entry], 0, 1, false);
-    entry.priority = priority;
+    entry.raise(joined);
     this.#lineOf(lane, entry).add(entry);
     lane.measured = null;
     this.departures += 1;
@@ -308,7 +308,7 @@ export class Queue implements LaneOwner {
     return lane;
   }
 
-  #lineOf(lane: Lane, of: Pick<Entry, "priority" | "isSmall">): Line {
+  #lineOf(lane: Lane, of: Urgency): Line {
     const known = lane.line(of);
     if (known !== undefined) return known;
     return lane.open(new Line(lane, of, leadOf(of.priority, of.isSmall, this.#priorityAgingMs), this.#isFair));

@@ -3,7 +3,7 @@
 // the cache.
 
 import type { FailedOutcome } from "../contract/outcome.ts";
-import type { Entry } from "../queue/entry.ts";
+import type { Entry, Urgency } from "../queue/entry.ts";
 import type { Recipient } from "../queue/recipient.ts";
 import { Earliest } from "../time/earliest.ts";
 import { cacheKeyOf, type ResultCache } from "./cache.ts";
@@ -47,8 +47,8 @@ export class SharedEntry implements Recipient, CallerPlace {
     return [...this.#callers].some((caller) => caller.isAborted);
   }
 
-  /** Adds a caller. A higher priority raises the entry's. */
-  join(caller: Caller, priority: number): void {
+  /** Adds a caller. Raises the entry to the urgency of the caller's submit. */
+  join(caller: Caller, submit: Urgency): void {
     caller.place = this;
     const { entry } = this;
     this.#callers.add(caller);
@@ -56,8 +56,8 @@ export class SharedEntry implements Recipient, CallerPlace {
       this.#deadlines ??= new Earliest();
       this.#deadlines.set(caller, caller.dueAt);
     }
-    if (entry.holder !== null) entry.holder.update(entry, priority);
-    else if (priority > entry.priority) entry.priority = priority;
+    if (entry.holder !== null) entry.holder.update(entry, submit);
+    else entry.raise(submit);
   }
 
   callerLeft(caller: Caller): void {
@@ -68,7 +68,7 @@ export class SharedEntry implements Recipient, CallerPlace {
       this.#inFlight.forget(this);
       entry.leave(caller.dueAt);
     } else {
-      entry.holder?.update(entry, entry.priority);
+      entry.holder?.update(entry, entry);
     }
   }
 

@@ -278,7 +278,7 @@ export class Intake {
     const { key } = entry;
     const caller = new Caller(this.#services, entry, patience);
     const shared = this.#inFlight.open(scopeOf(key, dedupeKey), cacheKeyOf(key, dedupeKey), entry);
-    shared.join(caller, entry.priority);
+    shared.join(caller, entry);
     this.#inFlight.lookUp(shared, this.#pending, this.#services, () => this.#enter(entry, promised));
   }
 
@@ -287,7 +287,7 @@ export class Intake {
     const known = this.#inFlight.find(scopeOf(entry.key, dedupeKey));
     if (known === undefined) return false;
     if (this.#isOver(entry, patience)) return true;
-    known.join(new Caller(this.#services, entry, patience), entry.priority);
+    known.join(new Caller(this.#services, entry, patience), entry);
     this.#capture(known.entry);
     this.#services.selfCalls.joined(entry, known.entry);
     this.#services.recorder.joined();

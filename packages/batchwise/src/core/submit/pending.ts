@@ -2,7 +2,7 @@
 // nor run. Their deadlines and signals apply, and `close()` includes them. An entry ends to be
 // pending when its last caller leaves, whatever the look-up or preparation does.
 
-import type { Entry, EntryHolder } from "../queue/entry.ts";
+import type { Entry, EntryHolder, Urgency } from "../queue/entry.ts";
 
 /**
  * Takes an entry's next step without the awaited result; null if there is none. It also tells the
@@ -42,8 +42,8 @@ export class Pending implements EntryHolder {
     entry.holder = null;
   }
 
-  update(entry: Entry, priority: number): void {
-    if (priority > entry.priority) entry.priority = priority;
+  update(entry: Entry, joined: Urgency): void {
+    entry.raise(joined);
   }
 
   skip(entry: Entry): void {

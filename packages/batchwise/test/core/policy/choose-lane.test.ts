@@ -158,7 +158,7 @@ describe("the lane that goes next", () => {
     lanes.push({ id: 2, key: "joined" });
     const entry = lanes.kit.entry(2);
     Object.assign(entry.recipient as object, { dueAt: 34 });
-    entry.holder?.update(entry, entry.priority);
+    entry.holder?.update(entry, entry);
     lanes.check({ ...resting, maxWaitMs: 30, preferredBatchSize: 32 });
     expect(entry.isWaiting).toBe(false);
   });

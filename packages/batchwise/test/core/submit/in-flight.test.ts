@@ -45,7 +45,7 @@ function kitOf(): Kit {
     };
     const addressed = { recipient, position: 0, moment: new Moment(0, 0) };
     const caller = new Caller(kit.services, addressed, { timeoutMs, signal: undefined });
-    shared.join(caller, priority);
+    shared.join(caller, { priority, isSmall: false });
     return caller;
   };
   return { ...kit, inFlight, queue, entry, shared, stored, told, join };

@@ -95,7 +95,7 @@ export class Kit {
 
   raise(id: number, priority: number): this {
     const entry = this.entry(id);
-    entry.holder?.update(entry, priority);
+    entry.holder?.update(entry, { priority, isSmall: false });
     return this;
   }
 

@@ -59,7 +59,7 @@ export class Model {
     const entry = this.#any(place);
     if (entry === undefined) return;
     const before = entry.priority;
-    entry.holder?.update(entry, priority);
+    entry.holder?.update(entry, { priority, isSmall: false });
     expect(entry.priority).toBe(Math.max(before, priority));
   }
 
@@ -68,7 +68,7 @@ export class Model {
     const entry = this.#any(place);
     if (entry === undefined) return;
     Object.assign(entry.recipient as object, { dueAt });
-    entry.holder?.update(entry, entry.priority);
+    entry.holder?.update(entry, entry);
   }
 
   keepDeadlines(isKept: boolean): void {
