@@ -17,7 +17,7 @@ export interface AccountFault {
   readonly kind: "key" | "network" | "answer";
   /** The HTTP status; null if there was no answer. */
   readonly status: number | null;
-  /** The client's message, with those of its causes. */
+  /** The client's message, with the messages of its causes. */
   readonly message: string;
   readonly error: unknown;
 }

@@ -38,8 +38,8 @@ export async function endPause(runtime: Runtime, account: Account): Promise<void
 }
 
 /**
- * Only a batch's row carries ledgers: the newest of the account whatever its state, as one that was
- * refused wrote the pause, or one of those held.
+ * Ledgers can only be written with a batch's row. Tries the newest batches of the account (one of
+ * them wrote the pause), then the held ones.
  */
 async function writeEnd(runtime: Runtime, { name }: Account, held: readonly string[]): Promise<void> {
   const newest = await runtime.store.batches({ account: name, limit: MOST_CARRIERS });

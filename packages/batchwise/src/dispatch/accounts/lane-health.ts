@@ -10,7 +10,7 @@ import { backoff } from "../runtime/backoff.ts";
 
 const MINUTE = 60_000;
 const MARK = "lane health ";
-/** Of the stored record. One of another version is forgotten: the next refusals write it anew. */
+/** Version of the stored record. Records of other versions are ignored and rewritten. */
 const VERSION = 1;
 /**
  * Consecutive refusals with one code after which the lane is to blame, and codes that blame it at
@@ -20,14 +20,14 @@ const FAULTS_IN_A_ROW = 3;
 const OF_THE_MODEL = /model_not_found|model_mismatch|mismatched_model/;
 const FIRST_PAUSE_MS = 5 * MINUTE;
 /**
- * Longest pause by cause, in ms. Each request sent alone may fail, so pauses for bad lines grow
- * longer.
+ * Longest pause by cause, in ms. Every probe may cost a request a failure, so pauses for bad lines
+ * grow longer.
  */
 const LONGEST_PAUSE_MS = { lines: 6 * 60 * MINUTE, capacity: 60 * MINUTE } as const;
 /** A code of batches without a success is reported again after this time, in ms. */
 const TOLD_FOR_MS = 24 * 60 * MINUTE;
 const MOST_TOLD = 20;
-/** How long the others wait for the result of a request that was sent alone, in ms. */
+/** How long the others wait for the result of the probe, in ms. */
 const PROBE_MS = 30 * MINUTE;
 
 /** A lane at an account. Parts of split batches belong to their lane. */
@@ -52,18 +52,18 @@ export interface LaneHealth extends LanePlace {
 /** Why nothing of the lane is sent to the account, and until when. */
 export interface LanePause extends OutcomeError {
   /**
-   * `lines`: every line is bad, and one request is sent alone now and then. `capacity`: all
-   * requests continue at its end.
+   * `lines`: every line is refused; after each pause one request is sent as a probe. `capacity`:
+   * all requests continue at the end of the pause.
    */
   readonly cause: "lines" | "capacity";
   readonly since: number;
   /** When it was last extended, and the batch whose owner does so and reports it. */
   readonly at: number;
   readonly by: string;
-  /** Requests sent alone and refused; for `capacity`, consecutive pauses. */
+  /** Probes that were refused; for `capacity`, consecutive pauses. */
   readonly refused: number;
   readonly until: number;
-  /** The batch of the request that is sent alone; null in between. */
+  /** The batch of the running probe; null between probes. */
   readonly probe: string | null;
 }
 
@@ -147,7 +147,9 @@ function endOf(cause: LanePause["cause"], count: number, now: number): number {
   return now + backoff(FIRST_PAUSE_MS, LONGEST_PAUSE_MS[cause], count);
 }
 
-/** Applies a batch that passed validation. One that was sent before the pause proves nothing. */
+/**
+ * Applies a batch that passed validation. A batch that was sent before the pause proves nothing.
+ */
 export function afterAcceptance(health: LaneHealth, batch: SentBatch): LaneHealth {
   const { faults, pause } = health;
   if (pause?.cause !== "lines") return faults === null ? health : { ...health, faults: null };
@@ -203,7 +205,7 @@ export function withProbe(health: LaneHealth, batch: string, now: number): LaneH
   return { ...health, pause: { ...pause, probe: batch, until: now + PROBE_MS } };
 }
 
-/** `probe`: one request may be sent alone. */
+/** `probe`: one request may be sent, in a batch of its own. */
 export type Openness = "open" | "probe" | "closed";
 
 export function openness({ pause }: LaneHealth, now: number): Openness {
@@ -225,7 +227,7 @@ export function refusedModels(healths: Healths): ReadonlyMap<string, LanePause> 
   return new Map(pauses.flatMap(([mark, pause]) => (pause === null ? [] : [[mark, pause]])));
 }
 
-/** Lets one request go alone now. Returns the same object if one is under way, or may go. */
+/** Makes the next probe due now. Returns the same object if a probe is running or already due. */
 export function withProbeDue(health: LaneHealth, now: number): LaneHealth {
   const { pause } = health;
   if (pause === null || pause.probe !== null || openness(health, now) !== "closed") return health;

@@ -1,6 +1,6 @@
-// An outage of an account, as its ledger keeps it: batches are refused that are not to blame. One
-// batch, the probe, is sent at the end of each pause; the others are held until it has had its
-// time. Whatever else pauses the account leaves the outage as it is. Pure.
+// An account's outage, stored in its ledger: the account refuses batches that are not to blame.
+// After each pause one batch, the probe, is sent; the others wait for its result, at most PROBE_MS.
+// Other pauses do not change the outage. Pure.
 
 import { UNRESOLVED } from "../batches/life-cycle.ts";
 import type { LedgerRow } from "../contract/store/ledger-rows.ts";
@@ -12,9 +12,9 @@ import { backoff } from "../runtime/backoff.ts";
 const MINUTE = 60_000;
 const FIRST_PAUSE_MS = 5 * MINUTE;
 const LONGEST_PAUSE_MS = 60 * MINUTE;
-/** How long the others wait for what becomes of the probe. */
+/** How long the others wait for the result of the probe. */
 const PROBE_MS = 10 * MINUTE;
-/** An outage that no batch has met for as long is not counted on. */
+/** An outage without a refusal for this long is ignored. */
 const FORGOTTEN_MS = 24 * 60 * MINUTE;
 
 export interface Outage {
@@ -24,8 +24,8 @@ export interface Outage {
   /** Pauses so far. */
   readonly pauses: number;
   /**
-   * The key of the batch that is sent first, or the group that it is alone in; null: whichever
-   * comes first.
+   * The key of the batch that is sent first, or the group of its canary; null: the first batch that
+   * is due.
    */
   readonly probe: string | null;
   /** No other batch is sent before. */
@@ -34,7 +34,7 @@ export interface Outage {
 
 type Place = Pick<BatchRow, "key" | "lane" | "state">;
 
-/** As a ledger keeps it. */
+/** The outage as text, for the ledger. */
 export function outageText(outage: Outage): string {
   return JSON.stringify({ ...outage, code: storedCode(outage.code) });
 }

@@ -13,7 +13,10 @@ export function closedByAnswer(name: string, until: number, code: string | null)
   return { name, blockedAtLeast: until, strikes: 0, note: code };
 }
 
-/** The account asks for a pause, but refuses nothing. None if one that ends later stands. */
+/**
+ * The change for an account that requests a pause without a refusal. Empty if a present pause ends
+ * later.
+ */
 export function pausedFor(row: LedgerRow | undefined, name: string, until: number, code: string): LedgerChanges[] {
   const ifBlockedUntil = row?.blockedUntil ?? 0;
   return ifBlockedUntil >= until ? [] : [{ name, ifBlockedUntil, blockedUntil: until, note: code }];

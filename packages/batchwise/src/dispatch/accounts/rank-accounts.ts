@@ -25,7 +25,10 @@ export function serves(account: AccountCandidate, lane: Pick<LaneName, "endpoint
   return account.models === null || account.models.includes(lane.model);
 }
 
-/** The accounts of a lane's requests, and those that take the remaining ones. */
+/**
+ * The accounts of a lane's requests: first choice, and second choice for requests that no first
+ * choice accepts.
+ */
 export interface Serving<A> {
   readonly first: readonly A[];
   readonly second: readonly A[];

@@ -144,8 +144,8 @@ export interface ProviderBatch {
   /** File ids or addresses of results, without "" and null. Empty if there are none. */
   readonly resultRefs: readonly string[];
   /**
-   * Reason of a whole failure, if known; else null. Checked before `resultRefs`. One of the account
-   * (`authOrBilling`) pauses it, also before the batch has ended.
+   * Reason of a whole failure, if known; else null. Checked before `resultRefs`. A failure of the
+   * account (`authOrBilling`) pauses the account, even before the batch has ended.
    */
   readonly failure: Failure | null;
 }
@@ -198,9 +198,9 @@ export interface Account {
   /** False: chat completion bodies need not match OpenAI's types. Absent: they must. */
   readonly checkBodies?: boolean;
   /**
-   * The group of a request; null for the default group. Only one group's requests share a batch.
-   * For batches with shared parameters besides the model: return these as a deterministic text.
-   * Pure. Absent: one group.
+   * The group of a request; null for the default group. A batch has requests of one group only. For
+   * batches with shared parameters besides the model: return these as a deterministic text. Pure.
+   * Absent: one group.
    */
   groupOf?(endpoint: Endpoint, body: JsonObject): string | null;
   /**

@@ -70,19 +70,19 @@ export interface DispatcherOptions {
    */
   readonly requestDefaults?: JsonObject;
   /**
-   * Checks each answer of the requests that this dispatcher enqueues: null where it is right, or a
-   * sentence that says why not. Such an answer is a charged try, which ends with the code
-   * `invalid_output` where it is the last. One that was cut by its length, or a refusal, is not
-   * asked for again. Only processes with `check` read such batches; others report CHECK_MISSING.
-   * Requests to endpoints without text are refused. For a schema, and for a check of one job, see
+   * Checks each answer of the requests that this dispatcher enqueues. Returns null if the answer is
+   * right, or a sentence that says why it is not: then the try is charged, and the last one ends
+   * with the code `invalid_output`. An answer that was cut by its length, or a refusal, is not
+   * retried. Only processes with `check` read such batches; others report CHECK_MISSING. Requests
+   * to endpoints without text are refused. For a schema, and for a check of one job, see
    * `runBatch`. Default: none.
    */
   readonly check?: OutputCheck;
   /**
    * True: the next try of a request whose answer does not pass has that answer and the reason as
-   * further turns of its `messages`, `input` or `contents`. They replace those of an earlier try,
-   * and the stored body stays as it is. A request without turns (`/v1/completions`), an empty
-   * answer, and a line that would be too large for an account go again unchanged. Default false.
+   * further turns of its `messages`, `input` or `contents`. They replace the turns of an earlier
+   * try, and the stored body stays unchanged. A request without turns (`/v1/completions`), an empty
+   * answer, and a line that would be too large for an account are retried unchanged. Default false.
    */
   readonly reask?: boolean;
   /**

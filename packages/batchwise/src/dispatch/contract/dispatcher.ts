@@ -96,8 +96,8 @@ export interface Dispatcher extends OperatorMethods {
     requests: Iterable<DispatchRequest | BatchLine> | AsyncIterable<DispatchRequest | BatchLine>,
   ): Promise<Estimate>;
   /**
-   * The outcome of a request, however long it takes and whichever process records it. NOT_FOUND for
-   * an unknown id.
+   * Resolves with the outcome of a request, however long it takes, even if another process records
+   * it. NOT_FOUND for an unknown id.
    */
   result(id: string, options?: { readonly signal?: AbortSignal }): Promise<Outcome>;
   /**

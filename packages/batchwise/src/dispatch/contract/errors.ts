@@ -4,43 +4,75 @@
 import { BatchwiseError } from "../../core/contract/errors.ts";
 
 /**
- * Codes of this layer. At enqueue: `INVALID_REQUEST` (not JSON, a forbidden or missing field),
- * `UNKNOWN_ENDPOINT`, `MISSING_MODEL`, `NO_ACCOUNT` (no account serves this endpoint and model),
- * `REQUEST_TOO_LARGE` (alone over the byte or token cap, or more than the store can be sent in one
- * call), `DUPLICATE_ID` (the id is taken by another body). Of stores: `STORE_UNAVAILABLE`,
- * `STORE_FULL`, `STORE_READ_ONLY` (retryable of a server, which may fail over, and not of a file),
- * `STORE_SET_BACK` (what it had answered for is gone), `STORE_FORBIDDEN` (a right or a login is
- * missing), `STORE_SCHEMA` (tables of a later version, or a place that is not there),
- * `STORE_DAMAGED` (the data, or the file that holds them, are not what they were). Told to
- * `onError`: `STORE_SLOW` (a call is open for 5 s; and once more when the store answers again),
- * `CLOCK_DIFFERS` (the clocks of this process and of the store's server are 30 s apart or more; and
- * once more when they agree). `STORE_EVICTS` (a server that throws requests away when its memory is
- * full; `start` rejects with it), `STORE_AT_RISK` (told to `onError` only: other settings of a
- * server that can lose data). `NOT_FOUND`: no request of that id. `PRUNED`: it has ended, and its
- * outcome was let go of. `RESULTS_UNREADABLE`: a result source was cut, short or damaged.
- * `OBJECT_NOT_FOUND`: an ObjectStorage has no such object. `BATCH_STUCK`: a batch has not ended in
- * its time. `BATCH_BUSY`: another process works on the batch. `ADOPTION_REFUSED`: the provider's
- * batch that an operator named is not the one. `BELOW_MINIMUM`: told to `onError`, fewer requests
- * wait than any account takes in a batch. `QUARANTINED`: only requests of quarantined batches are
- * left. `CLOSED`: stopped or closed before. Of `enqueueIn`: `NO_DISPATCHER` (none uses the store
- * object, so nobody can check), `TRANSACTION_UNUSABLE` (the client has none, or one that failed or
- * is another database's). Told to `onError` only: `BATCH_REFUSED`: a batch was refused as a whole;
- * `ACCOUNT_PAUSED`: its account refuses whatever it is sent; `LANE_PAUSED`: it refuses one request
- * of an endpoint and model after the other, or has no capacity for them; `BATCH_FAILED`: no request
- * of a batch succeeded; `ACCOUNT_FULL`: a limit of the account is used up; `ACCOUNT_UNAVAILABLE`:
- * it gives no answer, or a wrong one. `NOT_STARTED`: a `result` waits and no process runs the
- * loops; `WAITS_FOR_BATCH`: it waits for a batch that closes much later; `NOT_ITERATED`: a
- * `runBatch` whose outcomes nobody reads. Of `batchFetch`: `CALLER_LEFT`: a client gave up a call
- * whose request goes on; `SHORT_TIMEOUT`: it will, within the hour. Of `runBatch`:
- * `ACCOUNT_REFUSED`: the keys of all accounts that could go on are refused; `MODEL_REFUSED`: their
- * providers do not have the model; `DEFAULTS_CHANGED`: an
- * earlier run of the job had other `requestDefaults`; `PRICE_LIMIT`: `maxPrice` does not allow the
- * next request (also told to `onError`), or was not given again. Of checked answers, reported to
- * `onError` only: `CHECK_FAILED`: the check threw; `CHECK_MISSING`: a batch waits for a process
- * that has its check. `CACHE_TOO_SHORT`, of accounts with `primeCache`, told to `onError`: a
- * request's cached prefix is gone before another batch can read it. Of `runDue`:
- * `ALREADY_STARTED`: the loops of this dispatcher run; `RUN_TOO_SHORT`, told to `onError`: a file,
- * an `onBatch` or a sweep does not end in its `maxMs`.
+ * Codes of this layer.
+ *
+ * At enqueue:
+ * - `INVALID_REQUEST`: the request is not JSON, or has a forbidden or missing field.
+ * - `UNKNOWN_ENDPOINT`: no account has this endpoint, or the body does not show which one it is.
+ * - `MISSING_MODEL`: the request names no model.
+ * - `NO_ACCOUNT`: no account serves this endpoint and model.
+ * - `REQUEST_TOO_LARGE`: the request exceeds the byte or token cap by itself, or the size of one
+ *   store call.
+ * - `DUPLICATE_ID`: another body has this id.
+ * - `NO_DISPATCHER`: `enqueueIn`: no dispatcher uses the store object, so nothing can check the
+ *   requests.
+ * - `TRANSACTION_UNUSABLE`: `enqueueIn`: the client has no transaction, a failed one, or one of
+ *   another database.
+ *
+ * Stores:
+ * - `STORE_UNAVAILABLE`: the store does not answer. Retryable.
+ * - `STORE_FULL`: the store has no room left.
+ * - `STORE_READ_ONLY`: the store refuses writes. Retryable for a server, which may fail over; not
+ *   for a file.
+ * - `STORE_SET_BACK`: the store lost writes that it had confirmed. Retryable.
+ * - `STORE_FORBIDDEN`: a right or a login is missing.
+ * - `STORE_SCHEMA`: the tables are of a later version, or the place does not exist.
+ * - `STORE_DAMAGED`: the data, or the file that holds them, are damaged or were replaced.
+ * - `STORE_EVICTS`: the server discards requests when its memory is full; `start` rejects with it.
+ * - `STORE_AT_RISK`: `onError` only: other settings of the server can lose data.
+ * - `STORE_SLOW`: `onError` only: a call has been open for 5 s; reported again when the store
+ *   answers.
+ * - `CLOCK_DIFFERS`: `onError` only: the clocks of this process and of the store's server differ by
+ *   30 s or more; reported again when they agree.
+ *
+ * Requests and batches:
+ * - `NOT_FOUND`: no request has that id.
+ * - `PRUNED`: the request has ended and its outcome was pruned.
+ * - `RESULTS_UNREADABLE`: a result source was cut, short or damaged. Retryable.
+ * - `OBJECT_NOT_FOUND`: an ObjectStorage has no such object.
+ * - `BATCH_STUCK`: a batch has not ended in its time, or could not be cancelled.
+ * - `BATCH_BUSY`: another process works on the batch. Retryable.
+ * - `ADOPTION_REFUSED`: the provider's batch that an operator named is not the batch's own.
+ * - `QUARANTINED`: only requests of quarantined batches are left.
+ * - `CLOSED`: the dispatcher has been stopped or closed.
+ * - `ALREADY_STARTED`: `runDue`: the loops of this dispatcher run.
+ *
+ * Reported to `onError` only:
+ * - `BATCH_REFUSED`: a batch was refused as a whole.
+ * - `BATCH_FAILED`: no request of a batch succeeded.
+ * - `BELOW_MINIMUM`: fewer requests wait than any account accepts in a batch.
+ * - `ACCOUNT_PAUSED`: the account refuses every batch.
+ * - `LANE_PAUSED`: the account refuses the requests of an endpoint and model one after the other,
+ *   or has no capacity for them.
+ * - `ACCOUNT_FULL`: a limit of the account is used up.
+ * - `ACCOUNT_UNAVAILABLE`: the account gives no answer, or a wrong one.
+ * - `CACHE_TOO_SHORT`: an account with `primeCache`: a request's cached prefix expires before
+ *   another batch can read it.
+ * - `CHECK_FAILED`: the check of an answer threw.
+ * - `CHECK_MISSING`: a batch waits for a process that has its check.
+ * - `RUN_TOO_SHORT`: `runDue`: a file, an `onBatch` or a sweep does not end within `maxMs`.
+ * - `NOT_STARTED`: a `result` waits, and no process runs the loops.
+ * - `WAITS_FOR_BATCH`: a `result` waits for a batch that closes much later.
+ * - `NOT_ITERATED`: the caller of `runBatch` does not read its outcomes.
+ * - `CALLER_LEFT`: `batchFetch`: a client gave up a call whose request continues.
+ * - `SHORT_TIMEOUT`: `batchFetch`: the client will give the call up within the hour.
+ *
+ * `runBatch`:
+ * - `ACCOUNT_REFUSED`: the keys of all accounts that could continue are refused.
+ * - `MODEL_REFUSED`: nothing else of the job can run, and the providers do not have its model.
+ * - `DEFAULTS_CHANGED`: an earlier run of the job had other `requestDefaults`.
+ * - `PRICE_LIMIT`: `maxPrice` does not allow the next request (also reported to `onError`), or was
+ *   not given again.
  */
 export type DispatchErrorCode =
   | "INVALID_REQUEST"
@@ -168,7 +200,7 @@ export class QuarantinedError extends DispatchError {
 export interface PriceFigures {
   readonly limit: number;
   readonly spent: number;
-  /** Of batches that are open. */
+  /** Reserved by open batches. */
   readonly reserved: number;
 }
 
@@ -228,7 +260,10 @@ export const OUTCOME_CODES = {
   answerTooLarge: "answer_too_large",
   /** Fewer requests remained than any account accepts, and `onTail` is "fail". */
   belowMinimum: "below_minimum",
-  /** Refused when sent alone, after every batch with it was refused as a whole. */
+  /**
+   * Refused as the only request of a batch, after every larger batch with it was refused as a
+   * whole.
+   */
   poison: "batch_refused",
   /** An operator abandoned its batch. */
   abandoned: "batch_abandoned",

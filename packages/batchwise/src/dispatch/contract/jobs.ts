@@ -34,8 +34,8 @@ export interface JobOutcome<Request = JobRequest, Output = undefined> extends Om
    */
   readonly request: Request | null;
   /**
-   * With `schema`, where the request succeeded: the answer's value. undefined for others, and for
-   * an answer that was stored before the job had this schema and does not pass it.
+   * With `schema`, if the request succeeded: the answer's value. undefined for other outcomes, and
+   * for an answer that was stored before the job had this schema and does not pass it.
    */
   readonly value?: Output | undefined;
 }

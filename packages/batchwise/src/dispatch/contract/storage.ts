@@ -8,8 +8,8 @@ import type { CallOptions } from "./account.ts";
 /** An object in the storage. */
 export interface StoredObject {
   /**
-   * Relative, as given to `put`. For an object of the provider, its address without bucket and
-   * prefix.
+   * Relative name, as given to `put`. For an object that the provider wrote: its address without
+   * bucket and prefix.
    */
   readonly name: string;
   /**
@@ -25,8 +25,8 @@ export interface StoredObject {
  * Each operation is one logical call. It honours `signal`, and `timeoutMs` as the longest wait for
  * the next progress. It rejects with the client's error, which the account's `classify` reads.
  * Names have at most 512 characters of `A-Z a-z 0-9 . _ - /` and do not begin with "/". A full
- * address in the same bucket is valid wherever a name is, whatever its prefix: providers answer
- * with addresses.
+ * address in the same bucket, with any prefix, is valid in place of a name: providers answer with
+ * addresses.
  *
  * @example
  * ```ts

@@ -203,7 +203,7 @@ export interface PruneResult {
  */
 export interface Thresholds {
   readonly maxRequests: number;
-  /** Of the encoded file, with envelopes and newlines. */
+  /** Size of the encoded file, with envelopes and newlines. */
   readonly maxBytes: number;
   /** Estimated prompt tokens. */
   readonly maxTokens: number;
@@ -273,8 +273,8 @@ export interface LaneStats {
   /** Counted up to `thresholds.maxRequests` in each lane. */
   readonly waiting: number;
   /**
-   * True if the count stopped at that number: at least so many wait. Bytes and tokens cover only
-   * those.
+   * True if the count stopped at that number: more may wait. Bytes and tokens cover only the
+   * counted ones.
    */
   readonly orMore: boolean;
   readonly bytes: number;

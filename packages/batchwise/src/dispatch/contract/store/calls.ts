@@ -1,4 +1,4 @@
-// What the calls of a Store take and answer; store.ts says what they do. Types only.
+// Argument and result types of the Store's methods; store.ts documents the methods. Types only.
 
 import type { LedgerLimits } from "./ledger-rows.ts";
 import type { DeliveryReport, Settlement } from "./outcome-rows.ts";
@@ -19,11 +19,13 @@ export interface SealInput {
   readonly maxRequests: number;
   readonly maxBytes: number;
   readonly maxTokens: number;
-  /** With fewer than this: claim nothing. At least 1. */
+  /** Minimum size of the batch; with fewer requests nothing is claimed. At least 1. */
   readonly minRequests: number;
-  /** Forbidden sizes. A batch of one of these (above 1) gives back its last request, repeatedly. */
+  /**
+   * Sizes to avoid, each above 1. While the batch has one of them, its last request is given back.
+   */
   readonly avoidCounts: readonly number[];
-  /** Who pays for the lane's requests, without repetition: see payers.ts. Absent: none. */
+  /** Distinct payers of the lane's requests (payers.ts). Absent: no payer. */
   readonly payers?: readonly string[];
   readonly owner: string;
   readonly leaseUntil: number;
@@ -44,7 +46,7 @@ export type SealResult =
 export interface LeaseInput {
   readonly owner: string;
   readonly now: number;
-  /** A lease that ends by then is free. By the clock of `leaseUntil`. Default `now`. */
+  /** Leases that end at or before this time are free. Same clock as `leaseUntil`. Default `now`. */
   readonly freeAt?: number;
   readonly leaseUntil: number;
   /** Only batches of these accounts. */
@@ -64,7 +66,7 @@ export type TransitionResult =
 export interface SettleInput {
   readonly key: string;
   readonly fence: number;
-  /** Any number; the dispatcher sends about 1,000. Of a repeated `ord`, the first counts. */
+  /** Any number; the dispatcher sends about 1,000. If an `ord` repeats, the first item counts. */
   readonly items: readonly Settlement[];
   /** Each new outcome gets a delivery for each of these. */
   readonly sinks: readonly string[];
@@ -87,7 +89,7 @@ export type SettleResult =
 
 /** An operator's change of requests or batches. */
 export type Amendment =
-  /** `code`: the payload error's, here and below. */
+  /** `code`: the error code in `payload`, here and below. */
   | { readonly kind: "cancel"; readonly ids: readonly string[]; readonly payload: string; readonly code: string }
   | { readonly kind: "fail"; readonly ids: readonly string[]; readonly payload: string; readonly code: string }
   | { readonly kind: "expire"; readonly limit: number; readonly payload: string; readonly code: string }

@@ -1,7 +1,7 @@
-// The rows that all processes share beside requests and batches: marks, and ledgers of what is
-// booked on the limits of providers. Types only.
+// The rows that all processes share beside requests and batches: marks, and ledgers of the
+// reservations on the limits of providers. Types only.
 
-/** A named text that all processes share: what is paused, who has a duty. */
+/** A named text that all processes share, such as a pause or the owner of a duty. */
 export interface MarkRow {
   readonly name: string;
   readonly value: string;
@@ -24,8 +24,8 @@ export interface LedgerLimits {
 }
 
 /**
- * What is booked on one limit of a provider (an account, or an account's model) and what was
- * learned about it.
+ * The reservations on one limit of a provider (an account, or an account's model), and the learned
+ * limit.
  */
 export interface LedgerRow {
   readonly name: string;
@@ -53,8 +53,8 @@ export interface LedgerRow {
 export interface LedgerChanges {
   readonly name: string;
   /**
-   * Nothing of this ledger changes unless its `blockedUntil` is this (0 for a ledger that does not
-   * exist): a pause that was written meanwhile stays. Absent: it changes whatever that is.
+   * The ledger changes only if its `blockedUntil` equals this (0 for a ledger that does not exist),
+   * so that a pause written meanwhile stays. Absent: it always changes.
    */
   readonly ifBlockedUntil?: number;
   /** Sets `blockedUntil` to this, unless it is later already. Not together with `blockedUntil`. */

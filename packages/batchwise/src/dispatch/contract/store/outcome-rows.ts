@@ -34,7 +34,7 @@ type Decision =
       readonly lane: string;
       /** Absent: turns, bytes and tokens stay. */
       readonly appended?: Appended;
-      /** Of a try that has run and whose answer does not count. A store ignores it. */
+      /** Usage of a try that has run and whose answer does not count. A store ignores it. */
       readonly usage?: TokenCounts | null;
     };
 

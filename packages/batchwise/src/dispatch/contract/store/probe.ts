@@ -1,21 +1,23 @@
-// What a store says of itself and of what waits, in one read. Types only.
+// The result of `Store.probe`: the waiting requests and the state of the store, in one read. Types
+// only.
 
 import type { BatchState, OutcomeStatus } from "../types.ts";
 import type { LedgerRow } from "./ledger-rows.ts";
 
-/** What waits in a lane, as far as the probe's `limit`. */
+/** The waiting requests of a lane, up to the probe's `limit`. */
 export interface LaneRow {
   readonly lane: string;
-  /** At least the limit where so many, or more, may go. */
+  /** Number of requests that may go. At least the limit if that many, or more, may go. */
   readonly ready: number;
   /**
-   * Sums over `ready` requests. Where `ready` reaches the limit, they may be reckoned from the
+   * Sums over `ready` requests. If `ready` reaches the limit, they may be extrapolated from the
    * first 1,000.
    */
   readonly bytes: number;
   readonly tokens: number;
   /**
-   * Earliest createdAt among those looked at; null when all of the lane waits for its `notBefore`.
+   * Earliest createdAt of the requests read; null if every request of the lane waits for its
+   * `notBefore`.
    */
   readonly oldestAt: number | null;
   /**
@@ -29,7 +31,7 @@ export interface LaneRow {
   readonly deferredUntil: number | null;
 }
 
-/** What a store says of itself and of what waits, in one read. */
+/** The waiting requests and the state of the store, in one read. */
 export interface Probe {
   readonly lanes: readonly LaneRow[];
   /** Every ledger that was ever booked on or written to. */

@@ -56,13 +56,13 @@ export interface RequestRow {
   /** null until it has ended. */
   readonly ended: Ended | null;
   readonly metadata: string | null;
-  /** null unless the query asked for bodies. */
+  /** null unless the query has `bodies`. */
   readonly body: string | null;
   /** Turns that are sent with the body: see `Appended`. null for none, or without bodies. */
   readonly turns: string | null;
   /**
-   * The requeues so far, and the endings that a correction has taken back, oldest first; null
-   * unless asked for.
+   * The requeues so far, and the endings that a correction has revoked, oldest first; null unless
+   * the query has `history`.
    */
   readonly history: readonly HistoryRow[] | null;
 }
@@ -70,15 +70,15 @@ export interface RequestRow {
 /** How and where a request ended. */
 export interface Ended {
   readonly status: OutcomeStatus;
-  /** Of its error; null where it has none. */
+  /** The code of its error; null for none. */
   readonly code: string | null;
-  /** The batch in which it ended; null where it waited. */
+  /** The batch in which it ended; null if it was waiting. */
   readonly batchKey: string | null;
   readonly cursor: number;
   readonly recordedAt: number;
 }
 
-/** What a retry puts in the place of a request's body, with what follows from it. */
+/** The replacement of a request's body in a retry, and the fields derived from it. */
 export type Correction = Pick<NewRequest, "digest" | "bytes" | "tokens" | "body" | "price">;
 
 /** Turns for a request's next tries, as JSON, and its size with them. They replace earlier ones. */
@@ -91,7 +91,7 @@ export interface Appended {
 
 /** One try of a request: in which batch, and how it ended. */
 export interface HistoryRow {
-  /** null where the request waited when it ended. */
+  /** null if the request was waiting when it ended. */
   readonly batchKey: string | null;
   readonly code: string;
   readonly at: number;
@@ -108,14 +108,14 @@ export type RequestQuery =
     | { readonly batchKey: string; readonly fromOrd: number; readonly limit: number }
   ) & { readonly bodies?: boolean; readonly history?: boolean };
 
-/** Of the requests, those that match all that is given. */
+/** Selects requests that match every given field. */
 export interface RequestMatch {
   readonly states?: readonly ("ready" | "claimed" | OutcomeStatus)[];
   /** The batch that has claimed it or in which it ended. */
   readonly batchKey?: string;
   readonly tenant?: string;
   readonly job?: string;
-  /** Of its outcome's error. */
+  /** The code of its outcome's error. */
   readonly code?: string;
 }
 
@@ -147,14 +147,14 @@ export interface TokenCounts {
 }
 
 /**
- * What has become of the requests of one tenant, job and lane since the store was made. A retried
- * one counts again.
+ * Totals of the requests of one tenant, job and lane since the store was created. A retried request
+ * counts again.
  */
 export interface UsageRow extends TokenCounts {
   readonly tenant: string;
   readonly job: string;
   readonly lane: string;
-  /** Enqueued or let run again; counted only where `job` is not empty, else 0. */
+  /** Enqueued or retried; counted only if `job` is not empty, else 0. */
   readonly requests: number;
   readonly ended: Readonly<Record<OutcomeStatus, number>>;
 }
@@ -165,10 +165,13 @@ export interface UsageQuery {
   readonly job?: string;
 }
 
-/** What a store keeps of an ending: the text, and what it reads without looking inside. */
+/**
+ * The stored form of an ending: the payload, and the fields that the store reads without parsing
+ * it.
+ */
 export interface StoredEnding {
   readonly payload: string;
-  /** Of the payload's error; null where it has none. */
+  /** The code of the payload's error; null for none. */
   readonly code: string | null;
   readonly usage: TokenCounts | null;
 }
@@ -185,7 +188,7 @@ export interface BatchRow {
   readonly requests: number;
   readonly bytes: number;
   readonly tokens: number;
-  /** Members not settled yet, and how many of these have their cancel asked for. */
+  /** Members not settled yet, and how many of these have a pending cancel. */
   readonly remaining: number;
   readonly cancelRequested: number;
   readonly createdAt: number;
@@ -229,13 +232,13 @@ export interface BatchRow {
   readonly cancelSentAt: number | null;
   /** How its members end when not by results; see `Disposal` in format/payload.ts. */
   readonly disposal: string | null;
-  /** Code and message of the last failure, for people: nothing is decided by it. */
+  /** Code and message of the last failure, for people: no code decides by it. */
   readonly lastError: string | null;
   readonly pollMs: number;
   readonly expiresAt: number | null;
   /**
    * Earliest deadline of its members at sealing; the dispatcher writes the next one when it has
-   * taken those out.
+   * removed the expired members.
    */
   readonly deadlineAt: number | null;
   readonly nextAt: number;
@@ -246,8 +249,8 @@ export interface BatchRow {
 }
 
 /**
- * Starts of a sealed batch: every count and pollMs 0, verified true, nextAt = now, every other
- * nullable field null.
+ * Initial values at sealing: counts and pollMs 0, verified true, nextAt = now, all other nullable
+ * fields null.
  */
 type BatchFields =
   | "state"
@@ -279,7 +282,7 @@ export type BatchChanges = Partial<Pick<BatchRow, BatchFields>> & {
    */
   readonly releaseAt?: number | null;
   readonly ledgers?: readonly LedgerChanges[];
-  /** Added to the batch's orphans; one with the same provider id replaces the earlier row. */
+  /** Added to the batch's orphans. An orphan with the same provider id replaces the earlier row. */
   readonly orphans?: readonly Orphan[];
 };
 

@@ -1,6 +1,6 @@
 // The store contract: seventeen methods that hold every durable fact of the dispatcher. The
-// conformance suite checks each rule below; anything else is the store's choice. calls.ts has
-// what the methods take and answer, rows.ts and the files beside it have the rows.
+// conformance suite checks each rule below; anything else is the store's choice. calls.ts has the
+// argument and result types, rows.ts and the files beside it have the rows.
 //
 // Rules for all methods:
 // - One call is one transaction: when it resolves, all of it is durable; when it rejects, all or
@@ -46,13 +46,12 @@
 // then the batch stays, because outcomes and histories name it.
 //
 // Claim order inside a lane: priority descending, rank ascending, arrival ascending. The rank is
-// set once, at enqueue, and shares a lane by tokens among tenants (start-time fair queueing):
-//   rank = max(V, F); F = rank + max(1, tokens)
-// with F per (lane, priority, tenant) and V per (lane, priority): the highest rank that `seal` has
-// claimed there, both 0 at first. A single tenant gets plain FIFO. Two concurrent enqueues may read
-// the same F. A requeued or retried request keeps its rank and arrival, also in another lane. V
-// need not be kept for lanes without enqueues (halves of a split batch), nor an F not above its V:
-// neither changes a rank.
+// set once, at enqueue, and shares a lane by tokens among tenants (start-time fair queueing): rank
+// = max(V, F); F = rank + max(1, tokens) with F per (lane, priority, tenant) and V per (lane,
+// priority): the highest rank that `seal` has claimed there, both 0 at first. A single tenant gets
+// plain FIFO. Two concurrent enqueues may read the same F. A requeued or retried request keeps its
+// rank and arrival, also in another lane. V need not be kept for lanes without enqueues (halves of
+// a split batch), nor an F not above its V: neither changes a rank.
 //
 // Usage: a row per (tenant, job, lane) with any count. In the transaction of each change, `enqueue`
 // and `retry` add 1 to `requests` if the request has a job (without one nothing is counted, so that
@@ -149,11 +148,11 @@ export interface Store {
   amend(change: Amendment, sinks: readonly string[], now: number): Promise<readonly Amended[]>;
 
   /**
-   * The pending work. Lanes without a ready request are left out. A lane's figures cover its ready
-   * requests with `notBefore <= now`. A store may stop after the first `limit` of them in claim
-   * order; if there are so many, it may look at only the first 1,000, answer `limit` as `ready`,
-   * and extrapolate bytes and tokens. Fewer than `limit` are exact. Called often: it should take a
-   * few ms however many wait. Writes nothing.
+   * Returns the pending work, without lanes that have no ready request. A lane's figures cover its
+   * ready requests with `notBefore <= now`. A store may stop after the first `limit` of them in
+   * claim order; if there are that many, it may read only the first 1,000, answer `limit` as
+   * `ready`, and extrapolate bytes and tokens. Fewer than `limit` are exact. Called often: it
+   * should take a few ms for any number of waiting requests. Writes nothing.
    */
   probe(limit: number, now: number): Promise<Probe>;
 
@@ -166,11 +165,11 @@ export interface Store {
    * released at `now`. Two seals never overshoot a ledger together, and no request is claimed
    * twice. Refusals write nothing. They are checked in this order: `blocked` (ledger's
    * `blockedUntil > now`), `empty`, `no_headroom` (the head fits the caps but not the ledger, or no
-   * batch or request is left on it), `head_too_large` (the head breaks a cap),
-   * `price_limit` (minRequests wait, and the first so many cost more than is left of a payer's
-   * limit: no more of them are read, because that is asked again and again), `too_few` (fewer than
-   * minRequests fit). With `payers`, the prefix also fits into what is left: limit minus spent
-   * minus reserved, 0 for a payer that is not known.
+   * batch or request is left on it), `head_too_large` (the head breaks a cap), `price_limit`
+   * (minRequests wait, and the first minRequests cost more than a payer has left: no more of them
+   * are read, because this is tried often), `too_few` (fewer than minRequests fit). With `payers`,
+   * the prefix also fits each payer's remainder: limit minus spent minus reserved, 0 for an unknown
+   * payer.
    */
   seal(input: SealInput): Promise<SealResult>;
 
@@ -218,7 +217,7 @@ export interface Store {
 
   /**
    * Reads outcomes: with a cursor above `after`, ascending, at most `limit`; or existing ones of
-   * these ids. With `job`, only its own, without scanning those of others.
+   * these ids. With `job`, only outcomes of that job, without scanning others.
    */
   outcomes(query: OutcomeQuery): Promise<readonly OutcomeRow[]>;
 
