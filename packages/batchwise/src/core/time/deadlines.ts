@@ -14,7 +14,7 @@ export interface Steps {
 /** An event that fires once, at its time or later. */
 export abstract class Due extends Linked<Due> {
   /** Infinity until it is first set. */
-  dueAt = Infinity;
+  dueAt: number = Infinity;
   /** Null while it is not set. */
   duration: Duration | null = null;
 
