@@ -14,7 +14,6 @@ import { type Flush, NO_FLUSHES } from "../queue/flush.ts";
 import type { SelfCalls } from "../submit/self-calls.ts";
 import type { BatchOwner } from "./batch-owner.ts";
 import { Call, type CalledBatch } from "./call.ts";
-import { CallContext } from "./call-context.ts";
 import { failEntries } from "./places.ts";
 import { type RecoveringBatch, Recovery } from "./recovery.ts";
 
@@ -172,15 +171,16 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
       return;
     }
     this.phase = "calling";
-    this.#call = new Call(this, entries, cost, now, this.#owner.services);
-    this.#call.make();
+    const call = new Call(this, entries, cost, now, this.#owner.services);
+    this.#call = call;
+    Call.make(call);
   }
 
   /** Gives the batch the slot that it waits for, prepared or pausing. */
   grantSlot(): void {
     this.holdsSlot = true;
     if (this.phase === "pausing") this.start();
-    else this.#call?.granted();
+    else if (this.#call !== null) Call.granted(this.#call);
   }
 
   releaseSlot(): void {
@@ -202,19 +202,16 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   }
 
   timedOut(error: unknown): void {
-    const context = this.#call?.context;
+    const call = this.#call;
     this.#endCall(this.#owner.services.clock.now());
     this.failure ??= new Recovery(this, this.#owner);
-    this.failure.giveUp(error, 0, () => this.#abort(context, error));
+    this.failure.giveUp(error, 0, () => this.#abort(call, error));
   }
 
   #endCall(now: number): void {
-    this.callMs = this.#call?.durationMs(now);
-    this.#dropCall();
-  }
-
-  #dropCall(): void {
-    this.#call?.end();
+    const call = this.#call as Call;
+    this.callMs = Call.durationMs(call, now);
+    Call.end(call);
     this.#call = null;
   }
 
@@ -224,8 +221,8 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   }
 
   /** Listeners of the signal are the handler's: they run in the async context of the batcher. */
-  #abort(context: CallContext | null | undefined, reason: unknown): void {
-    if (context) this.#owner.services.inContext(() => CallContext.abort(context, reason));
+  #abort(call: Call | null, reason: unknown): void {
+    if (call !== null) this.#owner.services.inContext(() => Call.abort(call, reason));
   }
 
   /** Continues with the next try, or ends. */
@@ -254,7 +251,8 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     if (this.isOver) return;
     this.phase = "done";
     this.selfCalls.ended(this, now - this.startedAt);
-    this.#dropCall();
+    if (this.#call !== null) Call.end(this.#call);
+    this.#call = null;
     this.failure?.end();
     // Equal callers may keep entries for a while, so these drop their callers' values.
     if (this.#owner.services.options.dedupe !== undefined) for (const entry of this.#taken) entry.forget();
@@ -281,7 +279,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   /** Rejects its callers, aborts and ends. */
   close(error: unknown): void {
     failEntries(this.#unsettled, error, "rejected", this, this.#owner.services);
-    this.#abort(this.#call?.context, error);
+    this.#abort(this.#call, error);
     this.end();
   }
 
@@ -306,7 +304,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     if (this.isOver || this.live > 0) return;
     this.wasLeft = true;
     const reason = new DOMException("Every caller of the batch has gone.", "AbortError");
-    this.#abort(this.#call?.context, reason);
+    this.#abort(this.#call, reason);
     if (!this.holdsSlot) this.end();
   }
 

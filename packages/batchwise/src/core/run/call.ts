@@ -1,21 +1,24 @@
 // One call of the handler, for all entries of a batch or for those that are left: its stages, its
-// time limit and its answer. It settles each caller on its own; to the batch it reports only that
-// all have their answers, or that it failed as a whole. An answer after its end is too late.
+// time limit and its answer. The handler gets the call itself, as its context. It settles each
+// caller on its own; to the batch it reports only that all have their answers, or that it failed as
+// a whole. An answer after its end is too late.
 
 import { batchResultError, handlerTimeoutError, resultLength } from "../contract/errors.ts";
+import type { RunningBatch } from "../contract/events.ts";
 import type { BatchWatch } from "../contract/observer.ts";
+import type { BatchReason } from "../contract/outcome.ts";
 import { isThenable } from "../contract/thenable.ts";
+import type { BatchContext, BatchRequest } from "../contract/types.ts";
 import { itemsOf } from "../policy/batch-cost.ts";
 import type { Entry } from "../queue/entry.ts";
 import { countsItself, succeed } from "../submit/callers.ts";
 import type { CallingBatch } from "../submit/self-calls.ts";
 import { countItems, type Services } from "../submit/services.ts";
 import { Timeout } from "../time/deadlines.ts";
-import { CallContext, type ShownBatch } from "./call-context.ts";
 import { arrivalOf, failEntries, ignorePlaces, readPlace } from "./places.ts";
 
 /** The batch of a call. */
-export interface CalledBatch extends CallingBatch, ShownBatch {
+export interface CalledBatch extends CallingBatch, Pick<RunningBatch, "id" | "key" | "reason" | "startedAt"> {
   /** The observer's watch; null if there is none. */
   readonly watch: BatchWatch | null;
   /** Gives the slot back, if there is one, before the batch has ended. */
@@ -30,77 +33,111 @@ export interface CalledBatch extends CallingBatch, ShownBatch {
   timedOut(error: unknown): void;
 }
 
-export class Call {
+/** The engine's functions are static, because the handler gets the object itself. */
+export class Call implements BatchContext {
+  readonly cost: number;
   readonly #batch: CalledBatch;
   readonly #services: Services;
   #entries: readonly Entry[];
-  /** What the handler sees of it. Null once it is over. */
-  context: CallContext | null;
   /** When it began. Waiting for a slot within it does not count. */
   #calledAt: number;
   /** True once it has reached the handler's `run`. */
   #hasRun = false;
+  #isOver = false;
   /** Number of promises in its answer that have not settled. */
   #awaited = 0;
   #limit: Timeout | null = null;
   #grant: (() => void) | null = null;
+  /** Signal and requests are made when first read, because most handlers never read them. */
+  #controller: AbortController | null = null;
+  #requests: readonly BatchRequest[] | null = null;
+  #aborted: { readonly reason: unknown } | null = null;
 
   constructor(batch: CalledBatch, entries: readonly Entry[], cost: number, now: number, services: Services) {
     this.#batch = batch;
     this.#services = services;
     this.#entries = entries;
-    this.context = new CallContext(batch, entries, cost);
+    this.cost = cost;
     this.#calledAt = now;
   }
 
+  // What the handler sees.
+
+  get id(): string {
+    return this.#batch.id;
+  }
+
+  get key(): string | undefined {
+    return this.#batch.key;
+  }
+
+  get reason(): BatchReason {
+    return this.#batch.reason;
+  }
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    if (this.#aborted !== null) this.#controller.abort(this.#aborted.reason);
+    return this.#controller.signal;
+  }
+
+  get requests(): readonly BatchRequest[] {
+    const { startedAt } = this.#batch;
+    this.#requests ??= this.#entries.map(({ facts, priority, moment }) => ({
+      context: facts.context,
+      priority,
+      waitedMs: startedAt - moment.at,
+    }));
+    return this.#requests;
+  }
+
+  // Calling.
+
   /** Calls the handler, and settles the callers when it answers. */
-  make(): void {
-    if (this.#batch.holdsSlot) this.#armLimit();
-    const { context } = this;
-    if (context === null) return;
+  static make(call: Call): void {
+    if (call.#batch.holdsSlot) call.#armLimit();
     let places: unknown;
     try {
-      places = this.#ask(context);
+      places = call.#ask();
       if (isThenable(places)) {
         Promise.resolve(places).then(
-          (late) => this.answer(late),
-          (error: unknown) => this.#fail(error),
+          (late) => Call.answer(call, late),
+          (error: unknown) => call.#fail(error),
         );
         return;
       }
     } catch (error) {
-      this.#fail(error);
+      call.#fail(error);
       return;
     }
-    this.answer(places);
+    Call.answer(call, places);
   }
 
-  #ask(context: CallContext): unknown {
-    const services = this.#services;
-    const { prepare, run, finish } = services.stages;
+  #ask(): unknown {
+    const { selfCalls, stages } = this.#services;
     const { watch } = this.#batch;
     const items = itemsOf(this.#entries);
-    this.#hasRun = prepare === undefined && finish === undefined;
-    const handler = this.#hasRun ? run : () => this.#runStages(items, context);
-    const ask = (): unknown => services.selfCalls.call(this.#batch, handler, items, context);
-    return watch === null ? ask() : watch.around(ask);
+    this.#hasRun = stages.prepare === undefined && stages.finish === undefined;
+    const handler = this.#hasRun ? stages.run : () => this.#runStages(items);
+    if (watch === null) return selfCalls.call(this.#batch, handler, items, this);
+    return watch.around(() => selfCalls.call(this.#batch, handler, items, this));
   }
 
   /** Runs the stages of a handler with more than `run`. Only `run` and later stages hold a slot. */
-  async #runStages(items: unknown[], context: CallContext): Promise<unknown> {
+  async #runStages(items: unknown[]): Promise<unknown> {
     const { options, stages } = this.#services;
     const { prepare, run, finish } = stages;
-    const input = prepare === undefined ? items : await prepare(items, context);
-    if (!CallContext.isAborted(context)) await this.#slot();
-    if (CallContext.isAborted(context)) throw context.signal.reason;
+    const input = prepare === undefined ? items : await prepare(items, this);
+    if (this.#aborted === null) await this.#slot();
+    if (this.#aborted !== null) throw this.#aborted.reason;
     this.#hasRun = true;
-    const output = await run(input, context);
-    if (finish === undefined || this.context === null) return output;
+    const output = await run(input, this);
+    if (finish === undefined || this.#isOver) return output;
     // With `prefetch`, a batch finishes without its slot, unless the handler may be called again
     // for it.
     const { prefetch, retry, isolateFailures } = options;
     if (prefetch > 0 && retry === undefined && !isolateFailures) this.#batch.releaseSlot();
-    return finish(output, context);
+    return finish(output, this);
   }
 
   /** Resolves when the batch has a slot; undefined if it has one. */
@@ -116,58 +153,73 @@ export class Call {
     });
   }
 
-  /** Call when the batch has got the slot that the call waits for, or will wait for. */
-  granted(): void {
-    this.#armLimit();
-    this.#grant?.();
+  /** The batch has got the slot that the call waits for, or will wait for. */
+  static granted(call: Call): void {
+    call.#armLimit();
+    call.#grant?.();
   }
 
   #armLimit(): void {
-    const services = this.#services;
-    const { handlerTimeoutMs } = services.options;
+    const { name, options, deadlines } = this.#services;
+    const { handlerTimeoutMs } = options;
     if (handlerTimeoutMs === Infinity) return;
-    this.#limit ??= new Timeout(services.deadlines);
+    this.#limit ??= new Timeout(deadlines);
     this.#limit.start(handlerTimeoutMs, () =>
-      this.#batch.timedOut(handlerTimeoutError(services.name, handlerTimeoutMs, this.#entries.length)),
+      this.#batch.timedOut(handlerTimeoutError(name, handlerTimeoutMs, this.#entries.length)),
     );
   }
 
+  // Its end.
+
   /** How long it has taken; undefined if it was called off before the handler's `run`. */
-  durationMs(now: number): number | undefined {
-    const isAborted = this.context !== null && CallContext.isAborted(this.context);
-    return isAborted && !this.#hasRun ? undefined : now - this.#calledAt;
+  static durationMs(call: Call, now: number): number | undefined {
+    return call.#aborted !== null && !call.#hasRun ? undefined : now - call.#calledAt;
   }
 
-  /** Lets go of the callers: a handler that never answers holds the call for ever. */
-  end(): void {
-    this.#limit?.clear();
-    // The handler may continue, so it keeps its requests before their entries are forgotten.
-    if (this.context !== null && this.#services.options.dedupe !== undefined) CallContext.keepRequests(this.context);
-    this.context = null;
-    this.#entries = [];
+  /** Aborts the handler's signal, and keeps the first reason. */
+  static abort(call: Call, reason: unknown): void {
+    if (call.#aborted !== null) return;
+    call.#aborted = { reason };
+    call.#controller?.abort(reason);
+  }
+
+  /**
+   * Ends it. The handler may continue: it keeps its requests where entries are forgotten. One that
+   * never answers holds the call for ever, but no entries.
+   */
+  static end(call: Call): void {
+    call.#limit?.clear();
+    if (call.#isOver && call.#services.options.dedupe === undefined) return;
+    call.#isOver = true;
+    void call.requests;
+    call.#entries = [];
   }
 
   #fail(error: unknown): void {
-    if (this.context !== null) this.#batch.refused(error);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#batch.refused(error);
   }
 
   #arrived(now: number): void {
-    if (this.context !== null) this.#batch.answered(now);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#batch.answered(now);
   }
 
   /** Settles the callers with the handler's answer, unless its shape is wrong. */
-  answer(places: unknown): void {
-    const services = this.#services;
-    const entries = this.#entries;
-    if (this.context === null) {
+  static answer(call: Call, places: unknown): void {
+    const services = call.#services;
+    const entries = call.#entries;
+    if (call.#isOver) {
       ignorePlaces(places);
     } else if (resultLength(places) !== entries.length) {
       ignorePlaces(places);
-      this.#fail(batchResultError(services.name, places, entries.length));
+      call.#fail(batchResultError(services.name, places, entries.length));
     } else {
       const now = services.clock.now();
-      this.#settle(entries, places as ArrayLike<unknown>, now);
-      if (this.#awaited === 0) this.#arrived(now);
+      call.#settle(entries, places as ArrayLike<unknown>, now);
+      if (call.#awaited === 0) call.#arrived(now);
     }
   }
 

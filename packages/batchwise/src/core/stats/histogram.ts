@@ -4,7 +4,6 @@
 import type { Quantiles } from "../contract/stats.ts";
 
 const SUB_BUCKETS = 32;
-const LARGEST = 2 ** 30;
 
 export class Histogram {
   readonly #unit: number;
@@ -34,15 +33,15 @@ export class Histogram {
 
   #add(value: number, times: number): void {
     if (times === 0) return;
-    // One more, so that 0 has a place.
-    const units = Math.min(Math.max(0, value / this.#unit || 0), Number.MAX_VALUE) + 1;
-    // Faster than a logarithm, for values up to the limit of bit operations.
-    let doubling = 31 - Math.clz32(Math.min(units, LARGEST));
-    let least = 1 << doubling;
-    for (; 2 * least <= units; least *= 2) doubling += 1;
-    this.#doublings[doubling] ??= new Array<number>(SUB_BUCKETS).fill(0);
-    const counts = this.#doublings[doubling] as number[];
-    const index = ((units / least - 1) * SUB_BUCKETS) | 0;
+    // One more, so that 0 has a place. Scaled, the bucket is the five bits below the highest one.
+    let scaled = (Math.min(Math.max(0, value / this.#unit || 0), Number.MAX_VALUE / 64) + 1) * SUB_BUCKETS;
+    let halvings = 0;
+    // Integers are faster than a logarithm.
+    for (; scaled >= 2 ** 31; scaled /= 2) halvings += 1;
+    const shift = 26 - Math.clz32(scaled);
+    const doubling = halvings + shift;
+    const counts = (this.#doublings[doubling] ??= new Array<number>(SUB_BUCKETS).fill(0));
+    const index = (scaled >> shift) - SUB_BUCKETS;
     counts[index] = (counts[index] as number) + times;
     this.#total += times;
     if (value > 0) this.#sum += value * times;

@@ -59,7 +59,7 @@ function kitOf(kinds: readonly Kind[]): Kit {
         answered: () => (all.done += 1),
         refused: (error) => all.told.push([-1, "failed", error]),
       };
-      new Call(batch as CalledBatch, entries, entries.length, 0, kit.services).answer(places);
+      Call.answer(new Call(batch as CalledBatch, entries, entries.length, 0, kit.services), places);
     },
   };
   return all;
