@@ -274,7 +274,7 @@ const leaving: readonly Fault[] = [
   {
     name: "leaves a timer behind",
     file: "core/engine/scheduler.ts",
-    find: "else this.#wake.clear();",
+    find: "else this.#wake?.clear();",
     replace: "",
   },
   {

@@ -52,11 +52,11 @@ async function runPrepared(stages: Stages, items: readonly unknown[], context: B
       prepared.push(outcome.value);
     }
   }
-  if (errors.length === 0) return runStages({ ...others, prepareItem: undefined }, prepared, context);
+  if (errors.length === 0) return runStages(others, prepared, context);
   const values: unknown[] = new Array(items.length);
   if (kept.length === 0) return { values, errors };
   const requests = kept.map((index) => context.requests[index] as BatchContext["requests"][number]);
-  const part = await runStages({ ...others, prepareItem: undefined }, prepared, { ...context, requests });
+  const part = await runStages(others, prepared, { ...context, requests });
   for (const [at, index] of kept.entries()) values[index] = part.values[at];
   for (const [at, error] of part.errors) errors.push([kept[at] as number, error]);
   return { values, errors };

@@ -5,22 +5,15 @@ import { aFunction, check, expected, invalidOption, type Rule } from "./validate
 
 /** A handler's stages. Their arguments and results are checked by the callers. */
 export interface Stages {
-  readonly prepareItem: ((item: unknown) => unknown) | undefined;
-  readonly prepare: ((items: unknown[], context: BatchContext) => unknown) | undefined;
+  readonly prepareItem?: (item: unknown) => unknown;
+  readonly prepare?: (items: unknown[], context: BatchContext) => unknown;
   readonly run: (input: unknown, context: BatchContext) => unknown;
-  readonly finish: ((output: unknown, context: BatchContext) => unknown) | undefined;
-  readonly open: (() => unknown) | undefined;
-  readonly close: (() => unknown) | undefined;
+  readonly finish?: (output: unknown, context: BatchContext) => unknown;
+  readonly open?: () => unknown;
+  readonly close?: () => unknown;
 }
 
-const NO_STAGES: Readonly<Record<keyof Stages, undefined>> = {
-  prepareItem: undefined,
-  prepare: undefined,
-  run: undefined,
-  finish: undefined,
-  open: undefined,
-  close: undefined,
-};
+const STAGES: readonly (keyof Stages)[] = ["prepareItem", "prepare", "run", "finish", "open", "close"];
 
 type Method = (...args: unknown[]) => unknown;
 
@@ -30,20 +23,20 @@ const aHandler: Rule = { ...aFunction, expected: "a function or an object with a
 export function resolveHandler(handler: unknown, options?: unknown): Stages {
   if (typeof handler === "function") {
     refuseGenerator(handler);
-    return { ...NO_STAGES, run: handler as Method };
+    return { run: handler as Method };
   }
   const methods = handler as Readonly<Record<string, unknown>> | null;
   const run = typeof methods === "object" ? methods?.run : undefined;
   if (methods === null || typeof run !== "function") throw noHandler(aHandler, handler, options);
   refuseGenerator(run);
-  const stages: Record<string, Method> = {};
-  for (const name of Object.keys(NO_STAGES)) {
+  const stages: { -readonly [Name in keyof Stages]: Method } = { run: run as Method };
+  for (const name of STAGES) {
     const method = methods[name];
     if (method === undefined) continue;
     check(`handler.${name}`, aFunction, method);
     stages[name] = (...args) => Reflect.apply(method as Method, methods, args);
   }
-  return { ...NO_STAGES, run: run as Method, ...stages };
+  return stages;
 }
 
 /** The error for a value that is no handler. */

@@ -35,7 +35,7 @@ import { drainOf, laneOf } from "./method-options.ts";
 import { Scheduler } from "./scheduler.ts";
 import { warnOfIdle, warnOfWait } from "./warnings.ts";
 
-/** Methods that each batcher binds once. The others are bound when they are read. */
+/** Methods that are bound once. The others are bound each time they are read. */
 export const HOT = ["submit", "submitMany"] as const;
 
 /** How a batcher with other names of options differs. */
@@ -47,6 +47,9 @@ export interface Terms {
 }
 
 const OWN_TERMS: Terms = { tooLargeError: itemTooLargeError, submitOptions: (given) => given as never };
+
+/** Of batchers whose items share no places. */
+const NO_EQUALS = new InFlight(undefined);
 
 const EVENT_NAMES: readonly string[] = ["batch", "item", "warning"];
 
@@ -67,21 +70,21 @@ export class BatcherCore implements Batcher<unknown, unknown> {
     const stages = resolveHandler(handler, given);
     const prepared = PreparedOptions.of(withHandlerDefaults(handler, given), nameOfHandler(handler));
     const services = new Services(prepared, stages, extensions);
-    const { cache } = prepared.options;
+    const { cache, dedupe } = prepared.options;
+    const results = cache && new ResultCache(cache, services.events, services.inContext);
     this.#services = services;
     this.#terms = terms;
     this.#admission = new Admission(services);
     this.#intake = new Intake({
       services,
       admission: this.#admission,
-      inFlight: new InFlight(cache && new ResultCache(cache, services.events, services.inContext)),
+      inFlight: dedupe === undefined ? NO_EQUALS : new InFlight(results),
       pending: this.#pending,
       tooLargeError: terms.tooLargeError,
     });
     this.#scheduler = new Scheduler(services, this.#admission, this.#pending);
     warnOfIdle(services);
     warnOfWait(services);
-    for (const name of HOT) this[name] = this[name].bind(this) as never;
   }
 
   submit(item: unknown, options?: SubmitOptions): Promise<unknown> {

@@ -43,7 +43,8 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   readonly slots: Slots;
   readonly #limiter: LimiterGate | null;
   readonly next: NextBatch;
-  readonly #wake: WakeUp;
+  /** Made when the queue first waits for more than the end of a turn. */
+  #wake: WakeUp | null = null;
   readonly #gathering: Gathering = new Gathering();
   /** Made with the first step. */
   #sendAll: (() => void) | null = null;
@@ -69,7 +70,6 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     this.#limiter =
       options.limiter === undefined ? null : new LimiterGate(options.limiter, services, () => this.again());
     this.next = new NextBatch(services, this.slots, admission, this.#limiter);
-    this.#wake = new WakeUp(this, services, this.next);
     this.#queue.keepDeadlines(options.maxWaitMs > 0);
   }
 
@@ -88,7 +88,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     if (gate === "pass" && this.#limiter === null && this.services.deadlines.isEmpty && this.next.waitsForGate())
       this.#endStep();
     else this.#pump(gate);
-    if (gate === "pass" && this.#queue.size > 0) this.#wake.afterPass();
+    if (gate === "pass" && this.#queue.size > 0) this.#wakeUp().afterPass();
   }
 
   /** Sends the waiting items of a key's lane, or of all; calls `done` when they have settled. */
@@ -147,7 +147,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
   }
 
   close(): void {
-    this.#wake.clear();
+    this.#wake?.clear();
     this.#limiter?.close();
   }
 
@@ -284,7 +284,7 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     const lateAt = this.next.target?.shed(now) ?? Infinity;
     const notBefore = this.#notBefore();
     if (notBefore > now) {
-      this.#wake.set(Math.min(notBefore, lateAt), now);
+      this.#wakeUp().set(Math.min(notBefore, lateAt), now);
       return false;
     }
     const gate = this.#turn.isOpen ? "turn" : this.#gate;
@@ -298,13 +298,13 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     const choice = this.next.lane(gate, now);
     if (choice.lane === null) {
       this.#limiter?.withdraw();
-      if (gate === "open") this.#wake.set(Math.min(choice.wakeAt, lateAt), now);
+      if (gate === "open") this.#wakeUp().set(Math.min(choice.wakeAt, lateAt), now);
       return false;
     }
     const { isFlushOnly } = this.next;
     const batch = this.next.pack(choice.lane, now);
     if (batch === null) return this.#waitForEvent();
-    this.services.signals.sendAway(batch.entries);
+    this.services.signals?.sendAway(batch.entries);
     // A cost function may have paused the batcher, or callers of the batch may have left.
     const isStale = this.#queue.departures !== departures || this.next.isFlushOnly !== isFlushOnly;
     if (isStale) return true;
@@ -334,13 +334,19 @@ export class Scheduler implements BatchOwner<Batch>, Woken {
     const { departures, size } = this.#queue;
     const now = target === null || size === 0 ? 0 : this.services.clock.now();
     const lateAt = (size > 0 && target?.shed(now)) || Infinity;
-    if (lateAt < Infinity) this.#wake.set(lateAt, now);
-    else this.#wake.clear();
+    if (lateAt < Infinity) this.#wakeUp().set(lateAt, now);
+    else this.#wake?.clear();
     return this.#queue.departures > departures && this.#admission.blocked > 0;
+  }
+
+  #wakeUp(): WakeUp {
+    this.#wake ??= new WakeUp(this, this.services, this.next);
+    return this.#wake;
   }
 
   /** True if an item waits and a slot can take it. If not, withdraws from the limiter. */
   #mayClose(): boolean {
+    if (this.#queue.size === 0 && this.#limiter === null) return false;
     const mayStart = this.slots.mayStart;
     if (mayStart && this.#queue.size > 0) return true;
     if (mayStart || !this.slots.isFree) this.#limiter?.withdraw();

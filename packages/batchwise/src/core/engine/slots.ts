@@ -10,7 +10,7 @@ const NONE: ReadonlySet<Batch> = new Set();
 export class Slots {
   readonly #services: Pick<Services, "options" | "stages">;
   readonly #running: Batch[] = [];
-  readonly #queued: Batch[] = [];
+  #queued: Batch[] | null = null;
   #pausing: Set<Batch> | null = null;
   #busy = 0;
 
@@ -41,7 +41,7 @@ export class Slots {
 
   /** The batch that gets the next free slot, before any new one. */
   get next(): Batch | undefined {
-    return this.#queued[0];
+    return this.#queued?.[0];
   }
 
   get isFree(): boolean {
@@ -60,18 +60,19 @@ export class Slots {
     // Batches may be in the other stages without a slot.
     const outerStages = (stages.prepare === undefined ? 0 : 1) + (stages.finish === undefined ? 0 : 1);
     if (this.#running.length >= concurrency + Math.max(1, prefetch * outerStages)) return false;
-    if (this.isFree && this.#queued.length === 0) return true;
-    return stages.prepare !== undefined && this.#queued.length < prefetch;
+    const queued = this.#queued?.length ?? 0;
+    if (this.isFree && queued === 0) return true;
+    return stages.prepare !== undefined && queued < prefetch;
   }
 
   /** Adds a new batch. Returns whether it has a slot at once. */
   add(batch: Batch): boolean {
     batch.slotIndex = this.#running.push(batch) - 1;
-    if (this.isFree && this.#queued.length === 0) {
+    if (this.isFree && this.next === undefined) {
       this.#busy += 1;
       return true;
     }
-    this.#queued.push(batch);
+    this.enqueue(batch);
     return false;
   }
 
@@ -103,12 +104,13 @@ export class Slots {
 
   /** A pausing batch requests the next free slot. */
   enqueue(batch: Batch): void {
+    this.#queued ??= [];
     this.#queued.push(batch);
   }
 
   /** Gives a slot to the first waiting batch. */
   grant(): void {
-    const batch = this.#queued.shift();
+    const batch = this.#queued?.shift();
     if (batch === undefined) return;
     this.#busy += 1;
     if (this.#pausing?.delete(batch)) batch.slotIndex = this.#running.push(batch) - 1;
@@ -126,7 +128,7 @@ export class Slots {
   }
 
   #unqueue(batch: Batch): void {
-    const index = this.#queued.indexOf(batch);
-    if (index !== -1) this.#queued.splice(index, 1);
+    const index = this.#queued?.indexOf(batch) ?? -1;
+    if (index !== -1) this.#queued?.splice(index, 1);
   }
 }

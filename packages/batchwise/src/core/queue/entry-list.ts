@@ -18,7 +18,6 @@ export interface EntryOwner extends Pick<EntryHolder, "update"> {
 
 /** The holder of waiting entries. */
 export class Chunk extends Linked<Chunk> implements EntryHolder {
-  readonly isWaiting = true;
   readonly list: EntryList;
   /** In order of age. */
   entries: Entry[];
@@ -28,6 +27,10 @@ export class Chunk extends Linked<Chunk> implements EntryHolder {
     this.list = list;
     this.entries = entries;
     for (const entry of entries) entry.holder = this;
+  }
+
+  get isWaiting(): boolean {
+    return true;
   }
 
   left(entry: Entry): void {

@@ -17,8 +17,9 @@ import { Call, type CalledBatch } from "./call.ts";
 import { failEntries } from "./places.ts";
 import { type RecoveringBatch, Recovery } from "./recovery.ts";
 
+const NO_ENTRIES: readonly Entry[] = [];
+
 export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBatch {
-  readonly isWaiting = false;
   readonly #owner: BatchOwner<Batch>;
   phase: "opening" | "calling" | "pausing" | "done" = "opening";
   readonly sequence: number;
@@ -42,6 +43,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   watch: BatchWatch | null = null;
 
   holdsSlot = false;
+  isFollowed = false;
   /** Number of running items, and its index among the running batches; see slots.ts. */
   countedAs: number;
   slotIndex = 0;
@@ -85,6 +87,10 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     this.countedAs = entries.length;
     this.predictedMs = owner.predict(cost);
     this.waitMs = owner.services.recorder.batchStarted(entries, reason, cost, now);
+  }
+
+  get isWaiting(): boolean {
+    return false;
   }
 
   get id(): string {
@@ -257,8 +263,8 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     // Equal callers may keep entries for a while, so these drop their callers' values.
     if (this.#owner.services.options.dedupe !== undefined) for (const entry of this.#taken) entry.forget();
     this.#owner.ended(this, now);
-    this.entries = [];
-    this.#taken = [];
+    this.entries = NO_ENTRIES;
+    this.#taken = NO_ENTRIES;
   }
 
   get itemsCost(): number {

@@ -33,14 +33,15 @@ export class Histogram {
 
   #add(value: number, times: number): void {
     if (times === 0) return;
-    // One more, so that 0 has a place. Scaled, the bucket is the five bits below the highest one.
+    // One more, so that 0 has a place. As an integer of 32ths, the doubling is its highest bit, and
+    // the bucket the five bits below. That is faster than a logarithm.
     let scaled = (Math.min(Math.max(0, value / this.#unit || 0), Number.MAX_VALUE / 64) + 1) * SUB_BUCKETS;
     let halvings = 0;
-    // Integers are faster than a logarithm.
     for (; scaled >= 2 ** 31; scaled /= 2) halvings += 1;
     const shift = 26 - Math.clz32(scaled);
     const doubling = halvings + shift;
-    const counts = (this.#doublings[doubling] ??= new Array<number>(SUB_BUCKETS).fill(0));
+    this.#doublings[doubling] ??= new Array<number>(SUB_BUCKETS).fill(0);
+    const counts = this.#doublings[doubling] as number[];
     const index = (scaled >> shift) - SUB_BUCKETS;
     counts[index] = (counts[index] as number) + times;
     this.#total += times;

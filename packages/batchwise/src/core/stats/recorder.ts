@@ -18,8 +18,14 @@ export interface Gauges {
 
 const MICROSECOND = 0.001;
 
-/** The counters that `resetStats()` resets. */
+/** What `resetStats()` resets. */
 class Counts {
+  submitted = 0;
+  /** Time of the first submit. */
+  startedAt = 0;
+  busyMs = 0;
+  /** Since when batches run, if any do. */
+  busySince = 0;
   readonly outcomes = { completed: 0, failed: 0, cancelled: 0, expired: 0, rejected: 0 };
   readonly reasons = { size: 0, cost: 0, idle: 0, wait: 0, preferred: 0, deadline: 0, flush: 0, drain: 0 };
   readonly totals = { deduped: 0, cacheHits: 0, batches: 0 };
@@ -28,20 +34,15 @@ class Counts {
   readonly latencyMs = new Histogram(MICROSECOND);
   readonly batchSize = new Histogram(1);
   readonly batchCost = new Histogram(MICROSECOND);
-  busyMs = 0;
 }
 
 export class Recorder {
-  /** Created when there is something to count besides submits. */
+  /** Created with the first submit. */
   #counts: Counts | null = null;
-  #submitted = 0;
-  /** Time of the first submit. */
-  #startedAt = 0;
   #runningItems = 0;
   #runningBatches = 0;
-  #busySince = 0;
-  /** When the batcher came to rest after `close()`; Infinity until then. */
-  #closedAt: number = Infinity;
+  /** When the batcher came to rest after `close()`; null until then. */
+  #closedAt: number | null = null;
 
   #open(): Counts {
     this.#counts ??= new Counts();
@@ -50,8 +51,9 @@ export class Recorder {
 
   /** Counts submits of one moment. */
   submitted(count: number, moment: Pick<Moment, "at">): void {
-    if (this.#submitted === 0) this.#startedAt = moment.at;
-    this.#submitted += count;
+    const counts = this.#open();
+    if (counts.submitted === 0) counts.startedAt = moment.at;
+    counts.submitted += count;
   }
 
   joined(): void {
@@ -95,7 +97,7 @@ export class Recorder {
   /** A batch starts to run, new or after a pause. */
   runs(size: number, now: number): void {
     this.#runningItems += size;
-    if (this.#runningBatches === 0) this.#busySince = now;
+    if (this.#runningBatches === 0) this.#open().busySince = now;
     this.#runningBatches += 1;
   }
 
@@ -103,8 +105,10 @@ export class Recorder {
   rests(size: number, now: number): void {
     this.#runningItems -= size;
     this.#runningBatches -= 1;
+    if (this.#runningBatches > 0) return;
+    const counts = this.#open();
     // A listener may have reset the statistics since `now` was read.
-    if (this.#runningBatches === 0) this.#open().busyMs += Math.max(0, now - this.#busySince);
+    counts.busyMs += Math.max(0, now - counts.busySince);
   }
 
   batchEnded(runMs: number): void {
@@ -112,27 +116,27 @@ export class Recorder {
   }
 
   closed(now: number): void {
-    this.#closedAt = Math.min(this.#closedAt, now);
+    this.#closedAt ??= now;
   }
 
   /** Resets the counters. Waiting and running items count as submitted now. */
   reset(now: number): void {
-    const open = Object.values(this.#open().outcomes).reduce((left, ended) => left - ended, this.#submitted);
-    this.#counts = null;
-    this.#submitted = 0;
+    const { outcomes, submitted } = this.#open();
+    const open = Object.values(outcomes).reduce((left, ended) => left - ended, submitted);
+    this.#counts = new Counts();
+    this.#counts.busySince = now;
     if (open > 0) this.submitted(open, { at: now });
-    this.#busySince = now;
   }
 
   snapshot({ waiting, blocked, oldestAt, learned }: Gauges, now: number): BatcherStats {
     const counts = this.#open();
     const batchSize = counts.batchSize.quantiles();
     const batchCost = counts.batchCost.quantiles();
-    const until = Math.min(now, this.#closedAt);
-    const busyMs = counts.busyMs + (this.#runningBatches > 0 ? now - this.#busySince : 0);
-    const lifeMs = this.#submitted > 0 ? Math.max(0, until - this.#startedAt) : 0;
+    const until = Math.min(now, this.#closedAt ?? Infinity);
+    const busyMs = counts.busyMs + (this.#runningBatches > 0 ? now - counts.busySince : 0);
+    const lifeMs = counts.submitted > 0 ? Math.max(0, until - counts.startedAt) : 0;
     return Object.freeze({
-      submitted: this.#submitted,
+      submitted: counts.submitted,
       ...counts.outcomes,
       ...counts.totals,
       batchesByReason: Object.freeze({ ...counts.reasons }),

@@ -78,7 +78,7 @@ export class SharedSignal {
 }
 
 export class AbortSignals {
-  #bySignal: Map<AbortSignal, SharedSignal> | null = null;
+  readonly #bySignal: Map<AbortSignal, SharedSignal> = new Map();
   readonly steps: Steps;
 
   constructor(steps: Steps) {
@@ -87,7 +87,6 @@ export class AbortSignals {
 
   /** Adds a listener to a signal that has not aborted. */
   add(signal: AbortSignal, listener: SignalListener): SharedSignal {
-    this.#bySignal ??= new Map();
     let shared = this.#bySignal.get(signal);
     if (shared === undefined) {
       shared = new SharedSignal(signal, this);
@@ -98,7 +97,7 @@ export class AbortSignals {
   }
 
   forget(signal: AbortSignal): void {
-    this.#bySignal?.delete(signal);
+    this.#bySignal.delete(signal);
   }
 
   /**
@@ -106,7 +105,7 @@ export class AbortSignals {
    * of the signal came first.
    */
   sendAway(entries: readonly Entry[]): void {
-    if (this.#bySignal === null || this.#bySignal.size === 0) return;
+    if (this.#bySignal.size === 0) return;
     const isAborted = ({ recipient }: Entry): boolean => typeof recipient === "object" && recipient?.isAborted === true;
     if (!entries.some(isAborted)) return;
     for (const shared of [...this.#bySignal.values()]) if (shared.isAborted) shared.handleEvent();

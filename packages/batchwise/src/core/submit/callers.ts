@@ -8,7 +8,7 @@ import type { Entry } from "../queue/entry.ts";
 import type { Recipient, Resolve } from "../queue/recipient.ts";
 import { Due } from "../time/deadlines.ts";
 import type { Moment } from "../time/turn.ts";
-import type { SharedSignal, SignalListener } from "./abort-signals.ts";
+import { AbortSignals, type SharedSignal, type SignalListener } from "./abort-signals.ts";
 import { countItems, type Services } from "./services.ts";
 
 export function succeed(recipient: Resolve | Recipient, value: unknown, now: number, position: number): void {
@@ -118,7 +118,10 @@ export class Caller extends Due implements Recipient, SignalListener {
     this.#position = addressed.position;
     this.#moment = addressed.moment;
     this.#timeoutMs = timeoutMs;
-    if (signal !== undefined) this.#signal = services.signals.add(signal, this);
+    if (signal !== undefined) {
+      services.signals ??= new AbortSignals(services);
+      this.#signal = services.signals.add(signal, this);
+    }
     if (timeoutMs < Infinity) services.deadlines.set(this, timeoutMs);
   }
 

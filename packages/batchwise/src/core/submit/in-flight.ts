@@ -101,7 +101,7 @@ export function scopeOf(key: string | undefined, dedupeKey: string): string {
   return key === undefined ? `=${dedupeKey}` : cacheKeyOf(key, dedupeKey);
 }
 
-/** The places that equal items may join. */
+/** The places that equal items may join. None is opened without `dedupe`. */
 export class InFlight {
   readonly cache: ResultCache | undefined;
   #byScope: Map<string, SharedEntry> | null = null;

@@ -11,9 +11,12 @@ import type { Entry, EntryHolder, Urgency } from "../queue/entry.ts";
 export type Skip = (() => void) | null;
 
 export class Pending implements EntryHolder {
-  /** They have not started to run. */
-  readonly isWaiting = true;
   #entries: Map<Entry, Skip> | null = null;
+
+  /** They have not started to run. */
+  get isWaiting(): boolean {
+    return true;
+  }
 
   get size(): number {
     return this.#entries?.size ?? 0;

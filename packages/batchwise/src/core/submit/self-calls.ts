@@ -39,6 +39,8 @@ export interface CallingBatch {
   readonly selfCalls: SelfCalls;
   readonly isOver: boolean;
   readonly holdsSlot: boolean;
+  /** True once its handler runs in the async context of the batch. Set here. */
+  isFollowed: boolean;
 }
 
 /** The last call of a handler. */
@@ -57,6 +59,8 @@ interface OwnCall {
 /** The batch, of any batcher, whose handler runs synchronously now. */
 let calling: CallingBatch | null = null;
 let storage: ReturnType<typeof cheapStorage> | undefined;
+/** Number of live batches that are followed. While there are none, no async context is read. */
+let followed = 0;
 
 export class SelfCalls {
   readonly #services: Watched;
@@ -81,7 +85,10 @@ export class SelfCalls {
     try {
       if (!this.#isLong || this.#hasWarned) return handler(items, context);
       if (storage === undefined) storage = cheapStorage();
-      return storage === null ? handler(items, context) : storage.run(batch, () => handler(items, context));
+      if (storage === null) return handler(items, context);
+      if (!batch.isFollowed) followed += 1;
+      batch.isFollowed = true;
+      return storage.run(batch, () => handler(items, context));
     } finally {
       calling = before;
     }
@@ -117,6 +124,7 @@ export class SelfCalls {
   /** Call when a batch has ended after this run time. */
   ended(batch: CallingBatch, runMs: number): void {
     this.#isLong = runMs >= LONG_RUN_MS;
+    if (batch.isFollowed) followed -= 1;
     this.#calls?.get(batch)?.timeout.clear();
     this.#calls?.delete(batch);
   }
@@ -188,7 +196,7 @@ export class SelfCalls {
 
 /** The batch whose handler is calling now, if any. */
 function caller(): CallingBatch | undefined {
-  return calling ?? (storage?.getStore() as CallingBatch | undefined);
+  return calling ?? (followed > 0 ? (storage?.getStore() as CallingBatch | undefined) : undefined);
 }
 
 /** True for an unanswered item of the batch itself. */

@@ -15,7 +15,7 @@ import { captureAsyncContext } from "../time/async-context.ts";
 import { type InContext, SteadyClock } from "../time/clock.ts";
 import { Deadlines, type Steps } from "../time/deadlines.ts";
 import { Turn, type TurnEnd } from "../time/turn.ts";
-import { AbortSignals } from "./abort-signals.ts";
+import type { AbortSignals } from "./abort-signals.ts";
 import { SelfCalls } from "./self-calls.ts";
 
 export class Services implements Steps, TurnEnd {
@@ -32,7 +32,8 @@ export class Services implements Steps, TurnEnd {
   readonly recorder: Recorder = new Recorder();
   readonly queue: Queue;
   readonly deadlines: Deadlines;
-  readonly signals: AbortSignals;
+  /** Made with the first signal. */
+  signals: AbortSignals | null = null;
   readonly turn: Turn;
   readonly selfCalls: SelfCalls;
   observer: BatchObserver | null = null;
@@ -52,7 +53,6 @@ export class Services implements Steps, TurnEnd {
     this.events = new Events(this.inContext, printedName(options));
     this.queue = new Queue({ isFair: fairBy !== undefined, isKeyed: true, priorityAgingMs });
     this.deadlines = new Deadlines(this.clock, this);
-    this.signals = new AbortSignals(this);
     this.turn = new Turn(this.clock, this, clock.endOfTurn?.bind(clock));
     this.selfCalls = new SelfCalls(this);
   }

@@ -28,7 +28,7 @@ const Resource = hooks?.AsyncResource;
 export function captureAsyncContext(): InContext {
   if (Resource === undefined) return (callback) => callback();
   const resource = new Resource("batchwise");
-  return (callback) => resource.runInAsyncScope(callback);
+  return resource.runInAsyncScope.bind(resource) as InContext;
 }
 
 /**

@@ -24,12 +24,16 @@ let byMessage: Schedule | undefined;
  * tick that is queued inside a promise job does that. In a browser, a message to oneself is the
  * next task. Never uses a timer, which would cost a ms.
  */
-export const endOfTurn: Schedule =
-  nextTick === undefined
-    ? (callback) => nextTask(callback)
-    : (callback) => {
-        settled.then(() => nextTick(callback));
-      };
+export const endOfTurn: Schedule = (callback) => atEndOfTurn(callback)();
+
+/** A function that schedules the callback so. It can be called again. */
+function atEndOfTurn(callback: () => void): () => void {
+  if (nextTick === undefined) return () => nextTask(callback);
+  const tick = (): void => nextTick(callback);
+  return () => {
+    settled.then(tick);
+  };
+}
 
 /** Runs the callback when the event loop has read all ready sockets. */
 export const endOfPass: Schedule = platform.setImmediate ?? ((callback) => nextTask(callback));
@@ -82,17 +86,18 @@ export interface TurnEnd {
 export class Turn {
   readonly #clock: Clock;
   readonly #end: TurnEnd;
-  readonly #schedule: Schedule;
-  /** Made with the first turn. */
-  #ended: (() => void) | null = null;
+  /** Of a clock that ends turns itself. */
+  readonly #ends: Schedule | undefined;
+  /** Schedules the end of a turn. Made with the first one. */
+  #schedule: (() => void) | null = null;
   #moment: Moment | null = null;
   #sequence = 0;
 
-  /** `schedule`: of a clock that ends turns itself. */
-  constructor(clock: Clock, end: TurnEnd, schedule: Schedule = endOfTurn) {
+  /** `ends`: of a clock that ends turns itself. */
+  constructor(clock: Clock, end: TurnEnd, ends: Schedule | undefined) {
     this.#clock = clock;
     this.#end = end;
-    this.#schedule = schedule;
+    this.#ends = ends;
   }
 
   get isOpen(): boolean {
@@ -125,11 +130,17 @@ export class Turn {
   #open(): Moment {
     const moment = this.newMoment(this.#clock.now());
     this.#moment = moment;
-    this.#ended ??= () => {
+    this.#schedule ??= this.#scheduler();
+    this.#schedule();
+    return moment;
+  }
+
+  #scheduler(): () => void {
+    const ends = this.#ends;
+    const ended = (): void => {
       this.#moment = null;
       this.#end.turnEnded();
     };
-    this.#schedule(this.#ended);
-    return moment;
+    return ends === undefined ? atEndOfTurn(ended) : () => ends(ended);
   }
 }
