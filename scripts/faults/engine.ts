@@ -313,8 +313,8 @@ const running: readonly Fault[] = [
   {
     name: "frees the slot while promises in places are open",
     file: "core/run/call.ts",
-    find: "now);\n      if (this.#awaited === 0)",
-    replace: "now);\n      if (this.#awaited >= 0)",
+    find: "if (this.#awaited === 0 && ",
+    replace: "if (",
   },
   {
     name: "holds the slot in a pause before a retry",

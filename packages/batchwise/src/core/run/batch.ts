@@ -50,8 +50,8 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   /** The turn in which it began, if that is watched; see gathering.ts. */
   turn: object | null = null;
 
-  /** The current call; null if there is none. */
-  #call: Call | null = null;
+  call: Call | null = null;
+  calls = 0;
   #isCalling = false;
   #callsAgain = false;
   /** Failures, and what is left to try. Null until a call fails. */
@@ -177,16 +177,14 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
       return;
     }
     this.phase = "calling";
-    const call = new Call(this, entries, cost, now, this.#owner.services);
-    this.#call = call;
-    Call.make(call);
+    Call.make(new Call(this, entries, cost, now, this.#owner.services));
   }
 
   /** Gives the batch the slot that it waits for, prepared or pausing. */
   grantSlot(): void {
     this.holdsSlot = true;
     if (this.phase === "pausing") this.start();
-    else if (this.#call !== null) Call.granted(this.#call);
+    else if (this.call !== null) Call.granted(this.call);
   }
 
   releaseSlot(): void {
@@ -208,17 +206,16 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   }
 
   timedOut(error: unknown): void {
-    const call = this.#call;
+    const call = this.call;
     this.#endCall(this.#owner.services.clock.now());
     this.failure ??= new Recovery(this, this.#owner);
     this.failure.giveUp(error, 0, () => this.#abort(call, error));
   }
 
   #endCall(now: number): void {
-    const call = this.#call as Call;
+    const call = this.call as Call;
     this.callMs = Call.durationMs(call, now);
     Call.end(call);
-    this.#call = null;
   }
 
   #failed(error: unknown, mayHalve: boolean): void {
@@ -257,8 +254,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     if (this.isOver) return;
     this.phase = "done";
     this.selfCalls.ended(this, now - this.startedAt);
-    if (this.#call !== null) Call.end(this.#call);
-    this.#call = null;
+    if (this.call !== null) Call.end(this.call);
     this.failure?.end();
     // Equal callers may keep entries for a while, so these drop their callers' values.
     if (this.#owner.services.options.dedupe !== undefined) for (const entry of this.#taken) entry.forget();
@@ -285,7 +281,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
   /** Rejects its callers, aborts and ends. */
   close(error: unknown): void {
     failEntries(this.#unsettled, error, "rejected", this, this.#owner.services);
-    this.#abort(this.#call, error);
+    this.#abort(this.call, error);
     this.end();
   }
 
@@ -310,7 +306,7 @@ export class Batch implements EntryHolder, EndedBatch, CalledBatch, RecoveringBa
     if (this.isOver || this.live > 0) return;
     this.wasLeft = true;
     const reason = new DOMException("Every caller of the batch has gone.", "AbortError");
-    this.#abort(this.#call, reason);
+    this.#abort(this.call, reason);
     if (!this.holdsSlot) this.end();
   }
 

@@ -21,6 +21,10 @@ import { arrivalOf, failEntries, ignorePlaces, readPlace } from "./places.ts";
 export interface CalledBatch extends CallingBatch, Pick<RunningBatch, "id" | "key" | "reason" | "startedAt"> {
   /** The observer's watch; null if there is none. */
   readonly watch: BatchWatch | null;
+  /** The current call; null if there is none. */
+  call: Call | null;
+  /** Number of calls so far. */
+  calls: number;
   /** Gives the slot back, if there is one, before the batch has ended. */
   releaseSlot(): void;
   /** `count` callers have been answered. */
@@ -38,12 +42,13 @@ export class Call implements BatchContext {
   readonly cost: number;
   readonly #batch: CalledBatch;
   readonly #services: Services;
-  #entries: readonly Entry[];
+  readonly #entries: readonly Entry[];
   /** When it began. Waiting for a slot within it does not count. */
   #calledAt: number;
   /** True once it has reached the handler's `run`. */
   #hasRun = false;
-  #isOver = false;
+  /** Its number in its batch. A handler that never answers keeps that and the batch, but no call. */
+  readonly #number: number;
   /** Number of promises in its answer that have not settled. */
   #awaited = 0;
   #limit: Timeout | null = null;
@@ -59,6 +64,9 @@ export class Call implements BatchContext {
     this.#entries = entries;
     this.cost = cost;
     this.#calledAt = now;
+    batch.calls += 1;
+    this.#number = batch.calls;
+    batch.call = this;
   }
 
   // What the handler sees.
@@ -95,19 +103,21 @@ export class Call implements BatchContext {
 
   /** Calls the handler, and settles the callers when it answers. */
   static make(call: Call): void {
-    if (call.#batch.holdsSlot) call.#armLimit();
+    const batch = call.#batch;
+    const number = call.#number;
+    if (batch.holdsSlot) call.#armLimit();
     let places: unknown;
     try {
       places = call.#ask();
       if (isThenable(places)) {
         Promise.resolve(places).then(
-          (late) => Call.answer(call, late),
-          (error: unknown) => call.#fail(error),
+          (late) => Call.answer(Call.#live(batch, number), late),
+          (error: unknown) => Call.#fail(Call.#live(batch, number), error),
         );
         return;
       }
     } catch (error) {
-      call.#fail(error);
+      Call.#fail(call, error);
       return;
     }
     Call.answer(call, places);
@@ -171,6 +181,15 @@ export class Call implements BatchContext {
 
   // Its end.
 
+  /** The call of this number; null if it is over. */
+  static #live({ call }: CalledBatch, number: number): Call | null {
+    return call !== null && call.#number === number ? call : null;
+  }
+
+  get #isOver(): boolean {
+    return this.#batch.call !== this;
+  }
+
   /** How long it has taken; undefined if it was called off before the handler's `run`. */
   static durationMs(call: Call, now: number): number | undefined {
     return call.#aborted !== null && !call.#hasRun ? undefined : now - call.#calledAt;
@@ -183,43 +202,36 @@ export class Call implements BatchContext {
     call.#controller?.abort(reason);
   }
 
-  /**
-   * Ends it. The handler may continue: it keeps its requests where entries are forgotten. One that
-   * never answers holds the call for ever, but no entries.
-   */
+  /** Ends it. The handler may continue: it keeps its requests before entries are forgotten. */
   static end(call: Call): void {
     call.#limit?.clear();
-    if (call.#isOver && call.#services.options.dedupe === undefined) return;
-    call.#isOver = true;
-    void call.requests;
-    call.#entries = [];
+    if (call.#services.options.dedupe !== undefined) void call.requests;
+    call.#batch.call = null;
   }
 
-  #fail(error: unknown): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#batch.refused(error);
+  static #fail(call: Call | null, error: unknown): void {
+    if (call !== null && !call.#isOver) call.#batch.refused(error);
   }
 
   #arrived(now: number): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#batch.answered(now);
+    if (this.#awaited === 0 && !this.#isOver) this.#batch.answered(now);
   }
 
-  /** Settles the callers with the handler's answer, unless its shape is wrong. */
-  static answer(call: Call, places: unknown): void {
+  /** Settles the callers with the handler's answer, unless it is too late or its shape is wrong. */
+  static answer(call: Call | null, places: unknown): void {
+    if (call === null || call.#isOver) {
+      ignorePlaces(places);
+      return;
+    }
     const services = call.#services;
     const entries = call.#entries;
-    if (call.#isOver) {
+    if (resultLength(places) !== entries.length) {
       ignorePlaces(places);
-    } else if (resultLength(places) !== entries.length) {
-      ignorePlaces(places);
-      call.#fail(batchResultError(services.name, places, entries.length));
+      Call.#fail(call, batchResultError(services.name, places, entries.length));
     } else {
       const now = services.clock.now();
       call.#settle(entries, places as ArrayLike<unknown>, now);
-      if (call.#awaited === 0) call.#arrived(now);
+      call.#arrived(now);
     }
   }
 
@@ -274,26 +286,29 @@ export class Call implements BatchContext {
    * handled.
    */
   #await(entry: Entry, place: PromiseLike<unknown>): void {
+    const batch = this.#batch;
+    const number = this.#number;
     arrivalOf(place).then(
-      (value) => this.#settleLate(entry, value, false),
-      (error: unknown) => this.#settleLate(entry, error, true),
+      (value) => Call.#settleLate(Call.#live(batch, number), entry, value, false),
+      (error: unknown) => Call.#settleLate(Call.#live(batch, number), entry, error, true),
     );
     this.#awaited += 1;
   }
 
-  #settleLate(entry: Entry, value: unknown, isFailure: boolean): void {
-    const services = this.#services;
+  static #settleLate(call: Call | null, entry: Entry, value: unknown, isFailure: boolean): void {
+    if (call === null) return;
+    const services = call.#services;
     const now = services.clock.now();
     const { recipient } = entry;
     if (isFailure) {
-      failEntries([entry], value, "failed", this.#batch, services, now);
+      failEntries([entry], value, "failed", call.#batch, services, now);
     } else if (recipient !== null) {
       entry.recipient = null;
-      this.#batch.noteSettled(1);
+      call.#batch.noteSettled(1);
       if (!countsItself(recipient)) countItems(services, "completed", now - entry.moment.at);
       succeed(recipient, value, now, entry.position);
     }
-    this.#awaited -= 1;
-    if (this.#awaited === 0) this.#arrived(now);
+    call.#awaited -= 1;
+    call.#arrived(now);
   }
 }

@@ -94,7 +94,7 @@ export class Turn {
   #sequence = 0;
 
   /** `ends`: of a clock that ends turns itself. */
-  constructor(clock: Clock, end: TurnEnd, ends: Schedule | undefined) {
+  constructor(clock: Clock, end: TurnEnd, ends?: Schedule) {
     this.#clock = clock;
     this.#end = end;
     this.#ends = ends;

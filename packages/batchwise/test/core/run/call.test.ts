@@ -55,6 +55,8 @@ function kitOf(kinds: readonly Kind[]): Kit {
     done: 0,
     settle: (places) => {
       const batch: Partial<CalledBatch> = {
+        call: null,
+        calls: 0,
         noteSettled: (count) => (all.settled += count),
         answered: () => (all.done += 1),
         refused: (error) => all.told.push([-1, "failed", error]),
