@@ -12,6 +12,7 @@ import {
 import type { OutputCheck, OutputSchema } from "../contract/checks.ts";
 import type { DispatcherOptions, MaxPrice } from "../contract/dispatcher-options.ts";
 import type { JobProgress, JobRequest, OnChange } from "../contract/jobs.ts";
+import { type OptionTable, readOptions } from "../format/option-table.ts";
 import { aName, aSignal } from "../options/call-options.ts";
 import { DISPATCHER_HINTS } from "../options/foreign-names.ts";
 import { DISPATCHER_OPTIONS, type ResolvedOptions, resolveOptions } from "../options/resolve-options.ts";
@@ -93,7 +94,12 @@ export interface RunBatchPlan<Request extends JobRequest> {
   readonly dispatcher: ResolvedOptions;
 }
 
-const NAMES = ["job", "requests", "onProgress", "onChange", "signal", "schema", "maxPrice"];
+const PLAIN = {
+  onProgress: [aFunction, null],
+  onChange: [oneOf("refuse", "keep"), "refuse"],
+  signal: [aSignal],
+} satisfies OptionTable<RunBatchOptions>;
+const NAMES = ["job", "requests", "schema", "maxPrice", ...Object.keys(PLAIN)];
 const HINTS = { ...DISPATCHER_HINTS, id: "the name of the work is `job`", input: "the requests are `requests`" };
 
 const aJob: Rule = {
@@ -115,22 +121,19 @@ export function runBatchOptions<Request extends JobRequest, Output>(
 ): RunBatchPlan<Request> {
   check("options", objectWith(), given);
   refuseUnknown(given, [...new Set([...NAMES, ...DISPATCHER_OPTIONS])], "", HINTS);
-  const { job, requests, onProgress, onChange = "refuse", signal, schema, check: run, ...others } = given;
-  const { reask, maxPrice, ...dispatcher } = others;
+  const { job, requests, schema, check: run, reask, maxPrice, ...others } = given;
+  const { onProgress: _progress, onChange: _change, signal: _signal, ...dispatcher } = others;
   check("job", aJob, job);
   if (typeof requests === "function") {
     throw expected("requests", { ...requestsRule, expected: `${requestsRule.expected} (call the function)` }, requests);
   }
   check("requests", requestsRule, requests);
-  if (onProgress !== undefined) check("onProgress", aFunction, onProgress);
-  check("onChange", oneOf("refuse", "keep"), onChange);
-  if (signal !== undefined) check("signal", aSignal, signal);
+  const { signal = null, ...plain } = readOptions(given, PLAIN);
   return {
+    ...plain,
     job,
     requests,
-    onProgress: onProgress ?? null,
-    onChange,
-    signal: signal ?? null,
+    signal,
     schema: schema ?? null,
     dispatcher: Object.freeze({
       ...resolveOptions(dispatcher),

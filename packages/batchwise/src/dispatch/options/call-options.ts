@@ -25,6 +25,7 @@ import type {
   PruneOptions,
   RedeliverOptions,
 } from "../contract/types.ts";
+import { type OptionTable, type ReadOptions, readOnly, readOptions } from "../format/option-table.ts";
 
 const DEAD_LETTERS_SHOWN = 100;
 /** Of `runDue`: shorter runs have no time for a call. */
@@ -42,7 +43,12 @@ export const aSignal: Rule = {
   test: (value: object) => "aborted" in value,
 };
 
-const aBooleanOrPromise: Rule = { ...aBoolean, expected: "a boolean or a promise" };
+const aBooleanOrPromise: Rule = { ...aBoolean, expected: "a boolean or a promise", or: isThenable };
+
+const SINK_AND_AFTER = {
+  sink: [oneOf("callback", "webhook"), "webhook"],
+  after: [finiteIntegerFrom(0), 0],
+} satisfies OptionTable<RedeliverOptions>;
 
 export interface ResolvedOutcomesOptions {
   readonly after: number;
@@ -52,12 +58,11 @@ export interface ResolvedOutcomesOptions {
 }
 
 export function outcomesOptions(options: OutcomesOptions): ResolvedOutcomesOptions {
-  checkNames(options, ["after", "untilIdle", "job"]);
-  const { after = 0, untilIdle = false, job = null } = options;
-  check("after", finiteIntegerFrom(0), after);
-  if (!isThenable(untilIdle)) check("untilIdle", aBooleanOrPromise, untilIdle);
-  if (job !== null) check("job", aName, job);
-  return { after, untilIdle, job };
+  return read(options, {
+    after: [finiteIntegerFrom(0), 0],
+    untilIdle: [aBooleanOrPromise, false],
+    job: [aName, null],
+  });
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -65,21 +70,11 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 }
 
 export function deadLettersOptions(options: DeadLettersOptions): Required<DeadLettersOptions> {
-  checkNames(options, ["sink", "after", "limit"]);
-  const { limit = DEAD_LETTERS_SHOWN } = options;
-  check("limit", unboundedIntegerFrom(1), limit);
-  return { ...sinkAndAfter(options), limit };
+  return read(options, { ...SINK_AND_AFTER, limit: [unboundedIntegerFrom(1), DEAD_LETTERS_SHOWN] });
 }
 
 export function redeliverOptions(options: RedeliverOptions): Required<RedeliverOptions> {
-  checkNames(options, ["sink", "after"]);
-  return sinkAndAfter(options);
-}
-
-function sinkAndAfter({ sink = "webhook", after = 0 }: RedeliverOptions): Required<RedeliverOptions> {
-  check("sink", oneOf("callback", "webhook"), sink);
-  check("after", finiteIntegerFrom(0), after);
-  return { sink, after };
+  return read(options, SINK_AND_AFTER);
 }
 
 /** `statuses: null`: all. `tombstoneRetentionMs: null`: the dispatcher's own. */
@@ -89,20 +84,15 @@ export function pruneOptions(options: PruneOptions): {
   tombstoneRetentionMs: number | null;
 } {
   checkNames(options ?? {}, ["olderThanMs", "statuses", "tombstoneRetentionMs"]);
-  const { olderThanMs, statuses, tombstoneRetentionMs }: Partial<PruneOptions> = options ?? {};
-  check("olderThanMs", aCost, olderThanMs);
+  check("olderThanMs", aCost, options?.olderThanMs);
+  const { olderThanMs, statuses } = options;
   for (const status of listOf("statuses", statuses)) check("statuses", oneOf(...STATUSES), status);
-  if (tombstoneRetentionMs !== undefined) check("tombstoneRetentionMs", aboveZero, tombstoneRetentionMs);
-  return {
-    olderThanMs: Number(olderThanMs),
-    statuses: statuses === undefined ? null : [...statuses],
-    tombstoneRetentionMs: tombstoneRetentionMs ?? null,
-  };
+  const { tombstoneRetentionMs } = readOptions(options, { tombstoneRetentionMs: [aboveZero, null] });
+  return { olderThanMs, statuses: statuses === undefined ? null : [...statuses], tombstoneRetentionMs };
 }
 
 export function checkResultOptions(options: { readonly signal?: AbortSignal }): void {
-  checkNames(options, ["signal"]);
-  if (options.signal !== undefined) check("signal", aSignal, options.signal);
+  read(options, { signal: [aSignal] });
 }
 
 export interface RunDuePlan {
@@ -111,11 +101,9 @@ export interface RunDuePlan {
 }
 
 export function runDueOptions(options: RunDueOptions): RunDuePlan {
-  checkNames(options ?? {}, ["maxMs", "signal"]);
-  const { maxMs, signal }: Partial<RunDueOptions> = options ?? {};
-  check("maxMs", finiteIntegerFrom(LEAST_RUN_MS), maxMs);
-  if (signal !== undefined) check("signal", aSignal, signal);
-  return { maxMs: Number(maxMs), signal };
+  const given = read(options ?? {}, { maxMs: [finiteIntegerFrom(LEAST_RUN_MS)], signal: [aSignal] });
+  check("maxMs", finiteIntegerFrom(LEAST_RUN_MS), given.maxMs);
+  return { maxMs: Number(given.maxMs), signal: given.signal };
 }
 
 export function abandonOptions<Options extends { readonly requests: "end" | "requeue" }>(options: Options): Options {
@@ -138,6 +126,15 @@ export function checkBatchFilter(filter: BatchFilter): void {
   if (filter.limit !== undefined) check("limit", unboundedIntegerFrom(1), filter.limit);
   for (const state of listOf("states", filter.states)) check("states", oneOf(...STATES), state);
   for (const key of listOf("keys", filter.keys)) check("keys", aString, key);
+}
+
+/** Throws INVALID_OPTION; for `options` that are no object, too. */
+function read<Given extends object, const Table extends OptionTable<Given>>(
+  options: Given,
+  table: Table,
+): ReadOptions<Given, Table> {
+  checkIsObject("options", options);
+  return readOnly(options, table);
 }
 
 export function checkNames(

@@ -34,6 +34,7 @@ import type { Store } from "../contract/store/store.ts";
 import type { JsonObject, LoggedOutcome, Thresholds } from "../contract/types.ts";
 import { checkAddress } from "../format/address.ts";
 import { checkMark, ulid } from "../format/encode.ts";
+import { type OptionTable, type ReadOptions, readOnly, readOptions } from "../format/option-table.ts";
 import { storedCode } from "../format/stored-code.ts";
 import { type ResolvedMaxPrice, resolveMaxPrice } from "../prices/max-price.ts";
 import { resolvePrices } from "../prices/resolve-prices.ts";
@@ -84,40 +85,38 @@ export interface ResolvedOptions {
   readonly random: () => number;
 }
 
-export const DISPATCHER_OPTIONS: readonly (keyof DispatcherOptions)[] = [
-  "store",
-  "accounts",
-  "thresholds",
-  "requestDefaults",
-  "checkBodies",
-  "check",
-  "reask",
-  "leaseMs",
-  "retry",
-  "stuckAfterMs",
-  "retentionMs",
-  "tombstoneRetentionMs",
-  "onOutcome",
-  "onBatch",
-  "webhook",
-  "onTail",
-  "prices",
-  "maxPrice",
-  "onError",
-  "failpoint",
-  "owner",
-  "clock",
-  "random",
+const PLAIN = {
+  checkBodies: [aBoolean, true],
+  leaseMs: [finiteIntegerFrom(1_000), 90_000],
+  stuckAfterMs: [aboveZero, STUCK_AFTER_MS],
+  retentionMs: [aboveZero, Number.POSITIVE_INFINITY],
+  tombstoneRetentionMs: [aboveZero, Number.POSITIVE_INFINITY],
+  onOutcome: [aFunction, null],
+  onBatch: [aFunction, null],
+  onTail: [oneOf("wait", "fail"), "wait"],
+  onError: [aFunction, null],
+  failpoint: [aFunction, () => {}],
+  random: [aFunction],
+  owner: [nonEmptyString],
+} satisfies OptionTable<DispatcherOptions>;
+
+export const DISPATCHER_OPTIONS: readonly string[] = [
+  ...["store", "accounts", "thresholds", "requestDefaults", "check", "reask", "retry", "webhook", "prices", "maxPrice"],
+  ...["clock", ...Object.keys(PLAIN)],
 ];
 
-const THRESHOLDS: Thresholds = {
-  maxRequests: 50_000,
-  maxBytes: 200_000_000,
-  maxTokens: Number.POSITIVE_INFINITY,
-  maxAgeMs: 7_200_000,
-};
+const THRESHOLDS = {
+  maxRequests: [unboundedIntegerFrom(1), 50_000],
+  maxBytes: [unboundedIntegerFrom(1), 200_000_000],
+  maxTokens: [unboundedIntegerFrom(1), Number.POSITIVE_INFINITY],
+  maxAgeMs: [zeroOrMore, 7_200_000],
+} satisfies OptionTable<Thresholds>;
 
-const RETRY: Required<RetryOptions> = { attempts: 3, backoffMs: 30_000, maxBackoffMs: 3_600_000 };
+const RETRY = {
+  attempts: [finiteIntegerFrom(1), 3],
+  backoffMs: [zeroOrMore, 30_000],
+  maxBackoffMs: [zeroOrMore, 3_600_000],
+} satisfies OptionTable<RetryOptions>;
 
 const wallClock: Clock = {
   now: () => Date.now(),
@@ -142,49 +141,25 @@ export function resolveOptions(options: DispatcherOptions): ResolvedOptions {
   check("options", objectWith(), options);
   refuseUnknown(options, DISPATCHER_OPTIONS, "", DISPATCHER_HINTS);
   checkStore(options.store);
-  const { leaseMs = 90_000, random = goodChance(), onOutcome = null, onBatch = null } = options;
-  check("leaseMs", finiteIntegerFrom(1_000), leaseMs);
+  const { random: chance, owner, onError, ...plain } = readOptions(options, PLAIN);
   const clock = resolveClock(options.clock ?? wallClock);
-  check("random", aFunction, random);
-  const { checkBodies = true } = options;
-  check("checkBodies", aBoolean, checkBodies);
-  if (onOutcome !== null) check("onOutcome", aFunction, onOutcome);
-  if (onBatch !== null) check("onBatch", aFunction, onBatch);
-  const { failpoint = () => {}, onTail = "wait", stuckAfterMs = STUCK_AFTER_MS } = options;
-  check("onTail", oneOf("wait", "fail"), onTail);
-  check("stuckAfterMs", aboveZero, stuckAfterMs);
-  const { retentionMs = Number.POSITIVE_INFINITY, tombstoneRetentionMs = Number.POSITIVE_INFINITY } = options;
-  check("retentionMs", aboveZero, retentionMs);
-  check("tombstoneRetentionMs", aboveZero, tombstoneRetentionMs);
-  const onError = options.onError ?? (options.clock === undefined ? null : () => {});
-  if (onError !== null) check("onError", aFunction, onError);
-  check("failpoint", aFunction, failpoint);
-  check("owner", nonEmptyString, options.owner ?? "-");
-  const owner = storedCode(options.owner ?? ulid(clock.now(), drawnFrom(random)));
+  const random = drawnFrom(chance ?? goodChance());
   return Object.freeze({
+    ...plain,
     store: options.store,
-    accounts: resolveAccounts(options.accounts, leaseMs),
-    thresholds: resolveThresholds(options.thresholds),
+    accounts: resolveAccounts(options.accounts, plain.leaseMs),
+    thresholds: readGroup("thresholds", options.thresholds, THRESHOLDS),
     requestDefaults: resolveDefaults(options.requestDefaults),
-    checkBodies,
     check: resolveCheck("", options.check, options.reask),
-    leaseMs,
-    retry: resolveRetry(options.retry),
-    stuckAfterMs,
-    retentionMs,
-    tombstoneRetentionMs,
-    onOutcome,
-    onBatch,
+    retry: readGroup("retry", options.retry, RETRY),
     webhook: resolveWebhook(options.webhook),
-    onTail,
     prices: resolvePrices(options.prices),
     maxPrice: resolveMaxPrice(options.maxPrice),
-    onError,
-    failpoint,
-    owner,
+    onError: onError ?? (options.clock === undefined ? null : () => {}),
+    owner: storedCode(owner ?? ulid(clock.now(), random)),
     clock,
     isClockGiven: options.clock !== undefined,
-    random: drawnFrom(random),
+    random,
   });
 }
 
@@ -202,30 +177,14 @@ export function resolveCheck(
   return null;
 }
 
-function resolveThresholds(given: Partial<Thresholds> | undefined): Thresholds {
-  checkIsObject("thresholds", given);
-  const thresholds = fill(THRESHOLDS, given, "thresholds.");
-  check("thresholds.maxRequests", unboundedIntegerFrom(1), thresholds.maxRequests);
-  check("thresholds.maxBytes", unboundedIntegerFrom(1), thresholds.maxBytes);
-  check("thresholds.maxTokens", unboundedIntegerFrom(1), thresholds.maxTokens);
-  check("thresholds.maxAgeMs", zeroOrMore, thresholds.maxAgeMs);
-  return thresholds;
-}
-
-function resolveRetry(given: RetryOptions | undefined): Required<RetryOptions> {
-  checkIsObject("retry", given);
-  const retry = fill(RETRY, given, "retry.");
-  check("retry.attempts", finiteIntegerFrom(1), retry.attempts);
-  check("retry.backoffMs", zeroOrMore, retry.backoffMs);
-  check("retry.maxBackoffMs", zeroOrMore, retry.maxBackoffMs);
-  return retry;
-}
-
-/** `given` over the defaults. A field given as undefined counts as absent. */
-function fill<T extends object>(defaults: T, given: object | undefined, prefix: string): T {
-  refuseUnknown(given ?? {}, Object.keys(defaults), prefix);
-  const set = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
-  return Object.freeze({ ...defaults, ...Object.fromEntries(set) });
+/** The option of this name, an object whose options are all in the table. */
+function readGroup<Given extends object, const Table extends OptionTable<Given>>(
+  name: string,
+  given: Given | undefined,
+  table: Table,
+): ReadOptions<Given, Table> {
+  checkIsObject(name, given);
+  return Object.freeze(readOnly(given ?? ({} as Given), table, `${name}.`));
 }
 
 function resolveDefaults(given: JsonObject | undefined): JsonObject {

@@ -1,15 +1,8 @@
 // The options of batchFetch, checked once.
 
-import {
-  aFunction,
-  check,
-  checkIsObject,
-  oneOf,
-  type Rule,
-  refuseUnknown,
-  unboundedIntegerFrom,
-} from "../../../core/contract/validate.ts";
+import { aFunction, checkIsObject, oneOf, unboundedIntegerFrom } from "../../../core/contract/validate.ts";
 import type { Endpoint, JsonObject } from "../../contract/types.ts";
+import { type OptionTable, readOnly } from "../../format/option-table.ts";
 import { aName } from "../../options/call-options.ts";
 
 /** A client's call that goes to a batch. */
@@ -76,32 +69,23 @@ export interface BatchFetchPlan {
   readonly onPending: ((pending: PendingCall) => void) | null;
 }
 
-const NAMES = ["job", "tenant", "idOf", "flushAfterMs", "streams", "fetch", "onPending"];
+const TABLE = {
+  job: [aName],
+  tenant: [aName],
+  idOf: [aFunction, null],
+  flushAfterMs: [unboundedIntegerFrom(0), 5_000],
+  streams: [oneOf("refuse", "whole"), "refuse"],
+  fetch: [aFunction],
+  onPending: [aFunction, null],
+} satisfies OptionTable<BatchFetchOptions>;
 const HINTS = {
   "id customId": "it is `idOf` here: a function of the call",
   "timeout timeoutMs": "the client has `timeout`: give it two days, and `maxRetries: 0`",
   stream: 'it is `streams` here: "refuse", or "whole" for one stream with the whole answer',
 };
-const flushRule: Rule = unboundedIntegerFrom(0);
 
 export function batchFetchOptions(given: BatchFetchOptions): BatchFetchPlan {
   checkIsObject("options", given);
-  refuseUnknown(given, NAMES, "", HINTS);
-  const {
-    job = "",
-    tenant = "",
-    idOf = null,
-    flushAfterMs = 5_000,
-    streams = "refuse",
-    fetch = globalThis.fetch,
-    onPending = null,
-  } = given;
-  if (given.job !== undefined) check("job", aName, job);
-  if (given.tenant !== undefined) check("tenant", aName, tenant);
-  if (idOf !== null) check("idOf", aFunction, idOf);
-  check("flushAfterMs", flushRule, flushAfterMs);
-  check("streams", oneOf("refuse", "whole"), streams);
-  check("fetch", aFunction, fetch);
-  if (onPending !== null) check("onPending", aFunction, onPending);
-  return { job, tenant, idOf, flushAfterMs, streams, fetch, onPending };
+  const { job, tenant, fetch, ...plain } = readOnly(given, TABLE, "", HINTS);
+  return { ...plain, job: job ?? "", tenant: tenant ?? "", fetch: fetch ?? globalThis.fetch };
 }

@@ -3,6 +3,7 @@
 import { aString, check, finiteIntegerFrom, objectWith, oneOf, type Rule } from "../../../core/contract/validate.ts";
 import type { AccountOptions } from "../../contract/account.ts";
 import type { ObjectStorage } from "../../contract/storage.ts";
+import { type OptionTable, readOptions } from "../../format/option-table.ts";
 import { type AccountSettings, resolveAccountOptions } from "../shapes/account-options.ts";
 import { checkIsClient, checkMethods } from "../shapes/sdk/sdk-client.ts";
 import type { BedrockClient } from "./client.ts";
@@ -16,18 +17,6 @@ const METHODS = [
   "stopModelInvocationJob",
 ];
 const HOUR_MS = 3_600_000;
-const OWN = [
-  "client",
-  "storage",
-  "roleArn",
-  "family",
-  "defaultMaxTokens",
-  "timeoutHours",
-  "bucketOwner",
-  "kmsKeyId",
-  "tags",
-];
-
 const aRole: Rule = {
   ...aString,
   expected: "the ARN of a role (arn:aws:iam::…:role/…)",
@@ -80,20 +69,24 @@ export type BedrockSettings = BedrockAccountOptions & {
   readonly settings: AccountSettings;
 };
 
+const PLAIN = {
+  family: [oneOf(...FAMILY_NAMES)],
+  defaultMaxTokens: [finiteIntegerFrom(1), 4_096],
+  timeoutHours: [aTimeout, 24],
+  bucketOwner: [aString],
+  kmsKeyId: [aString],
+} satisfies OptionTable<BedrockAccountOptions>;
+const OWN = ["client", "storage", "roleArn", "tags", ...Object.keys(PLAIN)];
+
 /** Validates and fills in. Throws INVALID_OPTION. */
 export function resolveBedrockOptions(options: BedrockAccountOptions): BedrockSettings {
   check("options", objectWith(), options);
-  const { client, storage, roleArn, family, defaultMaxTokens = 4_096, timeoutHours = 24 } = options;
+  const { client, storage } = options;
   checkIsClient(client);
   checkMethods("client", client, METHODS);
   check("storage", objectWith("put", "get", "list", "delete", "uriOf"), storage);
-  check("roleArn", aRole, roleArn);
-  if (family !== undefined) check("family", oneOf(...FAMILY_NAMES), family);
-  check("defaultMaxTokens", finiteIntegerFrom(1), defaultMaxTokens);
-  check("timeoutHours", aTimeout, timeoutHours);
-  for (const name of ["bucketOwner", "kmsKeyId"] as const) {
-    if (options[name] !== undefined) check(name, aString, options[name]);
-  }
+  check("roleArn", aRole, options.roleArn);
+  const { family, defaultMaxTokens, timeoutHours } = readOptions(options, PLAIN);
   if (options.tags !== undefined) {
     check("tags", objectWith(), options.tags);
     for (const [key, value] of Object.entries(options.tags)) check(`tags.${key}`, aString, value);

@@ -6,25 +6,28 @@ import {
   aString,
   check,
   checkIsObject,
+  type Rule,
   refuseUnknown,
   unboundedIntegerFrom,
 } from "../../../core/contract/validate.ts";
 import type { Account, AccountOptions } from "../../contract/account.ts";
 import type { Capabilities, ProviderLimits } from "../../contract/capabilities.ts";
+import { type OptionTable, readOptions } from "../../format/option-table.ts";
 import { checkClientKeys, secretsOfClient } from "./sdk/client-secrets.ts";
 
-const COMMON = [
-  "name",
-  "limits",
-  "models",
-  "weight",
-  "pollMs",
-  "requestTimeoutMs",
-  "reconcileGraceMs",
-  "cleanup",
-  "fallback",
-  "checkBodies",
-] as const;
+const aFullString: Rule = { ...aString, expected: "a non-empty string", test: (text: string) => text !== "" };
+/** Options that need no other one. */
+const PLAIN = {
+  name: [aFullString],
+  weight: [aboveZero, 1],
+  pollMs: [unboundedIntegerFrom(1), 30_000],
+  requestTimeoutMs: [unboundedIntegerFrom(1), 60_000],
+  reconcileGraceMs: [unboundedIntegerFrom(0), 300_000],
+  cleanup: [aBoolean, false],
+  checkBodies: [aBoolean, true],
+  fallback: [aBoolean, false],
+} satisfies OptionTable<AccountOptions>;
+const COMMON = [...Object.keys(PLAIN), "limits", "models"];
 
 /** Option names of SDKs and other libraries, with ours. */
 const HINTS: Readonly<Record<string, string>> = {
@@ -66,29 +69,14 @@ export function resolveAccountOptions(
   refuseUnknown(options, [...COMMON, ...own], "", HINTS);
   const { client } = options as { readonly client?: unknown };
   checkClientKeys(client);
-  const settings = {
-    name: options.name ?? capabilities.provider,
-    models: options.models === undefined ? null : Object.freeze([...options.models]),
-    weight: options.weight ?? 1,
-    pollMs: options.pollMs ?? 30_000,
-    requestTimeoutMs: options.requestTimeoutMs ?? 60_000,
-    reconcileGraceMs: options.reconcileGraceMs ?? 300_000,
-    secrets: () => secretsOfClient(client),
-    cleanup: options.cleanup ?? false,
-    checkBodies: options.checkBodies ?? true,
-  };
-  check("name", { ...aString, expected: "a non-empty string", test: (name: string) => name !== "" }, settings.name);
-  check("weight", aboveZero, settings.weight);
-  check("pollMs", unboundedIntegerFrom(1), settings.pollMs);
-  check("requestTimeoutMs", unboundedIntegerFrom(1), settings.requestTimeoutMs);
-  check("reconcileGraceMs", unboundedIntegerFrom(0), settings.reconcileGraceMs);
-  check("cleanup", aBoolean, settings.cleanup);
-  check("checkBodies", aBoolean, settings.checkBodies);
-  const { fallback = false } = options;
-  check("fallback", aBoolean, fallback);
-  for (const model of settings.models ?? []) check("models", aString, model);
+  const { fallback, name, ...plain } = readOptions(options, PLAIN);
+  const models = options.models === undefined ? null : Object.freeze([...options.models]);
+  for (const model of models ?? []) check("models", aString, model);
   const capable = fallback ? Object.freeze({ ...capabilities, fallback }) : capabilities;
-  return Object.freeze({ ...settings, capabilities: withLimits(capable, options.limits) });
+  return Object.freeze({
+    ...{ ...plain, name: name ?? capabilities.provider, models, secrets: () => secretsOfClient(client) },
+    capabilities: withLimits(capable, options.limits),
+  });
 }
 
 function withLimits(capabilities: Capabilities, limits: Partial<ProviderLimits> | undefined): Capabilities {
