@@ -1,7 +1,7 @@
 // Limits calls and cost per minute, for one batcher or for several that share the limiter. Token
 // buckets: in any interval it grants at most the rate times its length, plus one full bucket.
-// Clients are served in the order in which they asked. It counts only this process, and grants
-// rather than the provider's own count.
+// Clients are served first come, first served. It counts only this process, and its own grants
+// instead of the provider's count.
 
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../core/contract/limiter.ts";
 import { LONGEST_RETRY_AFTER_MS } from "../core/contract/retry-after.ts";
@@ -38,11 +38,11 @@ export class BucketLimiter implements RateLimiter {
   readonly #calls: Bucket | undefined;
   readonly #cost: Bucket | undefined;
   readonly #timer: WakeTimer;
-  /** Waiting clients in the order in which they asked, with the cost of their last request. */
+  /** Waiting clients in order of their requests, with the cost of the last one. */
   readonly #waiting: Map<LimiterClient, number> = new Map();
   #heldForMs = 0;
   #isServing = false;
-  /** The client whose `retry` is running and has not asked again yet. */
+  /** The client whose `retry` is running and has not made its request yet. */
   #retrying: LimiterClient | undefined;
 
   constructor({ callsPerMinute, costPerMinute, burstMs, clock }: ResolvedRateLimiterOptions, isEmpty = false) {
@@ -89,12 +89,12 @@ export class BucketLimiter implements RateLimiter {
     this.#wakeForNext();
   }
 
-  /** Called by the timer: lets clients ask again, oldest first, until one has to wait. */
+  /** Called by the timer: lets clients retry, oldest first, until one has to wait. */
   #serve(elapsedMs: number): void {
     this.#refill(elapsedMs);
     this.#isServing = true;
-    // Each client asks at most once per timer, so that clients which withdraw and ask again cannot
-    // keep this loop running.
+    // Each client retries at most once per timer, so that clients which withdraw and request again
+    // cannot keep this loop running.
     for (let left = this.#waiting.size; left > 0; left -= 1) {
       const client = this.#next();
       if (client === undefined || this.#waitFor(this.#waiting.get(client) ?? 0) > 0) break;
@@ -105,7 +105,8 @@ export class BucketLimiter implements RateLimiter {
   }
 
   /**
-   * Removes a client that neither asks again nor withdraws; it would block the clients behind it.
+   * Removes a client that neither requests again nor withdraws; it would block the clients behind
+   * it.
    */
   #retry(client: LimiterClient): void {
     this.#retrying = client;

@@ -20,8 +20,8 @@ import type { Secrets } from "../format/secrets.ts";
 type Report = (error: unknown, context: ErrorContext) => void;
 
 /**
- * Calls whose failure pauses the account in the store. accounts/tell-of-pause.ts reports that and
- * its end.
+ * Calls whose failure pauses the account in the store. accounts/tell-of-pause.ts reports the pause
+ * and its end.
  */
 const PAUSING: ReadonlySet<Operation> = new Set(["upload", "create", "execute"]);
 
@@ -49,7 +49,8 @@ export class AccountTroubles {
   readonly #now: () => number;
   readonly #secrets: Secrets;
   /**
-   * Reported troubles of each account that have not ended; those of credit and keys by their code.
+   * Reported troubles of each account that have not ended; troubles of credit and keys by their
+   * code.
    */
   readonly #reported: Map<string, Map<string, Reported>> = new Map();
   readonly #refusals: Map<string, KeyRefusal> = new Map();
@@ -133,7 +134,10 @@ export class AccountTroubles {
     return ifBlockedUntil === undefined ? [] : [{ name: account, ifBlockedUntil, blockedUntil: 0, note: null }];
   }
 
-  /** The ledgers by name, without disproved pauses. Forgets those that the store has replaced. */
+  /**
+   * The ledgers by name, without disproved pauses. Forgets disproved pauses that the store has
+   * replaced.
+   */
   lookPast(ledgers: readonly LedgerRow[]): Map<string, LedgerRow> {
     return new Map(ledgers.map((row) => [row.name, this.#isPast(row) ? { ...row, blockedUntil: 0 } : row]));
   }

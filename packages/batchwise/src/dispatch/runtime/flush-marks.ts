@@ -1,5 +1,5 @@
-// Flushes of lanes, in marks of the store: a process without loops asks those with loops to send
-// what it has enqueued. They see it with their next look, within 30 s.
+// Flushes of lanes, in marks of the store: a process without loops requests that a process with
+// loops sends its requests. That one sees the mark at its next look, within 30 s.
 
 import type { MarkChange, MarkRow } from "../contract/store/ledger-rows.ts";
 import { storedMessage } from "../format/stored-code.ts";
@@ -17,8 +17,8 @@ interface Marks {
 }
 
 /**
- * By name of the mark: the time of the last flush. `now`: by the store's clock, where it has one.
- * Those that are far ahead of that, of a wrong clock, are left out.
+ * Time of the last flush, by name of the mark. `now`: by the store's clock, if it has one. Leaves
+ * out times far ahead of that, which a wrong clock wrote.
  */
 export function flushTimes(marks: readonly MarkRow[], now: number): ReadonlyMap<string, number> {
   const own = marks.filter(({ name }) => name.startsWith(PREFIX));
@@ -31,9 +31,9 @@ export function flushMark(lane: string): string {
 }
 
 /**
- * Writes a flush of these lanes. One that is older changes no newer one. `aheadMs`: how far the
- * store's clock is ahead of this process's: a process with a wrong clock neither takes the marks of
- * the others for wrong nor replaces them by an older one.
+ * Writes a flush of these lanes, unless a newer flush is stored. `aheadMs`: how far the store's
+ * clock is ahead of this process's, so that a process with a wrong clock neither ignores the marks
+ * of others nor replaces them by older ones.
  */
 export async function markFlushes(
   runtime: Marks,

@@ -80,7 +80,7 @@ export class Loop {
     this.#timer.clear();
     while (this.#isWoken && this.#turn !== null) {
       this.#isWoken = false;
-      // This turn serves all wake-ups so far; later ones stay, whatever the turn returns.
+      // This turn serves all wake-ups so far. Later ones stay, whichever time the turn returns.
       if (this.#nextAt <= this.#clock.now()) this.#nextAt = Number.POSITIVE_INFINITY;
       try {
         this.wakeAt(await turn());

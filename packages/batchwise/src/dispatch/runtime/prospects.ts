@@ -92,8 +92,8 @@ export class Prospects {
 const SLOWER = 0.1;
 
 /**
- * Estimates an account's batch time, from the create to the last result, by recent batches. In ms;
- * null until a batch of the account has ended by itself.
+ * Estimates an account's batch time from its recent batches, from the create to the last result. In
+ * ms; null until a batch of the account has ended with results.
  */
 export function turnaroundOf(ended: readonly BatchRow[]): number | null {
   const spans = ended

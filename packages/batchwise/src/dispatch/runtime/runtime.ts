@@ -33,7 +33,7 @@ export const WEBHOOK_SINK = "webhook";
 const TOLD_AGAIN_MS = 30_000;
 const HOW_TO_LISTEN = "Printed once a code. The option `onError` hears every error, and none is printed then.";
 
-/** A run of limited time beside the loops of a dispatcher, which hears and remembers for it. */
+/** A run with a time limit that shares the events and memory of its dispatcher. */
 export interface RunOf {
   readonly parent: Runtime;
   readonly budget: Budget;
@@ -41,13 +41,13 @@ export interface RunOf {
 
 export class Runtime {
   readonly options: ResolvedOptions;
-  /** The time that there is; null where the loops run until they are stopped. */
+  /** The remaining time of a run; null for loops, which run until they are stopped. */
   readonly budget: Budget | null;
-  /** Called when a loop or an operation has ended: maybe nothing is due any more. */
+  /** Called when a loop or an operation has ended, because there may be nothing left to do. */
   onRest: () => void = () => {};
   readonly store: Store;
   readonly clock: SteadyClock;
-  /** Of the store. */
+  /** Open calls of the store. */
   readonly calls: OpenCalls;
   readonly storeTime: StoreTime;
   readonly accounts: readonly Account[];
@@ -75,8 +75,8 @@ export class Runtime {
   #uploadSpeeds: ReadonlyMap<string, number> = new Map();
   #flushTimes: ReadonlyMap<string, number> = new Map();
   /**
-   * Time at which this process last had a running create, by account: one that it sent late is not
-   * in the store.
+   * Time at which this process last had a running create, by account: the store does not know a
+   * create that was sent late.
    */
   readonly sentAt: Map<string, number>;
   readonly #parent: Runtime | null;
@@ -135,7 +135,7 @@ export class Runtime {
     this.posting = loop("deliver");
   }
 
-  /** True when the time of the run is over, or it was aborted: calls end for that. */
+  /** True when the time of the run has ended or the run was aborted: its calls are then aborted. */
   get isCut(): boolean {
     return this.budget?.isCut === true;
   }
@@ -190,10 +190,9 @@ export class Runtime {
   }
 
   /**
-   * Calls the user's `onError`, or prints the error where there is none, except for calls aborted
-   * by the stop and a loss that was told. What is secret is blanked, and a connection that failed
-   * is told with its host and code. Ignores what `onError` throws, or rejects with: there is
-   * nowhere else to report it.
+   * Calls the user's `onError`, or prints the error where there is none, except for calls that the
+   * stop aborted and losses already reported. Masks secrets; adds host and code to a connection
+   * error. Ignores errors of `onError`: there is nowhere else to report them.
    */
   report(told: unknown, context: ErrorContext): void {
     if (this.isStopping && told === this.stopping.signal.reason) return;
@@ -274,12 +273,14 @@ export class Runtime {
     return this.#pauses;
   }
 
-  /** How long a call that changes nothing may take, where it may usually take `usualMs`. */
+  /**
+   * Time limit of a call that may safely be cut off, in ms: the time left of a run, else `usualMs`.
+   */
   timeFor(usualMs: number): number {
     return this.budget?.leftMs ?? usualMs;
   }
 
-  /** Of lines to the account, in bytes a millisecond, as last read; null where it is not known. */
+  /** Last known upload speed of the account, in bytes per ms; null if unknown. */
   uploadSpeed(account: string): number | null {
     return this.#uploadSpeeds.get(account) ?? null;
   }

@@ -28,9 +28,7 @@ export class SteadyClock implements DispatchClock {
     return this.#known.doubt === null ? wall : Math.round(monotonic + this.#known.offset);
   }
 
-  /**
-   * True while the wall clock shows another time than the accepted one: one of the two is wrong.
-   */
+  /** True while the wall clock differs from the accepted time: one of the two is wrong. */
   isInDoubt(): boolean {
     this.now();
     return this.#known.doubt !== null;

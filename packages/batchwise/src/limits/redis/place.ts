@@ -11,12 +11,14 @@ export class Place {
   #since: number | null = null;
   /** The time at which it should come back; null if none is set. */
   #dueAt: number | null = null;
-  /** How much earlier it would have asked if it had never been late. */
+  /** How much earlier it would have made its request if it had never been late. */
   #behindMs = 0;
   /** Its total lateness in this wait. */
   #lateMs = 0;
 
-  /** Call when it asks. Returns the ms that it has waited, with the time that it lost. */
+  /**
+   * Call at each request. Returns the ms that it has waited, including the time lost by being late.
+   */
   ask(now: number): number {
     this.#since ??= now;
     if (this.#dueAt !== null) this.#lateMs += Math.max(0, now - this.#dueAt - TOLERANCE_MS);

@@ -1,6 +1,6 @@
-// One limit for many processes, kept in Redis. Clients of this process wait here in the order in
-// which they asked. For the first of them the process waits in Redis, in the order in which
-// processes asked. While Redis is lost, each process keeps its own share of the limit (shares.ts).
+// One limit for many processes, kept in Redis. Clients of this process wait here, first come, first
+// served. The process waits in Redis on behalf of the first, in order of the processes' requests.
+// While Redis is unreachable, each process keeps its own share of the limit (shares.ts).
 
 import type { LimiterAnswer, LimiterClient, RateLimiter } from "../../core/contract/limiter.ts";
 import { LONGEST_RETRY_AFTER_MS } from "../../core/contract/retry-after.ts";
@@ -16,12 +16,12 @@ import { Shares } from "./shares.ts";
 /**
  * Makes a limiter for the option `limiter` of batchers in several processes, which share the rates
  * through Redis: all limiters with the same `key` together grant no more than one `rateLimiter`
- * would. Processes are served in the order in which they asked, and a provider's Retry-After stops
- * all of them.
+ * would. Processes are served first come, first served, and a provider's Retry-After stops all of
+ * them.
  *
  * If Redis does not answer, each process continues within a second with an equal share: the limit
  * divided by `processes` or by the number of processes that Redis has seen in the last ten seconds,
- * whichever is more. When Redis answers again, it keeps the limit again.
+ * whichever is more. When Redis answers again, it enforces the limit again.
  *
  * Calls with the same client and options return the same limiter, so a process is counted once.
  *
@@ -59,7 +59,10 @@ const known: KnownLimiters<RedisLimiter> = new KnownLimiters();
 class RedisLimiter implements RateLimiter {
   readonly #options: ResolvedRedisOptions;
   readonly #server: Server;
-  /** Fires when the first client may ask again, or, while Redis is lost, when it is tried again. */
+  /**
+   * Fires when the first client may request again, or, while Redis is unreachable, at the next try
+   * to reach it.
+   */
   readonly #timer: WakeTimer;
   /** Clients that wait for Redis, with the cost of their last request. */
   readonly #waiting: Map<LimiterClient, number> = new Map();
@@ -172,7 +175,7 @@ class RedisLimiter implements RateLimiter {
     this.#shares = shares;
     const others = [...this.#waiting.keys()];
     this.#waiting.clear();
-    // The first client gets its answer before the others, which ask for a share after this step.
+    // The first client gets its answer before the others, which request a share after this step.
     queueMicrotask(() => {
       for (const other of others) this.#retry(other);
     });
@@ -206,7 +209,7 @@ class RedisLimiter implements RateLimiter {
     if (client === undefined || this.#isAsking) return;
     this.#retry(client);
     if (!this.#isAsking && !this.#isTimed && this.#shares === null && this.#first() === client) {
-      // A client that neither asks again nor withdraws is removed, because it would block the
+      // Removes a client that neither requests again nor withdraws, because it would block the
       // clients behind it.
       this.#waiting.delete(client);
       if (this.#waiting.size > 0) this.#wakeIn(0);
@@ -243,7 +246,7 @@ class RedisLimiter implements RateLimiter {
     );
   }
 
-  /** Redis answers again: clients that wait for a share ask there, in order. */
+  /** Redis answers again: clients that wait for a share make their requests there, in order. */
   #return(shares: Shares): void {
     this.#shares = null;
     this.#clear();

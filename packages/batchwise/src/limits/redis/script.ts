@@ -10,14 +10,14 @@
 // queue was lost, and no other process waits for it until then.
 //
 // When a connection breaks, clients send unanswered commands again, however old they are. So each
-// request has a time, by this clock, after which it is not answered any more; 0 if its process does
-// not know this clock yet.
+// request has a time, by this clock, after which it gets no answer; 0 if its process does not know
+// this clock yet.
 
 /** A shorter wait in ms counts as none, so that rounding does not cause one. */
 const NEGLIGIBLE_MS = 1e-6;
 /** The queue does not wait for a process that is later than this. */
 const PATIENCE_MS = 250;
-/** Timers are exact to some milliseconds: a process that is later than this may be gone. */
+/** Timers are exact to some milliseconds: a process that is later than this may have ended. */
 const OVERDUE_MS = 50;
 /** A waiting process comes back within this time, to learn of a shorter queue. */
 const COME_BACK_MS = 2_000;
@@ -30,9 +30,9 @@ const WINDOW = 64;
 const BEHIND_WINDOW_MS = 100;
 /** Processes seen within this time count as sharing the limit. */
 const SEEN_MS = 10_000;
-/** Shortest time between two removals of gone processes, which also extend the keys' expiry. */
+/** Shortest time between two removals of ended processes, which also extend the keys' expiry. */
 const SWEEP_MS = 1_000;
-/** If the last request is further ahead than this, the clock has gone back. */
+/** If the last request is further ahead than this, the clock was set back. */
 const AHEAD_MS = 1_000;
 
 export const SCRIPT: string = `

@@ -65,9 +65,9 @@ export class Server {
   }
 
   /**
-   * Reports that this process is back after `awayMs` with its share. If the server was gone for all
-   * processes, the buckets are emptied and nothing flows in for `graceMs`; otherwise the amount of
-   * the share is subtracted.
+   * Reports that this process is back after `awayMs` with its share. If no process could reach the
+   * server, the buckets are emptied and nothing flows in for `graceMs`; otherwise the amount of the
+   * share is subtracted.
    */
   back(awayMs: number, graceMs: number, share: number): Promise<Reply> {
     return this.#inTime(this.#run("back", awayMs, graceMs, share), () => {});
@@ -98,7 +98,7 @@ export class Server {
     return this.#aheadMs === null ? 0 : this.#clock.now() + this.#aheadMs + this.#timeoutMs + SLACK_MS;
   }
 
-  /** Rejects when the time is over; `wasLate` receives an answer that comes later. */
+  /** Rejects when the time limit has passed; `wasLate` receives an answer that comes later. */
   #inTime(running: Promise<Reply>, wasLate: (reply: Reply) => void): Promise<Reply> {
     return new Promise((resolve, reject) => {
       let isOver = false;
@@ -132,7 +132,7 @@ function bucketArguments(perMinute: number, burstMs: number, least: number): str
   return perMs === Number.POSITIVE_INFINITY ? ["0", "-1"] : [String(perMs), String(Math.max(least, perMs * burstMs))];
 }
 
-/** By the platform's own means, since limiters run in browsers, too. */
+/** SHA-1 by Web Crypto, because limiters run in browsers, too. */
 async function hashed(text: string): Promise<Script> {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-1", new TextEncoder().encode(text)));
   return { text, hash: Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("") };

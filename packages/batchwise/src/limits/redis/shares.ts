@@ -21,7 +21,7 @@ export class Shares {
     this.#limiter = share > 0 ? new BucketLimiter(rates, true) : null;
   }
 
-  /** Waiting clients, in the order in which they asked. */
+  /** Waiting clients, in order of their requests. */
   get waiting(): readonly LimiterClient[] {
     return [...this.#waiting];
   }

@@ -60,7 +60,7 @@ export function tellStuck(runtime: Runtime, batch: BatchRow, before: number): vo
  */
 export class UsageTold {
   readonly #runtime: Runtime;
-  /** Open members by place; null until somebody listens. */
+  /** Open members by place; null until an event has a listener. */
   #open: Map<number, Member> | null = null;
 
   constructor(runtime: Runtime) {
@@ -116,7 +116,7 @@ function sumsOf(open: Map<number, Member>, items: readonly Settlement[]): Sums[]
     const member = open.get(item.ord);
     // A line that came twice counts once, as in the store.
     if (member === undefined || !open.delete(item.ord)) continue;
-    // The store ends one that goes back although its cancel was asked for.
+    // The store ends a requeued member with a pending cancel.
     if (item.kind === "requeue" && !member.cancelRequested) continue;
     const { tenant, job } = member;
     const name = JSON.stringify([tenant, job]);

@@ -125,7 +125,7 @@ export class Lease {
     return result;
   }
 
-  /** A step that did not fail by itself ends the row of those that did, and their words. */
+  /** A step that succeeds resets `failedSteps` and `lastError`. */
   #worked(changes: Changes, now: number): BatchChanges {
     const wanted = typeof changes === "function" ? changes(now) : changes;
     return this.#batch.failedSteps === 0 ? wanted : { failedSteps: 0, lastError: null, ...wanted };
@@ -139,8 +139,8 @@ export class Lease {
   }
 
   /**
-   * Gives back a lease that a stop took from a write which the store refused, where the store lets
-   * it. Tries once.
+   * Returns a lease that was given up during a stop, because the store did not accept its last
+   * write. Tries once.
    */
   async giveBack(): Promise<void> {
     if (!this.#isGivenUp) return;
@@ -204,7 +204,7 @@ export class Lease {
     return result;
   }
 
-  /** By the store's clock. */
+  /** The end of a lease that begins now, by the store's clock. */
   #untilFrom(now: number): number {
     return now + this.#runtime.storeTime.aheadMs + this.#spanMs;
   }
@@ -219,7 +219,7 @@ export class Lease {
     const begunAt = clock.monotonic();
     for (let failures = 1; ; failures += 1) {
       if (this.#isOver) throw new LeaseLost("The lease was given back or lost.");
-      // One that throws, instead of rejecting, has not called the store.
+      // An attempt that throws, instead of rejecting, has not called the store.
       const write = attempt(clock.now());
       try {
         return await write;

@@ -1,4 +1,4 @@
-// Leases batches by their keys, for operators and sweeps: those that nobody holds now.
+// Leases batches by key, for operators and sweeps. Skips batches that another process holds.
 
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { Runtime } from "../runtime.ts";

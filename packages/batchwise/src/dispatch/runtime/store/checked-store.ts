@@ -1,7 +1,7 @@
-// The store as the loops use it. Each call is held by the clock and listed among the open calls;
-// writes pass in a form that every store takes; an error of a connection gets the store's code. A
-// loss that the store has found is told once, before any later call: that call, and those under way
-// when the loss was found, reject with it.
+// The store as the loops use it. The clock holds each call, and the open calls list it; values are
+// sanitised before they are written; a connection error gets the store's code. Reports each data
+// loss of the store once, before the next call. That call, and all calls open at that time, reject
+// with it.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import type { DispatchClock } from "../../contract/dispatcher-options.ts";
@@ -131,7 +131,7 @@ export class CheckedStore implements Store {
     if (loss !== null) throw loss;
     const { clock, calls } = this.#watcher;
     try {
-      // A method that throws, instead of rejecting, has been called all the same.
+      // A method that throws is handled like one that rejects.
       const answer = (async () => method())();
       return (await calls.add(name, clock.hold(answer))) as Answer;
     } catch (error) {
@@ -142,7 +142,7 @@ export class CheckedStore implements Store {
     }
   }
 
-  /** The loss that was not told before, if there is one. */
+  /** Reports and returns a loss that has not been reported yet; null if there is none. */
   #tellNew(): DispatchError | null {
     const found = this.setBack;
     if (found === null || found === this.#knownLoss) return null;

@@ -6,7 +6,7 @@ import type { DispatchClock } from "../../contract/dispatcher-options.ts";
 import { DispatchError } from "../../contract/errors.ts";
 
 const SLOW_MS = 5_000;
-/** Time limit of a call during a stop, in ms, from the call or the stop, whichever is later. */
+/** Time limit of a call during a stop, in ms, from the later of the call and the stop. */
 const STOP_MS = 2_000;
 
 interface OpenCall {

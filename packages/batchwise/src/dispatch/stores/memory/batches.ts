@@ -1,5 +1,5 @@
-// The batches: who holds them, what state they are in, what they book. Guarantees the checks of
-// `lease` and `transition`; knows their members as a list only.
+// The batches with their leases, states and reservations. Guarantees the checks of `lease` and
+// `transition`; knows their members only as a list.
 
 import type { LeaseInput, SealInput, TransitionResult } from "../../contract/store/calls.ts";
 import type { Probe } from "../../contract/store/probe.ts";
@@ -18,7 +18,7 @@ export class Batches {
   readonly #all = new Map<string, MemoryBatch>();
   /** Those that are not done: looking for one of them costs the same however many are. */
   readonly #live = new Set<MemoryBatch>();
-  /** All of whose members are gone. */
+  /** Batches whose members have all been deleted. */
   readonly #over = new Set<MemoryBatch>();
   #pruned = 0;
 
@@ -82,7 +82,7 @@ export class Batches {
     return { ok: true, batch: batchRow(batch), written };
   }
 
-  /** Notes that a member is gone. */
+  /** Counts a deleted member. */
   leave(key: string): void {
     const batch = this.#all.get(key);
     if (batch === undefined) return;
@@ -90,7 +90,7 @@ export class Batches {
     if (batch.gone === batch.requests) this.#over.add(batch);
   }
 
-  /** Takes away ended batches whose members are gone; gives their number. */
+  /** Deletes ended batches whose members have all been deleted. Returns their number. */
   prune({ batchesBefore, limit, now }: PruneInput): number {
     const may = ({ state, updatedAt, releaseAt, leaseUntil }: MemoryBatch): boolean =>
       state === "done" && updatedAt <= batchesBefore && releaseAt <= now && leaseUntil <= now;

@@ -56,7 +56,7 @@ export class Deliveries {
     while (taken.length < limit) {
       const delivery = oldest(heaps);
       if (delivery === undefined) break;
-      // The clock has gone back, so it is not due.
+      // The clock was set back, so the delivery is not due.
       if (delivery.nextAt > now) this.put(delivery);
       else {
         this.remove(delivery);
@@ -79,7 +79,7 @@ export class Deliveries {
     }
   }
 
-  /** A sink's due deliveries, including those that have become due since. */
+  /** A sink's due deliveries. First moves the ones that have become due. */
   #due(name: string, now: number): Heap<MemoryDelivery> {
     const { due, later } = this.#sink(name);
     for (let { first } = later; first !== undefined && first.key <= now; { first } = later) {

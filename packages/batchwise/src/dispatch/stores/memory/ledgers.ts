@@ -1,5 +1,5 @@
-// What is booked on each limit of a provider, and what was learned about it. The reservations
-// themselves are the batches' own figures; here they are only added up.
+// The reservations on each limit of a provider, and the learned limit. The reservations are the
+// batches' own figures; this class only adds them up.
 
 import type { LedgerChanges, LedgerLimits, LedgerRow } from "../../contract/store/ledger-rows.ts";
 import type { MemoryBatch } from "./records.ts";
@@ -29,7 +29,7 @@ export class Ledgers {
     this.write({ name: batch.ledger });
   }
 
-  /** Of a batch that is released and will not be asked for again. */
+  /** Drops a released batch that will not be read again. */
   forget(batch: MemoryBatch): void {
     this.#booked.get(batch.ledger)?.delete(batch);
   }
@@ -59,7 +59,7 @@ export class Ledgers {
   #sums(name: string, now: number): LedgerLimits {
     let [tokens, requests, batches] = [0, 0, 0];
     for (const batch of this.#booked.get(name) ?? []) {
-      // A batch that is over and released never counts again.
+      // A batch that is done and released never counts again.
       if (batch.releaseAt <= now && batch.state === "done") this.#booked.get(name)?.delete(batch);
       if (batch.releaseAt <= now) continue;
       tokens += batch.tokens;

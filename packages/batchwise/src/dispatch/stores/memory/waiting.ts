@@ -15,7 +15,7 @@ interface Lane {
 interface Level {
   claimed: number;
   readonly finished: Map<string, number>;
-  /** At this number of tenants, those behind V are forgotten. */
+  /** At this number of tenants, tenants behind V are dropped. */
   sweepAt: number;
 }
 

@@ -180,7 +180,7 @@ async function claimLevels(
 }
 
 /**
- * Merges the rows that count a lane's waiting requests. Skips those that another transaction is
+ * Merges the rows that count a lane's waiting requests. Skips rows that another transaction is
  * merging.
  */
 export async function sumWaiting(db: Connection): Promise<void> {

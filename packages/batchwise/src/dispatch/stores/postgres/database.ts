@@ -56,8 +56,8 @@ export function pathTo(schema: string): string {
 }
 
 /**
- * Reads whole numbers as numbers and booleans as booleans, whatever parsers the user has set; all
- * else as text.
+ * Reads numbers as numbers, booleans as booleans and everything else as text, even if the user has
+ * set other parsers.
  */
 const types: PostgresQuery["types"] = {
   getTypeParser: (oid) => {
@@ -126,8 +126,8 @@ const TRIES = 8;
  */
 const WRONG_SERVER = ["25006", "57P01", "57P02", "57P03"];
 /**
- * Read committed, whatever the role's default: a statement that waited for a lock sees the changes
- * made under it.
+ * Read committed, even if the role has another default: a statement that waited for a lock sees the
+ * changes made under it.
  */
 const WRITE =
   "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on; SET LOCAL extra_float_digits = 1";

@@ -36,7 +36,8 @@ export function refuseNul(requests: readonly NewRequest[]): void {
 }
 
 /**
- * `keep` writes the shares: `writeShares` in a short transaction, `addShares` in one that may last.
+ * `keep` writes the shares: `writeShares` in our own transaction, `addShares` in a caller's, which
+ * may be long.
  */
 export async function enqueueAll(
   db: Connection,

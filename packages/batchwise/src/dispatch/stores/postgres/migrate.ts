@@ -22,7 +22,7 @@ export async function migrate(place: Place): Promise<void> {
     await db.run("SELECT pg_advisory_xact_lock($1)", MIGRATION_LOCK);
     const version = await versionOf(db);
     if (version === STEPS.length) return;
-    // By the server's clock, from which leases are reckoned.
+    // By the server's clock, as the leases.
     await db.follow(refuseUnfit(version, STEPS.length, "extract(epoch FROM clock_timestamp()) * 1000"));
     for (const step of STEPS.slice(version)) await db.run(step);
     await db.run("CREATE TABLE IF NOT EXISTS batchwise_schema (version BIGINT NOT NULL)");

@@ -1,7 +1,7 @@
 // The store in a Postgres database: for dispatchers on many machines. Guarantees the whole store
-// contract for any number of processes, durable at every commit (`synchronous_commit` on, whatever
-// the role's default). Concurrent single enqueues share one commit. The pool belongs to the user,
-// who controls its connections.
+// contract for any number of processes, durable at every commit (`synchronous_commit` is on, even
+// if the role has another default). Concurrent single enqueues share one commit. The pool belongs
+// to the user, who controls its connections.
 
 import { check, objectWith } from "../../../core/contract/validate.ts";
 import { DispatchError } from "../../contract/errors.ts";
@@ -57,8 +57,8 @@ export interface PostgresStore extends TransactionalStore {
    * @throws DispatchError with the codes of `enqueueMany` (with DUPLICATE_ID nothing is stored);
    * `NO_DISPATCHER` if none was made on this store object, or all were stopped;
    * `TRANSACTION_UNUSABLE` for a client without one; `STORE_UNAVAILABLE` after a conflict with
-   * another transaction: roll back, and run yours again. TypeError with `code: "INVALID_OPTION"`
-   * for a value that is no client.
+   * another transaction: roll back, and run yours again. TypeError with `code: "INVALID_OPTION"` if
+   * `client` is not a client.
    */
   enqueueIn(client: PostgresTransaction, requests: readonly (DispatchRequest | BatchLine)[]): Promise<EnqueuedMany>;
 }

@@ -28,13 +28,13 @@ export async function readProbe(db: Connection, limit: number, now: number): Pro
 }
 
 interface LaneFigures extends LaneRow {
-  /** By the count that is kept. */
+  /** True if the stored count says that the lane may fill the limit. */
   readonly many: boolean;
 }
 
 /**
- * Where the limit can go, by the count that is kept, the first are looked at; unless these have
- * been put off.
+ * Reads only the first SAMPLE requests of lanes that can fill the limit by the stored count; if
+ * these have been postponed, reads up to the limit.
  */
 async function laneRows(db: Connection, limit: number, now: number): Promise<LaneRow[]> {
   const rows = await laneFigures(db, limit, limit > SAMPLE ? SAMPLE : limit, now);
@@ -43,7 +43,10 @@ async function laneRows(db: Connection, limit: number, now: number): Promise<Lan
   return all.map(({ many, ...row }) => (many && isReckoned ? reckoned(row, atMost(limit)) : row));
 }
 
-/** Looks at `limit` of each lane, or at `sample` where there are so many by the count. */
+/**
+ * Reads up to `limit` requests of each lane, or `sample` if the stored count says that the lane has
+ * `limit`.
+ */
 function laneFigures(db: Connection, limit: number, sample: number, now: number): Promise<LaneFigures[]> {
   return db.all<LaneFigures>(
     `${READY_LANES}

@@ -1,7 +1,7 @@
-// Prunes old outcomes and requests, and deletes batches and groups that no row names any more. A
-// request's row keeps only its id and digest. Deliveries are locked first, so that none begins to
-// wait meanwhile. Outcomes locked by another transaction are skipped: they are being retried or
-// pruned.
+// Prunes old outcomes and requests, and deletes batches and groups that no row refers to. A
+// request's row keeps only its id and digest. Deliveries are locked first, so that none can be
+// scheduled meanwhile. Outcomes locked by another transaction are skipped: they are being retried
+// or pruned.
 
 import type { PruneInput, PruneStep } from "../../contract/store/pruning.ts";
 import { addToBatches } from "../sql/batches.ts";

@@ -1,7 +1,7 @@
 // The store in a Redis server: for dispatchers on several machines that already share one. Every
-// call is one run of one script, which runs alone on the server. Durability depends on the server's
-// append-only file: docs/dispatch-stores.md says exactly what can be lost. The client belongs to
-// the user.
+// call runs one script once; the server runs scripts one at a time. Durability depends on the
+// server's append-only file: docs/dispatch-stores.md lists what can be lost. The user owns the
+// client.
 
 import { bindMethods } from "../../../core/contract/bind-methods.ts";
 import { DispatchError } from "../../contract/errors.ts";

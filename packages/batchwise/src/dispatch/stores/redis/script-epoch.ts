@@ -1,10 +1,10 @@
-// The part of the script that knows whether the server still has what it has answered for. Lua. It
-// begins the script's work and ends it.
+// Script part that checks whether the server still has every write that it has confirmed. Lua. It
+// runs first and last in the script.
 //
-// The store has an epoch: made with its first write, gone with the data. It counts the calls that
-// wrote. For each run of the server that has ended it keeps how far the count was when the next run
-// wrote first: what that run had answered beyond this is lost. Who calls says which epoch, run and
-// count it was last answered with; a call that was answered with more than is left does nothing.
+// The store has an epoch, which its first write creates and which is lost with the data. It counts
+// the calls that wrote. For each earlier run of the server it keeps the count at the first write of
+// the next run: writes that the earlier run confirmed beyond that count are lost. A caller sends
+// the epoch, run and count of its last answer; if the server has less, the call does nothing.
 
 export const EPOCH = `
 local EPOCH = P .. 'epoch'

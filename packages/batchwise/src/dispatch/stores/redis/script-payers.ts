@@ -1,5 +1,5 @@
-// Script part for payers: what they may spend, have spent and have reserved. Lua. A batch keeps its
-// payers and what it has reserved with each of them, until its last member is settled.
+// Script part for payers: their limits, spending and reservations. Lua. A batch keeps its payers
+// and its reservation with each until its last member is settled.
 
 export const PAYERS = `
 local function payerKey(name) return P .. 'pay:' .. name end

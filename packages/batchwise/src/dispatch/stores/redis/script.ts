@@ -1,6 +1,7 @@
-// The script, whole, once for calls that write and once for calls that only read. By the first line
-// the server (7.0 or later) knows which it is: where it cannot take writes (no memory left, a
-// replica) it refuses the one as a whole, instead of in the middle, and still runs the other.
+// The complete script, in one version for calls that write and one for calls that only read. The
+// first line tells the server (7.0 or later) which it is: a server that cannot write (no memory
+// left, a replica) refuses the writing version before it begins, instead of in the middle, and
+// still runs the reading version.
 
 import { hash } from "node:crypto";
 import type { Script } from "../../../redis/redis-client.ts";

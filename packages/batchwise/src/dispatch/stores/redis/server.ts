@@ -1,6 +1,5 @@
-// Calls the script and converts errors. Guarantees that a call runs alone on the server, whole or
-// not at all. Does not repeat a call whose answer was lost: its caller does. Also finds settings of
-// the server that can lose data.
+// Calls the script and converts errors. Guarantees that a call is atomic. Does not repeat a call
+// whose answer was lost: its caller does. Also finds settings of the server that can lose data.
 
 import { messageOf, type Script, ScriptedClient } from "../../../redis/redis-client.ts";
 import { DispatchError } from "../../contract/errors.ts";

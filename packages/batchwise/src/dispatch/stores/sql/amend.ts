@@ -134,7 +134,7 @@ function byDeadline(one: Due, other: Due): number {
 
 type Moved = Due & { readonly id: string };
 
-/** The first requests of a lane in claim order; those that wait for a retry come last. */
+/** The first requests of a lane in claim order; requests that wait for a retry come last. */
 function* firstOf(dialect: Dialect, lane: number, limit: number): Steps<Moved[]> {
   const order = "c.later, c.priority DESC, c.rank, c.seq";
   return yield* all<Moved>(

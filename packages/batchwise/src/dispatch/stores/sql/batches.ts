@@ -32,7 +32,7 @@ function columnOf(field: string): string {
   return field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Of a SELECT or a RETURNING: a batch's id and its fields, in the contract's names. */
+/** Columns for a SELECT or RETURNING: a batch's id and its fields, under the contract's names. */
 export const BATCH: string = [
   "id",
   "payers",
@@ -120,7 +120,7 @@ export function* transition(
 }
 
 /**
- * Checks that look at other batches of the account take turns on it: what they saw holds until they
+ * Checks that read other batches of the account take turns, so that what they read holds until they
  * have committed.
  */
 function* refusal(

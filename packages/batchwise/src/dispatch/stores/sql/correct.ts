@@ -17,7 +17,7 @@ export interface Removed {
   readonly recorded_at: number;
 }
 
-/** `seqs`: the requests of the corrections. Of a repeated one, the first counts. */
+/** `seqs`: the requests of the corrections. If one repeats, its first correction counts. */
 export function* correct(
   dialect: Dialect,
   seqs: readonly (number | undefined)[],

@@ -1,5 +1,5 @@
-// Finds requests: where to look, and which match. A call looks at a bounded number of requests in
-// arrival order: those of the requested batch, code, job or states, which have indexes, or all.
+// Finds requests: chooses the index, and the condition. A call reads a bounded number of requests
+// in arrival order: by batch, code, job or state, which have indexes, or all.
 
 import type { FindQuery, FindResult, RequestMatch, RequestRow } from "../../contract/store/rows.ts";
 import type { Dialect } from "./dialect.ts";

@@ -27,8 +27,8 @@ export class GroupWalk {
   }
 
   /**
-   * Deletes the unused ones among the next groups. Returns whether they were the last; then the
-   * next call begins anew.
+   * Deletes the unused groups among the next ones. Returns true if they were the last; then the
+   * next call starts again.
    */
   *step(): Steps<boolean> {
     const seen = yield* all<{ id: number; is_free: boolean | number }>(

@@ -67,7 +67,7 @@ export interface LaneSums {
   readonly tokens: number;
 }
 
-/** Extrapolates the sums of `limit` requests from those of the first ones. */
+/** Extrapolates the sums of `limit` requests from the sums of the first. */
 export function reckoned<Sums extends LaneSums>(first: Sums, limit: number): Sums {
   const times = limit / first.ready;
   return { ...first, ready: limit, bytes: Math.round(first.bytes * times), tokens: Math.round(first.tokens * times) };

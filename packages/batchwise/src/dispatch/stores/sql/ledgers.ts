@@ -1,5 +1,5 @@
-// What is booked on each limit of a provider: the reservations are the batches' own figures, added
-// up over an index of those that are not released. What was learned has a row for each ledger.
+// The reservations on each limit of a provider: the batches' own figures, added up over an index of
+// unreleased batches. The learned limit has a row for each ledger.
 
 import type { SealInput, SealResult } from "../../contract/store/calls.ts";
 import type { LedgerChanges, LedgerLimits } from "../../contract/store/ledger-rows.ts";
@@ -7,7 +7,7 @@ import type { Dialect } from "./dialect.ts";
 import type { SqlValue } from "./statement.ts";
 import { get, run, type Steps } from "./steps.ts";
 
-/** When a reservation stops counting, as long as nobody knows. */
+/** The release time of a reservation whose end is unknown. */
 export const NEVER: number = Number.MAX_SAFE_INTEGER;
 
 export type Refusal = Extract<SealResult, { ok: false }>;
@@ -21,7 +21,9 @@ export function* openLedger(name: string): Steps<void> {
   yield* run("INSERT INTO batchwise_ledger (name) VALUES (?) ON CONFLICT (name) DO NOTHING", name);
 }
 
-/** Locks the ledger, if there is one, until the transaction ends: what is left stays left. */
+/**
+ * Locks the ledger, if there is one, until the transaction ends, so that the headroom stays valid.
+ */
 export function* headroom(dialect: Dialect, name: string, limits: LedgerLimits, now: number): Steps<Headroom> {
   const known = yield* get<{ blocked_until: number }>(
     `SELECT blocked_until FROM batchwise_ledger WHERE name = ? ${dialect.lock("batchwise_ledger")}`,

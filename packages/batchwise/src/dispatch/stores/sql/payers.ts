@@ -1,7 +1,7 @@
-// What payers may spend, have spent and have reserved: a row for each. A batch keeps its payers and
-// what it has reserved with each of them, until its last member is settled. Guarantees that several
-// rows are locked in the order of their names, and one transaction makes rows at a time, so that
-// none deadlock.
+// The limits, spending and reservations of payers: a row for each. A batch keeps its payers and its
+// reservation with each until its last member is settled. Guarantees that several rows are locked
+// in the order of their names, and that one transaction at a time inserts rows, so that none
+// deadlock.
 
 import type { Settlement } from "../../contract/store/outcome-rows.ts";
 import type { PayerChange, PayerRow } from "../../contract/store/payers.ts";
@@ -60,7 +60,7 @@ export function* charge(
   yield* run(`UPDATE batchwise_payer SET ${sets} WHERE ${dialect.among("name", "text")}`, spent, released, names);
 }
 
-/** Locks those that exist, in the order of the database, until the transaction ends. */
+/** Locks the existing payers, in the order of the database, until the transaction ends. */
 function lock(dialect: Dialect, names: readonly string[]): Steps<unknown> {
   return all(
     `SELECT name FROM batchwise_payer WHERE ${dialect.among("name", "text")}
@@ -76,7 +76,8 @@ export function* changePayers(
 ): Steps<PayerRow[]> {
   const changed = changes.map(({ name }) => name);
   if (changes.length > 0) {
-    // One transaction makes rows at a time: those that another is making cannot be locked in order.
+    // One transaction at a time inserts rows: rows that another one is inserting cannot be locked
+    // in order.
     yield* runAll(dialect.takeTurns(" payers"));
     yield* lock(dialect, changed);
   }

@@ -1,9 +1,13 @@
-// The version of a database's tables, and why one cannot be used as it is.
+// Reads the version of the tables, and builds the errors for a database that cannot be used or
+// upgraded now.
 
 import { DispatchError } from "../../contract/errors.ts";
 import { get, type Steps } from "./steps.ts";
 
-/** A later version has written it. `cause`: what failed, if a process was using it meanwhile. */
+/**
+ * Error for a database that a later version has upgraded. `cause`: the failed statement, if this
+ * process was already connected.
+ */
 export function newerSchema(found: number, known: number, cause?: unknown): DispatchError {
   const message = `The database has schema ${found}, newer than this batchwise knows (${known}).`;
   const advice = "A later version has upgraded it: start this process anew with that version.";
@@ -29,15 +33,18 @@ function heldByOlder(found: number, known: number, { count, until }: Held): Disp
   return new DispatchError("STORE_UNAVAILABLE", `${what} Stop it. Leases that it leaves end by ${ends}.`);
 }
 
-/** 0 without tables. `isThere`: a query with a row if the table of the version is there. */
+/**
+ * Returns the schema version; 0 if there are no tables. `isThere`: a query that returns a row if
+ * the version table exists.
+ */
 export function* schemaVersion(isThere: string): Steps<number> {
   if ((yield* get(isThere)) === undefined) return 0;
   return (yield* get<{ version: number }>("SELECT version FROM batchwise_schema"))?.version ?? 0;
 }
 
 /**
- * Throws for tables of a version other than `known` that cannot become it now. `clock`: the time as
- * SQL, by the clock from which the older processes reckon their leases.
+ * Throws if the tables are newer than `known`, or older while an older process holds a lease.
+ * `clock`: SQL expression for the current time on the clock of the leases.
  */
 export function* refuseUnfit(version: number, known: number, clock: string): Steps<void> {
   if (version > known) throw newerSchema(version, known);

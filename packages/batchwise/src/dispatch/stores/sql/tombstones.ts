@@ -5,8 +5,8 @@ import { atMost } from "./statement.ts";
 import { run, type Steps } from "./steps.ts";
 
 /**
- * Deletes old tombstones; one whose outcome is still to be deleted stays for another call. Returns
- * the number of deleted ones.
+ * Deletes old tombstones, except those whose outcome has yet to be deleted. Returns the number
+ * deleted.
  */
 export function forgetTombstones({ tombstonesBefore, limit }: PruneInput): Steps<number> {
   return run(

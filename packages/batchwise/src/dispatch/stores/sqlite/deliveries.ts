@@ -22,7 +22,10 @@ export function bookAndTake(db: Connection, { reports, take, now }: DeliveriesIn
   });
 }
 
-/** The first due deliveries of a sink. First marks those that have become due, once per attempt. */
+/**
+ * Takes the first due deliveries of a sink. Before that it marks deliveries that have become due,
+ * once per attempt.
+ */
 function dueOf(db: Connection, sink: string, limit: number, now: number): Taken[] {
   db.run(
     "UPDATE batchwise_delivery SET is_due = 1 WHERE sink = ? AND state = 'waiting' AND is_due = 0 AND next_at <= ?",

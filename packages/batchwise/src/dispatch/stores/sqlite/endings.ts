@@ -9,7 +9,7 @@ import { UsageAdditions } from "../sql/usage.ts";
 import { count, counters } from "./counters.ts";
 import { type Connection, runAll } from "./database.ts";
 
-/** Read from an index, because the request's own row is mostly not in memory any more. */
+/** Read from an index, because the request's own row is usually no longer in memory. */
 const TRIED = `(SELECT attempts FROM batchwise_request INDEXED BY batchwise_request_tried WHERE seq = ? AND attempts > 0)`;
 
 /** Owners of the usage of a settle's requests. Most have neither tenant nor job. */
@@ -46,7 +46,7 @@ export class Endings {
     this.#cursor = this.#first;
   }
 
-  /** Ends a request that is neither ready nor a member any more. */
+  /** Ends a request that has been removed from its lane or its batch. */
   add({ seq, charged, batch, ...owner }: Ended, status: OutcomeStatus, { payload, code, usage }: StoredEnding): void {
     this.#cursor += 1;
     this.#ended[status] += 1;

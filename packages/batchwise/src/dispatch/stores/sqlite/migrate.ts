@@ -15,7 +15,7 @@ export function migrate(db: Connection): void {
     // Checked again under the lock: another process may just have migrated.
     const version = versionOf(db);
     if (version === STEPS.length) return;
-    // By the clock of this machine, which the older processes share.
+    // By this machine's clock, which the older processes share.
     db.follow(refuseUnfit(version, STEPS.length, String(Date.now())));
     for (const step of STEPS.slice(version)) db.exec(step);
     db.exec("CREATE TABLE IF NOT EXISTS batchwise_schema (version INTEGER NOT NULL)");
@@ -24,8 +24,8 @@ export function migrate(db: Connection): void {
 }
 
 /**
- * Why a statement failed, where a later version has changed the tables since this connection was
- * opened; else null.
+ * The error of a failed statement if a later version has changed the tables since this connection
+ * was opened; else null.
  */
 export function changedSince(db: Connection, cause: unknown): DispatchError | null {
   const version = versionOf(db);

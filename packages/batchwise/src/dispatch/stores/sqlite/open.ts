@@ -14,9 +14,9 @@ export interface SqliteStoreOptions {
   /** File of the database, created if it does not exist. Needs node:sqlite (Node >= 22.13). */
   readonly path?: string;
   /**
-   * Permissions of the file that `path` creates, and of its -wal and -shm, whatever the umask. An
-   * existing file keeps its own. Default 0o600: it holds all requests and answers. Without effect
-   * on Windows.
+   * Permissions of the file that `path` creates, and of its -wal and -shm, independent of the
+   * umask. An existing file keeps its own. Default 0o600: it holds all requests and answers. No
+   * effect on Windows.
    */
   readonly fileMode?: number;
   /**
@@ -177,9 +177,9 @@ export function prepare(database: SqliteDatabase, isOwn: boolean): Connection {
 }
 
 /**
- * Creates a database's file before SQLite does, so that it is private from its first byte, whatever
- * the umask. SQLite gives its -wal and -shm the file's mode. An existing file keeps its mode.
- * `path`: as the driver accepts it.
+ * Creates a database's file before SQLite does, so that it is private from its first byte under any
+ * umask. SQLite gives its -wal and -shm the file's mode. An existing file keeps its mode. `path`:
+ * as the driver accepts it.
  */
 function makeFile(path: string, mode: number): void {
   const file = fileOf(path);

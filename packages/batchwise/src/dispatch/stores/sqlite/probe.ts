@@ -34,8 +34,8 @@ interface LaneFigures extends LaneSums {
 }
 
 /**
- * Sums over the first of a lane that may go: of those in claim order, or of those that no seal has
- * woken yet.
+ * Sums over the first requests of a lane that may go: requests in claim order, or requests whose
+ * wait is over and that no seal has woken yet.
  */
 function laneSums(db: Connection, id: number, limit: number, now: number, which: "in order" | "woken"): LaneFigures {
   const some =

@@ -1,4 +1,4 @@
-// Prunes old outcomes and requests, and deletes batches and groups that no row names any more. A
+// Prunes old outcomes and requests, and deletes batches and groups that no row refers to. A
 // request's row keeps only its id and digest, and the index of ids is not touched, because its
 // order is random. Bodies are in arrival order and outcomes in order of recording, so a run visits
 // some thousands of them twice and writes each page once. In between an outcome has no body and is
@@ -94,7 +94,7 @@ function advance(db: Connection, plan: Plan, input: PruneInput): readonly [reque
   return [0, kept];
 }
 
-/** Adds the next outcomes of the log to the plan. Returns the number of those that must stay. */
+/** Adds the next outcomes of the log to the plan. Returns the number of outcomes that must stay. */
 function look(db: Connection, plan: Plan, input: PruneInput): number {
   const page = db.all<Seen>(
     `SELECT o.cursor, o.seq, o.status, o.recorded_at, r.bytes, r.pruned IS NOT NULL AS is_pruned,

@@ -188,7 +188,8 @@ class SqliteStore extends SqlStore implements Store {
 }
 
 /**
- * null for a database in memory. SQLite reports the file that it has opened, whatever the address.
+ * null for a database in memory. SQLite reports the file that it has opened, for any form of
+ * address.
  */
 function sameFileOf(database: SqliteDatabase): SameFile | null {
   const { file } = database.prepare("SELECT file FROM pragma_database_list WHERE name = 'main'").get() as {
