@@ -56,8 +56,7 @@ const LONGEST_RETRY = 10;
 const RATED = 8;
 
 /** The order in which lanes are served. */
-const byRank = ({ rankNode: a }: Lane, { rankNode: b }: Lane): number =>
-  a.tier - b.tier || a.key - b.key || a.tie - b.tie;
+const byRank = ({ place: a }: Lane, { place: b }: Lane): number => a.tier - b.tier || a.key - b.key || a.tie - b.tie;
 
 class TargetRule implements LatencyTarget {
   readonly #view: TargetView;
@@ -266,7 +265,7 @@ class TargetRule implements LatencyTarget {
     let nextAt = Infinity;
     let lines = 0;
     for (const lane of [...queue.lanes()].sort(byRank)) {
-      lines += lane.byRank.size;
+      lines += lane.lineCount;
       const gone = this.#lateIn(lane, startAt, now, startAt === firstAt);
       const left = lane.size - gone.length;
       for (const entry of gone) late.push(entry);
@@ -294,7 +293,7 @@ class TargetRule implements LatencyTarget {
     const room = this.#isMixed && !isHeld ? this.#roomFrom(startAt, now) : Infinity;
     const isOver = lane.size > OVERFULL * room;
     if (!isOver && !isLate(lane.oldestAt(), lane.size, lane.cost)) return [];
-    const isFifo = lane.byRank.size === 1 && this.#options.fairBy === undefined;
+    const isFifo = lane.lineCount === 1 && this.#options.fairBy === undefined;
     for (let most = isFifo && !isOver ? READ_AHEAD : Infinity; ; most *= 4) {
       const entries = lane.first(most, Infinity);
       const behind = lane.size - entries.length;

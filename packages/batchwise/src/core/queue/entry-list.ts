@@ -2,6 +2,7 @@
 // leaves without a search, because its chunk is its holder.
 
 import { Linked, LinkedList } from "../time/linked-list.ts";
+import type { Moment } from "../time/turn.ts";
 import type { Entry, EntryHolder, Urgency } from "./entry.ts";
 
 /** Largest number of entries of a chunk. */
@@ -43,68 +44,73 @@ export class Chunk extends Linked<Chunk> implements EntryHolder {
   }
 }
 
+/** Reads entries in order, and changes nothing. Not to be used after a change. */
+export interface Reader {
+  /** Returns the next entry; undefined at the end. */
+  read(): Entry | undefined;
+}
+
 /** An order of waiting entries. */
 export interface EntryOrder {
   /** The entry that came first. */
   readonly oldest: Entry | null;
-  add(entry: Entry): void;
+  /** Returns whether the entry is now the oldest. */
+  add(entry: Entry): boolean;
   /** Removes the entries of `[from, end)`, which it holds. `isServed`: a batch takes them. */
   remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void;
-  /** The next entries, at most `most`, of moments up to this sequence. Changes nothing. */
-  first(most: number, upTo: number): Entry[];
+  /** A reader of the entries of moments up to this sequence. */
+  reader(upTo: number): Reader;
 }
 
-export class EntryList implements EntryOrder {
-  readonly line: EntryOwner;
-  /** None is empty. */
-  readonly #chunks: LinkedList<Chunk> = new LinkedList();
-
-  constructor(line: EntryOwner) {
-    this.line = line;
-  }
+/** Its list is one of chunks, none of which is empty. */
+export abstract class EntryList extends LinkedList<Chunk> implements EntryOrder {
+  abstract readonly line: EntryOwner;
+  /** The moment of the last entry that was appended, or another one as early. */
+  #lastMoment: Moment | null = null;
 
   get oldest(): Entry | null {
-    return this.#chunks.first === null ? null : (this.#chunks.first.entries[0] as Entry);
+    return this.first === null ? null : (this.first.entries[0] as Entry);
   }
 
-  add(entry: Entry): void {
-    const youngest = this.#chunks.last?.entries.at(-1);
-    if (youngest !== undefined && youngest.moment.at > entry.moment.at) this.#insert(entry);
-    else this.append(entry, LONGEST_CHUNK);
+  add(entry: Entry): boolean {
+    if (entry.moment !== this.#lastMoment) {
+      const youngest = this.last?.entries.at(-1);
+      if (youngest !== undefined && youngest.moment.at > entry.moment.at) return this.#insertByAge(entry);
+    }
+    return this.append(entry, LONGEST_CHUNK);
   }
 
   /** Adds an entry that is not older than the youngest one, to a chunk of at most `length`. */
-  append(entry: Entry, length: number): void {
-    const last = this.#chunks.last;
+  append(entry: Entry, length: number): boolean {
+    const { last } = this;
+    this.#lastMoment = entry.moment;
     if (last === null || last.entries.length >= length) {
-      this.#link([entry], last);
-    } else {
-      last.entries.push(entry);
-      entry.holder = last;
+      this.link(new Chunk(this, [entry]), last);
+      return last === null;
     }
+    last.entries.push(entry);
+    entry.holder = last;
+    return false;
   }
 
   /** The same for many, in chunks of `length`. */
   appendAll(entries: readonly Entry[], length: number): void {
     for (let from = 0; from < entries.length; from += length) {
-      this.#link(entries.slice(from, from + length), this.#chunks.last);
+      this.link(new Chunk(this, entries.slice(from, from + length)), this.last);
     }
+    this.#lastMoment = entries.at(-1)?.moment ?? null;
   }
 
   /** Inserts an older entry after all entries at least as old. */
-  #insert(entry: Entry): void {
+  #insertByAge(entry: Entry): boolean {
     const isYounger = ({ moment }: Entry): boolean => moment.at > entry.moment.at;
-    let chunk = this.#chunks.first as Chunk;
+    let chunk = this.first as Chunk;
     while (!isYounger(chunk.entries.at(-1) as Entry)) chunk = chunk.next as Chunk;
     const { entries } = chunk;
     entries.splice(entries.findIndex(isYounger), 0, entry);
     entry.holder = chunk;
-    if (entries.length > LONGEST_CHUNK) this.#link(entries.splice(LONGEST_CHUNK / 2), chunk);
-  }
-
-  /** Adds a chunk after another one; null: as the first. */
-  #link(entries: Entry[], previous: Chunk | null): void {
-    this.#chunks.insert(new Chunk(this, entries), previous);
+    if (entries.length > LONGEST_CHUNK) this.link(new Chunk(this, entries.splice(LONGEST_CHUNK / 2)), chunk);
+    return this.oldest === entry;
   }
 
   remove(entries: readonly Entry[], from: number, end: number): void {
@@ -115,31 +121,50 @@ export class EntryList implements EntryOrder {
       let count = held === entries ? end : 1;
       while (index + count < end && held[start + count] === entries[index + count]) count += 1;
       index += count;
-      if (count < held.length) {
-        held.splice(start, count);
-      } else {
-        this.#chunks.remove(chunk);
+      if (count === held.length) {
+        this.unlink(chunk);
         chunk.entries = NONE;
+      } else if (start === 0 && count === 1) {
+        held.shift();
+      } else {
+        held.splice(start, count);
       }
     }
   }
 
   /** The first `most` entries, or all if fewer, if just these are in the first chunk; else null. */
   whole(most: number): readonly Entry[] | null {
-    const first = this.#chunks.first;
+    const { first } = this;
     if (first === null || first.entries.length > most) return null;
     return first.next === null || first.entries.length === most ? first.entries : null;
   }
 
-  first(most: number, upTo: number): Entry[] {
-    let first: Entry[] = [];
-    for (let chunk = this.#chunks.first; chunk !== null && first.length < most; chunk = chunk.next) {
-      const { entries } = chunk;
-      const covered = upTo === Infinity ? entries : entries.filter(({ moment }) => moment.sequence <= upTo);
-      const next = covered.slice(0, most - first.length);
-      if (first.length === 0) first = next;
-      else first.push(...next);
+  reader(upTo: number): Reader {
+    return new ListReader(this.first, upTo);
+  }
+}
+
+class ListReader implements Reader {
+  #chunk: Chunk | null;
+  #index = 0;
+  readonly #upTo: number;
+
+  constructor(first: Chunk | null, upTo: number) {
+    this.#chunk = first;
+    this.#upTo = upTo;
+  }
+
+  read(): Entry | undefined {
+    while (this.#chunk !== null) {
+      const entry = this.#chunk.entries[this.#index];
+      this.#index += 1;
+      if (entry === undefined) {
+        this.#chunk = this.#chunk.next;
+        this.#index = 0;
+      } else if (entry.moment.sequence <= this.#upTo) {
+        return entry;
+      }
     }
-    return first;
+    return undefined;
   }
 }

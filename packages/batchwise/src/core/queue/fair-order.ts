@@ -10,8 +10,8 @@
 
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry } from "./entry.ts";
-import { type Chunk, EntryList, type EntryOrder, type EntryOwner } from "./entry-list.ts";
-import { merged, type Source } from "./merged.ts";
+import { type Chunk, EntryList, type EntryOrder, type EntryOwner, type Reader } from "./entry-list.ts";
+import { Merged, type Source } from "./merged.ts";
 
 /** Number of recent entries in the mean. */
 const REMEMBERED = 1024;
@@ -19,13 +19,15 @@ const REMEMBERED = 1024;
 const KEPT_IDLE = 8;
 
 class Tenant extends EntryList implements Source {
+  readonly line: EntryOwner;
   readonly #order: FairOrder;
   /** Its places among the waiting tenants. The key of the first is its virtual start. */
   readonly byStart: HeapNode<Tenant> = new HeapNode<Tenant>(this);
   readonly byAge: HeapNode<Tenant> = new HeapNode<Tenant>(this);
 
   constructor(order: FairOrder, line: EntryOwner) {
-    super(line);
+    super();
+    this.line = line;
     this.#order = order;
   }
 
@@ -60,7 +62,7 @@ export class FairOrder implements EntryOrder {
     return this.#byAge.first?.value.oldest ?? null;
   }
 
-  add(entry: Entry): void {
+  add(entry: Entry): boolean {
     if (this.#count === REMEMBERED) {
       this.#count /= 2;
       this.#cost /= 2;
@@ -68,40 +70,33 @@ export class FairOrder implements EntryOrder {
     this.#count += 1;
     this.#cost += entry.cost;
     const tenant = this.#tenants.get(entry.tenant) ?? this.#add(entry.tenant);
-    tenant.add(entry);
+    if (!tenant.add(entry)) return false;
     if (tenant.byStart.index === -1) {
       this.#byStart.add(tenant.byStart, Math.max(tenant.byStart.key, this.#now()), this.nextTurn());
     }
-    this.#byAge.put(tenant.byAge, (tenant.oldest as Entry).moment.at);
+    this.#byAge.put(tenant.byAge, entry.moment.at);
+    return this.oldest === entry;
   }
 
   remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void {
-    /** In order of their last entries. */
-    const byTenant = new Map<Tenant, Entry[]>();
+    const { size } = this.#byStart;
     for (let index = from; index < end; index += 1) {
       const entry = entries[index] as Entry;
       const tenant = (entry.holder as Chunk).list as Tenant;
-      const own = byTenant.get(tenant) ?? [];
-      own.push(entry);
-      byTenant.delete(tenant);
-      byTenant.set(tenant, own);
-    }
-    const { size } = this.#byStart;
-    for (const [tenant, own] of byTenant) {
       const { byStart, byAge } = tenant;
       if (isServed) {
-        const start = own.reduce((sum, entry) => sum + this.chargeOf(entry), byStart.key);
-        this.#virtualTime += (start - byStart.key) / size;
-        this.#byStart.move(byStart, start, this.nextTurn());
+        const charge = this.chargeOf(entry);
+        this.#virtualTime += charge / size;
+        this.#byStart.move(byStart, byStart.key + charge, this.nextTurn());
       }
-      tenant.remove(own, 0, own.length);
+      tenant.remove(entries, index, index + 1);
       const { oldest } = tenant;
       if (oldest !== null) {
         this.#byAge.move(byAge, oldest.moment.at);
-        continue;
+      } else {
+        this.#byStart.remove(byStart);
+        this.#byAge.remove(byAge);
       }
-      this.#byStart.remove(byStart);
-      this.#byAge.remove(byAge);
     }
     if (this.#byStart.size > 0) return;
     this.#tenants.clear();
@@ -111,8 +106,8 @@ export class FairOrder implements EntryOrder {
     this.#virtualTime = 0;
   }
 
-  first(most: number, upTo: number): Entry[] {
-    return merged(this.#byStart, most, upTo);
+  reader(upTo: number): Reader {
+    return new Merged(this.#byStart, upTo);
   }
 
   /** The charge of a tenant for an entry. */

@@ -4,61 +4,73 @@
 import { Earliest } from "../time/earliest.ts";
 import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, Urgency } from "./entry.ts";
-import { type Chunk, EntryList, type EntryOrder, type EntryOwner } from "./entry-list.ts";
+import { type Chunk, EntryList, type EntryOwner, type Reader } from "./entry-list.ts";
 import { FairOrder } from "./fair-order.ts";
 import type { Marks } from "./flush.ts";
 import type { MeasuredEntries } from "./measured-entries.ts";
-import { merged, type Source } from "./merged.ts";
+import { Merged, type Source } from "./merged.ts";
 import type { Lead } from "./rank.ts";
 
-export class Line implements EntryOwner, Source {
+export class Line extends EntryList implements EntryOwner, Source {
   readonly lane: Lane;
   readonly priority: number;
   readonly isSmall: boolean;
   readonly #lead: Lead;
-  /** Empty if tenants share the line. */
-  readonly list: EntryList = new EntryList(this);
-  readonly #order: EntryOrder;
-  /** Its places by rank among the lines of its lane, and by age among those of all lanes. */
-  readonly #byRank: HeapNode<Line> = new HeapNode<Line>(this);
+  /** Tenants have the entries, if they share the line. */
+  readonly #tenants: FairOrder | null;
+  /** Its places by rank and by age among the lines of all lanes. */
+  readonly place: HeapNode<Line> = new HeapNode<Line>(this);
   readonly #byAge: HeapNode<Line> = new HeapNode<Line>(this);
+  /** Its place by rank in its lane. Made when the lane has a second line. */
+  #inLane: HeapNode<Line> | null = null;
   /** The oldest entry, if the last batch did not take it. */
   passedOver: Entry | null = null;
 
   constructor(lane: Lane, { priority, isSmall }: Urgency, lead: Lead, isFair: boolean) {
+    super();
     this.lane = lane;
     this.priority = priority;
     this.isSmall = isSmall;
     this.#lead = lead;
-    this.#order = isFair ? new FairOrder(this) : this.list;
+    this.#tenants = isFair ? new FairOrder(this) : null;
   }
 
-  get oldest(): Entry | null {
-    return this.#order.oldest;
+  get line(): this {
+    return this;
   }
 
-  add(entry: Entry): void {
-    this.#order.add(entry);
-    if (this.oldest === entry) this.#noteOldest();
+  override get oldest(): Entry | null {
+    return this.#tenants === null ? super.oldest : this.#tenants.oldest;
+  }
+
+  override add(entry: Entry): boolean {
+    const isOldest = this.#tenants === null ? super.add(entry) : this.#tenants.add(entry);
+    if (isOldest) this.noteOldest();
+    return isOldest;
   }
 
   /** Counts so many plain entries, which have been added to its list. */
   count(added: number): void {
     this.lane.size += added;
     this.lane.cost += added;
-    this.#noteOldest();
+    this.noteOldest();
   }
 
   /** An entry leaves early. */
   left(entry: Entry): void {
     this.lane.left(entry);
-    this.remove([entry], 0, 1, false);
+    this.remove([entry], 0, 1);
     this.lane.noteLeft(1, entry.cost);
   }
 
   update(entry: Entry, joined: Urgency): void {
     if (entry.isLessUrgentThan(joined)) this.lane.owner.raise(entry, joined);
     this.lane.noteDeadline(entry);
+  }
+
+  /** Removes entries that it has not counted, for a batch. */
+  takeArrivals(entries: readonly Entry[]): void {
+    super.remove(entries, 0, entries.length);
   }
 
   /** Removes the entries of `[from, end)` for a batch. */
@@ -69,14 +81,15 @@ export class Line implements EntryOwner, Source {
   }
 
   /** Counts arrivals first: one may become its oldest entry, which has a place in the heaps. */
-  remove(entries: readonly Entry[], from: number, end: number, isServed: boolean): void {
+  override remove(entries: readonly Entry[], from: number, end: number, isServed: boolean = false): void {
     this.lane.owner.countArrivals();
-    this.#order.remove(entries, from, end, isServed);
-    this.#noteOldest();
+    if (this.#tenants === null) super.remove(entries, from, end);
+    else this.#tenants.remove(entries, from, end, isServed);
+    this.noteOldest();
   }
 
-  first(most: number, upTo: number): Entry[] {
-    return this.#order.first(most, upTo);
+  override reader(upTo: number): Reader {
+    return this.#tenants === null ? super.reader(upTo) : this.#tenants.reader(upTo);
   }
 
   nextRank({ moment }: Entry): number {
@@ -88,17 +101,19 @@ export class Line implements EntryOwner, Source {
   }
 
   /** Updates its places. Only a line with entries is in a heap. */
-  #noteOldest(): void {
-    const { lane, oldest } = this;
-    if (oldest === null) {
-      lane.byRank.remove(this.#byRank);
-      lane.owner.byAge.remove(this.#byAge);
-    } else {
-      const { at } = oldest.moment;
-      lane.byRank.put(this.#byRank, this.nextRank(oldest), at, this.#lead.tier);
-      lane.owner.byAge.put(this.#byAge, at);
-    }
-    lane.owner.noteRank(lane);
+  noteOldest(): void {
+    const { oldest } = this;
+    const { owner, byRank } = this.lane;
+    if (byRank !== null) this.#inLane ??= new HeapNode<Line>(this);
+    this.#put(owner.byRank, this.place, oldest);
+    if (byRank !== null) this.#put(byRank, this.#inLane as HeapNode<Line>, oldest);
+    if (oldest === null) owner.byAge.remove(this.#byAge);
+    else owner.byAge.put(this.#byAge, oldest.moment.at);
+  }
+
+  #put(heap: Heap<Line>, place: HeapNode<Line>, oldest: Entry | null): void {
+    if (oldest === null) heap.remove(place);
+    else heap.put(place, this.nextRank(oldest), oldest.moment.at, this.#lead.tier);
   }
 }
 
@@ -112,14 +127,13 @@ const KEPT_EMPTY = 8;
 
 /** Keeps totals over all lanes. */
 export interface LaneOwner {
-  /** Lines with entries, by the age of their oldest entry. */
+  /** Lines with entries, by the rank and by the age of their oldest entry. */
+  readonly byRank: Heap<Line>;
   readonly byAge: Heap<Line>;
   /** Called when the entries that left in one step have been counted. */
   noteLeft(lane: Lane, count: number): void;
   /** The lane's earliest deadline has changed. */
   noteDeadline(lane: Lane): void;
-  /** The lane's first line may have changed. */
-  noteRank(lane: Lane): void;
   /** Has plain entries that have arrived counted by their line. */
   countArrivals(): void;
   /** Moves a waiting entry to the line of a higher priority. */
@@ -134,15 +148,15 @@ function lineKey({ priority, isSmall }: Urgency): number | string {
 export class Lane {
   readonly key: string | undefined;
   readonly owner: LaneOwner;
-  /** Some may be empty. */
-  readonly #lines: Map<number | string, Line> = new Map();
+  /** The line that came first. May be empty, like others. */
+  #first: Line | null = null;
+  /** All lines, and those with entries by the rank of their oldest. Made for a second line. */
+  #lines: Map<number | string, Line> | null = null;
+  byRank: Heap<Line> | null = null;
   /** Earliest deadlines of entries. Kept only while lanes may be held. */
   #deadlines: Earliest<Entry> | null = null;
-  /** Lines with entries, by the rank of their oldest entry. */
-  readonly byRank: Heap<Line> = new Heap();
-  /** Its places among the lanes, by rank and earliest deadline. */
-  readonly rankNode: HeapNode<Lane> = new HeapNode<Lane>(this);
-  readonly deadlineNode: HeapNode<Lane> = new HeapNode<Lane>(this);
+  /** Its place among the lanes by earliest deadline. Made with the first one. */
+  deadlineNode: HeapNode<Lane> | null = null;
   size = 0;
   /** Sum of its entries' costs. */
   cost = 0;
@@ -158,28 +172,60 @@ export class Lane {
 
   /** The line for an entry, if it exists. */
   line(entry: Urgency): Line | undefined {
-    return this.#lines.get(lineKey(entry));
+    const first = this.#first;
+    if (first !== null && first.priority === entry.priority && first.isSmall === entry.isSmall) return first;
+    return this.#lines?.get(lineKey(entry));
   }
 
   open(line: Line): Line {
+    const first = this.#first;
+    if (first === null) {
+      this.#first = line;
+      return line;
+    }
+    this.#lines ??= new Map([[lineKey(first), first]]);
+    if (this.byRank === null) {
+      this.byRank = new Heap();
+      first.noteOldest();
+    }
     if (this.#lines.size >= 2 * this.byRank.size + KEPT_EMPTY) {
-      for (const [key, { oldest }] of this.#lines) if (oldest === null) this.#lines.delete(key);
+      for (const [key, other] of this.#lines) {
+        if (other.oldest === null && other !== first) this.#lines.delete(key);
+      }
     }
     this.#lines.set(lineKey(line), line);
     return line;
   }
 
+  /** How many lines have entries, if any has. */
+  get lineCount(): number {
+    return this.byRank?.size ?? 1;
+  }
+
+  /** The place by rank of its first line among those of all lanes, if it has entries. */
+  get place(): HeapNode<Line> {
+    return (this.byRank?.first?.value ?? (this.#first as Line)).place;
+  }
+
   /** Submit time of the oldest entry of all lines; Infinity if the lane is empty. */
   oldestAt(): number {
-    let oldestAt = Infinity;
-    for (const { oldest } of this.#lines.values()) oldestAt = Math.min(oldestAt, oldest?.moment.at ?? Infinity);
+    let oldestAt = this.#first?.oldest?.moment.at ?? Infinity;
+    for (const { oldest } of this.#lines?.values() ?? []) {
+      oldestAt = Math.min(oldestAt, oldest?.moment.at ?? Infinity);
+    }
     return oldestAt;
   }
 
   /** The next entries, at most `most`, of moments up to this sequence. Changes nothing. */
   first(most: number, upTo: number): Entry[] {
-    const { first, size } = this.byRank;
-    return first !== undefined && size === 1 ? first.value.first(most, upTo) : merged(this.byRank, most, upTo);
+    const reader = this.byRank === null ? this.#first?.reader(upTo) : new Merged(this.byRank, upTo);
+    const first: Entry[] = [];
+    while (first.length < most) {
+      const next = reader?.read();
+      if (next === undefined) break;
+      first.push(next);
+    }
+    return first;
   }
 
   added({ cost }: Entry): void {

@@ -1,7 +1,7 @@
 // All waiting entries: lanes by key, and their lines by rank and age, so that the most urgent lane
 // and the oldest entry are found without a search. An empty lane is dropped.
 
-import { Heap } from "../time/heap.ts";
+import { Heap, HeapNode } from "../time/heap.ts";
 import type { Entry, EntryHolder, Urgency } from "./entry.ts";
 import { LONGEST_CHUNK } from "./entry-list.ts";
 import { Flush, type FlushedBatch, Marks, NO_FLUSHES } from "./flush.ts";
@@ -28,8 +28,7 @@ export class Queue implements LaneOwner {
   /** The lane of entries without a key, which is kept when it is empty. */
   #keyless: Lane | null = null;
   #keyed: Map<string, Lane> | null = null;
-  /** Lanes by the rank of their first entries. */
-  readonly #byRank: Heap<Lane> = new Heap();
+  readonly byRank: Heap<Line> = new Heap();
   readonly byAge: Heap<Line> = new Heap();
   /** Lanes with entries that a flush covers. */
   #flushedLanes = 0;
@@ -89,7 +88,7 @@ export class Queue implements LaneOwner {
     if (this.#room <= 0) return false;
     this.#room -= 1;
     this.#arrived += 1;
-    (this.#plain as Line).list.append(entry, this.#batchSize);
+    (this.#plain as Line).append(entry, this.#batchSize);
     return true;
   }
 
@@ -97,7 +96,7 @@ export class Queue implements LaneOwner {
   arriveAll(entries: readonly Entry[]): void {
     this.#room -= entries.length;
     this.#arrived += entries.length;
-    this.#plain?.list.appendAll(entries, this.#batchSize);
+    this.#plain?.appendAll(entries, this.#batchSize);
   }
 
   /**
@@ -105,7 +104,7 @@ export class Queue implements LaneOwner {
    * be copied; else null.
    */
   arrivals(most: number): readonly Entry[] | null {
-    return this.#arrived === 0 || this.#counted > 0 ? null : (this.#plain as Line).list.whole(most);
+    return this.#arrived === 0 || this.#counted > 0 ? null : (this.#plain as Line).whole(most);
   }
 
   /** Needed for an order among all entries. */
@@ -122,7 +121,7 @@ export class Queue implements LaneOwner {
   raise(entry: Entry, joined: Urgency): void {
     const line = lineOf(entry);
     const { lane } = line;
-    line.remove([entry], 0, 1, false);
+    line.remove([entry], 0, 1);
     entry.raise(joined);
     this.#lineOf(lane, entry).add(entry);
     lane.measured = null;
@@ -139,22 +138,18 @@ export class Queue implements LaneOwner {
     }
   }
 
-  noteRank({ rankNode, byRank: { first } }: Lane): void {
-    if (first === undefined) this.#byRank.remove(rankNode);
-    else this.#byRank.put(rankNode, first.key, first.tie, first.tier);
-  }
-
   noteDeadline(lane: Lane): void {
-    const { earliestDueAt, deadlineNode } = lane;
+    const { earliestDueAt } = lane;
     if (earliestDueAt === Infinity) {
-      this.#byDeadline?.remove(deadlineNode);
+      if (lane.deadlineNode !== null) this.#byDeadline?.remove(lane.deadlineNode);
       return;
     }
     // Until a run time is known, another lane than the one with the earliest deadline may have to
     // go first.
     this.markHot(lane);
     this.#byDeadline ??= new Heap();
-    this.#byDeadline.put(deadlineNode, earliestDueAt);
+    lane.deadlineNode ??= new HeapNode(lane);
+    this.#byDeadline.put(lane.deadlineNode, earliestDueAt);
   }
 
   /** Lanes that may be ready for a reason other than age. */
@@ -184,7 +179,7 @@ export class Queue implements LaneOwner {
   /** The lane whose first entry goes before those of all other lanes. */
   get mostUrgent(): Lane | undefined {
     this.countArrivals();
-    return this.#byRank.first?.value;
+    return this.byRank.first?.value.lane;
   }
 
   /** The lane with the entry that has waited longest. */
@@ -201,7 +196,7 @@ export class Queue implements LaneOwner {
 
   /** Its submit time; Infinity if no entry waits. */
   oldestAt(): number {
-    return this.byAge.first?.key ?? this.#plain?.list.oldest?.moment.at ?? Infinity;
+    return this.byAge.first?.key ?? this.#plain?.oldest?.moment.at ?? Infinity;
   }
 
   /** True if a flush covers waiting entries. */
@@ -239,7 +234,7 @@ export class Queue implements LaneOwner {
   #takeArrivals(entries: readonly Entry[], holder: EntryHolder | null): readonly Flush[] {
     this.departures += 1;
     this.#arrived -= entries.length;
-    this.#plain?.list.remove(entries, 0, entries.length);
+    this.#plain?.takeArrivals(entries);
     for (let index = 0; index < entries.length; index += 1) (entries[index] as Entry).holder = holder;
     return NO_FLUSHES;
   }

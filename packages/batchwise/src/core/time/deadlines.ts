@@ -53,7 +53,7 @@ export class Deadlines {
     due.dueAt = now + ms;
     this.#durations ??= new Map();
     const duration = this.#durations.get(ms) ?? this.#open(ms, due.dueAt, now);
-    duration.events.insert(due, duration.events.last);
+    duration.events.link(due, duration.events.last);
     due.duration = duration;
   }
 
@@ -71,7 +71,7 @@ export class Deadlines {
     const { duration } = due;
     if (duration === null) return;
     due.duration = null;
-    duration.events.remove(due);
+    duration.events.unlink(due);
     if (duration.events.first !== null) return;
     this.#durations?.delete(duration.value);
     this.#heap?.remove(duration);

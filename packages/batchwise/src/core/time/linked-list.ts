@@ -10,15 +10,15 @@ export class LinkedList<Node extends Linked<Node>> {
   first: Node | null = null;
   last: Node | null = null;
 
-  /** Adds a node that is in no list after another one; null: as the first. */
-  insert(node: Node, previous: Node | null): void {
+  /** Adds a node that is in no list, after another one; null: as the first. */
+  link(node: Node, previous: Node | null): void {
     const next = previous === null ? this.first : previous.next;
     this.#join(previous, node);
     this.#join(node, next);
   }
 
   /** A removed node that the garbage collector has yet to find keeps no others alive. */
-  remove(node: Node): void {
+  unlink(node: Node): void {
     this.#join(node.previous, node.next);
     node.previous = null;
     node.next = null;
