@@ -9,14 +9,14 @@ import { FetchDoor } from "./doors/fetch/fetch-door.ts";
 /**
  * A `fetch` for a provider's client: model calls become requests of the dispatcher and are answered
  * when their batch has ended. Start the dispatcher first. Calls with equal bodies are one request,
- * also in a second run, which reads successful answers from the store and sends the rest.
+ * even in a second run, which reads successful answers from the store and sends the rest.
  *
  * Give the client a timeout of two days and no retries: a batch may take a day. Calls that no Batch
  * API takes (models, files, `GET`) use the global `fetch`. A call that no account serves is
  * answered 404 and never sent live; one with `stream: true` is answered 400.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"` for an option that is unknown or
- *   out of range, or for a dispatcher that `createDispatcher` did not make.
+ * out of range, or for a dispatcher that `createDispatcher` did not make.
  *
  * @example
  * ```ts

@@ -98,7 +98,8 @@ function expectReader({ job, onError, clock }: Pick<RunBatchOptions, "job" | "on
       );
     return isRead || onError !== undefined;
   };
-  // On a caller's clock, as in tests, time does not pass by itself.
+  // A caller's clock, as in tests, does not advance by itself, so there is no timer for the
+  // warning.
   if (clock === undefined) new UnheardWarnings(isHeard, "Printed once a code.").add(error.code, error.message);
   return () => {
     isRead = true;
@@ -255,7 +256,7 @@ class JobRun<Request extends JobRequest> {
     return { ...outcome, ...this.#places.placeOf(outcome.id), ...value } as JobOutcome<Request>;
   }
 
-  /** undefined where the schema does not take the answer any more, throws, or does not answer. */
+  /** undefined if the schema now rejects the answer, throws, or does not answer in time. */
   async #valueOf(schema: OutputSchema, id: string, body: JsonObject): Promise<unknown> {
     try {
       const { signal } = this.#runtime.stopping;

@@ -137,7 +137,7 @@ export class BatchBook<Extra> {
     return this.#batches.size;
   }
 
-  /** Number of batches that wait or run by now, without those of other clients. */
+  /** Number of batches that wait or run now, without other clients' batches. */
   get open(): number {
     let count = 0;
     for (const batch of this.#batches.values()) if (!batch.foreign && !isOver(this.moment(batch).phase)) count += 1;

@@ -1,7 +1,7 @@
 // The strict fake provider: a Batch API with files and batches but no model, on a test's clock. It
-// refuses or later fails everything that real providers do, and can be scripted to misbehave in all
-// ways seen of them. It records each call and each accepted line, so that duplicate work is counted
-// directly. One fake is one account and keeps everything in memory.
+// refuses, or fails later, whatever real providers refuse or fail, and can be scripted to show
+// every fault observed at a real provider. It records each call and each accepted line, so that
+// duplicate work is counted directly. One fake is one account and keeps everything in memory.
 
 import { bindMethods } from "../../core/contract/bind-methods.ts";
 import { type DROPPED, type Exchange, jsonReply, Refusal, type Reply } from "./exchange.ts";
@@ -51,7 +51,7 @@ export interface FakeProvider {
   executions(): FakeExecution[];
   /** How often each identity has run, without lines of other clients. */
   runs(): Map<string, number>;
-  /** Batches accepted by now, with those of other clients. */
+  /** All accepted batches, including other clients'. */
   batches(): readonly FakeBatchView[];
 }
 

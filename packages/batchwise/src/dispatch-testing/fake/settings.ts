@@ -65,7 +65,7 @@ const PLAN: FakePlan = {
 
 /**
  * Azure names absent files "", leaves an empty error file, and names both files of a failed batch.
- * It has also capitalised states.
+ * Its states are capitalised, too.
  */
 const DIALECT_PLANS: Readonly<Partial<Record<FakeDialect, Partial<FakePlan>>>> = {
   azure: { absentFile: "empty", emptyErrorFile: true, failedNamesFiles: true, stateCase: "capitalised" },
@@ -73,7 +73,7 @@ const DIALECT_PLANS: Readonly<Partial<Record<FakeDialect, Partial<FakePlan>>>> =
   novita: { absentFile: "empty", stateCase: "upper", strangeState: "PROGRESS" },
 };
 
-/** Azure's from its quotas, Mistral's from its pages on batches and known limitations. */
+/** Sources: Azure's page of quotas; Mistral's pages on batches and on known limitations. */
 const DIALECT_LIMITS: Readonly<Partial<Record<FakeDialect | FakeOwnSurface, Partial<FakeLimits>>>> = {
   azure: { maxLastingFiles: 500 },
   dashscope: { maxFileBytes: 500_000_000 },

@@ -1,6 +1,6 @@
 // The life of one batch as a pure function of time. The fake does nothing between two calls: a
-// caller gets the state that holds by now. A batch refused by validation fails; one that outlasts
-// its window expires.
+// caller gets the state at the time of its call. A batch refused by validation fails; a batch that
+// outlasts its window expires.
 
 import type { FakeLineFault, FakePlan } from "./types.ts";
 

@@ -140,7 +140,10 @@ export interface FakePlan {
   readonly completesDespiteCancel: boolean;
   /** Share of lines that have run when the window ends; null: as many as time allowed. */
   readonly expiredShare: number | null;
-  /** Fails after validation with this fault, whatever its lines are. `line` counts from 1. */
+  /**
+   * Fails after validation with this fault, whether or not its lines are valid. `line` counts from
+   * 1.
+   */
   readonly failWith: FakeLineFault | null;
   /** Fails after validation without a reason. */
   readonly failSilently: boolean;
@@ -202,8 +205,8 @@ export interface FakeFault {
   /** Share of calls that it hits. Default 1. */
   readonly chance?: number;
   /**
-   * Delay before the operation, in ms, even if the client has gone by then: a slow accept. Default
-   * 0.
+   * Delay before the operation, in ms, even if the client has disconnected by then: a slow accept.
+   * Default 0.
    */
   readonly delayMs?: number;
   /** Whether the operation takes effect. Default true. */
@@ -297,7 +300,7 @@ export interface FakeOptions {
   readonly answer?: (line: FakeLine) => FakeAnswer;
   /** Additional validation of a line of an OpenAI-shaped file. Default: none. */
   readonly faultOf?: (line: FakeLine) => FakeLineFault | null;
-  /** Identifies a request, whatever its custom id. Default: a digest of the body. */
+  /** Identifies a request, independent of its custom id. Default: a digest of the body. */
   readonly identify?: (line: FakeLine) => string;
   /**
    * Storage of job inputs and outputs: a `fakeS3()` for Bedrock, a `fakeGcs()` for Vertex AI.

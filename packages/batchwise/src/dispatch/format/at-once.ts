@@ -22,7 +22,7 @@ export function atOnce<Answer>({ name }: Account, called: Sync, answer: Answer):
   throw new TypeError(`Expected \`${called}\` of account \`${name}\` to answer at once, got a promise`);
 }
 
-/** The bytes of a line. @throws TypeError for what is no count. */
+/** The bytes of a line. @throws TypeError for a value that is not a count. */
 export function countOf({ name }: Account, bytes: number): number {
   if (typeof bytes === "number" && bytes >= 0) return bytes;
   throw new TypeError(`Expected \`lineBytes\` of account \`${name}\` to return bytes, got ${describe(bytes)}`);

@@ -45,9 +45,9 @@ interface PlatformError {
 }
 
 /**
- * The error's message and those of its causes that add something: "Connection error: fetch failed:
- * connect ECONNREFUSED 127.0.0.1:1". For a failed connection also the code, and advice for the
- * commonest reasons.
+ * The error's message, and the messages of causes that add something: "Connection error: fetch
+ * failed: connect ECONNREFUSED 127.0.0.1:1". For a failed connection also the code, and advice for
+ * the commonest reasons.
  */
 export function wordsOf(error: unknown): string {
   const chain = chainOf(error);
@@ -125,7 +125,10 @@ function causeOf(error: unknown): object | null {
   return typeof cause === "object" && cause !== null ? cause : null;
 }
 
-/** The message. An error for several addresses has none, so those of each address are joined. */
+/**
+ * The message. An error for several addresses has none, so the messages of the addresses are
+ * joined.
+ */
 function messageOf(error: unknown): string {
   if (typeof error !== "object" || error === null) return String(error);
   const { message, errors, code, name } = error as PlatformError;
@@ -176,7 +179,7 @@ export function isSyntaxError(error: unknown): boolean {
   return isError(error) && isOf(SyntaxError, error);
 }
 
-/** By its name also in another realm. */
+/** True for an instance of `Kind`, or of the class of that name in another realm. */
 function isOf(Kind: ErrorConstructor, error: Error): boolean {
   return error.name === Kind.name || error instanceof Kind;
 }

@@ -170,8 +170,8 @@ export function sharedMark(groups: readonly (readonly [account: string, group: s
 }
 
 /**
- * Requests of one job share a check, and batches; "" stands for those of `createDispatcher({ check
- * })`. Short, and without `#` and spaces.
+ * The mark of requests that share a check, and so batches: those of one job; "" stands for requests
+ * of `createDispatcher({ check })`. Short, without `#` and spaces.
  */
 export function checkMark(job: string): string {
   return `c${hash("sha1", job, "base64url").slice(0, SHARED_LENGTH)}`;

@@ -1,5 +1,5 @@
-// Reads a provider's error, wherever it is: in `error` as OpenAI has it, at the top level as vLLM
-// and Mistral write it, in `detail` as FastAPI does, or plain text. Trusts no type. Pure.
+// Reads a provider's error from any of its places: in `error` (OpenAI), at the top level (vLLM,
+// Mistral), in `detail` (FastAPI), or as plain text. Trusts no type. Pure.
 
 import type { OutcomeError } from "../contract/types.ts";
 

@@ -1,7 +1,10 @@
 // Headers, requests, answers, forms and DOMExceptions of any fetch: those of another realm, or of a
 // client's own fetch, are no instances of the platform's classes. Pure.
 
-/** Of the platform's class, or with the tag that other implementations give theirs. */
+/**
+ * True for an instance of the platform's class, or an object with the tag that other
+ * implementations set.
+ */
 function isA(name: "Headers" | "Request" | "Response" | "FormData" | "DOMException", value: unknown): boolean {
   return value instanceof globalThis[name] || Object.prototype.toString.call(value) === `[object ${name}]`;
 }

@@ -1,4 +1,4 @@
-// Counts the inputs of a request. OpenAI limits those of a whole embeddings batch, besides its
+// Counts the inputs of a request. OpenAI limits the inputs of a whole embeddings batch, besides its
 // requests. Requests with similar counts share a lane, so that a cap on requests also caps inputs.
 // Pure.
 

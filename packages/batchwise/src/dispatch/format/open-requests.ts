@@ -10,8 +10,8 @@ export function openIn({ requests, ended }: Pick<UsageRow, "requests" | "ended">
 }
 
 /**
- * The lane that a request has by itself: without the group of a split batch, its deadline, and its
- * place among those that share a cache.
+ * The home lane of a request: without the group of a split batch, the mark of urgent requests and
+ * the place among requests that share a cache.
  */
 export function homeLane(lane: string): string {
   return laneName({ ...parseLane(lane), group: "", urgent: false, cached: "" });

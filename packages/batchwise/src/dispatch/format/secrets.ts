@@ -37,7 +37,7 @@ export class Secrets {
     this.#read = read;
   }
 
-  /** The known secrets. If reading throws or gives no array, those of the last read. */
+  /** The known secrets. If reading throws or returns no array, the secrets of the last read. */
   known(): readonly string[] {
     try {
       const read: unknown = this.#read();

@@ -1,6 +1,7 @@
 // Ends a job that cannot continue. Checks each account once before the first upload, and rejects if
-// the accounts of the remaining requests refuse their keys or the model. Knows keys from calls of
-// this process, and models from the store: whichever loop reads first that one is refused wakes it.
+// the accounts of the remaining requests refuse their keys or the model. It learns about keys from
+// calls of this process, and about models from the store: the loop that first reads a refusal wakes
+// it.
 
 import { askAccount, checkTimeoutMs, failureIn, faultOf } from "../accounts/check-account.ts";
 import { endPause } from "../accounts/end-pause.ts";
@@ -181,8 +182,8 @@ export class JobGuard {
   }
 
   /**
-   * Says that the account does not have the model; null if it may. What an earlier run was told is
-   * asked again at once: a person has called.
+   * Says that the account does not have the model; null if it may have it. A refusal that an
+   * earlier run met is tried again at once, because a new run means that a person has acted.
    */
   async #modelRefused(place: LanePlace): Promise<string | null> {
     const { runtime } = this.#input;

@@ -39,7 +39,7 @@ export function outputCheck(
   return resolveCheck(job, validate, reask, jsonSchemaOf(standard));
 }
 
-/** null where the library has none for it. */
+/** The schema as JSON Schema; null if its library cannot convert it. */
 function jsonSchemaOf({ jsonSchema }: OutputSchema["~standard"]): JsonObject | null {
   try {
     const given = jsonSchema?.input({ target: "draft-2020-12" });
@@ -51,7 +51,7 @@ function jsonSchemaOf({ jsonSchema }: OutputSchema["~standard"]): JsonObject | n
   }
 }
 
-/** The value of an answer; undefined where the schema does not take it. */
+/** The value of an answer; undefined if the schema rejects it. */
 export async function parsedValue<Output>(schema: OutputSchema<Output>, body: JsonObject): Promise<Output | undefined> {
   const answer = answerValue(body);
   if (answer.kind !== "value") return undefined;

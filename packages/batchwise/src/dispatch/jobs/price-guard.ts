@@ -70,7 +70,7 @@ export class PriceGuard {
       this.#stuckSince ??= limits.look;
       runtime.sealing.wake();
     }
-    // The sealer, just woken, is asked soon.
+    // Looks again soon, because the sealer has just been woken.
     this.#lookMs = isNew ? FIRST_LOOK_MS : Math.min(2 * this.#lookMs, LAST_LOOK_MS);
     return runtime.clock.now() + this.#lookMs;
   }

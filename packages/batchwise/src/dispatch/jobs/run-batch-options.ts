@@ -1,4 +1,5 @@
-// Options of runBatch: those of a dispatcher, and the job. Checked once, before anything happens.
+// Options of runBatch: the options of a dispatcher, and the job. Checked once, before anything
+// happens.
 
 import {
   aFunction,
@@ -43,14 +44,14 @@ export interface RunBatchOptions<Request extends JobRequest = JobRequest, Output
    */
   readonly onProgress?: (progress: JobProgress) => void;
   /**
-   * What each answer must be: a schema of zod, valibot, arktype or another library of Standard
+   * A schema that each answer must satisfy, by zod, valibot, arktype or another library of Standard
    * Schema. The answer's text, or its one tool call, is parsed as JSON and checked when the batch
-   * is read; outcomes that succeeded have it as `value`, parsed anew. An answer that does not pass
-   * is a charged try, and a request that has no tries left ends as `failed` with the code
-   * `invalid_output`, the reason and the answer. One that was cut by its length, or a refusal, is
-   * not asked for again. Only a run of this job with a `schema` or `check` reads its batches.
+   * is read; successful outcomes have it as `value`, parsed again. An answer that does not pass is
+   * a charged try, and a request that has no tries left ends as `failed` with the code
+   * `invalid_output`, the reason and the answer. An answer that was cut by its length, or a
+   * refusal, is not retried. Only a run of this job with a `schema` or `check` reads its batches.
    * Requests to endpoints whose answers have no text are refused. If the schema has Standard JSON
-   * Schema and the request's accounts take one, it is sent along, unless the body has a format or
+   * Schema and the request's accounts accept one, it is sent along, unless the body has a format or
    * tools of its own.
    */
   readonly schema?: OutputSchema<Output>;
@@ -67,14 +68,14 @@ export interface RunBatchOptions<Request extends JobRequest = JobRequest, Output
    */
   readonly onChange?: OnChange;
   /**
-   * The most that the job may cost, in US dollars by `prices`, earlier runs included. What a
-   * request may cost is reserved when its batch is sealed (its prompt, and output up to its limit;
+   * The most that the job may cost, in US dollars by `prices`, earlier runs included. The highest
+   * cost of a request is reserved when its batch is sealed (its prompt, and output up to its limit;
    * without one, as much output as prompt, at least 1,000 tokens), and corrected when its answer
-   * comes. What would exceed the limit waits, and `onError` gets PRICE_LIMIT once; when nothing
-   * else can run, the iteration rejects with a PriceLimitError. The same call with a higher limit
-   * resumes. The store keeps the limit: later runs give one too, `Infinity` for none. Requests for
-   * a model without a price are refused. An object has the job's limit and those of tenants, as for
-   * `createDispatcher`. Default: none.
+   * comes. Requests that would exceed the limit wait, and `onError` gets PRICE_LIMIT once; when
+   * nothing else can run, the iteration rejects with a PriceLimitError. The same call with a higher
+   * limit resumes. The store keeps the limit: later runs give one too, `Infinity` for none.
+   * Requests for a model without a price are refused. An object has the limits of the job and of
+   * tenants, as for `createDispatcher`. Default: none.
    */
   readonly maxPrice?: number | (MaxPrice & { readonly job?: number });
   /**

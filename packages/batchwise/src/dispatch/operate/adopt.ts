@@ -24,7 +24,7 @@ export async function adopt(runtime: Runtime, key: string, providerBatchId: stri
       if (!tied.ok) throw refused(key, `cannot adopt ${providerBatchId}: another batch has just done so`);
       return batchRecord(tied.batch);
     } catch (error) {
-      // The loops go on with it at once, as if nobody had asked.
+      // The loops continue the batch at once, as before the call.
       if (!lease.isOver) await lease.end({});
       throw error;
     }

@@ -1,4 +1,4 @@
-// What an operator does to one batch that will not end by itself: cancel its requests, or let go of
+// An operator's actions on one batch that does not end by itself: cancel its requests, or abandon
 // it. Both are written before they return, and any process with running loops carries them out.
 
 import { noteUncancelled } from "../batches/sweep/late-cancels.ts";
@@ -16,8 +16,8 @@ const LOOK_AGAIN_MS = 1_000;
 const WORDS = { code: OUTCOME_CODES.abandoned, message: "The batch was abandoned by an operator." };
 
 /**
- * Wishes each open request of the batch cancelled. Gives the number of them, and whether the batch
- * waits for a person.
+ * Requests the cancel of every open member. Returns their number, and whether the batch is
+ * quarantined.
  */
 export async function cancelMembers(runtime: Runtime, key: string): Promise<{ count: number; isAside: boolean }> {
   const { store, sinks, clock } = runtime;
@@ -36,13 +36,13 @@ export async function cancelMembers(runtime: Runtime, key: string): Promise<{ co
 }
 
 /**
- * Cancels the batch at the provider and ends or requeues its requests. Gives the number of requests
- * let go.
+ * Cancels the batch at the provider and ends or requeues its requests. Returns the number of
+ * requests released.
  */
 export async function abandon(runtime: Runtime, key: string, requests: "end" | "requeue"): Promise<number> {
   return onceFree(runtime, key, async (lease) => {
     const { state, remaining, disposal } = lease.batch;
-    // One that is being disposed of has nothing at the provider, and ends by itself.
+    // A batch with a disposal has nothing at the provider, and ends by itself.
     const isLeaving = state === "done" || disposal !== null;
     await lease.end(isLeaving ? {} : await lettingGo(runtime, lease, requests));
     return state === "done" ? 0 : remaining;
@@ -63,10 +63,7 @@ async function lettingGo(runtime: Runtime, lease: Lease, requests: "end" | "requ
   };
 }
 
-/**
- * Late results count for nothing, whatever comes of the cancel. One that fails is tried again
- * later.
- */
+/** Late results are ignored even if the cancel fails; a failed cancel is retried later. */
 async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | null> {
   const { account, batch } = lease;
   const { providerBatchId } = batch;
@@ -85,7 +82,7 @@ async function stopAtProvider(runtime: Runtime, lease: Lease): Promise<Orphan | 
   }
 }
 
-/** Runs `work` under the batch's lease, once nobody else works on it. */
+/** Runs `work` under the batch's lease, once no other process holds it. */
 export async function onceFree<T>(runtime: Runtime, key: string, work: (lease: Lease) => Promise<T>): Promise<T> {
   const { clock, options } = runtime;
   const { leaseMs, accounts } = options;

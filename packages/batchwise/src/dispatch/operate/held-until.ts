@@ -5,7 +5,7 @@ import { LIVE } from "../batches/life-cycle.ts";
 import type { Probe } from "../contract/store/probe.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** Above this many live batches, skip the check: some of so many continue. */
+/** Above this many live batches, skip the check: some of them continue in any case. */
 const MOST = 100;
 
 /** The earliest end of these leases; null if a batch continues without them, or none is left. */

@@ -1,21 +1,18 @@
-// Makes running batches due for a look at once, because somebody says that one has changed: a
-// webhook of the provider. A hint only: what it says is not believed, and the usual polls go on
-// without it. Durable, so that it may come in at a process that runs no loops.
+// Makes running batches due for a poll at once, because a webhook of the provider says that one has
+// changed. Only a hint: its content is not trusted, and the usual polls continue without it.
+// Durable, so that it may arrive at a process that runs no loops.
 
 import type { PollFilter } from "../contract/operations.ts";
 import type { BatchState } from "../contract/types.ts";
 import { underLeases } from "../runtime/lease/leases-by-key.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 
-/** States in which the provider is asked for a batch. */
+/** States in which a batch is polled. */
 export const POLLED: readonly BatchState[] = ["submitted", "running"];
 const MOST = 10_000;
 const AT_ONCE = 100;
 
-/**
- * The number of batches that are due now; those that a process works on at this moment are not
- * among them.
- */
+/** Returns the number of batches made due; batches that another process works on are skipped. */
 export async function pollNow(runtime: Runtime, { batch, providerBatchId, account }: PollFilter): Promise<number> {
   const rows = await runtime.store.batches({
     ...(batch === undefined ? {} : { keys: [batch] }),
@@ -25,7 +22,7 @@ export async function pollNow(runtime: Runtime, { batch, providerBatchId, accoun
     limit: MOST,
   });
   const now = runtime.clock.now();
-  // One that only lists the provider's batch among its orphans has nothing to look for there.
+  // A batch that only lists the provider's batch among its orphans has nothing to poll there.
   const named = rows.filter((row) => providerBatchId === undefined || row.providerBatchId === providerBatchId);
   const keys = named.filter(({ nextAt }) => nextAt > now).map(({ key }) => key);
   let due = 0;
@@ -34,7 +31,7 @@ export async function pollNow(runtime: Runtime, { batch, providerBatchId, accoun
   return due;
 }
 
-/** Makes those due that nobody works on. Gives their number. */
+/** Makes due the batches that no process works on. Returns their number. */
 async function hurry(runtime: Runtime, keys: readonly string[]): Promise<number> {
   const taken = await underLeases(runtime, keys, (lease) =>
     lease.end((now) => (POLLED.includes(lease.batch.state) ? { nextAt: now } : {})),

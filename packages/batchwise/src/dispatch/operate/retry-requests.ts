@@ -68,7 +68,7 @@ function mayRunAgain({ ended }: RequestRow): boolean {
   return ended !== null && ended.status !== "succeeded";
 }
 
-/** Those of its lane, and those that have a limit by now. */
+/** The payers of its lane, and payers that have got a limit since. */
 function payersOf({ options }: Runtime, { lane, tenant, job }: RequestRow): readonly string[] {
   const names = limitedBy(options.maxPrice, tenant, job).map(({ name }) => name);
   return [...new Set([...parseLane(lane).payers, ...names])];

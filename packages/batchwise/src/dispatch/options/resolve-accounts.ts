@@ -1,5 +1,5 @@
-// Checks the accounts and the store passed to createDispatcher. For a client, list or function in
-// their place, the error names the call that makes the right object. Pure.
+// Checks the accounts and the store passed to createDispatcher. If it gets a client, list or
+// function instead, the error names the call that makes the right object. Pure.
 
 import { describe } from "../../core/contract/errors.ts";
 import { ignoreIfPromise } from "../../core/contract/thenable.ts";

@@ -215,7 +215,7 @@ function drawnFrom(random: () => unknown): () => number {
 
 /**
  * Random numbers from the platform's secure source, drawn in bulk: keys and ids must not collide
- * with those of another process.
+ * with another process's.
  */
 function goodChance(): () => number {
   const pool = new Uint32Array(1_024);

@@ -1,5 +1,5 @@
 // The library's list prices, for prompts of normal length: batch models of OpenAI and Anthropic,
-// and those of `cloud-prices.ts`. Prices change, and some models charge more for long prompts:
+// and the models in `cloud-prices.ts`. Prices change, and some models charge more for long prompts:
 // replace the table with the option `prices`. Pure.
 
 import type { PriceTable } from "../contract/cost.ts";

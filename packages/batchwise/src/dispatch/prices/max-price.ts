@@ -5,7 +5,7 @@ import type { MaxPrice } from "../contract/dispatcher-options.ts";
 import { payerName } from "../format/encode.ts";
 import { limitOf } from "./amounts.ts";
 
-/** One with a limit, by the name that stores know. */
+/** A job or tenant with a limit, under its name in stores. */
 export interface Payer {
   readonly name: string;
   readonly kind: "job" | "tenant";
@@ -52,7 +52,7 @@ export function resolveJobPrice(
   return own === undefined ? resolved : { ...resolved, job: payerOf("job", job, "maxPrice.job", own) };
 }
 
-/** Empty for a request that nobody pays for. */
+/** The payers of a request; empty for none. */
 export function payersOf(maxPrice: ResolvedMaxPrice | null, tenant: string, job: string): readonly Payer[] {
   if (maxPrice === null) return [];
   const ofJob = maxPrice.job?.of === job ? [maxPrice.job] : [];

@@ -103,7 +103,10 @@ export class PriceLimits {
     return isNew ? this.errorOf(payer) : null;
   }
 
-  /** The store has lost a limit, or never had it. The next turn writes those of this process. */
+  /**
+   * Called when the store has lost a limit, or never had it. The next turn writes this process's
+   * limits.
+   */
   #unknown(names: readonly string[], known: readonly PayerRow[], model: string): DispatchError | null {
     const unknown = names.filter((name) => known.every((row) => row.name !== name));
     if (unknown.some((name) => this.#payers.has(name))) this.#kept = null;

@@ -13,7 +13,7 @@ const NAMES_A_READ = 1_000;
 /** A job or tenant with a `maxPrice`. */
 export interface PriceLimit extends PriceFigures {
   readonly kind: "job" | "tenant";
-  /** Of the job or tenant. */
+  /** Name of the job or tenant. */
   readonly name: string;
 }
 
@@ -27,10 +27,10 @@ export interface PriceLimitsQuery {
 
 /**
  * Reads `limit`, `spent` and `reserved` of these jobs and tenants, in US dollars, in the order
- * given, jobs first. Leaves out those that never had a `maxPrice`. A lifted limit is Infinity.
+ * given, jobs first. Leaves out names that never had a `maxPrice`. A lifted limit is Infinity.
  *
  * @throws TypeError if `jobs` or `tenants` is not an array of strings. DispatchError if the store
- *   fails.
+ * fails.
  *
  * @example
  * ```ts

@@ -18,7 +18,10 @@ interface PruneRun {
   readonly tombstoneRetentionMs: number;
   /** Called before each step; false ends the run. */
   readonly mayGoOn: () => Promise<boolean>;
-  /** A caller waits for the whole run and gets an error if the stop interrupts it. */
+  /**
+   * True if a caller of `prune()` waits for the run: a stop then rejects instead of returning
+   * early.
+   */
   readonly isAsked: boolean;
 }
 
@@ -76,7 +79,7 @@ async function run(runtime: Runtime, which: PruneRun): Promise<PruneResult> {
   return sum;
 }
 
-/** `sum`: of the steps so far, also if a later one fails. */
+/** `sum`: totals of the completed steps; correct even if a later step throws. */
 async function runInto(
   sum: { -readonly [Name in keyof PruneResult]: PruneResult[Name] },
   runtime: Runtime,

@@ -157,7 +157,7 @@ export const payerCases: readonly StoreCase[] = [
     deepEqual(await figures(store), [125, 0]);
     await store.settle(settleInput(batch, [final(3)]));
     deepEqual(await figures(store), [125, 0]);
-    // The returned one is reserved anew.
+    // The returned request is reserved again.
     batchOf(await store.seal(paidSeal(2)));
     deepEqual(await figures(store), [125, 50]);
   }),

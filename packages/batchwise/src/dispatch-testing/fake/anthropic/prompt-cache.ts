@@ -1,4 +1,4 @@
-// The prompt cache of Claude, as batches meet it: an item reads the longest prefix that an earlier
+// The prompt cache of Claude, as batches use it: an item reads the longest prefix that an earlier
 // batch, ended before this one began, has written or read within its time to live. Items of one
 // batch read nothing from each other. Follows from the batches alone, so it keeps no state of its
 // own. Prefixes of any length are cached, and tokens are counted as a quarter of the characters.

@@ -57,7 +57,7 @@ export function renderJob(batch: FakeBatch<BedrockExtra>, moment: Moment, real: 
   };
 }
 
-/** The job's status. One that ran out of time after it had begun is `PartiallyCompleted`. */
+/** The job's status. A job that ran out of time after it had begun is `PartiallyCompleted`. */
 function statusOf({ phase, done }: Moment, plan: FakePlan): string {
   if (phase === "in_progress" && plan.strangeState !== null) return plan.strangeState;
   return phase === "expired" && done > 0 ? "PartiallyCompleted" : STATUS[phase];

@@ -57,7 +57,7 @@ export function renderJob(batch: FakeBatch<MistralExtra>, shown: Shown): JsonObj
 
 /**
  * The job's result files. A job of inline requests has none: its results are in the job, if the
- * client asks for them.
+ * client requests them.
  */
 export function resultFiles(
   { id, course, extra }: FakeBatch<MistralExtra>,

@@ -164,7 +164,7 @@ export class MistralSurface implements Surface {
     return { moment: this.book.moment(job), counts: this.book.counts(job), now: this.#settings.now() };
   }
 
-  /** The job, with its outputs if the client asks for them and they exist. */
+  /** The job, with its outputs if the client requests them and they exist. */
   #shown(job: Job, inline: boolean): JsonObject {
     const shown = this.#now(job);
     const there = inline && render.areShown(job.course.plan.resultsLagMs, shown);

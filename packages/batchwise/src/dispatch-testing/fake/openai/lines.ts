@@ -25,7 +25,7 @@ interface Seen {
   model: string | null;
 }
 
-/** `params`: what the create says for all lines, at services that take it there; else null. */
+/** `params`: the create's fields for all lines, at services that accept them there; else null. */
 export function checkFile(
   content: Uint8Array,
   endpoint: string,
@@ -74,7 +74,10 @@ function parseLine(text: string): JsonObject | null {
   }
 }
 
-/** The line with what its create says. One that says any of it itself stays as it is: a fault. */
+/**
+ * The line with the fields of its create. A line that has one of these fields itself stays
+ * unchanged, which is a fault.
+ */
 function wholeLine(line: JsonObject | null, endpoint: string, params: JsonObject | null): JsonObject | null {
   if (line === null || params === null) return line;
   const { body } = line;

@@ -1,5 +1,6 @@
 // Renders a batch and its results as xAI does. A batch has counts and no state; its times are days.
-// One that xAI's validation refuses is cancelled with a message, and its counts stay at 0. Pure.
+// A batch that xAI's validation refuses is cancelled with a message, and its counts stay at 0.
+// Pure.
 
 import type { JsonObject } from "../../../dispatch/contract/types.ts";
 import type { Ending, FakeBatch } from "../batch-book.ts";

@@ -120,7 +120,7 @@ export class XaiSurface implements Surface {
     return this.book.cancel(batch);
   }
 
-  /** Of the requests that have run by now: nothing documents a result of any other. */
+  /** Results of the requests that have run: no result of any other is documented. */
   #results(batch: Batch, query: URLSearchParams): Reply {
     const { phase } = this.book.moment(batch);
     const ran = phase === "failed" ? [] : [...this.book.endings(batch)].filter(({ answer }) => answer !== null);

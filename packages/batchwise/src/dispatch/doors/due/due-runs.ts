@@ -100,7 +100,10 @@ export class DueRuns {
     }
   }
 
-  /** The result; null when the time of the run is over. Rejects with the reason of a signal. */
+  /**
+   * Resolves with the result, or with null when the time of the run has ended. Rejects with the
+   * reason of a signal.
+   */
   async #inTime<T>(work: Promise<T>, { endsInMs }: Budget, cuts: readonly AbortSignal[]): Promise<T | null> {
     const { clock } = this.#parent;
     this.#keep(work);
@@ -132,7 +135,7 @@ function refuseReport(): never {
 class DueRun {
   readonly runtime: Runtime;
   readonly sealer: Sealer;
-  /** Nothing was due any more at its end. */
+  /** True if nothing was due at its end. */
   isDone = false;
   readonly #workers: Workers;
   readonly #loops: Loops;
@@ -204,7 +207,8 @@ class DueRun {
       await sweep();
       if (!runtime.isStopping) return Number.POSITIVE_INFINITY;
       const isWhole = runtime.budget?.isWhole(runtime.clock.monotonic() - begunAt) === true;
-      // One that had a run to itself and got no further will not in the next: it keeps the duty.
+      // A sweep that had a whole run and made no progress will make none in the next: the process
+      // keeps the duty.
       if (isWhole && (await sweepPlaces(runtime)) === before) tellOfSweep(runtime);
       else await giveDutyBack(runtime, DUTY);
       return Number.POSITIVE_INFINITY;

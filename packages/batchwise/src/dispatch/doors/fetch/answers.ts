@@ -34,7 +34,7 @@ interface Fault {
   readonly isPassing?: boolean;
 }
 
-/** The Response for an ended request, in the form that the caller asked for. */
+/** The Response for an ended request, in the form that the caller requested. */
 export function answerOf(outcome: Outcome, endpoint: Endpoint, form: AnswerForm): Response {
   const { id, status, response, error } = outcome;
   if (response !== null && isHttp(response.statusCode) && isSuccess(response.statusCode) === (status === "succeeded")) {

@@ -6,7 +6,7 @@ import type { Endpoint, Json, JsonObject } from "../../contract/types.ts";
 type Event = readonly [name: string | null, data: JsonObject];
 
 /**
- * The event stream as text, or null if the endpoint has none. `hasUsage`: the caller asked for a
+ * The event stream as text, or null if the endpoint has none. `hasUsage`: the caller requested a
  * usage chunk.
  */
 export function eventStreamOf(endpoint: Endpoint, answer: JsonObject, hasUsage: boolean): string | null {

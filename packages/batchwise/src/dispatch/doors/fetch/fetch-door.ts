@@ -1,6 +1,6 @@
 // A `fetch` whose calls become requests of a dispatcher. It stores each call, waits for the
-// outcome, and flushes lanes, also those of other processes, when no new calls come. It keeps no
-// answers: a second run finds them in the store by the call's digest.
+// outcome, and flushes lanes, in other processes too, when no new calls come. It keeps no answers:
+// a second run finds them in the store by the call's digest.
 
 import { attempt } from "../../../core/contract/thenable.ts";
 import { unlessAborted } from "../../../core/contract/unless-aborted.ts";

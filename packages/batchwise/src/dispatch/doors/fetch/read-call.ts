@@ -12,7 +12,7 @@ export interface Target {
   readonly endpoint: Endpoint;
   /** The model in the address; null if the body names it. */
   readonly model: string | null;
-  /** The address asks for a streamed answer. */
+  /** True if the address requests a streamed answer. */
   readonly isStream: boolean;
 }
 

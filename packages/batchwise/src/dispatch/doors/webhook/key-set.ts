@@ -15,7 +15,7 @@ const TIMEOUT_MS = 5_000;
 const FAILED_MS = 5_000;
 const MOST_CHARS = 262_144;
 
-/** Thrown where nobody can tell now whether a key is the provider's. */
+/** Thrown while it cannot be checked whether a key is the provider's. */
 export class KeysUnavailable extends Error {}
 
 export class KeySet {

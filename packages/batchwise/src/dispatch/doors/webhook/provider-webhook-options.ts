@@ -32,7 +32,7 @@ export interface ProviderWebhookOptions {
    * address are kept. Default: such events are refused.
    */
   readonly keySet?: string | URL | { readonly keys: readonly SigningKey[] };
-  /** The audience that such events must be for; one of several. Default: any. */
+  /** The accepted audience of such events, or several. Default: any. */
   readonly audience?: string | readonly string[];
   /**
    * In ms, from 100: where no process stays, the handler also calls `runDue` with this as `maxMs`

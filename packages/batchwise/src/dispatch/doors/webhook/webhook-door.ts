@@ -1,5 +1,5 @@
 // Takes signed events of providers. An event that names one of our batches brings its next poll
-// forward. The event itself is not trusted: the poll asks the provider.
+// forward. The event itself is not trusted: the poll reads the batch from the provider.
 
 import { POLLED, pollNow } from "../../operate/poll-now.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

@@ -1,7 +1,7 @@
 // An account at Anthropic, over the user's own `@anthropic-ai/sdk` client. Converts requests and
-// results from and to OpenAI's format, except those of Anthropic's own endpoint. Each operation is
-// one logical call without SDK retries. The account keeps no state and decides nothing. Anthropic
-// has no tag for a batch: give the dispatcher a workspace of its own.
+// results from and to OpenAI's format, except at Anthropic's own endpoint. Each operation is one
+// logical call without SDK retries. The account keeps no state and decides nothing. Anthropic has
+// no tag for a batch: give the dispatcher a workspace of its own.
 
 import { aBoolean, aString, check, finiteIntegerFrom, objectWith } from "../../../core/contract/validate.ts";
 import type {

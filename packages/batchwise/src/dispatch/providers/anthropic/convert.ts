@@ -47,7 +47,7 @@ export function toProviderBatch(wire: unknown): ProviderBatch {
 
 /**
  * The state of a batch. `ended` does not say how it ended: the counts do. Items with results may be
- * mixed among those that did not run.
+ * mixed with items that did not run.
  */
 function stateOf(
   batch: { readonly [key: string]: unknown },

@@ -109,7 +109,8 @@ class BedrockAccount extends AccountFields implements Account {
   }
 
   /**
-   * Finds the job of a create that was ignored. Nothing documents that its answer names the job.
+   * Finds the job of a repeated create. AWS does not document that the answer to a repeated token
+   * names the job.
    */
   async #jobNamed({ jobName, clientRequestToken }: InvocationJobRequest, call: CallOptions): Promise<ProviderBatch> {
     const query = { nameContains: jobName, maxResults: 100, sortBy: "CreationTime", sortOrder: "Descending" } as const;

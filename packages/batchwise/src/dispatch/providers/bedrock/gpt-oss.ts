@@ -1,6 +1,6 @@
-// OpenAI's open models at Bedrock. Bodies and answers are those of OpenAI's chat completions, of
-// texts alone (Bedrock user guide, "OpenAI models"), so fields pass through. Reasoning in front of
-// an answer's text is moved out of it. Pure.
+// OpenAI's open models at Bedrock. Bodies and answers are OpenAI's chat completions with text only
+// (Bedrock user guide, "OpenAI models"), so fields pass through. Reasoning in front of an answer's
+// text is moved out of it. Pure.
 
 import type { Json, JsonObject } from "../../contract/types.ts";
 import { answered, noAnswer } from "../shapes/answered.ts";

@@ -43,10 +43,7 @@ export interface BedrockAccountOptions extends AccountOptions {
   readonly storage: ObjectStorage;
   /** The service role with which Bedrock reads and writes the bucket. */
   readonly roleArn: string;
-  /**
-   * The model family, if the model ids do not show it, such as those of application inference
-   * profiles.
-   */
+  /** The model family, if the model ids do not show it, as for application inference profiles. */
   readonly family?: BedrockFamily;
   /**
    * Token limit of requests to Claude that set none, because Claude requires one. Default 4_096.

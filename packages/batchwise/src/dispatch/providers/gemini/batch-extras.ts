@@ -34,7 +34,7 @@ export interface BatchExtras {
   readonly priority?: number;
 }
 
-/** The fields of each batch that the options ask for. */
+/** The fields that the options add to each batch. */
 export function extrasOf({ webhookConfig, priority }: BatchExtras): JsonObject {
   if (priority !== undefined) check("priority", A_PRIORITY, priority);
   if (webhookConfig !== undefined) checkWebhook(webhookConfig);

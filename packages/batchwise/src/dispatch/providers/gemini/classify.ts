@@ -6,7 +6,7 @@ import { failureOf, readGoogleError } from "../shapes/google/google-error.ts";
 import { pendingFile } from "../shapes/pending-file.ts";
 import { classifyStatus } from "../shapes/sdk/classify-status.ts";
 
-/** The uploaded file, which is kept for 48 hours, is gone. */
+/** The uploaded file does not exist: files are kept for 48 hours. */
 const NO_FILE = /permission to access the File \S+ or it may not exist/i;
 
 export function classify(error: unknown, operation: Operation): Failure {

@@ -38,7 +38,7 @@ export interface GeminiClient {
   readonly files: { upload(params: GeminiUpload): PromiseLike<unknown> };
 }
 
-/** Makes each call once, whatever retries the client is configured with. */
+/** Makes each call once, even if the client is configured to retry. */
 export class GeminiWire {
   readonly #client: GeminiClient;
   readonly #transport: Transport;

@@ -17,7 +17,7 @@ export type Answer =
     }
   | { readonly kind: "lost"; readonly code: string; readonly message: string; readonly mayRepeat: boolean };
 
-/** No line can run for now: the server is down, refuses the key, or asks for a long pause. */
+/** No line can run now: the server is down, refuses the key, or demands a long pause. */
 export class Outage extends Error {
   readonly failure: Failure;
 
@@ -45,7 +45,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_BACKOFF_MS = 30_000;
 /** Pause of the account while its tier is full, in ms. */
 const FULL_TIER_WAIT_MS = 60_000;
-/** If a server asks for a longer pause, the batch goes back to wait in the store. */
+/** If a server demands a longer pause, the batch goes back to wait in the store. */
 const LONGEST_WAIT_MS = 60_000;
 
 /**

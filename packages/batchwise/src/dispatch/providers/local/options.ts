@@ -20,7 +20,7 @@ import type { LineRules, MakeCall } from "./line-runner.ts";
 
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-/** Options of `localAccount`: either `baseURL` or `handler`, and those of every account. */
+/** Options of `localAccount`: either `baseURL` or `handler`, and the common account options. */
 export interface LocalAccountOptions extends AccountOptions {
   /**
    * Address of a server of OpenAI's format, like an `openai` client's `baseURL`:

@@ -1,5 +1,5 @@
 // Limits the lines of an account that run at once in this process, over all of its batches. Also
-// pauses all of them when the server asks for it.
+// pauses all of them when the server demands it.
 
 /** Resolves after `ms`; rejects with the signal's reason. */
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -86,7 +86,7 @@ class Crew {
     }
   }
 
-  /** The next line; null at the end, which frees the place. */
+  /** Returns the next line. At the end, frees the place and returns null. */
   async #nextLine(): Promise<string | null> {
     let line: string | null = null;
     try {

@@ -49,7 +49,7 @@ const FILES_A_PAGE = 100;
 const CLOCK_SKEW_MS = 600_000;
 const REFUSALS: readonly number[] = [400, 404, 409, 422];
 
-/** Options of `mistralAccount`, and those of every account. */
+/** Options of `mistralAccount`, and the common account options. */
 export interface MistralAccountOptions extends AccountOptions {
   /** `new Mistral()` of `@mistralai/mistralai` 2. */
   readonly client: MistralClient;

@@ -115,8 +115,8 @@ const common = { filePurpose: "batch", completionWindow: "24h", maxInputs: MAX_I
 export const openaiServices: Readonly<Record<OpenAiServiceName, OpenAiService>> = {
   openai: { ...common, capabilities: { ...openai, jsonSchemas: "any" } },
   /**
-   * "At least 60 seconds" between polls, from Microsoft's how-to of 2025. That page knows chats
-   * alone and excludes embeddings. The later REST reference ("Create a batch",
+   * "At least 60 seconds" between polls, from Microsoft's how-to of 2025. That page covers only
+   * chats and excludes embeddings. The later REST reference ("Create a batch",
    * learn.microsoft.com/azure/foundry/reference/rest/batches-create-batch) lists all endpoints of
    * OpenAI, with OpenAI's limit of 50,000 embedding inputs: turn them on with the account's option
    * `endpoints`.

@@ -13,7 +13,7 @@ export interface UploadSource extends AsyncIterable<Uint8Array> {
 /** The body of a create. */
 export interface BatchCreateBody {
   readonly input_file_id: string;
-  /** Any text: the SDK's type lists those of OpenAI. */
+  /** Any text: the SDK's type lists only OpenAI's endpoints. */
   readonly endpoint: "/v1/chat/completions";
   readonly completion_window: "24h";
   readonly metadata?: Record<string, string>;

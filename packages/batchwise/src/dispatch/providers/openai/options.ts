@@ -158,7 +158,10 @@ function hoursOf(window: string): number {
   return Number(figure) * (unit === "d" ? 24 : 1);
 }
 
-/** `known`: what a record says itself. Nothing for a window that names no hours. */
+/**
+ * `known`: the window of the service's record, if it has one. Empty for a window that names no
+ * hours.
+ */
 function windowMsOf(window: string, known: number | undefined): Pick<Capabilities, "completionWindowMs"> {
   const ms = known ?? hoursOf(window) * HOUR_MS;
   return Number.isNaN(ms) ? {} : { completionWindowMs: ms };

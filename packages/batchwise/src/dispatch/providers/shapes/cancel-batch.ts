@@ -1,5 +1,5 @@
-// Cancels a batch at a provider. One that has ended, or whose results are being written, cannot be
-// cancelled, and each provider refuses that in its own way: then the batch is the answer.
+// Cancels a batch at a provider. Providers refuse, each in its own way, to cancel a batch that has
+// ended or whose results are being written: then the batch is the answer.
 
 import type { ProviderBatch, ProviderState } from "../../contract/account.ts";
 
@@ -15,7 +15,7 @@ interface Cancelling {
   readonly retrieve: () => Promise<ProviderBatch | null>;
 }
 
-/** Rejects with the refusal of a batch that still works, and for a batch that is gone. */
+/** Rejects with the refusal if the batch still runs, and with an error if it does not exist. */
 export async function cancelBatch(id: string, { cancel, isRefusal, retrieve }: Cancelling): Promise<ProviderBatch> {
   let refusal: unknown = null;
   try {

@@ -1,13 +1,14 @@
-// Counts in answers of providers, and OpenAI's usage of those that count cached input apart. Pure.
+// Reads counts in answers of providers, and builds OpenAI's usage for providers that count cached
+// input separately. Pure.
 
 import type { JsonObject } from "../../contract/types.ts";
 
-/** null for what is no count. */
+/** The count; null if `value` is not one. */
 export function countOrNull(value: unknown): number | null {
   return typeof value === "number" && value >= 0 ? value : null;
 }
 
-/** 0 for what is no count. */
+/** The count; 0 if `value` is not one. */
 export function count(value: unknown): number {
   return countOrNull(value) ?? 0;
 }

@@ -1,4 +1,4 @@
-// The limits of a provider that names none: its record overrides those that it has. Pure.
+// Limits for a provider that documents none. Its record overrides any that it has. Pure.
 
 import type { ProviderLimits } from "../../contract/capabilities.ts";
 

@@ -95,8 +95,8 @@ class VertexAccount extends AccountFields implements Account {
   }
 
   /**
-   * Gemini alone: for Claude an organization has to allow them first, and what batches of open
-   * models do with one is not documented.
+   * Only for Gemini: an organization has to allow schemas for Claude first, and their effect in
+   * batches of open models is not documented.
    */
   jsonSchemasOf(model: string): JsonSchemas | null {
     return this.#models.familyOf(model) === "gemini" ? "any" : null;

@@ -13,7 +13,7 @@ interface HttpOptions {
   readonly apiVersion: string;
   /** Whole milliseconds. */
   readonly timeout: number;
-  /** Once, whatever the client is configured with. */
+  /** One attempt, even if the client is configured to retry. */
   readonly retryOptions: { readonly attempts: 1 };
 }
 

@@ -17,8 +17,8 @@ export interface VoyageAccountOptions extends Omit<OpenAiAccountOptions, "client
 
 /**
  * An account for the dispatcher's `accounts`: embeddings, contextualized embeddings and rerankers
- * of Voyage. Bodies are those of a single call, and requests share a batch if they agree in model
- * and parameters.
+ * of Voyage. A body is the same as for a single call, and requests share a batch if they agree in
+ * model and parameters.
  *
  * @throws TypeError or RangeError with `code: "INVALID_OPTION"`.
  * @example

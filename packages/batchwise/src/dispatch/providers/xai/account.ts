@@ -53,7 +53,7 @@ const RESULTS_A_PAGE = 100;
 /** Statuses of a refused cancel, of which none is documented. */
 const REFUSALS: readonly (number | null)[] = [400, 404, 409, 412, 422];
 
-/** Options of `xaiAccount`, and those of every account. */
+/** Options of `xaiAccount`, and the common account options. */
 export interface XaiAccountOptions extends AccountOptions {
   /** `new OpenAI({ apiKey, baseURL: "https://api.x.ai/v1" })` of `openai` 5 or later. */
   readonly client: XaiClient;
@@ -171,7 +171,7 @@ class XaiAccount extends AccountFields implements Account {
     const query: XaiGet["query"] = token === null ? { limit } : { limit, pagination_token: token };
     const client = this.#client;
     const page = await followed(client.get(path, { query, ...downloadSettings(call) }), followerOf(client, call), call);
-    // By its shape: a client's own `fetch` may give a class of its own.
+    // By its shape: a client's own `fetch` may return another class.
     const { json } = objectOf(page);
     return typeof json === "function" ? json.call(page) : page;
   }

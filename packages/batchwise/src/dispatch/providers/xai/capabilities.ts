@@ -24,7 +24,7 @@ export const xaiCapabilities: Capabilities = {
     ...UNLIMITED,
     /** Larger ones "may be throttled for processing stability". */
     maxRequests: 100_000,
-    /** Of one file, of any kind. */
+    /** Limit of one file, of any kind. */
     maxBytes: 48_000_000,
     /** "1 batch creation per second per team". */
     maxCreatesPerHour: 3_600,

@@ -1,5 +1,5 @@
-// Converts xAI's batches, pages and results to our types. Batches have no state: counts and a
-// cancel tell it. Times are days ("2026-09-23") over REST. Trusts no type. Pure.
+// Converts xAI's batches, pages and results to our types. Batches have no state: it follows from
+// counts and a cancel. Times are days ("2026-09-23") over REST. Trusts no type. Pure.
 
 import type { ListPage, ProviderBatch, ProviderState, ResultLine } from "../../contract/account.ts";
 import { DispatchError } from "../../contract/errors.ts";

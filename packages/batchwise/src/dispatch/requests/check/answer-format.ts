@@ -15,7 +15,7 @@ export interface AnswerFormat {
   readonly isStrict: boolean;
 }
 
-/** null where some account that may get a request for the model does not take this schema. */
+/** null if an account that may get a request for the model does not accept this schema. */
 export function answerFormat(
   given: JsonObject | null,
   model: string,

@@ -31,7 +31,7 @@ const LATEST_TIME = 8.64e15;
 /** Digest of a request whose id is generated: see repeated-ids.ts. */
 const NO_DIGEST = "";
 
-/** Routes that are kept: of so many models, unless a caller makes up names. */
+/** Cached routes. More models than this occur only if a caller makes up names. */
 const MOST_ROUTES = 1_000;
 
 export type IntakeOptions = RouteOptions & Pick<ResolvedOptions, "requestDefaults" | "prices" | "maxPrice">;

@@ -24,7 +24,7 @@ export interface Route extends LineLimits {
   readonly inputs: number;
   /** The lane of requests without a group. */
   readonly lane: string;
-  /** Of the lane: see `checkMark`. */
+  /** The lane's mark of a shared check; see `checkMark`. */
   readonly checked: string;
   /** Whether some account has groups. */
   readonly mayShare: boolean;

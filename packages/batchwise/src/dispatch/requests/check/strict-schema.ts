@@ -31,7 +31,7 @@ const LOOKAROUND = /\(\?<?[=!]/;
 const DEEPEST = 10;
 const MOST_PROPERTIES = 5_000;
 const MOST_ENUM_VALUES = 1_000;
-/** Of all names, enum values and constants. */
+/** Total characters of all names, enum values and constants. */
 const MOST_CHARACTERS = 120_000;
 /** An enum of more values than the first has at most the second many characters. */
 const LONG_ENUM = { values: 250, characters: 15_000 } as const;
@@ -122,10 +122,10 @@ function partsOf({ properties, $defs, definitions, anyOf, items }: JsonObject): 
 }
 
 /**
- * The schema with every object closed that says nothing about further properties, and without
- * patterns that no provider reads. A model is asked for no other properties, and its answers pass
- * the open schema too. All objects stay open where schemas are combined: an object that is closed
- * would refuse the properties of another.
+ * Closes every object of the schema that says nothing about further properties, and drops patterns
+ * that no provider reads. The model then returns no other properties, and its answers pass the open
+ * schema too. If schemas are combined, all objects stay open: a closed object would refuse the
+ * properties of another.
  */
 export function closed(schema: JsonObject): JsonObject {
   const readable = mapped(schema, ({ pattern, ...whole }) =>

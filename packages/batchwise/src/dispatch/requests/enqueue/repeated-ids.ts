@@ -1,6 +1,6 @@
-// Compares requests with those that the store holds under the same id. A request with a generated
-// id is stored without a digest, because it is always new. If the caller later enqueues it with
-// that id, the digests differ, and the bodies are compared here.
+// Compares requests with the stored requests of the same ids. A request with a generated id is
+// stored without a digest, because it is always new. If the caller later enqueues it with that id,
+// the digests differ, and the bodies are compared here.
 
 import type { EnqueueResult } from "../../contract/store/calls.ts";
 import type { NewRequest } from "../../contract/store/rows.ts";

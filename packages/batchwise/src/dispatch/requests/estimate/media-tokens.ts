@@ -1,6 +1,5 @@
 // Estimates the tokens of media in a body: images, audio and files, as base64, an address or an id.
-// Their base64 is never counted as text. The figures are those that providers document for common
-// models. Pure.
+// Their base64 is never counted as text. Providers document the figures for common models. Pure.
 
 import { jsonObject } from "../../format/json-object.ts";
 import { imageSize } from "./image-size.ts";

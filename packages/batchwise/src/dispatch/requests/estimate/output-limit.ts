@@ -7,7 +7,7 @@ import { isJsonObject } from "../../format/json-object.ts";
 /** Endpoints without output tokens. */
 const SILENT: readonly Endpoint[] = ["/v1/embeddings", "/v1/moderations"];
 
-/** Names of the limit: of OpenAI, Anthropic, Google, and those of models at Bedrock. */
+/** Names of the limit at OpenAI, Anthropic and Google, and of models at Bedrock. */
 const LIMITS: readonly string[] = [
   ...["max_completion_tokens", "max_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "maxTokenCount"],
   ...["max_tokens_to_sample", "max_gen_len", "max_new_tokens"],

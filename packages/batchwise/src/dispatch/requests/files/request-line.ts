@@ -1,6 +1,7 @@
 // Parses one line of a JSONL request file for `enqueue`. Three forms: a line of an OpenAI batch
-// file, a request of this library, or a bare body. Errors name the line, what was expected and what
-// came. `enqueue` checks models, endpoints and the body's fields against the accounts. Pure.
+// file, a request of this library, or a bare body. Errors name the line, the expected and the
+// actual value. `enqueue` checks models, endpoints and the body's fields against the accounts.
+// Pure.
 
 import { isError } from "../../../core/contract/errors.ts";
 import { DispatchError } from "../../contract/errors.ts";

@@ -121,7 +121,9 @@ export function kindOf(value: unknown): string {
   return `an object of ${value.constructor?.name ?? "no class"}`;
 }
 
-/** Of any realm: under Jest, those of Node.js are of another one than the tests. */
+/**
+ * True for a Uint8Array of any realm: under Jest, Node's belong to another realm than the tests.
+ */
 function isBytes(chunk: unknown): chunk is Uint8Array {
   return Object.prototype.toString.call(chunk) === "[object Uint8Array]";
 }

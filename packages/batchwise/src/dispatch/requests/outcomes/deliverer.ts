@@ -88,7 +88,10 @@ export class Deliverer {
     });
   }
 
-  /** The end of the run is no failure of the receiver: a later run tries at once. */
+  /**
+   * An attempt cut off by the end of the run is not the receiver's failure: the next run retries at
+   * once.
+   */
   #cutOff({ outcome: { cursor }, sink, attempt }: DeliveryRow): DeliveryReport {
     const at = this.#runtime.clock.now();
     const error = "The time of the run was over.";

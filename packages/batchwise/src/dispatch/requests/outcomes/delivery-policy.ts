@@ -7,7 +7,7 @@ import { backoff } from "../../runtime/backoff.ts";
 /** Maximum tries of a webhook. With the default pauses the last one is 17 hours after the first. */
 export const WEBHOOK_TRIES = 12;
 /**
- * Maximum pause of a webhook, in ms, whatever `maxBackoffMs` is: few tries must outlast an outage.
+ * Maximum pause of a webhook, in ms, instead of `maxBackoffMs`: few tries must outlast an outage.
  */
 const LONGEST_PAUSE_MS: number = 12 * 3_600_000;
 

@@ -33,7 +33,7 @@ export class ResultWatch {
     if (this.#timer === null) this.#lookIn(0);
   }
 
-  /** Called when no call waits any more. */
+  /** Call when no call is waiting. */
   end(): void {
     this.#input.runtime.clock.clearTimeout(this.#timer);
     this.#timer = null;

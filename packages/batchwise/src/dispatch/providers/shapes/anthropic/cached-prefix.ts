@@ -22,7 +22,7 @@ export function cachedPrefix(params: JsonObject): CachedPrefix | null {
   const last = ofHour >= 0 ? ofHour : lasts.lastIndexOf(FIVE_MINUTES);
   if (last < 0) return null;
   const digest = createHash("sha1");
-  // A change of these two leaves the cache of tools and system alone.
+  // A change of these two keeps the cache of tools and system valid.
   if (last >= before) digest.update(JSON.stringify([choice, thinking]));
   for (const block of blocks.slice(0, last + 1)) digest.update(JSON.stringify(block));
   return { digest: digest.digest("base64url"), lastsMs: lasts[last] as number };

@@ -1,6 +1,6 @@
 // Converts Claude's message to a chat completion in OpenAI's format, at Anthropic, Vertex AI and
-// Bedrock. Fields without a counterpart keep their names, also those of usage. If text, reasoning
-// and calls do not express the whole content, `content_blocks` has it unchanged. Pure.
+// Bedrock. Fields without a counterpart keep their names, in `usage` too. If text, reasoning and
+// calls do not express the whole content, `content_blocks` has it unchanged. Pure.
 
 import type { Json, JsonObject } from "../../../contract/types.ts";
 import { usageTogether } from "../counts.ts";

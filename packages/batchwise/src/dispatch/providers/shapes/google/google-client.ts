@@ -30,7 +30,9 @@ export function googleVersion(client: object): Version | null {
   return version === undefined ? null : { text: version, major: Number(major), minor: Number(minor) };
 }
 
-/** Throws for a client that would repeat calls by itself. Passes one without a version. */
+/**
+ * Throws for a version of the client that would repeat calls. Accepts a client without a version.
+ */
 function checkGoogleVersion(client: object): void {
   const version = googleVersion(client);
   if (version === null) return;
@@ -79,7 +81,7 @@ export function responseOf(answer: unknown): Response {
   return objectOf(answer).responseInternal as Response;
 }
 
-/** The JSON of one call, made once, whatever retries the client is configured with. */
+/** Returns the JSON of one call. Makes it once, even if the client is configured to retry. */
 export async function requestJson(
   transport: Transport,
   apiVersion: string,

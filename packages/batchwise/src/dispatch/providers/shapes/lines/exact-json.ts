@@ -19,8 +19,8 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * Like `JSON.stringify`. For an object or list of `parseJson` with changed numbers, the source
- * text.
+ * Like `JSON.stringify`, but returns the source text for an object or list whose numbers
+ * `parseJson` could not keep exactly.
  */
 export function jsonText(value: unknown): string {
   const source = typeof value === "object" && value !== null ? sources.get(value) : undefined;

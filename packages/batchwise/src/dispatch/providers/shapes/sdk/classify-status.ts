@@ -10,8 +10,8 @@ import { readSdkError, type SdkError } from "./sdk-error.ts";
 const QUOTA = /quota|(?:too many|number of) files|files.{0,40}maximum is \d+/i;
 
 /**
- * True for an exhausted quota, which is the account's problem whatever the status. Azure has one
- * for files: 500 without expiry ("maximum is 500", azure-sdk-for-java issue 47401).
+ * True for an exhausted quota, which is the account's problem with any status. Azure has one for
+ * files: 500 without expiry ("maximum is 500", azure-sdk-for-java issue 47401).
  */
 export function isQuota(code: string, message: string): boolean {
   return QUOTA.test(code) || QUOTA.test(message);

@@ -1,6 +1,6 @@
-// Checks an official client when an account is made: its version and its methods. A client that
-// would fail at the first upload, or repeat calls by itself, is refused here with a message that
-// says what was expected and what came. A custom object without a version only needs the methods.
+// Checks an official client when an account is made: its version and its methods. Refuses a client
+// that would fail at the first upload, or repeat calls, with a message that names the expected and
+// the actual version or method. A custom object without a version only needs the methods.
 
 import { expected, invalidOption, objectWith } from "../../../../core/contract/validate.ts";
 import { objectOf, text } from "./sdk-error.ts";

@@ -1,4 +1,4 @@
-// Calls about what may be gone at the provider.
+// Calls on objects that may no longer exist at the provider.
 
 import { isMissing } from "./classify-status.ts";
 
