@@ -3,9 +3,8 @@
 
 import type { Outage } from "../accounts/outage.ts";
 import type { LedgerChanges } from "../contract/store/ledger-rows.ts";
-import type { BatchChanges, BatchRow } from "../contract/store/rows.ts";
+import type { BatchChanges } from "../contract/store/rows.ts";
 import type { BatchState, OutcomeError } from "../contract/types.ts";
-import { parseLane } from "../format/encode.ts";
 import type { Disposal } from "../format/payload.ts";
 
 type Figures = Pick<
@@ -76,31 +75,3 @@ export const BEGUN_ANEW: BatchChanges = {
   ...{ unknownSince: null, lastError: null, pollMs: 0, tries: 0, triesSince: null, filePendingSince: null },
   ...{ lostLooks: 0, lostSince: null, failedReads: 0, unreadableReads: 0, shortReads: null },
 };
-
-/**
- * The group of the lane that a half of a split batch goes to. Each half has its own, so that they
- * never share a batch.
- */
-export function splitGroup(batch: Pick<BatchRow, "key">, half: "first" | "second"): string {
-  return `${batch.key}.${half === "first" ? "a" : "b"}`;
-}
-
-/** The group of the canary: the one request of a refused batch that is sent by itself. */
-export function canaryGroup(batch: Pick<BatchRow, "key">): string {
-  return `${batch.key}.c`;
-}
-
-/** The group in which the other requests of that batch wait for the canary. */
-export function restGroup(batch: Pick<BatchRow, "key">): string {
-  return `${batch.key}.r`;
-}
-
-/** True for the rest of a batch whose first request was already sent as a canary. */
-export function isRest(batch: Pick<BatchRow, "lane">): boolean {
-  return parseLane(batch.lane).group.endsWith(".r");
-}
-
-/** The key of the batch that a group's requests were taken out of. */
-export function wholeOf(group: string): string {
-  return group.slice(0, group.lastIndexOf("."));
-}

@@ -13,7 +13,7 @@ import type { Lease } from "../../runtime/lease/lease.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { leaveOpen } from "../collect/collect.ts";
 import { eachOpen } from "../open-members.ts";
-import { canaryGroup, restGroup, splitGroup } from "../plan.ts";
+import { partGroup } from "../parts.ts";
 import { DEADLINE_LEAD_MS } from "../seal/thresholds.ts";
 import { maySplitAt } from "./split-budget.ts";
 
@@ -88,14 +88,16 @@ export function disposalOf(batch: BatchRow, disposal: Settled, now: number): (or
       return (ord) => ({ ...back, ord, code: disposal.code });
     case "split":
       return (ord) => {
-        const group = splitGroup(batch, ord < disposal.below ? "first" : "second");
+        const group = partGroup(batch, ord < disposal.below ? "first" : "second");
         const lane = laneName({ ...parseLane(batch.lane), group });
         return { ...back, ord, code: disposal.error.code, lane, notBefore: now + GATHER_MS };
       };
     case "canary":
       return (ord) => {
         const isFirst = ord < disposal.below;
-        const [group, notBefore] = isFirst ? [canaryGroup(batch), 0] : [restGroup(batch), now + REST_MS];
+        const [group, notBefore] = isFirst
+          ? [partGroup(batch, "canary"), 0]
+          : [partGroup(batch, "rest"), now + REST_MS];
         return {
           ...back,
           ord,

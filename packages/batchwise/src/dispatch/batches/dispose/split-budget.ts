@@ -2,8 +2,8 @@
 // per hour: half of the limit is kept for batches that were not refused. Only reads the store.
 
 import type { Account } from "../../contract/account.ts";
-import { parseLane } from "../../format/encode.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { partOf } from "../parts.ts";
 
 const HOUR = 3_600_000;
 const SHARE = 1 / 2;
@@ -20,7 +20,7 @@ export async function maySplitAt(runtime: Runtime, { name, capabilities }: Accou
   const young = newest.filter(({ createdAt }) => createdAt > now - HOUR).toReversed();
   const { lanes } = await runtime.store.probe(1, now);
   // Waiting parts will be creates too.
-  const waiting = lanes.filter(({ lane }) => parseLane(lane).group !== "").length;
+  const waiting = lanes.filter((lane) => partOf(lane) !== null).length;
   let over = PARTS + waiting - most;
   for (const { submitAttempt } of young) over += Math.max(1, submitAttempt);
   if (over <= 0) return now;

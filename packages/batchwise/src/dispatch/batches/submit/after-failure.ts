@@ -7,11 +7,11 @@ import { isClosedByAnswer } from "../../accounts/outage.ts";
 import type { Failure, LineFault } from "../../contract/failures.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
-import { parseLane } from "../../format/encode.ts";
 import { errorOf } from "../../format/payload.ts";
 import { backoff } from "../../runtime/backoff.ts";
 import type { BatchCase } from "../batch-case.ts";
 import { nextLookAt } from "../life-cycle.ts";
+import { partOf } from "../parts.ts";
 import { type Plan, plan } from "../plan.ts";
 import { afterPendingFile } from "./pending-file.ts";
 import { decideRetry, extendStreak, type FailureStreak, pauseAfter, streakOf } from "./retry-policy.ts";
@@ -35,7 +35,6 @@ export const PAUSE_MS: number = 15 * MINUTE;
  * account.
  */
 const DENIALS = 2;
-const ABSENT: OutcomeError = { code: "not_created", message: "The provider has no such batch." };
 
 /**
  * Decides after a failed upload or create. For uploads `unknown` is harmless: a file runs nothing.
@@ -92,13 +91,20 @@ function afterFailedAttempt(at: BatchCase, words: OutcomeError, dropFile: boolea
 export function afterAbsence(at: BatchCase): Plan | null {
   const { batch, account, now } = at;
   const streak = streakOf(batch);
-  const decided = decisionOn(at, streak, (batch.failedSteps > 0 ? null : errorOf(batch)) ?? ABSENT);
+  const decided = decisionOn(at, streak, absenceOf(batch));
   if (decided !== null) return decided;
   const nextAt = (batch.submitStartedAt ?? batch.createdAt) + pauseAfter(streak?.tries ?? 0);
   if (nextAt <= now) return null;
   // Without a tag an account has one unresolved create at a time: `sealed` lets others go. With
   // one, look again.
   return plan(account.capabilities.tag === "none" ? "sealed" : "unknown", nextAt, { lastError: undefined });
+}
+
+/** The error of members that end without a batch at the provider. Quotes the last error for people. */
+function absenceOf(batch: BatchRow): OutcomeError {
+  const last = errorOf(batch);
+  const quoted = last === null ? "" : ` Last error: ${last.code}: ${last.message}`;
+  return { code: "not_created", message: `The provider has no such batch.${quoted}` };
 }
 
 /** `error`: the outcome error of members that end. */
@@ -126,7 +132,7 @@ function wordsOf({ code, message }: Failure): OutcomeError {
 /** For part of a split batch the first such failure counts. */
 function afterDenial(at: BatchCase, error: OutcomeError): Plan {
   const { batch, now } = at;
-  if (batch.wholeFailures >= DENIALS || parseLane(batch.lane).group !== "") {
+  if (batch.wholeFailures >= DENIALS || partOf(batch) !== null) {
     return afterWholeFailure(at, { error, isItsOwn: true, forget: true });
   }
   return plan("sealed", now + PAUSE_MS, {

@@ -9,7 +9,7 @@ import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
 import { parseLane } from "../../format/encode.ts";
 import { UNRESOLVED } from "../life-cycle.ts";
-import { canaryGroup } from "../plan.ts";
+import { partGroup } from "../parts.ts";
 
 /** Maximum delay until other processes see a resume, in ms. */
 const LOOK_AGAIN_MS = 60_000;
@@ -69,7 +69,7 @@ function whileHeld({ batch, pauses, hasToken, mayMove, now }: SubmitView): Gate 
 function duringOutage(batch: BatchRow, outage: Outage | null, now: number): Gate {
   if (outage === null || isProbe(batch, outage)) return { kind: "open", outage: null };
   const goesAlone = batch.requests > 1 && isUnsent(batch);
-  const held = withProbe(outage, now, outage.code, goesAlone ? canaryGroup(batch) : batch.key, now);
+  const held = withProbe(outage, now, outage.code, goesAlone ? partGroup(batch, "canary") : batch.key, now);
   if (!goesAlone) return { kind: "open", outage: held };
   return { kind: "canary", outage: held, error: { code: outage.code, message: "The account refused other batches." } };
 }

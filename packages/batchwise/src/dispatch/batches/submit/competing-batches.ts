@@ -7,13 +7,14 @@ import { opennessOf } from "../../accounts/pauses.ts";
 import { rankAccounts, servingOf } from "../../accounts/rank-accounts.ts";
 import type { Failure } from "../../contract/failures.ts";
 import type { LedgerRow } from "../../contract/store/ledger-rows.ts";
-import type { BatchRow } from "../../contract/store/rows.ts";
+import type { BatchRow, HistoryRow } from "../../contract/store/rows.ts";
 import { parseLane } from "../../format/encode.ts";
-import { parseDisposal } from "../../format/payload.ts";
+import { storedCode } from "../../format/stored-code.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { type Evidence, NO_EVIDENCE } from "../batch-case.ts";
 import { CLOCK_SKEW_MS } from "../life-cycle.ts";
-import { type Plan, wholeOf } from "../plan.ts";
+import { partOf } from "../parts.ts";
+import type { Plan } from "../plan.ts";
 import { isWholeFailure } from "./after-failure.ts";
 import { type FailureStreak, isSuspect } from "./retry-policy.ts";
 
@@ -55,9 +56,9 @@ export async function othersAccepted(
 }
 
 /**
- * Collects the evidence on whether the batch or its account is to blame. Makes two reads, only
- * after a refusal as a whole. `createdAt`: the provider's time of creation; for a repeated create
- * it may be long before the last one.
+ * Collects the evidence on whether the batch or its account is to blame. Makes up to three reads,
+ * only after a refusal as a whole. `createdAt`: the provider's time of creation; for a repeated
+ * create it may be long before the last one.
  */
 export async function evidenceOn(
   runtime: Runtime,
@@ -93,16 +94,18 @@ function wasTaken(other: BatchRow, since: number, until: number): boolean {
 }
 
 /**
- * The time when the parent batch was split, if the same account refused it with the same code; else
- * null.
+ * The time when the batch was divided that this one is a part of, if the same account refused it
+ * with the same code; else null. The history of a member holds that code.
  */
-async function splitAt(runtime: Runtime, batch: BatchRow, code: string): Promise<number | null> {
-  const { group } = parseLane(batch.lane);
-  if (group === "") return null;
-  const [whole] = await runtime.store.batches({ keys: [wholeOf(group)], limit: 1 });
-  if (whole?.account !== batch.account || whole.disposal === null) return null;
-  const disposal = parseDisposal(whole.disposal);
-  return "error" in disposal && disposal.error.code === code ? whole.splitAt : null;
+async function splitAt({ store }: Runtime, batch: BatchRow, code: string): Promise<number | null> {
+  const part = partOf(batch);
+  if (part === null) return null;
+  const [member] = await store.requests({ batchKey: batch.key, fromOrd: 0, limit: 1, history: true });
+  const isSame = ({ batchKey, code: earlier }: HistoryRow): boolean =>
+    batchKey === part.whole && earlier === storedCode(code);
+  if (member?.history?.some(isSame) !== true) return null;
+  const [whole] = await store.batches({ keys: [part.whole], limit: 1 });
+  return whole?.account === batch.account ? whole.splitAt : null;
 }
 
 /**

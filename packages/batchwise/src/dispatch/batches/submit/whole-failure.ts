@@ -6,10 +6,10 @@
 import { isProbe, type Outage, withPause, withProbe } from "../../accounts/outage.ts";
 import type { BatchRow } from "../../contract/store/rows.ts";
 import type { OutcomeError } from "../../contract/types.ts";
-import { parseLane } from "../../format/encode.ts";
 import { backoff } from "../../runtime/backoff.ts";
 import type { BatchCase, Evidence } from "../batch-case.ts";
-import { canaryGroup, isRest, type Plan, plan } from "../plan.ts";
+import { partGroup, partOf } from "../parts.ts";
+import { type Plan, plan } from "../plan.ts";
 
 const MINUTE = 60_000;
 const RETRY_FIRST_MS = 5_000;
@@ -71,7 +71,7 @@ interface Next {
 function whatFollows(refused: RefusalCase, refusal: Refusal, since: number): Next {
   const { batch, evidence, now } = refused;
   const { outage } = evidence;
-  const isPart = parseLane(batch.lane).group !== "";
+  const isPart = partOf(batch) !== null;
   if (batch.requests > 1 && isToBlame(batch, refusal, evidence)) return { ...take(now), disposal: "split" };
   if (batch.requests === 1 && evidence.laneTakesOthers) return afterProof(batch, refusal.isItsOwn, now);
   if (now - Math.min(since, outage?.since ?? since) >= GIVE_UP_MS) return { state: "quarantined", nextAt: now };
@@ -81,14 +81,15 @@ function whatFollows(refused: RefusalCase, refusal: Refusal, since: number): Nex
   return withoutProof(refused, refusal.error.code, since);
 }
 
-function isToBlame({ lane, wholeFailures }: BatchRow, { error }: Refusal, evidence: Evidence): boolean {
-  const isTooLarge = TOO_LARGE.test(error.code) && (parseLane(lane).group !== "" || wholeFailures > 1);
+function isToBlame(batch: BatchRow, { error }: Refusal, evidence: Evidence): boolean {
+  const isTooLarge = TOO_LARGE.test(error.code) && (partOf(batch) !== null || batch.wholeFailures > 1);
   return evidence.laneTakesOthers || isTooLarge;
 }
 
 /** A single request that is refused while others are accepted. Fails it after several refusals. */
-function afterProof({ lane, wholeFailures }: BatchRow, isItsOwn: boolean, now: number): Next {
-  const least = parseLane(lane).group === "" ? REFUSALS_ALONE : REFUSALS_OF_A_PART;
+function afterProof(batch: BatchRow, isItsOwn: boolean, now: number): Next {
+  const { wholeFailures } = batch;
+  const least = partOf(batch) === null ? REFUSALS_ALONE : REFUSALS_OF_A_PART;
   if (wholeFailures >= (isItsOwn ? FAILURES_ALONE : least)) return { ...take(now), disposal: "refuse" };
   return wait(now + backoff(isItsOwn ? LANE_FIRST_MS : RETRY_FIRST_MS, LANE_MOST_MS, wholeFailures));
 }
@@ -96,7 +97,7 @@ function afterProof({ lane, wholeFailures }: BatchRow, isItsOwn: boolean, now: n
 /** The batch, its lane or the account may be to blame: a canary of one request finds out. */
 function withoutProof({ batch, evidence, now }: RefusalCase, code: string, since: number): Next {
   const { outage, pausedUntil, accountTakesOthers } = evidence;
-  const mayProbe = batch.requests > 1 && !isRest(batch);
+  const mayProbe = batch.requests > 1 && partOf(batch)?.role !== "rest";
   if (accountTakesOthers) {
     if (mayProbe) return { ...take(now), disposal: "canary" };
     return wait(now + backoff(LANE_FIRST_MS, LANE_MOST_MS, batch.wholeFailures));
@@ -107,7 +108,7 @@ function withoutProof({ batch, evidence, now }: RefusalCase, code: string, since
   if (until > now) return wait(until);
   const seen = { seenBlockedUntil: pausedUntil };
   if (mayProbe && !isOwn) {
-    const probed = withProbe(outage, since, code, canaryGroup(batch), now);
+    const probed = withProbe(outage, since, code, partGroup(batch, "canary"), now);
     return { ...take(now), disposal: "canary", outage: probed, ...seen };
   }
   const next = withPause(outage, since, code, batch, now);

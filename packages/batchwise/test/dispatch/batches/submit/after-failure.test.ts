@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "vitest";
 import { isLegal } from "../../../../src/dispatch/batches/life-cycle.ts";
-import { splitGroup } from "../../../../src/dispatch/batches/plan.ts";
+import { partGroup, partOf } from "../../../../src/dispatch/batches/parts.ts";
 import {
   afterAbsence,
   afterBatchFailure,
@@ -120,7 +120,12 @@ describe("a batch that failed as a whole", () => {
 
   test("splits into two groups that never share a batch", () => {
     const { key } = batchRow();
-    expect([splitGroup({ key }, "first"), splitGroup({ key }, "second")]).toEqual([`${key}.a`, `${key}.b`]);
+    expect([partGroup({ key }, "first"), partGroup({ key }, "second")]).toEqual([`${key}.a`, `${key}.b`]);
+    for (const role of ["first", "second", "canary", "rest"] as const) {
+      const lane = `/v1/chat/completions ${partGroup({ key }, role)} gpt-4o-mini`;
+      expect(partOf({ lane })).toEqual({ whole: key, role });
+    }
+    expect(partOf(batchRow())).toBe(null);
   });
 });
 
@@ -187,5 +192,17 @@ describe("attempts that come to nothing", () => {
     for (const state of ["unknown", "sealed", "collecting", "quarantined"] as const) {
       expect(isLegal("unknown", state)).toBe(true);
     }
+  });
+
+  test("decide the same whatever the text of the last error says, which only the message quotes", () => {
+    const told = (lastError: string | null, failedSteps = 0) => {
+      const lost = { ...after(12, { state: "unknown", submitStartedAt: SEALED_AT }), lastError, failedSteps };
+      return afterAbsence(batchCase(lost, NOW, { othersAccepted: true }))?.disposal;
+    };
+    const absent = { code: "not_created", message: "The provider has no such batch." };
+    const quoted = { code: "not_created", message: "The provider has no such batch. Last error: a: Gone." };
+    expect(told(null)).toEqual({ kind: "split", error: absent });
+    expect(told('{"code":"a","message":"Gone."}')).toEqual({ kind: "split", error: quoted });
+    expect(told('{"code":"a","message":"Gone."}', 3)).toEqual({ kind: "split", error: quoted });
   });
 });
